@@ -1,0 +1,99 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// What every Swift target of ours is compiled with. Warnings are errors in our own code only:
+/// the setting does not reach packages, nor those who depend on us.
+let ours: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .treatAllWarnings(as: .error),
+]
+
+let package = Package(
+    name: "presence",
+    platforms: [.macOS(.v15), .iOS(.v17)],
+    products: [
+        .library(name: "PresenceKit", targets: ["PresenceKit"]),
+        .executable(name: "presenced", targets: ["presenced"]),
+        .executable(name: "presence-watch", targets: ["presence-watch"]),
+        .executable(name: "presence-load", targets: ["presence-load"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: ["YAML"]),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
+        .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
+        .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
+        .package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0"),
+    ],
+    targets: [
+        // C libraries: a module map and a shim each, nothing else.
+        .target(name: "CLibEV", linkerSettings: [.linkedLibrary("ev")]),
+        .target(name: "CLibWebSockets", linkerSettings: [.linkedLibrary("websockets")]),
+        .target(name: "CHiredis", dependencies: ["CLibEV"], linkerSettings: [.linkedLibrary("hiredis")]),
+
+        // The way of data: loop, sockets, Redis.
+        .target(name: "EventLoops", dependencies: ["CLibEV"], swiftSettings: ours),
+        .target(name: "WebSockets", dependencies: ["CLibWebSockets", "CLibEV", "EventLoops"], swiftSettings: ours),
+        .target(name: "Redis", dependencies: ["CHiredis", "CLibEV", "EventLoops"], swiftSettings: ours),
+
+        // What may be said, and what is true.
+        .target(name: "PresenceProtocol", swiftSettings: ours),
+        .target(
+            name: "PresenceServer",
+            dependencies: [
+                "EventLoops", "WebSockets", "Redis", "PresenceProtocol",
+                .product(name: "HeapModule", package: "swift-collections"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "JWTKit", package: "jwt-kit"),
+            ],
+            resources: [.embedInCode("Scripts")],
+            swiftSettings: ours
+        ),
+
+        // The client library. On Apple platforms it is pure Swift.
+        .target(
+            name: "PresenceKit",
+            dependencies: [
+                "PresenceProtocol",
+                .target(name: "EventLoops", condition: .when(platforms: [.linux])),
+                .target(name: "WebSockets", condition: .when(platforms: [.linux])),
+            ],
+            swiftSettings: ours
+        ),
+
+        // Commands.
+        .executableTarget(
+            name: "presenced",
+            dependencies: [
+                "PresenceServer",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Configuration", package: "swift-configuration"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Yams", package: "Yams"),
+            ],
+            swiftSettings: ours
+        ),
+        .executableTarget(
+            name: "presence-watch",
+            dependencies: [
+                "PresenceKit",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: ours
+        ),
+        .executableTarget(
+            name: "presence-load",
+            dependencies: [
+                "PresenceProtocol",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "Histogram", package: "hdrhistogram-swift"),
+            ],
+            path: "loadtest/Sources",
+            swiftSettings: ours
+        ),
+    ]
+)

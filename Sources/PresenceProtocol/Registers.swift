@@ -1,0 +1,108 @@
+/// What others see of a person's presence: one of the two registers, replaced whole.
+public struct Presence: Hashable, Sendable {
+    /// Grows with every change; 0 for someone of whom nothing is known or may be seen.
+    public var version: Int64
+    public var status: PresenceStatus
+    /// When `status` began; `nil` with version 0.
+    public var since: Timestamp?
+    /// Only with `offline`, and only for someone who has been here: when the server last received anything from them.
+    public var lastSeen: Timestamp?
+    /// The status text where one is set; never with `offline`.
+    public var text: String?
+    /// The kinds of the live devices, sorted, without repetition; empty when offline.
+    public var devices: [DeviceKind]
+
+    public init(
+        version: Int64, status: PresenceStatus, since: Timestamp? = nil, lastSeen: Timestamp? = nil,
+        text: String? = nil, devices: [DeviceKind] = []
+    ) {
+        self.version = version
+        self.status = status
+        self.since = since
+        self.lastSeen = lastSeen
+        self.text = text
+        self.devices = devices
+    }
+
+    /// Someone of whom nothing is known, who does not exist, or whom this client may not see.
+    public static let unknown = Presence(version: 0, status: .offline)
+}
+
+public enum PresenceStatus: String, Sendable, CaseIterable {
+    case online, away, busy, offline
+}
+
+public enum DeviceKind: String, Sendable, CaseIterable, Comparable {
+    case phone, tablet, desktop, web, bot, other
+
+    public static func < (a: DeviceKind, b: DeviceKind) -> Bool { a.rawValue < b.rawValue }
+}
+
+/// What others see of a person's profile: the other register, replaced whole.
+public struct Profile: Hashable, Sendable {
+    public var version: Int64
+    public var displayName: String?
+    public var photoURL: String?
+    /// IANA name, such as `Europe/Paris`.
+    public var timezone: String?
+    /// BCP 47, such as `pt-BR`.
+    public var locale: String?
+    public var createdAt: Timestamp?
+    public var updatedAt: Timestamp?
+
+    public init(
+        version: Int64, displayName: String? = nil, photoURL: String? = nil, timezone: String? = nil,
+        locale: String? = nil, createdAt: Timestamp? = nil, updatedAt: Timestamp? = nil
+    ) {
+        self.version = version
+        self.displayName = displayName
+        self.photoURL = photoURL
+        self.timezone = timezone
+        self.locale = locale
+        self.createdAt = createdAt
+        self.updatedAt = updatedAt
+    }
+}
+
+/// Both registers of one person, as `subscribed` and `users` carry them.
+/// `nil` for a register means that it was left out because the client holds that version (`known`).
+public struct UserSnapshot: Hashable, Sendable {
+    public var user: UserID
+    public var presence: Presence?
+    public var profile: ProfileRegister?
+
+    public init(user: UserID, presence: Presence?, profile: ProfileRegister?) {
+        self.user = user
+        self.presence = presence
+        self.profile = profile
+    }
+}
+
+/// A profile register in a snapshot or an event: there may be no profile (`null` on the wire).
+public enum ProfileRegister: Hashable, Sendable {
+    case none
+    case profile(Profile)
+}
+
+/// What a user chose for all their devices, as they themselves see it.
+public struct OwnStatus: Hashable, Sendable {
+    public var status: ChosenStatus
+    public var text: String?
+    /// When status and text go back to `auto` and none.
+    public var clearAt: Timestamp?
+
+    public init(status: ChosenStatus = .auto, text: String? = nil, clearAt: Timestamp? = nil) {
+        self.status = status
+        self.text = text
+        self.clearAt = clearAt
+    }
+}
+
+public enum ChosenStatus: String, Sendable, CaseIterable {
+    case auto, busy, invisible
+}
+
+/// What one device's user is doing; `background` counts as idle to others.
+public enum Activity: String, Sendable, CaseIterable {
+    case active, idle, background
+}

@@ -1,0 +1,129 @@
+/// A message from the server to a client.
+public enum ServerMessage: Hashable, Sendable {
+    case connected(id: Int64?, Connected)
+    case refreshed(id: Int64?)
+    case ok(id: Int64)
+    /// `more`: further parts of the same answer follow.
+    case subscribed(id: Int64?, users: [UserSnapshot], conversations: [ConversationSnapshot], more: Bool)
+    case unsubscribed(id: Int64?)
+    case users(id: Int64?, [UserSnapshot], more: Bool)
+    case profileUpdated(id: Int64?, Profile)
+    case conversationCreated(id: Int64?, Conversation)
+    case presence(user: UserID, Presence, at: Timestamp?)
+    case profile(user: UserID, ProfileRegister, at: Timestamp?)
+    case typing(TypingEvent)
+    case ownStatus(OwnStatus)
+    case tokenExpiring(expiresIn: Milliseconds)
+    case stale(since: Timestamp?)
+    case live
+    case error(ErrorMessage)
+    /// A `type` of a later server: to be ignored.
+    case unknown(type: String)
+
+    public struct Connected: Hashable, Sendable {
+        public var user: UserID
+        public var session: String
+        public var serverTime: Timestamp
+        /// Absent when the server could not reach its store; an `ownStatus` follows then.
+        public var status: OwnStatus?
+        public var heartbeatInterval: Milliseconds
+        public var heartbeatTimeout: Milliseconds
+        public var linger: Milliseconds
+        public var limits: ConnectionLimits
+
+        public init(
+            user: UserID, session: String, serverTime: Timestamp, status: OwnStatus?, heartbeatInterval: Milliseconds,
+            heartbeatTimeout: Milliseconds, linger: Milliseconds, limits: ConnectionLimits
+        ) {
+            self.user = user
+            self.session = session
+            self.serverTime = serverTime
+            self.status = status
+            self.heartbeatInterval = heartbeatInterval
+            self.heartbeatTimeout = heartbeatTimeout
+            self.linger = linger
+            self.limits = limits
+        }
+    }
+
+    public struct Conversation: Hashable, Sendable {
+        public var id: ConversationID
+        public var participants: [UserID]
+
+        public init(id: ConversationID, participants: [UserID]) {
+            self.id = id
+            self.participants = participants
+        }
+    }
+
+    /// Who types in a conversation, as `subscribed` carries it.
+    public struct ConversationSnapshot: Hashable, Sendable {
+        public var conversation: ConversationID
+        public var version: Int64
+        public var typing: [UserID]
+
+        public init(conversation: ConversationID, version: Int64, typing: [UserID]) {
+            self.conversation = conversation
+            self.version = version
+            self.typing = typing
+        }
+    }
+
+    /// Everyone who types now, not a difference; at most 20 names, and how many `more`.
+    public struct TypingEvent: Hashable, Sendable {
+        public var conversation: ConversationID
+        public var version: Int64
+        public var users: [UserID]
+        public var more: Int
+        public var at: Timestamp?
+
+        public init(conversation: ConversationID, version: Int64, users: [UserID], more: Int = 0, at: Timestamp? = nil) {
+            self.conversation = conversation
+            self.version = version
+            self.users = users
+            self.more = more
+            self.at = at
+        }
+    }
+
+    public struct ErrorMessage: Hashable, Sendable, Error {
+        public var id: Int64?
+        public var code: ErrorCode
+        public var message: String
+        public var field: String?
+        /// How long to wait before trying again.
+        public var retryAfter: Milliseconds?
+
+        public init(
+            id: Int64? = nil, code: ErrorCode, message: String, field: String? = nil, retryAfter: Milliseconds? = nil
+        ) {
+            self.id = id
+            self.code = code
+            self.message = message
+            self.field = field
+            self.retryAfter = retryAfter
+        }
+    }
+}
+
+/// The limits that `connected` tells a client.
+public struct ConnectionLimits: Hashable, Sendable {
+    /// The longest message that the server takes, in bytes.
+    public var maxMessageBytes: Int
+    /// The longest message that the server sends, in bytes; longer replies are split.
+    public var maxServerMessageBytes: Int
+    /// How many people and conversations one connection may watch.
+    public var subscriptions: Int
+    /// How many ids one `subscribe` or `get` may name.
+    public var subscribeBatch: Int
+
+    public init(
+        maxMessageBytes: Int = 262_144, maxServerMessageBytes: Int = 262_144, subscriptions: Int = 10_000,
+        subscribeBatch: Int = 1_000
+    ) {
+        self.maxMessageBytes = maxMessageBytes
+        self.maxServerMessageBytes = maxServerMessageBytes
+        self.subscriptions = subscriptions
+        self.subscribeBatch = subscribeBatch
+    }
+}
