@@ -1,0 +1,123 @@
+import PresenceProtocol
+
+/// A value that the server cannot run with.
+public struct InvalidConfiguration: Error, Equatable, CustomStringConvertible {
+    /// The path of the offending value, as in the configuration file.
+    public let key: String
+    /// What is wrong with it, and what would be right.
+    public let reason: String
+
+    public init(key: String, reason: String) {
+        self.key = key
+        self.reason = reason
+    }
+
+    public var description: String { "\(key): \(reason)" }
+}
+
+extension ServerConfiguration {
+    /// The longest duration that may be set: 30 days. Longer ones are slips of the unit, and sums stay far from overflow.
+    public static let longestDuration: Milliseconds = 30 * 24 * 3_600_000
+
+    /// Promise 4: within so many ms of losing sight of the truth the server says so.
+    static let stalenessPromise: Milliseconds = 5_000
+
+    /// Says what is wrong, the first thing found, or returns.
+    ///
+    /// Beyond each value's own range it holds the relations that the promises rest on.
+    public func validate() throws(InvalidConfiguration) {
+        try validateDurations()
+        try validateNumbers()
+        try validateRelations()
+        try validateAuth()
+    }
+
+    private func validateDurations() throws(InvalidConfiguration) {
+        for (key, duration) in [
+            ("heartbeat.interval", heartbeat.interval), ("heartbeat.timeout", heartbeat.timeout), ("linger", linger),
+            ("lease.duration", lease.duration), ("lease.renewal", lease.renewal), ("lease.sweep", lease.sweep),
+            ("typing.expiry", typing.expiry), ("connectTimeout", connectTimeout),
+            ("slowConsumer.timeout", slowConsumer.timeout), ("commandTimeout", commandTimeout),
+            ("staleAfter", staleAfter),
+        ] {
+            try check(key, duration, in: 1...Self.longestDuration, unit: " ms")
+        }
+        // These two may be nothing: no notice, no patience.
+        try check("tokenExpiringNotice", tokenExpiringNotice, in: 0...Self.longestDuration, unit: " ms")
+        try check("drain.timeout", drain.timeout, in: 0...Self.longestDuration, unit: " ms")
+    }
+
+    private func validateNumbers() throws(InvalidConfiguration) {
+        guard !host.isEmpty else { throw InvalidConfiguration(key: "host", reason: "is empty") }
+        try check("port", port, in: 0...65_535)
+        if let shards { try check("shards", shards, in: 1...1_024) }
+        try check("partitions", partitions, in: 1...16_384)
+        try check("redis.wait", redis.wait, in: 0...100)
+        // The smallest message bounds still let a `connect` with a token, and a register with all its texts, pass.
+        try check("limits.maxMessageBytes", limits.maxMessageBytes, in: 4_096...67_108_864)
+        try check("limits.maxServerMessageBytes", limits.maxServerMessageBytes, in: 16_384...1_048_576)
+        try check("limits.subscriptions", limits.subscriptions, in: 1...1_000_000)
+        try check("limits.subscribeBatch", limits.subscribeBatch, in: 1...100_000)
+        try check("limits.participants", limits.participants, in: 2...1_000)
+        try check("limits.conversationsPerUser", limits.conversationsPerUser, in: 1...1_000_000)
+        if let most = limits.maxConnections { try check("limits.maxConnections", most, in: 1...10_000_000) }
+        try check("limits.pendingRequests", limits.pendingRequests, in: 1...10_000)
+        try check("limits.badRequests", limits.badRequests, in: 1...1_000_000)
+    }
+
+    private func validateRelations() throws(InvalidConfiguration) {
+        // Who is reaped must have had their linger time to come back elsewhere.
+        guard lease.duration >= linger else {
+            throw InvalidConfiguration(
+                key: "lease.duration",
+                reason: "is \(lease.duration) ms, but must not be shorter than linger (\(linger) ms)")
+        }
+        // One renewal may be late or lost without the shard being taken for dead.
+        guard lease.renewal * 2 <= lease.duration else {
+            throw InvalidConfiguration(
+                key: "lease.renewal",
+                reason: "is \(lease.renewal) ms, but must be at most half of lease.duration (\(lease.duration) ms)")
+        }
+        // The canary goes out with each renewal: a silence is noticed at the latest after both times.
+        guard lease.renewal + staleAfter <= Self.stalenessPromise else {
+            throw InvalidConfiguration(
+                key: "staleAfter",
+                reason: "is \(staleAfter) ms, but with lease.renewal (\(lease.renewal) ms) must come to at most "
+                    + "\(Self.stalenessPromise) ms, within which clients are promised to hear of staleness")
+        }
+        guard limits.subscribeBatch <= limits.subscriptions else {
+            throw InvalidConfiguration(
+                key: "limits.subscribeBatch",
+                reason: "is \(limits.subscribeBatch), but must be at most limits.subscriptions "
+                    + "(\(limits.subscriptions))")
+        }
+    }
+
+    private func validateAuth() throws(InvalidConfiguration) {
+        var seen: Set<String> = []
+        for key in auth.keys {
+            guard !key.kid.isEmpty else { throw InvalidConfiguration(key: "auth.keys", reason: "a key has no kid") }
+            guard ["RS256", "ES256", "EdDSA"].contains(key.alg) else {
+                throw InvalidConfiguration(
+                    key: "auth.keys",
+                    reason: "alg of \(key.kid) is \"\(key.alg)\", but must be RS256, ES256 or EdDSA")
+            }
+            guard !key.file.isEmpty else {
+                throw InvalidConfiguration(key: "auth.keys", reason: "\(key.kid) has no file")
+            }
+            guard seen.insert(key.kid).inserted else {
+                throw InvalidConfiguration(key: "auth.keys", reason: "the kid \(key.kid) is there twice")
+            }
+        }
+    }
+
+    private func check<Value: Comparable>(
+        _ key: String, _ value: Value, in range: ClosedRange<Value>, unit: String = ""
+    ) throws(InvalidConfiguration) {
+        guard range.contains(value) else {
+            throw InvalidConfiguration(
+                key: key,
+                reason: "is \(value)\(unit), but must be from \(range.lowerBound) to \(range.upperBound)\(unit)")
+        }
+    }
+}

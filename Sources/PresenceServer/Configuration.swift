@@ -1,0 +1,145 @@
+public import Logging
+public import PresenceProtocol
+
+/// Everything about a server that can be set, with the defaults that it has when nothing is.
+///
+/// Durations are milliseconds. A property's path is its key in the configuration file (`heartbeat.interval`);
+/// config/presenced.yaml explains each with its reason. What is `nil` is chosen by the server at its start.
+public struct ServerConfiguration: Sendable, Equatable {
+    /// The address to listen on: an IPv4 or IPv6 address, or a name that resolves to one.
+    public var host = "127.0.0.1"
+    /// The TCP port; 0 picks a free one.
+    public var port = 4040
+    /// Lets another server listen on the same port, the kernel then spreading the connections over both.
+    public var sharePort = false
+    /// Loops, each on a thread of its own; `nil`: one for each core.
+    public var shards: Int?
+    /// Where the secret, and the data of a Redis of the server's own, are kept; `nil`: the standard place.
+    public var dataDirectory: String?
+    /// The Redis that all servers share; `nil`: the server starts one of its own.
+    public var redisURL: String?
+    /// Parts into which users and conversations are hashed. Written into Redis at the first start, fixed from then on.
+    public var partitions = 128
+
+    public var heartbeat = Heartbeat()
+    /// How long a session that was lost goes on before its user is seen to go.
+    public var linger: Milliseconds = 10_000
+    public var lease = Lease()
+    public var typing = Typing()
+    /// How long a new connection may take to say `connect`.
+    public var connectTimeout: Milliseconds = 10_000
+    /// How long before its token expires a client is told so.
+    public var tokenExpiringNotice: Milliseconds = 60_000
+    public var slowConsumer = SlowConsumer()
+
+    /// How long a Redis command may go unanswered before its connection counts as broken.
+    public var commandTimeout: Milliseconds = 5_000
+    /// How long lease or subscription may be silent before clients are told `stale`.
+    public var staleAfter: Milliseconds = 2_500
+    public var redis = Redis()
+
+    public var limits = Limits()
+    public var auth = Auth()
+    public var drain = Drain()
+    /// The least severe level that is logged.
+    public var logLevel = Logger.Level.info
+
+    public init() {}
+
+    /// When a silent connection counts as dead: `interval + timeout` after the last byte from it.
+    public struct Heartbeat: Sendable, Equatable {
+        /// Between two pings of one connection.
+        public var interval: Milliseconds = 20_000
+        /// How long after a ping something must have come.
+        public var timeout: Milliseconds = 10_000
+    }
+
+    /// A shard's claim on the sessions that it has written.
+    public struct Lease: Sendable, Equatable {
+        /// How long a shard that renews no more is believed to be there. Never shorter than linger.
+        public var duration: Milliseconds = 10_000
+        /// Between two renewals.
+        public var renewal: Milliseconds = 2_000
+        /// Between two looks, of any shard, for leases that have run out.
+        public var sweep: Milliseconds = 1_000
+    }
+
+    public struct Typing: Sendable, Equatable {
+        /// How long one `typing: true` holds.
+        public var expiry: Milliseconds = 6_000
+    }
+
+    public struct SlowConsumer: Sendable, Equatable {
+        /// How long a connection may take nothing at all before it is closed with 4005.
+        public var timeout: Milliseconds = 30_000
+    }
+
+    /// How the server's own Redis keeps what it was told, and what is asked of a configured one.
+    public struct Redis: Sendable, Equatable {
+        /// When the server's own Redis forces its log to the disk.
+        public var appendfsync = AppendFsync.everySecond
+        /// Replicas that must have a change before it is answered; 0 asks for none.
+        public var wait = 0
+
+        /// The values of Redis' own setting of that name.
+        public enum AppendFsync: String, Sendable, CaseIterable {
+            case always
+            case everySecond = "everysec"
+            case no
+        }
+    }
+
+    /// The most of everything.
+    public struct Limits: Sendable, Equatable {
+        /// Bytes in one message from a client.
+        public var maxMessageBytes = 262_144
+        /// Bytes in one message to a client; a longer reply is split.
+        public var maxServerMessageBytes = 262_144
+        /// People and conversations that one connection watches.
+        public var subscriptions = 10_000
+        /// Ids in one request.
+        public var subscribeBatch = 1_000
+        /// People in one conversation.
+        public var participants = 10
+        /// Conversations that one user makes.
+        public var conversationsPerUser = 1_000
+        /// Connections of the whole process; `nil`: as many as the limit of open files has room for.
+        public var maxConnections: Int?
+        /// Requests of one connection that wait for Redis before the server stops reading from it.
+        public var pendingRequests = 64
+        /// The `bad_request` that closes its connection.
+        public var badRequests = 10
+    }
+
+    /// Whose tokens are believed, beside those made with the data directory's own secret.
+    public struct Auth: Sendable, Equatable {
+        public var keys: [Key] = []
+        /// A file with a JSON Web Key Set; each key needs `kid` and `alg`.
+        public var jwksFile: String?
+        /// What a token's `iss` must be, if anything.
+        public var issuer: String?
+        /// What a token's `aud` must hold, if anything.
+        public var audience: String?
+
+        /// A public key in a PEM file.
+        public struct Key: Sendable, Equatable {
+            /// The `kid` in the header of the tokens that it signs.
+            public var kid: String
+            /// RS256, ES256 or EdDSA: the only `alg` that its tokens may name.
+            public var alg: String
+            /// The path of the PEM file.
+            public var file: String
+
+            public init(kid: String, alg: String, file: String) {
+                self.kid = kid
+                self.alg = alg
+                self.file = file
+            }
+        }
+    }
+
+    public struct Drain: Sendable, Equatable {
+        /// The longest that a stop waits for clients to have taken their close.
+        public var timeout: Milliseconds = 5_000
+    }
+}
