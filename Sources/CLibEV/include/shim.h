@@ -1,2 +1,59 @@
+/// libev for Swift: its header, and functions where libev offers only macros.
 #pragma once
 #include <ev.h>
+#include <stdbool.h>
+
+// ev_init and its like are macros, which Swift does not import. Each also stores `data`, whose owner and
+// lifetime are the caller's business.
+
+static inline void clibev_timer_init(
+    ev_timer *watcher, void (*callback)(struct ev_loop *, ev_timer *, int), void *data)
+{
+    ev_timer_init(watcher, callback, 0., 0.);
+    watcher->data = data;
+}
+
+static inline void clibev_async_init(
+    ev_async *watcher, void (*callback)(struct ev_loop *, ev_async *, int), void *data)
+{
+    ev_async_init(watcher, callback);
+    watcher->data = data;
+}
+
+static inline void clibev_prepare_init(
+    ev_prepare *watcher, void (*callback)(struct ev_loop *, ev_prepare *, int), void *data)
+{
+    ev_prepare_init(watcher, callback);
+    watcher->data = data;
+}
+
+/// A check watcher of the highest priority: it is called before every other watcher of the turn.
+static inline void clibev_check_init_first(
+    ev_check *watcher, void (*callback)(struct ev_loop *, ev_check *, int), void *data)
+{
+    ev_check_init(watcher, callback);
+    ev_set_priority(watcher, EV_MAXPRI);
+    watcher->data = data;
+}
+
+static inline void clibev_io_init(
+    ev_io *watcher, void (*callback)(struct ev_loop *, ev_io *, int), int fd, int events, void *data)
+{
+    ev_io_init(watcher, callback, fd, events);
+    watcher->data = data;
+}
+
+static inline bool clibev_timer_is_active(const ev_timer *watcher) { return ev_is_active(watcher); }
+
+static inline void clibev_timer_set(ev_timer *watcher, double after, double repeat)
+{
+    ev_timer_set(watcher, after, repeat);
+}
+
+/// The loop that the calling thread runs, or NULL. Defined out of line, so that Swift's optimizer must ask again
+/// after every `await`: it may keep a `pthread_self()` (declared const) across one, on another thread.
+struct ev_loop *clibev_current(void);
+void clibev_set_current(struct ev_loop *loop);
+
+/// Names the calling thread, in at most 15 bytes (pthread_setname_np is not imported).
+void clibev_name_thread(const char *name);
