@@ -1,0 +1,49 @@
+import Foundation
+import JWTKit
+public import PresenceProtocol
+
+/// Makes tokens with an installation's own secret: for trying things out, for tests, and for small backends.
+public struct TokenMaker: Sendable {
+    private let algorithm: any JWTAlgorithm
+
+    public init(secret: TokenSecret) async throws {
+        algorithm = try await secret.algorithm()
+    }
+
+    /// What a token lets its bearer do.
+    public enum Role: String, Sendable, CaseIterable {
+        case user
+        /// Speaks for the application: may use the backends' HTTP API. `sub` is then the backend's name.
+        case backend
+    }
+
+    /// Makes a token.
+    ///
+    /// - Parameters:
+    ///   - user: The claim `sub`.
+    ///   - lifetime: How long it is valid, in ms from `now`.
+    ///   - now: The time, in ms since 1970.
+    public func make(
+        user: UserID, lifetime: Milliseconds, role: Role = .user, now: Timestamp
+    ) throws -> String {
+        let payload = Payload(
+            sub: user.string, exp: Self.numericDate(now + lifetime), iat: Self.numericDate(now),
+            role: role == .backend ? role.rawValue : nil)
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        let signed = Self.header + "." + Base64URL.encode(try encoder.encode(payload))
+        return signed + "." + Base64URL.encode(try algorithm.sign(Array(signed.utf8)))
+    }
+
+    private struct Payload: Encodable {
+        let sub: String
+        let exp: Decimal
+        let iat: Decimal
+        let role: String?
+    }
+
+    /// Seconds with three decimals, exactly: a lifetime may be shorter than a second.
+    private static func numericDate(_ time: Timestamp) -> Decimal { Decimal(time) / 1_000 }
+
+    private static let header = Base64URL.encode(#"{"alg":"HS256","typ":"JWT"}"#.utf8)
+}

@@ -1,0 +1,34 @@
+import JWTKit
+
+/// The secret with which an installation signs tokens of its own (HS256).
+///
+/// The HMAC key is the text's bytes as they stand, so any tool that can read the file can make tokens.
+/// It is not printable by accident: a description does not show it.
+public struct TokenSecret: Sendable, CustomStringConvertible, CustomReflectable {
+    /// The text, base64url.
+    let text: String
+
+    /// The fewest bytes of text that are accepted: HS256 wants a key as long as its hash (RFC 7518, section 3.2).
+    static let shortest = 32
+
+    /// Makes a new one of 32 random bytes.
+    public init() {
+        var generator = SystemRandomNumberGenerator()
+        text = Base64URL.encode((0..<32).map { _ in UInt8.random(in: .min ... .max, using: &generator) })
+    }
+
+    /// Takes one over, or returns `nil` if `text` (without the white space around it) is too short to be safe.
+    public init?(_ text: some StringProtocol) {
+        let trimmed = text.drop { $0.isWhitespace }
+        guard let last = trimmed.lastIndex(where: { !$0.isWhitespace }), trimmed[...last].utf8.count >= Self.shortest
+        else { return nil }
+        self.text = String(trimmed[...last])
+    }
+
+    func algorithm() async throws -> any JWTAlgorithm {
+        try await JWTKeyCollection().add(hmac: HMACKey(from: text), digestAlgorithm: .sha256).getKey()
+    }
+
+    public var description: String { "TokenSecret(hidden)" }
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
