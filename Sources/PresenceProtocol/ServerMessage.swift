@@ -77,7 +77,8 @@ public enum ServerMessage: Hashable, Sendable {
         public var more: Int
         public var at: Timestamp?
 
-        public init(conversation: ConversationID, version: Int64, users: [UserID], more: Int = 0, at: Timestamp? = nil) {
+        public init(conversation: ConversationID, version: Int64, users: [UserID], more: Int = 0, at: Timestamp? = nil)
+        {
             self.conversation = conversation
             self.version = version
             self.users = users

@@ -1,0 +1,179 @@
+/// A strict reader of one JSON text (RFC 8259) in UTF-8 that builds no tree: its caller pulls keys, elements and values.
+///
+///     try scanner.beginObject()
+///     while let key = try scanner.nextKey() {
+///         let value = try scanner.value()
+///     }
+///     try scanner.finish()
+///
+/// Refused beyond the grammar: nesting deeper than 32, invalid UTF-8, lone surrogates. Every byte is checked exactly
+/// once on the way, also in values that are only skipped. Nothing is allocated.
+///
+/// Unsafe: the scanner and whatever it returns point into the bytes given to `init`. The caller owns those and keeps
+/// them in place while any of these is in use; in practice all live inside one `withUnsafeBytes`, on one thread.
+public struct JSONScanner {
+    /// Deeper is refused: no message of the protocol needs more than five levels.
+    public static let maximumDepth = 32
+
+    let start: UnsafeRawPointer
+    let end: UnsafeRawPointer
+    var cursor: UnsafeRawPointer
+    /// Containers that are open.
+    var depth = 0
+    /// A container was just opened: its first key or element follows without a comma.
+    private var isFirst = false
+
+    public init(_ bytes: UnsafeRawBufferPointer) {
+        // An empty buffer may have no address. This one is never read from, since it is also the end.
+        start = bytes.baseAddress ?? UnsafeRawPointer(bitPattern: 1)!
+        end = start + bytes.count
+        cursor = start
+    }
+
+    /// Reads inside a value that an earlier scan returned, from its first byte.
+    public init(_ value: JSONValue) {
+        start = value.start
+        end = value.start + value.count
+        cursor = start
+    }
+
+    // MARK: Pulling
+
+    /// The kind of the value that comes next, judged by its first byte. Nothing is consumed.
+    public mutating func peek() throws(JSONError) -> JSONValue.Kind {
+        switch try nextByte() {
+        case UInt8(ascii: "\""): return .string
+        case UInt8(ascii: "{"): return .object
+        case UInt8(ascii: "["): return .array
+        case UInt8(ascii: "t"), UInt8(ascii: "f"): return .bool
+        case UInt8(ascii: "n"): return .null
+        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return .number
+        default: throw failure(.unexpectedByte)
+        }
+    }
+
+    public mutating func beginObject() throws(JSONError) {
+        try begin(with: UInt8(ascii: "{"))
+    }
+
+    public mutating func beginArray() throws(JSONError) {
+        try begin(with: UInt8(ascii: "["))
+    }
+
+    /// The next member's key, after which its value must be read; `nil` at the end of the object, which is consumed.
+    public mutating func nextKey() throws(JSONError) -> JSONValue? {
+        guard try advance(orCloseWith: UInt8(ascii: "}")) else { return nil }
+        guard try nextByte() == UInt8(ascii: "\"") else { throw failure(.unexpectedByte) }
+        let key = try scanString()
+        guard try nextByte() == UInt8(ascii: ":") else { throw failure(.unexpectedByte) }
+        cursor += 1
+        return key
+    }
+
+    /// Whether another element follows, which must then be read; `false` at the end of the array, which is consumed.
+    public mutating func nextElement() throws(JSONError) -> Bool {
+        try advance(orCloseWith: UInt8(ascii: "]"))
+    }
+
+    /// Reads one whole value, nested ones included, and returns where it stands.
+    public mutating func value() throws(JSONError) -> JSONValue {
+        let byte = try nextByte()
+        let first = cursor
+        switch byte {
+        case UInt8(ascii: "\""): return try scanString()
+        case UInt8(ascii: "{"), UInt8(ascii: "["):
+            try skipContainer()
+            return JSONValue(byte == UInt8(ascii: "{") ? .object : .array, from: first, to: cursor)
+        case UInt8(ascii: "t"): return try scanWord("true", .bool)
+        case UInt8(ascii: "f"): return try scanWord("false", .bool)
+        case UInt8(ascii: "n"): return try scanWord("null", .null)
+        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return try scanNumber()
+        default: throw failure(.unexpectedByte)
+        }
+    }
+
+    /// Only white space may follow the one value.
+    public mutating func finish() throws(JSONError) {
+        skipWhitespace()
+        guard cursor == end else { throw failure(.trailingBytes) }
+    }
+
+    // MARK: Containers
+
+    private mutating func begin(with bracket: UInt8) throws(JSONError) {
+        guard try nextByte() == bracket else { throw failure(.unexpectedByte) }
+        guard depth < Self.maximumDepth else { throw failure(.tooDeep) }
+        depth += 1
+        cursor += 1
+        isFirst = true
+    }
+
+    /// Steps over the comma before a key or an element, or over the closing bracket: then `false`.
+    private mutating func advance(orCloseWith bracket: UInt8) throws(JSONError) -> Bool {
+        let byte = try nextByte()
+        let wasFirst = isFirst
+        isFirst = false
+        if byte == bracket {
+            cursor += 1
+            depth -= 1
+            return false
+        }
+        if wasFirst { return true }
+        guard byte == UInt8(ascii: ",") else { throw failure(.unexpectedByte) }
+        cursor += 1
+        return true
+    }
+
+    /// Skips an object or an array without recursion, so that a hostile message cannot choose the stack's depth.
+    private mutating func skipContainer() throws(JSONError) {
+        let outer = depth
+        var areObjects: UInt64 = 0  // One bit for each open container, the innermost lowest.
+        repeat {
+            let kind = try peek()
+            switch kind {
+            case .object, .array:
+                try begin(with: kind == .object ? UInt8(ascii: "{") : UInt8(ascii: "["))
+                areObjects = areObjects << 1 | (kind == .object ? 1 : 0)
+            default: _ = try value()
+            }
+            while depth > outer {
+                let goesOn = areObjects & 1 == 1 ? try nextKey() != nil : try nextElement()
+                if goesOn { break }
+                areObjects >>= 1
+            }
+        } while depth > outer
+    }
+
+    // MARK: Bytes
+
+    /// The next byte that is not white space, not consumed.
+    @inline(__always)
+    private mutating func nextByte() throws(JSONError) -> UInt8 {
+        skipWhitespace()
+        guard cursor < end else { throw failure(.truncated) }
+        return cursor.load(as: UInt8.self)
+    }
+
+    @inline(__always)
+    private mutating func skipWhitespace() {
+        while cursor < end {
+            let byte = cursor.load(as: UInt8.self)
+            guard byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 else { return }
+            cursor += 1
+        }
+    }
+
+    private mutating func scanWord(_ word: StaticString, _ kind: JSONValue.Kind) throws(JSONError) -> JSONValue {
+        let first = cursor
+        for index in 0..<word.utf8CodeUnitCount {
+            guard cursor < end else { throw failure(.truncated) }
+            guard cursor.load(as: UInt8.self) == word.utf8Start[index] else { throw failure(.unexpectedByte) }
+            cursor += 1
+        }
+        return JSONValue(kind, from: first, to: cursor)
+    }
+
+    func failure(_ reason: JSONError.Reason) -> JSONError {
+        JSONError(reason, at: cursor - start)
+    }
+}

@@ -1,0 +1,130 @@
+/// Where a value stands in a JSON text that a `JSONScanner` has read and found right, and what kind it is.
+///
+/// It is a view: it owns nothing, is not to outlive the scanned bytes, and turns them into Swift values only when asked.
+public struct JSONValue {
+    public enum Kind: Sendable {
+        case object, array, string, number, bool, null
+    }
+
+    public let kind: Kind
+    /// Whether a string holds escapes, so that its bytes are not yet its text.
+    let isEscaped: Bool
+    /// The first byte: of a string the one after the quote. Owned by whoever gave the bytes to the scanner.
+    let start: UnsafeRawPointer
+    /// The number of bytes: of a string without its quotes.
+    let count: Int
+
+    init(_ kind: Kind, from start: UnsafeRawPointer, to end: UnsafeRawPointer, isEscaped: Bool = false) {
+        self.kind = kind
+        self.isEscaped = isEscaped
+        self.start = start
+        count = end - start
+    }
+
+    /// The value as it stands in the text (of a string: without quotes, escapes as they are).
+    public var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: start, count: count) }
+
+    /// The value of `true` and `false`, `nil` for any other kind.
+    public var bool: Bool? {
+        kind == .bool ? count == 4 : nil
+    }
+
+    /// The text of a string, `nil` for any other kind.
+    public var string: String? {
+        guard kind == .string else { return nil }
+        guard isEscaped else { return String(decoding: bytes, as: UTF8.self) }
+        // Unescaped text is never longer than its escaped form.
+        return String(unsafeUninitializedCapacity: count) { unescape(into: $0) }
+    }
+
+    /// The number, `nil` for any other kind.
+    public var number: JSONNumber? {
+        guard kind == .number else { return nil }
+        let isNegative = start.load(as: UInt8.self) == UInt8(ascii: "-")
+        var magnitude: UInt64 = 0
+        var overflows = false
+        for index in (isNegative ? 1 : 0)..<count {
+            let digit = (start + index).load(as: UInt8.self) &- UInt8(ascii: "0")
+            guard digit < 10 else { return .fraction }
+            let (tenfold, overflow) = magnitude.multipliedReportingOverflow(by: 10)
+            let (sum, carry) = tenfold.addingReportingOverflow(UInt64(digit))
+            magnitude = sum
+            overflows = overflows || overflow || carry
+        }
+        if overflows { return .tooLarge }
+        if isNegative {
+            return magnitude <= UInt64(Int64.max) + 1 ? .integer(Int64(truncatingIfNeeded: 0 &- magnitude)) : .tooLarge
+        }
+        return magnitude <= UInt64(Int64.max) ? .integer(Int64(magnitude)) : .tooLarge
+    }
+
+    /// Whether this is a string with exactly this text, compared byte by byte.
+    @inline(__always)
+    public func equals(_ text: StaticString) -> Bool {
+        guard kind == .string else { return false }
+        if isEscaped { return equalsUnescaped(text) }
+        guard count == text.utf8CodeUnitCount else { return false }
+        for index in 0..<count where (start + index).load(as: UInt8.self) != text.utf8Start[index] { return false }
+        return true
+    }
+
+    private func equalsUnescaped(_ text: StaticString) -> Bool {
+        let expected = UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
+        return string.map { $0.utf8.elementsEqual(expected) } ?? false
+    }
+
+    /// Writes the string's text and returns its length. The scanner has checked every escape.
+    private func unescape(into output: UnsafeMutableBufferPointer<UInt8>) -> Int {
+        var length = 0
+        var index = 0
+        while index < count {
+            let byte = (start + index).load(as: UInt8.self)
+            index += 1
+            guard byte == UInt8(ascii: "\\") else {
+                output[length] = byte
+                length += 1
+                continue
+            }
+            let letter = (start + index).load(as: UInt8.self)
+            index += 1
+            if letter == UInt8(ascii: "u") {
+                for unit in UTF8.encode(unescapeScalar(at: &index))! {
+                    output[length] = unit
+                    length += 1
+                }
+                continue
+            }
+            switch letter {
+            case UInt8(ascii: "b"): output[length] = 0x08
+            case UInt8(ascii: "f"): output[length] = 0x0C
+            case UInt8(ascii: "n"): output[length] = 0x0A
+            case UInt8(ascii: "r"): output[length] = 0x0D
+            case UInt8(ascii: "t"): output[length] = 0x09
+            default: output[length] = letter
+            }
+            length += 1
+        }
+        return length
+    }
+
+    /// Reads `XXXX`, and for a high surrogate also the `\uXXXX` of the low one.
+    private func unescapeScalar(at index: inout Int) -> Unicode.Scalar {
+        var scalar = hexadecimal(at: start + index) ?? 0xFFFD
+        index += 4
+        if (0xD800...0xDBFF).contains(scalar) {
+            let low = hexadecimal(at: start + index + 2) ?? 0xDC00
+            index += 6
+            scalar = 0x10000 + (scalar - 0xD800) << 10 + (low - 0xDC00)
+        }
+        return Unicode.Scalar(scalar) ?? "\u{FFFD}"
+    }
+}
+
+/// What a JSON number is to a protocol that knows integers only.
+public enum JSONNumber: Hashable, Sendable {
+    case integer(Int64)
+    /// An integer beyond 64 bits.
+    case tooLarge
+    /// Written with a fraction or an exponent, whatever it is worth: `1.0` and `1e3` too.
+    case fraction
+}

@@ -1,0 +1,116 @@
+/// Reading members of known kinds out of values already scanned. Everywhere `null` counts as absent; where it has a
+/// meaning of its own the caller looks for it first.
+extension JSONValue {
+    /// An id, or `nil` if this is not a string or not a valid id.
+    var identifier: Identifier? {
+        if isEscaped { return string.flatMap { Identifier($0) } }
+        guard kind == .string, (1...Identifier.maximumLength).contains(count) else { return nil }
+        for index in 0..<count where !(0x21...0x7E).contains((start + index).load(as: UInt8.self)) { return nil }
+        return Identifier(checked: String(decoding: bytes, as: UTF8.self))
+    }
+
+    func checkedString(_ field: String) throws(DecodingFailure) -> String {
+        guard let string else { throw .wrongKind(field, wanted: "a string") }
+        return string
+    }
+
+    func checkedBool(_ field: String) throws(DecodingFailure) -> Bool {
+        guard let bool else { throw .wrongKind(field, wanted: "true or false") }
+        return bool
+    }
+
+    func checkedIdentifier(_ field: String) throws(DecodingFailure) -> Identifier {
+        guard kind == .string else { throw .wrongKind(field, wanted: "a string") }
+        guard let identifier else {
+            throw .invalid(field, "must be 1 to \(Identifier.maximumLength) bytes of printable ASCII without space")
+        }
+        return identifier
+    }
+
+    /// One of the cases of a string enumeration.
+    func checkedCase<Value: RawRepresentable & CaseIterable>(
+        of type: Value.Type, _ field: String
+    ) throws(DecodingFailure) -> Value where Value.RawValue == String {
+        let text = try checkedString(field)
+        guard let value = Value(rawValue: text) else {
+            throw .invalid(field, "must be one of \(Value.allCases.map(\.rawValue).joined(separator: ", "))")
+        }
+        return value
+    }
+
+    /// A scanner that stands inside this object.
+    func object(_ field: String) throws(DecodingFailure) -> JSONScanner {
+        guard kind == .object else { throw .wrongKind(field, wanted: "an object") }
+        return JSONScanner(self)
+    }
+
+    /// The ids of an array, in their order and with their repetitions.
+    ///
+    /// - Throws: `tooMany` as soon as there are more than `limit`.
+    func identifiers(
+        _ field: String, limit: Int, tooMany: @autoclosure () -> DecodingFailure
+    ) throws(DecodingFailure) -> [Identifier] {
+        guard kind == .array else { throw .wrongKind(field, wanted: "an array of ids") }
+        if count == 2 { return [] }
+        var ids: [Identifier] = []
+        // A guess at ids of eight bytes; a liar gains no more memory than his own message has.
+        ids.reserveCapacity(Swift.min(count / 11 + 1, limit))
+        var scanner = JSONScanner(self)
+        do throws(JSONError) { try scanner.beginArray() } catch { throw DecodingFailure(error) }
+        while true {
+            let element: JSONValue
+            do throws(JSONError) {
+                guard try scanner.nextElement() else { return ids }
+                element = try scanner.value()
+            } catch {
+                throw DecodingFailure(error)
+            }
+            guard ids.count < limit else { throw tooMany() }
+            ids.append(try element.checkedIdentifier(field))
+        }
+    }
+}
+
+extension Identifier {
+    /// Wraps text that was found valid already.
+    init(checked string: String) {
+        self.string = string
+    }
+}
+
+extension Array where Element == Identifier {
+    /// The same ids, each once, in the order of their first appearance.
+    func withoutRepetitions() -> [Identifier] {
+        // Few are compared with each other, which is quicker than hashing them.
+        if count <= 16 {
+            var unique: [Identifier] = []
+            unique.reserveCapacity(count)
+            for id in self where !unique.contains(id) { unique.append(id) }
+            return unique
+        }
+        var seen = Set<Identifier>(minimumCapacity: count)
+        return filter { seen.insert($0).inserted }
+    }
+}
+
+extension JSONScanner {
+    /// Reads an object and hands over each member, the last of several with one key last, so that it wins.
+    @inline(__always)
+    mutating func forEachMember(
+        _ body: (_ key: JSONValue, _ value: JSONValue) throws(DecodingFailure) -> Void
+    ) throws(DecodingFailure) {
+        do throws(JSONError) { try beginObject() } catch { throw DecodingFailure(error) }
+        while true {
+            let key: JSONValue
+            let member: JSONValue
+            do throws(JSONError) {
+                guard let next = try nextKey() else { return }
+                key = next
+                member = try value()
+            } catch {
+                throw DecodingFailure(error)
+            }
+            try body(key, member)
+        }
+    }
+}

@@ -1,0 +1,139 @@
+extension ClientMessage {
+    /// The message as the text to send.
+    public func encoded() -> [UInt8] {
+        var output: [UInt8] = []
+        output.reserveCapacity(128)
+        encode(into: &output)
+        return output
+    }
+
+    /// Appends the message as one JSON object.
+    public func encode(into output: inout [UInt8]) {
+        JSONWriter.raw("{\"type\":\"", to: &output)
+        JSONWriter.raw(body.type, to: &output)
+        JSONWriter.raw("\"", to: &output)
+        if let id { JSONWriter.member("id", id, to: &output) }
+        body.encodeMembers(into: &output)
+        JSONWriter.raw("}", to: &output)
+    }
+}
+
+extension ClientMessage.Body {
+    fileprivate var type: StaticString {
+        switch self {
+        case .connect: "connect"
+        case .refresh: "refresh"
+        case .subscribe: "subscribe"
+        case .unsubscribe: "unsubscribe"
+        case .get: "get"
+        case .status: "status"
+        case .activity: "activity"
+        case .updateProfile: "updateProfile"
+        case .createConversation: "createConversation"
+        case .typing: "typing"
+        case .disconnect: "disconnect"
+        }
+    }
+
+    fileprivate func encodeMembers(into output: inout [UInt8]) {
+        switch self {
+        case .connect(let connect): connect.encodeMembers(into: &output)
+        case .refresh(let token): JSONWriter.member("token", token, to: &output)
+        case .subscribe(let subscribe):
+            Self.encode(users: subscribe.users, conversations: subscribe.conversations, into: &output)
+            subscribe.encodeKnown(into: &output)
+        case .unsubscribe(let users, let conversations):
+            Self.encode(users: users, conversations: conversations, into: &output)
+        case .get(let users): JSONWriter.member("users", users, to: &output)
+        case .status(let change):
+            JSONWriter.raw(",", to: &output)
+            change.encodeMembers(into: &output)
+        case .activity(let activity): JSONWriter.member("state", activity.rawValue, to: &output)
+        case .updateProfile(let changes):
+            JSONWriter.key("changes", to: &output)
+            changes.encode(into: &output)
+        case .createConversation(let participants): JSONWriter.member("participants", participants, to: &output)
+        case .typing(let conversation, let typing):
+            JSONWriter.member("conversation", conversation.string, to: &output)
+            JSONWriter.key("typing", to: &output)
+            JSONWriter.bool(typing, to: &output)
+        case .disconnect: break
+        }
+    }
+
+    /// At least one of the lists must be there: if both are empty, `users` is.
+    private static func encode(users: [UserID], conversations: [ConversationID], into output: inout [UInt8]) {
+        if !users.isEmpty || conversations.isEmpty { JSONWriter.member("users", users, to: &output) }
+        if !conversations.isEmpty { JSONWriter.member("conversations", conversations, to: &output) }
+    }
+}
+
+extension ClientMessage.Connect {
+    fileprivate func encodeMembers(into output: inout [UInt8]) {
+        if let token { JSONWriter.member("token", token, to: &output) }
+        if let device {
+            JSONWriter.key("device", to: &output)
+            JSONWriter.raw("{\"kind\":", to: &output)
+            JSONWriter.string(device.kind.rawValue, to: &output)
+            if let id = device.id { JSONWriter.member("id", id.string, to: &output) }
+            if let name = device.name { JSONWriter.member("name", name, to: &output) }
+            JSONWriter.raw("}", to: &output)
+        }
+        JSONWriter.member("activity", activity.rawValue, to: &output)
+        if let status {
+            JSONWriter.raw(",\"status\":{", to: &output)
+            status.encodeMembers(into: &output)
+            JSONWriter.raw("}", to: &output)
+        }
+    }
+}
+
+extension ClientMessage.Subscribe {
+    fileprivate func encodeKnown(into output: inout [UInt8]) {
+        // In the order of `users`, so that equal messages are equal bytes.
+        let held = users.filter { known[$0] != nil }
+        guard !held.isEmpty else { return }
+        JSONWriter.key("known", to: &output)
+        for (index, user) in held.enumerated() {
+            JSONWriter.raw(index == 0 ? "{" : ",", to: &output)
+            JSONWriter.string(user.string, to: &output)
+            JSONWriter.raw(":{", to: &output)
+            let versions = known[user]!
+            if let presence = versions.presence {
+                JSONWriter.raw("\"presence\":", to: &output)
+                JSONWriter.integer(presence, to: &output)
+            }
+            if let profile = versions.profile {
+                JSONWriter.raw(versions.presence == nil ? "\"profile\":" : ",\"profile\":", to: &output)
+                JSONWriter.integer(profile, to: &output)
+            }
+            JSONWriter.raw("}", to: &output)
+        }
+        JSONWriter.raw("}", to: &output)
+    }
+}
+
+extension StatusChange {
+    /// Appends the members without braces, `status` first.
+    fileprivate func encodeMembers(into output: inout [UInt8]) {
+        JSONWriter.raw("\"status\":", to: &output)
+        JSONWriter.string(status.rawValue, to: &output)
+        JSONWriter.change("text", text, to: &output)
+        if let clearAfter { JSONWriter.member("clearAfter", clearAfter, to: &output) }
+    }
+}
+
+extension ProfileChanges {
+    /// Appends the changes as one JSON object, as `updateProfile` and the HTTP interface carry them.
+    public func encode(into output: inout [UInt8]) {
+        let brace = output.count
+        JSONWriter.change("displayName", displayName, to: &output)
+        JSONWriter.change("photoURL", photoURL, to: &output)
+        JSONWriter.change("timezone", timezone, to: &output)
+        JSONWriter.change("locale", locale, to: &output)
+        // Each member came with a comma before it; the first one's place is the brace's.
+        if output.count == brace { output.append(UInt8(ascii: ",")) }
+        output[brace] = UInt8(ascii: "{")
+        output.append(UInt8(ascii: "}"))
+    }
+}

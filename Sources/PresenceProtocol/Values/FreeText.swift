@@ -1,0 +1,79 @@
+/// What all text that people write for others has in common: names and status texts.
+///
+/// It is UTF-8 of at most 1 KiB, without characters that could end a line or turn the direction of what stands around
+/// it. Length is counted in characters as people count them (extended grapheme clusters, UAX #29). Nothing is
+/// normalised: what was sent is what others get.
+public enum FreeText {
+    /// The longest text, in bytes of UTF-8: a single character may be made of very many code points.
+    public static let maximumBytes = 1024
+
+    /// Refused are C0 and C1 controls and DEL, the line and paragraph separators, and the bidirectional controls.
+    /// The joiners U+200C and U+200D stay allowed: scripts and emoji need them.
+    public static func allows(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0x00...0x1F, 0x7F...0x9F: false  // C0, DEL, C1
+        case 0x2028, 0x2029: false  // Line and paragraph separator.
+        case 0x061C, 0x200E, 0x200F: false  // Arabic letter mark, left-to-right and right-to-left mark.
+        case 0x202A...0x202E: false  // Embeddings, overrides and their end.
+        case 0x2066...0x2069: false  // Isolates and their end.
+        default: true
+        }
+    }
+
+    /// Whether `text` is allowed and at most `maximumCharacters` characters long.
+    public static func isValid(_ text: String, maximumCharacters: Int) -> Bool {
+        brokenRule(by: text, maximumCharacters: maximumCharacters) == nil
+    }
+
+    /// What is wrong with `text`, to stand after the member's name in an error; `nil` if nothing is.
+    public static func brokenRule(by text: String, maximumCharacters: Int) -> String? {
+        let length = text.utf8.count
+        guard length <= maximumBytes else { return "must be at most \(maximumBytes) bytes long" }
+        guard text.unicodeScalars.allSatisfy(allows) else {
+            return "must be without control and bidirectional-control characters"
+        }
+        // No text has more characters than bytes, so most need not be counted.
+        guard length <= maximumCharacters || text.count <= maximumCharacters else {
+            return "must be at most \(maximumCharacters) characters long"
+        }
+        return nil
+    }
+
+    /// `text` without the Unicode white space at both its ends.
+    public static func trimmed(_ text: String) -> String {
+        let scalars = text.unicodeScalars
+        guard let first = scalars.firstIndex(where: { !$0.properties.isWhitespace }),
+            let last = scalars.lastIndex(where: { !$0.properties.isWhitespace })
+        else { return "" }
+        return String(scalars[first...last])
+    }
+}
+
+/// The text beside a status.
+public enum StatusText {
+    public static let maximumCharacters = 140
+
+    public static func isValid(_ text: String) -> Bool {
+        FreeText.isValid(text, maximumCharacters: maximumCharacters)
+    }
+}
+
+/// What a device is called by its owner.
+public enum DeviceName {
+    public static let maximumCharacters = 128
+
+    public static func isValid(_ name: String) -> Bool {
+        FreeText.isValid(name, maximumCharacters: maximumCharacters)
+    }
+}
+
+/// What a person is called by others.
+public enum DisplayName {
+    public static let maximumCharacters = 50
+
+    /// The name as it is stored, white space at its ends removed; `nil` if it is empty then, or not allowed.
+    public static func normalized(_ name: String) -> String? {
+        let trimmed = FreeText.trimmed(name)
+        return trimmed.isEmpty || !FreeText.isValid(trimmed, maximumCharacters: maximumCharacters) ? nil : trimmed
+    }
+}
