@@ -1,0 +1,31 @@
+extension RedisServerProcess {
+    /// How the server's own Redis is set up; config/redis.conf, for one that is run by hand, says the same and why.
+    static func settings(
+        directory: DataDirectory, socket: String, redis: ServerConfiguration.Redis
+    ) -> [(name: String, value: [String])] {
+        [
+            // Reached through a socket that only this user can open, and by nothing else.
+            ("port", ["0"]),
+            ("unixsocket", [socket]),
+            ("unixsocketperm", ["700"]),
+            ("dir", [directory.path]),
+            ("logfile", [directory.file("redis.log")]),
+            ("pidfile", [directory.file("redis.pid")]),
+            ("daemonize", ["no"]),
+        ] + sharedSettings(redis)
+    }
+
+    /// What any Redis needs that a presence server uses.
+    static func sharedSettings(_ redis: ServerConfiguration.Redis) -> [(name: String, value: [String])] {
+        [
+            // Every change goes to the log before it is answered; snapshots would add nothing but their cost.
+            ("appendonly", ["yes"]),
+            ("appendfsync", [redis.appendfsync.rawValue]),
+            ("save", [""]),
+            // Full, Redis refuses new writes and says so; any other policy would drop people in silence.
+            ("maxmemory-policy", ["noeviction"]),
+            // A shard that is behind with its events is cut off at this much, and reads everything anew.
+            ("client-output-buffer-limit", ["pubsub", "256mb", "64mb", "60"]),
+        ]
+    }
+}

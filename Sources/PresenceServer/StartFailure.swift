@@ -1,0 +1,8 @@
+/// Why a server cannot start, in words for the person who started it.
+public struct StartFailure: Error, Equatable, CustomStringConvertible {
+    public let message: String
+
+    public init(_ message: String) { self.message = message }
+
+    public var description: String { message }
+}
