@@ -38,10 +38,43 @@ extension JSONValue {
         return value
     }
 
-    /// A scanner that stands inside this object.
+    func checkedInteger(_ field: String) throws(DecodingFailure) -> Int64 {
+        guard case .integer(let integer) = number else { throw .wrongKind(field, wanted: "an integer") }
+        return integer
+    }
+
+    /// A scanner at the beginning of this object.
     func object(_ field: String) throws(DecodingFailure) -> JSONScanner {
         guard kind == .object else { throw .wrongKind(field, wanted: "an object") }
         return JSONScanner(self)
+    }
+
+    /// The elements of an array, each made by `make`.
+    func elements<Element>(
+        _ field: String, _ make: (JSONValue) throws(DecodingFailure) -> Element
+    ) throws(DecodingFailure) -> [Element] {
+        guard kind == .array else { throw .wrongKind(field, wanted: "an array") }
+        if count == 2 { return [] }
+        var elements: [Element] = []
+        // A guess at elements of eight bytes; a liar gains no more memory than his own message has.
+        elements.reserveCapacity(Swift.min(count / 11 + 1, 1024))
+        var scanner = JSONScanner(self)
+        do throws(JSONError) { try scanner.beginArray() } catch { throw DecodingFailure(error) }
+        while true {
+            let element: JSONValue
+            do throws(JSONError) {
+                guard try scanner.nextElement() else { return elements }
+                element = try scanner.value()
+            } catch {
+                throw DecodingFailure(error)
+            }
+            elements.append(try make(element))
+        }
+    }
+
+    /// The ids of an array, in their order and with their repetitions.
+    func allIdentifiers(_ field: String) throws(DecodingFailure) -> [Identifier] {
+        try identifiers(field, limit: .max, tooMany: DecodingFailure(code: .tooMany, message: field))
     }
 
     /// The ids of an array, in their order and with their repetitions.
@@ -50,23 +83,11 @@ extension JSONValue {
     func identifiers(
         _ field: String, limit: Int, tooMany: @autoclosure () -> DecodingFailure
     ) throws(DecodingFailure) -> [Identifier] {
-        guard kind == .array else { throw .wrongKind(field, wanted: "an array of ids") }
-        if count == 2 { return [] }
-        var ids: [Identifier] = []
-        // A guess at ids of eight bytes; a liar gains no more memory than his own message has.
-        ids.reserveCapacity(Swift.min(count / 11 + 1, limit))
-        var scanner = JSONScanner(self)
-        do throws(JSONError) { try scanner.beginArray() } catch { throw DecodingFailure(error) }
-        while true {
-            let element: JSONValue
-            do throws(JSONError) {
-                guard try scanner.nextElement() else { return ids }
-                element = try scanner.value()
-            } catch {
-                throw DecodingFailure(error)
-            }
-            guard ids.count < limit else { throw tooMany() }
-            ids.append(try element.checkedIdentifier(field))
+        var left = limit
+        return try elements(field) { (element) throws(DecodingFailure) in
+            guard left > 0 else { throw tooMany() }
+            left -= 1
+            return try element.checkedIdentifier(field)
         }
     }
 }

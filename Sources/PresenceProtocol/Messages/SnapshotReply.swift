@@ -1,0 +1,107 @@
+/// A `subscribed` or `users` reply in the making, split into messages that are each no longer than a limit.
+///
+///     {"type":"subscribed","id":2,"users":[…],"more":true}
+///     {"type":"subscribed","id":2,"users":[…],"conversations":[…]}
+///
+/// People come first, then conversations; all parts but the last say `"more":true`. A reply about nobody is one message
+/// with an empty list. What does not fit into a part begins the next; a single person or conversation is never split,
+/// so one that alone is longer than the limit makes a part that is too (registers are bounded far below it).
+public struct SnapshotReply {
+    public enum Kind: Sendable {
+        case subscribed, users
+    }
+
+    private enum List {
+        case none, users, conversations
+    }
+
+    private static let more: StaticString = "],\"more\":true}"
+
+    /// The message up to its `id`, the same for each part.
+    private let head: [UInt8]
+    private let limit: Int
+    private var parts: [[UInt8]] = []
+    /// The part being written; its list is still open.
+    private var part: [UInt8]
+    private var list = List.none
+    /// One person or conversation, before it is known which part has room for it.
+    private var entry: [UInt8] = []
+
+    /// - Parameter limit: The longest message in bytes, `limits.maxServerMessageBytes`.
+    public init(_ kind: Kind, id: Int64?, limit: Int) {
+        var head: [UInt8] = []
+        ServerMessageWriter.begin(kind == .subscribed ? "subscribed" : "users", id: id, to: &head)
+        self.head = head
+        self.limit = limit
+        part = head
+    }
+
+    /// Adds a person from the registers' bytes, which are lent for the call.
+    ///
+    /// - Parameters:
+    ///   - presence: An object; `nil` leaves the register out.
+    ///   - profile: An object, or `null` for no profile; `nil` leaves the register out.
+    public mutating func add(user: UserID, presence: UnsafeRawBufferPointer?, profile: UnsafeRawBufferPointer?) {
+        entry.removeAll(keepingCapacity: true)
+        UserSnapshot.encode(user: user, presence: presence, profile: profile, into: &entry)
+        addEntry(to: .users)
+    }
+
+    public mutating func add(user: UserID, presence: [UInt8]?, profile: [UInt8]?) {
+        entry.removeAll(keepingCapacity: true)
+        JSONWriter.raw("{\"user\":", to: &entry)
+        JSONWriter.string(user.string, to: &entry)
+        if let presence {
+            JSONWriter.key("presence", to: &entry)
+            entry.append(contentsOf: presence)
+        }
+        if let profile {
+            JSONWriter.key("profile", to: &entry)
+            entry.append(contentsOf: profile)
+        }
+        JSONWriter.raw("}", to: &entry)
+        addEntry(to: .users)
+    }
+
+    public mutating func add(_ user: UserSnapshot) {
+        entry.removeAll(keepingCapacity: true)
+        user.encode(into: &entry)
+        addEntry(to: .users)
+    }
+
+    /// Adds a conversation. After the first one no more people may be added.
+    public mutating func add(_ conversation: ServerMessage.ConversationSnapshot) {
+        entry.removeAll(keepingCapacity: true)
+        conversation.encode(into: &entry)
+        addEntry(to: .conversations)
+    }
+
+    /// The messages, in the order in which they are to be sent; at least one.
+    public consuming func finish() -> [[UInt8]] {
+        if list == .none { JSONWriter.raw(",\"users\":[", to: &part) }
+        JSONWriter.raw("]}", to: &part)
+        parts.append(part)
+        return parts
+    }
+
+    private mutating func addEntry(to wanted: List) {
+        precondition(wanted == .conversations || list != .conversations, "a person after the conversations")
+        // `],"conversations":[` is the most that can come before an entry.
+        let needed = entry.count + 19 + Self.more.utf8CodeUnitCount
+        if list != .none, part.count + needed > limit {
+            JSONWriter.raw(Self.more, to: &part)
+            parts.append(part)
+            part = head
+            list = .none
+        }
+        if list == wanted {
+            part.append(UInt8(ascii: ","))
+        } else {
+            if list == .users { part.append(UInt8(ascii: "]")) }
+            JSONWriter.key(wanted == .users ? "users" : "conversations", to: &part)
+            part.append(UInt8(ascii: "["))
+            list = wanted
+        }
+        part.append(contentsOf: entry)
+    }
+}
