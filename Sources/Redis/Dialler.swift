@@ -1,0 +1,168 @@
+import CHiredis
+import EventLoops
+
+/// What a dialler tells whoever uses its link.
+protocol DiallerDelegate: AnyObject {
+    /// A new attempt begins.
+    func diallerDidStart()
+    /// A socket is connected: say who we are on it, then call `succeeded()` or `drop(isRefusal:)`.
+    func diallerDidOpen(_ link: Link)
+    /// Bytes have come in on the link.
+    func diallerDidRead(_ link: Link)
+    /// The link, or the attempt at one, ended without `drop` or `stop`. The next attempt follows by itself.
+    func diallerDidEnd(reason: String)
+}
+
+/// Keeps trying to have one link to Redis.
+///
+///     idle ─start─▶ waiting ─▶ connecting ─▶ greeting ─succeeded─▶ up
+///                      ▲            │            │                 │
+///                      └────────────┴── failed, timed out ─────────┘
+///
+/// An attempt has `connectTimeout` for everything up to `succeeded`. A name's further addresses are tried at once, a
+/// new attempt after a wait (`RedisOptions.firstRetry` and the following). The delegate is not called from within
+/// `start`, `drop` and `stop`, and not after `stop`.
+///
+/// Confined to the loop's thread.
+final class Dialler {
+    private let loop: EventLoop
+    private let endpoint: RedisEndpoint
+    private let options: RedisOptions
+    weak var delegate: (any DiallerDelegate)?
+
+    private enum Phase { case idle, waiting, connecting, greeting, up }
+    private var phase = Phase.idle
+
+    private var link: Link?
+    private var lookup: HostLookup?
+    /// Addresses of the host that this attempt has not tried yet.
+    private var untried: ArraySlice<String> = []
+    private var failures = 0
+
+    /// The end of the wait, or of the attempt.
+    private lazy var timer = LoopTimer(loop) { [unowned self] in
+        if phase == .waiting { attempt() } else { end("not ready within \(options.connectTimeout) ms") }
+    }
+
+    init(to endpoint: RedisEndpoint, on loop: EventLoop, options: RedisOptions) {
+        self.endpoint = endpoint
+        self.loop = loop
+        self.options = options
+    }
+
+    /// Begins with the first attempt, in the next turn; nothing if it has begun already.
+    func start() {
+        guard phase == .idle else { return }
+        phase = .waiting
+        timer.set(after: 0)
+    }
+
+    /// Closes the link and ends all attempts.
+    func stop() {
+        phase = .idle
+        closeLink()
+        timer.cancel()
+    }
+
+    /// The link is in working order.
+    func succeeded() {
+        phase = .up
+        failures = 0
+        untried = []
+        timer.cancel()
+    }
+
+    /// Gives up the link, or the attempt at one. `isRefusal`: the server does not want us, so do not hurry back.
+    ///
+    /// - Returns: whether there was one.
+    @discardableResult
+    func drop(isRefusal: Bool = false) -> Bool {
+        guard phase != .idle, phase != .waiting else { return false }
+        phase = .waiting
+        closeLink()
+        timer.set(after: isRefusal ? options.refusedRetry : nextWait())
+        return true
+    }
+
+    private func end(_ reason: String) {
+        if drop() { delegate?.diallerDidEnd(reason: reason) }
+    }
+
+    /// Drawn from the upper half of 50, 100, 200 … 1,000 ms.
+    private func nextWait() -> Int64 {
+        let longest = min(options.slowestRetry, options.firstRetry << min(failures, 20))
+        failures += 1
+        return Int64.random(in: longest / 2...longest)
+    }
+
+    private func closeLink() {
+        link?.close()
+        link = nil
+        untried = []
+    }
+
+    // MARK: - One attempt
+
+    private func attempt() {
+        phase = .connecting
+        timer.set(after: options.connectTimeout)
+        delegate?.diallerDidStart()
+        guard phase == .connecting else { return }
+        switch endpoint.address {
+        case .unix(let path):
+            open(redisConnectUnixNonBlock(path))
+        case .tcp(let host, _) where HostLookup.isNumeric(host):
+            untried = [host]
+            openNext()
+        case .tcp(let host, _):
+            resolve(host)
+        }
+    }
+
+    private func resolve(_ host: String) {
+        // One that hangs is not joined by a second: its answer serves this attempt.
+        guard lookup == nil else { return }
+        lookup = HostLookup(host, on: loop) { [weak self] result in
+            guard let self else { return }
+            lookup = nil
+            guard phase == .connecting else { return }
+            switch result {
+            case .success(let addresses):
+                untried = addresses[...]
+                openNext()
+            case .failure(let failure):
+                end(failure.reason)
+            }
+        }
+    }
+
+    private func openNext() {
+        guard case .tcp(_, let port) = endpoint.address, let address = untried.popFirst() else { return }
+        open(redisConnectNonBlock(address, CInt(port)))
+    }
+
+    /// Takes over a context as hiredis made it: connecting, connected or failed.
+    private func open(_ context: UnsafeMutablePointer<redisContext>?) {
+        guard let context else { return end("out of memory") }
+        guard context.pointee.err == 0 else {
+            let reason = context.errorText
+            redisFree(context)
+            return tryNext(after: reason)
+        }
+        let link = Link(context, on: loop)
+        // Unowned: the link is ours, and closed before we let it go; a closed link calls nothing.
+        link.opened = { [unowned self, unowned link] in
+            phase = .greeting
+            delegate?.diallerDidOpen(link)
+        }
+        link.readable = { [unowned self, unowned link] in delegate?.diallerDidRead(link) }
+        link.broken = { [unowned self] reason in
+            if phase == .connecting { tryNext(after: reason) } else { end(reason) }
+        }
+        self.link = link
+    }
+
+    private func tryNext(after reason: String) {
+        if untried.isEmpty { end(reason) } else { openNext() }
+    }
+}

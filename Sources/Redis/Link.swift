@@ -1,0 +1,238 @@
+import CHiredis
+import CLibEV
+import EventLoops
+import Glibc
+
+/// One socket to Redis on a loop: bytes out at the end of a turn, answers in through hiredis' reader.
+///
+///     connecting ──opened──▶ open ──broken(reason)──▶ closed
+///         └──────────broken(reason)──────────────────────▲
+///
+/// `opened` comes at most once, `broken` at most once and last, and after `close()` neither. This is where C enters:
+/// libev calls the two watchers, and they call nothing but `handleReadable` and `handleWritable`.
+///
+/// What is appended leaves in one `send` at the end of the loop's turn, and costs no epoll_ctl while the socket takes
+/// it: the write watcher is started when there is something to write and stopped before libev looks at it, if all was
+/// written. It also makes sure that nothing stays behind when something is appended after our hook of a turn.
+///
+/// Confined to the loop's thread.
+final class Link {
+    private let loop: EventLoop
+
+    /// hiredis' socket and reader. Owned from `init` on, freed by `close()`; never used by hiredis after that.
+    private var context: UnsafeMutablePointer<redisContext>?
+
+    /// Owned; allocated so that libev may keep their addresses; stopped by `close()`, freed in `deinit`.
+    private let watchers: UnsafeMutablePointer<Watchers>
+
+    /// Where the kernel puts what arrived, before the reader copies it. Owned, freed in `deinit`.
+    private let input: UnsafeMutableRawBufferPointer
+
+    private struct Watchers {
+        var readable = ev_io()
+        var writable = ev_io()
+    }
+
+    private var output: [UInt8] = []
+    /// How much of `output` is written already.
+    private var outputHead = 0
+    private var hook: EndOfTurnHook?
+
+    private(set) var isOpen = false
+    /// While hiredis' reader is on the stack: freeing it has to wait.
+    private var isParsing = false
+
+    /// All bytes ever written, and ever appended: a command that starts at or behind `written` was not sent.
+    private(set) var written: UInt64 = 0
+    var appended: UInt64 { written + UInt64(output.count - outputHead) }
+
+    /// Called when the socket is connected.
+    var opened: () -> Void = {}
+    /// Called when bytes have come in: time to ask for replies.
+    var readable: () -> Void = {}
+    /// Called when the link is over, after it was closed.
+    var broken: (_ reason: String) -> Void = { _ in }
+
+    /// At most so much is read in a turn; the rest comes in the next one, after everyone else's turn.
+    private static let readSize = 64 << 10
+    /// An empty buffer above this size is given back. (hiredis does so from 16 KiB on: after each of our reads.)
+    private static let keptBuffer = 1 << 20
+
+    /// Takes over a context that is connecting or connected.
+    init(_ context: UnsafeMutablePointer<redisContext>, on loop: EventLoop) {
+        self.loop = loop
+        self.context = context
+        context.pointee.reader.pointee.maxbuf = Self.keptBuffer
+        input = .allocate(byteCount: Self.readSize, alignment: 16)
+        watchers = .allocate(capacity: 1)
+        watchers.initialize(to: Watchers())
+
+        let fd = context.pointee.fd
+        // hiredis leaves its sockets to child processes.
+        _ = fcntl(fd, F_SETFD, FD_CLOEXEC)
+        if context.pointee.connection_type == REDIS_CONN_TCP {
+            // A host that vanished ends a quiet subscription too, after 15 s and 3 probes 5 s apart.
+            redisEnableKeepAlive(context)
+        }
+        // Unretained: the watchers are started only while we are not closed, and `deinit` closes.
+        let me = Unmanaged.passUnretained(self).toOpaque()
+        clibev_io_init(
+            &watchers.pointee.readable, { _, watcher, _ in Link.of(watcher!).handleReadable() }, fd, CInt(EV_READ), me)
+        clibev_io_init(
+            &watchers.pointee.writable, { _, watcher, _ in Link.of(watcher!).handleWritable() }, fd, CInt(EV_WRITE), me)
+        ev_io_start(loop.raw, &watchers.pointee.writable)
+    }
+
+    deinit {
+        close()
+        watchers.deallocate()
+        input.deallocate()
+    }
+
+    /// Unretained: see `init`. The caller holds the object for the length of the call.
+    private static func of(_ watcher: UnsafeMutablePointer<ev_io>) -> Link {
+        Unmanaged<Link>.fromOpaque(watcher.pointee.data).takeUnretainedValue()
+    }
+
+    /// Ends the link without a word to its owner. May be called from any of its callbacks, and twice.
+    func close() {
+        hook?.cancel()
+        hook = nil
+        isOpen = false
+        guard let context else { return }
+        ev_io_stop(loop.raw, &watchers.pointee.readable)
+        ev_io_stop(loop.raw, &watchers.pointee.writable)
+        self.context = nil
+        if isParsing { abandoned = context } else { redisFree(context) }
+    }
+
+    /// A context that was closed by a callback out of its own reader; freed when the reader returns.
+    private var abandoned: UnsafeMutablePointer<redisContext>?
+
+    private func fail(_ reason: String) {
+        guard context != nil else { return }
+        close()
+        broken(reason)
+    }
+
+    // MARK: - Out
+
+    /// Lets `encode` append a command's bytes, to be written at the end of this turn.
+    func append(_ encode: (inout [UInt8]) -> Void) {
+        guard isOpen else { return }
+        let isFirst = output.isEmpty
+        encode(&output)
+        if isFirst { ev_io_start(loop.raw, &watchers.pointee.writable) }
+    }
+
+    private func handleWritable() {
+        if isOpen { flush() } else { finishConnecting() }
+    }
+
+    private func finishConnecting() {
+        guard let context else { return }
+        var error: CInt = 0
+        var size = socklen_t(MemoryLayout<CInt>.size)
+        getsockopt(context.pointee.fd, SOL_SOCKET, SO_ERROR, &error, &size)
+        guard error == 0 else { return fail(Self.text(of: error)) }
+        ev_io_stop(loop.raw, &watchers.pointee.writable)
+        ev_io_start(loop.raw, &watchers.pointee.readable)
+        isOpen = true
+        hook = loop.atEndOfTurn { [unowned self] in flush() }
+        opened()
+    }
+
+    private func flush() {
+        guard let context, outputHead < output.count else { return }
+        let fd = context.pointee.fd
+        // MSG_NOSIGNAL: a server that is gone must not end the process by SIGPIPE.
+        let result = output.withUnsafeBytes { bytes in
+            send(fd, bytes.baseAddress! + outputHead, bytes.count - outputHead, CInt(MSG_NOSIGNAL))
+        }
+        let error = errno
+        if result > 0 {
+            written += UInt64(result)
+            outputHead += result
+            guard outputHead == output.count else { return dropWritten() }
+            output.removeAll(keepingCapacity: output.capacity <= Self.keptBuffer)
+            outputHead = 0
+            ev_io_stop(loop.raw, &watchers.pointee.writable)
+        } else if result < 0, error != EAGAIN, error != EINTR {
+            // What it said before it went may be here still: answers, or why it closed.
+            drain()
+            fail(Self.text(of: error))
+        }
+    }
+
+    /// Frees what is written of a long output, once that is the greater half.
+    private func dropWritten() {
+        guard outputHead > Self.keptBuffer, outputHead > output.count / 2 else { return }
+        output.removeFirst(outputHead)
+        outputHead = 0
+    }
+
+    // MARK: - In
+
+    private func handleReadable() { _ = read() }
+
+    /// Takes in everything that has arrived.
+    func drain() {
+        while read() {}
+    }
+
+    /// Reads once and hands over; says whether there was anything.
+    private func read() -> Bool {
+        guard let context else { return false }
+        let count = recv(context.pointee.fd, input.baseAddress!, input.count, 0)
+        if count > 0 {
+            guard redisReaderFeed(context.pointee.reader, input.baseAddress!, count) == REDIS_OK else {
+                fail("out of memory for an answer")
+                return false
+            }
+            readable()
+            return self.context != nil
+        }
+        let error = errno
+        if count == 0 {
+            fail("the server closed the connection")
+        } else if error != EAGAIN, error != EINTR {
+            fail(Self.text(of: error))
+        }
+        return false
+    }
+
+    /// The next whole answer, which the caller frees with `freeReplyObject`; `nil` when there is none yet.
+    func nextReply() -> UnsafeMutablePointer<redisReply>? {
+        parse()?.assumingMemoryBound(to: redisReply.self)
+    }
+
+    /// Lets the reader take the next whole answer; `nil` when there is none yet, or the link is closed.
+    func parse() -> UnsafeMutableRawPointer? {
+        guard let context, let reader = context.pointee.reader else { return nil }
+        var reply: UnsafeMutableRawPointer?
+        isParsing = true
+        let result = redisReaderGetReply(reader, &reply)
+        isParsing = false
+        if let abandoned {
+            self.abandoned = nil
+            redisFree(abandoned)
+            return nil
+        }
+        guard result == REDIS_OK else {
+            fail("not an answer of Redis: \(withUnsafeBytes(of: reader.pointee.errstr, String.init(cText:)))")
+            return nil
+        }
+        return reply
+    }
+
+    /// Makes the reader call `functions` instead of building `redisReply` objects. Both pointers must stay valid until
+    /// the link is closed; to be called before anything was read.
+    func read(
+        with functions: UnsafeMutablePointer<redisReplyObjectFunctions>, context data: UnsafeMutableRawPointer
+    ) {
+        context?.pointee.reader.pointee.fn = functions
+        context?.pointee.reader.pointee.privdata = data
+    }
+
+    private static func text(of error: CInt) -> String { String(cString: strerror(error)) }
+}

@@ -1,0 +1,45 @@
+/// The commands whose answers are still to come, in the order in which they were sent, which is the order in which
+/// Redis answers.
+struct PendingCommands {
+    typealias Reply = (Result<RedisValue, RedisFailure>) -> Void
+
+    struct Command {
+        let reply: Reply
+        /// Where its first byte stands in all bytes of the connection: written up to there means not sent.
+        let start: UInt64
+        /// When it was handed to us, on the loop's clock, in ms.
+        let since: Int64
+        /// The same in µs, read once for all commands of a turn.
+        let sentAt: Int64
+    }
+
+    /// Taken commands leave a hole, so that taking one moves none; the holes go when they are the greater half.
+    private var slots: [Command?] = []
+    private var head = 0
+
+    var count: Int { slots.count - head }
+    var isEmpty: Bool { count == 0 }
+    var oldest: Command? { head < slots.count ? slots[head] : nil }
+
+    mutating func append(_ command: Command) { slots.append(command) }
+
+    mutating func takeFirst() -> Command? {
+        guard head < slots.count else { return nil }
+        let command = slots[head].take()
+        head += 1
+        if head == slots.count {
+            slots.removeAll(keepingCapacity: slots.count <= 4_096)
+            head = 0
+        } else if head >= 1_024, head * 2 >= slots.count {
+            slots.removeFirst(head)
+            head = 0
+        }
+        return command
+    }
+
+    /// Empties the queue.
+    mutating func takeAll() -> [Command] {
+        defer { self = PendingCommands() }
+        return slots[head...].compactMap(\.self)
+    }
+}

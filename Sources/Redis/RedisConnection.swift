@@ -1,0 +1,216 @@
+import CHiredis
+import EventLoops
+
+/// A connection for commands that stays up by itself.
+///
+/// Commands are pipelined: all of a turn leave in one write at its end, and answers come in the order of the commands.
+/// A command is never repeated by itself; what was unanswered when the connection broke fails, and says whether it may
+/// have run. A command handed over while the connection is not ready fails too: what to do after a break is the
+/// owner's business, before anything old is sent.
+///
+///     disconnected ─connect()─▶ connecting ─▶ ready        close(): closed, for good
+///          ▲ ▲                       │          │
+///          │ └── waits, tries again ─┘          │
+///          └──────────── break ─────────────────┘
+///
+/// At a break `state` changes first, then what is pending fails, then `onState` is called. `reply` is called exactly
+/// once for each command, never from within `send` or `run`. Callbacks may call anything here, `close()` included.
+///
+/// Confined to the loop's thread. Its owner closes it before letting go of it.
+public final class RedisConnection {
+    public enum State: Hashable, Sendable {
+        case connecting
+        case ready
+        /// The reason names the server, never the password. The next attempt comes by itself.
+        case disconnected(reason: String)
+        case closed
+    }
+
+    public typealias Reply = (Result<RedisValue, RedisFailure>) -> Void
+
+    public let endpoint: RedisEndpoint
+    public private(set) var state = State.disconnected(reason: "not connected yet")
+
+    /// Called after each change of `state`, but not for `close()`.
+    public var onState: (State) -> Void = { _ in }
+
+    /// Called with each answer: µs since its turn began to send commands.
+    public var onRoundTrip: ((_ microseconds: Int64) -> Void)?
+
+    /// How many commands wait for their answers.
+    public var pending: Int { commands.count }
+
+    /// When the oldest of them was sent: ms on the loop's clock.
+    public var oldestPendingSince: Int64? { commands.oldest?.since }
+
+    private let loop: EventLoop
+    private let name: String
+    private let options: RedisOptions
+    private let dialler: Dialler
+    private var link: Link?
+    private var commands = PendingCommands()
+    /// When this turn began to send: µs.
+    private var sendingSince: Int64 = 0
+
+    /// Replies to commands that could not be taken, due in the next turn.
+    private var refused: [(reply: Reply, failure: RedisFailure)] = []
+    private lazy var refusing = LoopTimer(loop) { [unowned self] in answerRefused() }
+    /// Fires when the oldest command could be too old; not moved by every answer.
+    private lazy var watch = LoopTimer(loop) { [unowned self] in checkOldest() }
+
+    /// - Parameter name: what `CLIENT LIST` shows on the server: printable ASCII without spaces.
+    public init(loop: EventLoop, endpoint: RedisEndpoint, name: String, options: RedisOptions = RedisOptions()) {
+        precondition(name.utf8.allSatisfy { (0x21...0x7E).contains($0) }, "not a client's name: \"\(name)\"")
+        self.loop = loop
+        self.endpoint = endpoint
+        self.name = name
+        self.options = options
+        dialler = Dialler(to: endpoint, on: loop, options: options)
+        dialler.delegate = self
+    }
+
+    deinit {
+        dialler.stop()
+    }
+
+    // MARK: - Up and down
+
+    /// Connects, and again after every break, until `close()`. The first attempt is made in the next turn.
+    public func connect() {
+        if state != .closed { dialler.start() }
+    }
+
+    /// Ends it for good. What is pending fails before this returns.
+    public func close() {
+        guard state != .closed else { return }
+        state = .closed
+        let unanswered = takeUnanswered()
+        dialler.stop()
+        watch.cancel()
+        for (reply, sent) in unanswered { reply(.failure(.disconnected(sent: sent))) }
+        answerRefused()
+    }
+
+    /// Drops the connection and makes a new one, as after a break. Nothing if there is none.
+    public func reconnect(reason: String) {
+        drop(reason)
+    }
+
+    private func drop(_ reason: String, isRefusal: Bool = false) {
+        if dialler.drop(isRefusal: isRefusal) { ended(reason) { .disconnected(sent: $0) } }
+    }
+
+    private func ended(_ reason: String, failure: (_ sent: Bool) -> RedisFailure) {
+        let ended = State.disconnected(reason: "\(endpoint): \(reason)")
+        state = ended
+        for (reply, sent) in takeUnanswered() { reply(.failure(failure(sent))) }
+        // A reply may have closed us.
+        if state == ended { onState(ended) }
+    }
+
+    /// Empties the queue and lets go of the link.
+    private func takeUnanswered() -> [(reply: Reply, sent: Bool)] {
+        let written = link?.written ?? 0
+        link = nil
+        return commands.takeAll().map { ($0.reply, $0.start < written) }
+    }
+
+    // MARK: - Commands
+
+    /// Sends a command with the others of this turn.
+    public func send(_ arguments: [RedisArgument], reply: @escaping Reply) {
+        precondition(!arguments.isEmpty, "a command has a name")
+        take(reply) { $0.append(command: arguments) }
+    }
+
+    /// Takes a command in whose bytes `encode` appends, or refuses it.
+    func take(_ reply: @escaping Reply, encode: (inout [UInt8]) -> Void) {
+        guard state == .ready, let link else { return refuse(.disconnected(sent: false), reply) }
+        guard commands.count < options.maximumPending else { return refuse(.overloaded, reply) }
+        append(to: link, reply, encode)
+    }
+
+    private func append(to link: Link, _ reply: @escaping Reply, _ encode: (inout [UInt8]) -> Void) {
+        if link.appended == link.written { sendingSince = loop.preciseNow }
+        commands.append(.init(reply: reply, start: link.appended, since: loop.now, sentAt: sendingSince))
+        link.append(encode)
+        if !watch.isSet { watch.set(after: options.commandTimeout) }
+    }
+
+    private func refuse(_ failure: RedisFailure, _ reply: @escaping Reply) {
+        refused.append((reply, failure))
+        if !refusing.isSet { refusing.set(after: 0) }
+    }
+
+    private func answerRefused() {
+        refusing.cancel()
+        let refused = self.refused
+        self.refused = []
+        for (reply, failure) in refused { reply(.failure(failure)) }
+    }
+
+    private func checkOldest() {
+        guard let oldest = commands.oldest else { return }
+        if loop.now - oldest.since >= options.commandTimeout {
+            // If it was us who stood still, the answers are here.
+            link?.drain()
+        }
+        guard let oldest = commands.oldest else { return }
+        guard loop.now - oldest.since >= options.commandTimeout else {
+            return watch.set(at: oldest.since + options.commandTimeout)
+        }
+        if dialler.drop() {
+            ended("no answer within \(options.commandTimeout) ms") { .timedOut(sent: $0) }
+        }
+    }
+}
+
+// MARK: - What the dialler tells
+
+extension RedisConnection: DiallerDelegate {
+    func diallerDidStart() {
+        state = .connecting
+        onState(.connecting)
+    }
+
+    func diallerDidOpen(_ link: Link) {
+        self.link = link
+        for greeting in endpoint.greetings(name: name) {
+            append(to: link) { [unowned self] answer in
+                hear(answer, to: greeting)
+            } _: {
+                $0.append(command: greeting.arguments)
+            }
+        }
+    }
+
+    private func hear(_ answer: Result<RedisValue, RedisFailure>, to greeting: Greeting) {
+        // Otherwise an earlier step has failed, or the link has, and all is said.
+        guard state == .connecting else { return }
+        if case .failure(.server(_, let line)) = answer, let objection = greeting.objection(to: .error(line)) {
+            return drop(objection.reason, isRefusal: objection.isRefusal)
+        }
+        guard greeting == .ping else { return }
+        dialler.succeeded()
+        state = .ready
+        onState(.ready)
+    }
+
+    func diallerDidRead(_ link: Link) {
+        let now = onRoundTrip == nil ? 0 : loop.preciseNow
+        while let reply = link.nextReply() {
+            let value = RedisValue(reply)
+            freeReplyObject(reply)
+            guard let command = commands.takeFirst() else {
+                // Not an answer but a last word, such as that there are too many clients.
+                return drop(value.lastWord)
+            }
+            onRoundTrip?(now - command.sentAt)
+            command.reply(Result(value))
+        }
+    }
+
+    func diallerDidEnd(reason: String) {
+        ended(reason) { .disconnected(sent: $0) }
+    }
+}

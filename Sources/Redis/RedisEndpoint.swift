@@ -1,0 +1,54 @@
+/// Where a Redis server is, and as whom to speak to it.
+///
+/// Written as `redis://[user[:password]@]host[:port][/database]`, `unix://[user[:password]@]/path[?db=N]`, or plain
+/// `host[:port]`. User and password are percent-decoded; an empty user (`redis://:secret@host`) is Redis' own
+/// `default`. Neither `description` nor `debugDescription` nor a mirror shows the password.
+public struct RedisEndpoint: Sendable, Hashable {
+    /// How the server is reached.
+    public enum Address: Sendable, Hashable {
+        /// An IPv6 host stands here without its brackets.
+        case tcp(host: String, port: UInt16)
+        case unix(path: String)
+    }
+
+    public static let defaultPort: UInt16 = 6379
+
+    /// The longest path of a Unix socket, in bytes: `sun_path` less its end, less one that hiredis leaves unset.
+    public static let maximumPathLength = 106
+
+    public var address: Address
+    public var user: String?
+    public var password: String?
+    /// The number of the logical database, 0 unless said otherwise.
+    public var database: Int
+
+    public init(_ address: Address, user: String? = nil, password: String? = nil, database: Int = 0) {
+        self.address = address
+        self.user = user
+        self.password = password
+        self.database = database
+    }
+}
+
+/// What is wrong with an endpoint's text. The message never repeats a password.
+public struct RedisEndpointError: Error, Hashable, CustomStringConvertible {
+    public let message: String
+    public var description: String { message }
+}
+
+extension RedisEndpoint: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    public var description: String {
+        let name = user.map { "\($0)@" } ?? ""
+        switch address {
+        case .tcp(let host, let port):
+            let shown = host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host
+            return "redis://\(name)\(shown):\(port)" + (database == 0 ? "" : "/\(database)")
+        case .unix(let path):
+            return "unix://\(name)\(path)" + (database == 0 ? "" : "?db=\(database)")
+        }
+    }
+
+    public var debugDescription: String { description }
+
+    public var customMirror: Mirror { Mirror(self, children: ["endpoint": description]) }
+}

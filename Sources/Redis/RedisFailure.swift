@@ -1,0 +1,60 @@
+/// Why a command has no answer that can be used.
+public enum RedisFailure: Error, Hashable, Sendable {
+    /// The connection was not there or broke. `sent`: the command was at least partly written, so it may have run
+    /// and its outcome is unknown; otherwise it did not run.
+    case disconnected(sent: Bool)
+
+    /// The server did not answer in time, and the connection was dropped. `sent` as above.
+    case timedOut(sent: Bool)
+
+    /// The server answered with an error. `code` is its first word (`OOM`, `NOSCRIPT`, `READONLY`, `BUSY`, `ERR`, or
+    /// one of our scripts' own, `FENCED`), `message` the whole line.
+    case server(code: String, message: String)
+
+    /// More commands were waiting than the connection keeps (`RedisOptions.maximumPending`): it was not sent.
+    case overloaded
+
+    /// A blocking connection could not be made.
+    case unreachable(reason: String)
+}
+
+extension RedisFailure {
+    /// Whether the command may have run: repeating one that changes something is then not safe.
+    public var mayHaveRun: Bool {
+        switch self {
+        case .disconnected(let sent), .timedOut(let sent): sent
+        // A script can fail half-way; what is refused before it runs has one of the codes below.
+        case .server(let code, _): !Self.refusals.contains(code)
+        case .overloaded, .unreachable: false
+        }
+    }
+
+    /// Codes that Redis gives before it runs anything. (`OOM` is one only for scripts with flags; see the scripts.)
+    private static let refusals: Set<String> = [
+        "NOSCRIPT", "NOAUTH", "NOPERM", "WRONGPASS", "LOADING", "BUSY", "MASTERDOWN", "MISCONF",
+    ]
+
+    /// The error code, if the server sent one.
+    public var code: String? {
+        if case .server(let code, _) = self { code } else { nil }
+    }
+
+    /// Splits an error line as the server sends it.
+    static func server(line: String) -> RedisFailure {
+        .server(code: String(line.prefix { $0 != " " }), message: line)
+    }
+}
+
+extension RedisFailure: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .disconnected(let sent):
+            "the connection to Redis broke" + (sent ? ", the outcome is unknown" : " before the command was sent")
+        case .timedOut(let sent):
+            "Redis did not answer in time" + (sent ? ", the outcome is unknown" : " and the command was not sent")
+        case .server(_, let message): "Redis answered: \(message)"
+        case .overloaded: "too many commands wait for Redis"
+        case .unreachable(let reason): reason
+        }
+    }
+}

@@ -1,0 +1,21 @@
+/// A Lua script, known to Redis by the SHA-1 of its source.
+public struct RedisScript: Sendable {
+    /// What people call it: the name of its file, say. Appears in errors.
+    public let name: String
+    public let source: String
+    /// 40 lowercase hex digits, as `EVALSHA` takes them.
+    public let sha1: String
+
+    /// `EVALSHA` and the digest as they go over the wire, built once: they stand in every call.
+    let evalsha: [UInt8]
+
+    public init(name: String, source: String) {
+        self.name = name
+        self.source = source
+        sha1 = SHA1.hexDigest(of: Array(source.utf8))
+        var wire: [UInt8] = []
+        wire.append(argument: .string("EVALSHA"))
+        wire.append(argument: .string(sha1))
+        evalsha = wire
+    }
+}
