@@ -1,0 +1,2 @@
+// Glibc's Swift module leaves epoll out.
+#include <sys/epoll.h>

@@ -1,0 +1,35 @@
+import Glibc
+
+/// Ctrl-C and SIGTERM as something that can be read: a pipe that their handler writes to.
+/// A second one ends the process at once.
+struct Interrupt {
+    static let shared = Interrupt()
+
+    /// Readable once a signal has come.
+    let descriptor: Int32
+
+    private init() {
+        var ends: [Int32] = [-1, -1]
+        precondition(pipe(&ends) == 0, "no pipe: \(Failure.reason())")
+        for end in ends { _ = fcntl(end, F_SETFL, O_NONBLOCK) }
+        descriptor = ends[0]
+        interruptPipe = ends[1]
+        for number in [SIGINT, SIGTERM] {
+            signal(number) { number in
+                // Only what a signal handler may call: write and signal.
+                var mark: UInt8 = 0
+                write(interruptPipe, &mark, 1)
+                signal(number, SIG_DFL)
+            }
+        }
+    }
+
+    /// Empties the pipe.
+    func take() {
+        var mark: UInt8 = 0
+        while read(descriptor, &mark, 1) > 0 {}
+    }
+}
+
+/// Written once, before the handlers that read it are set; open as long as the process lives.
+nonisolated(unsafe) private var interruptPipe: Int32 = -1

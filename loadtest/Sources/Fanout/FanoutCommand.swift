@@ -1,0 +1,73 @@
+import ArgumentParser
+
+/// `presence-load fanout`: people change, others watch them, and every receipt is timed.
+struct FanoutCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "fanout",
+        abstract:
+            "Some people change, many watch them all; how long until every watcher has it, and what does it cost?",
+        discussion: """
+            Latency runs from the moment at which a change was meant to be sent to each watcher's receipt. With --rate \
+            changes are sent by the clock, whether or not the server keeps up; without it, each one when the last has \
+            reached everybody. A watcher who gets a newer change instead of one has that one counted as conflated; at \
+            the end everyone must hold the newest of everybody, or the run has failed.
+            """
+    )
+
+    @OptionGroup var server: ServerOptions
+    @OptionGroup var reporting: ReportOptions
+
+    @Option(help: "How many connections watch.")
+    var watchers = 1_000
+
+    @Option(help: "How many people change, in turn; every watcher watches all of them.")
+    var people = 1
+
+    @Option(help: "How many changes are made and measured.")
+    var changes = 200
+
+    @Option(help: "Changes a second by the clock; 0 waits for each to reach everybody.")
+    var rate = 0.0
+
+    @Option(help: "With --rate 0: how many changes, of different people, are under way at once.")
+    var pending = 1
+
+    @Option(help: "What changes: the status text of the presence, or the profile's displayName.")
+    var change = Kind.text
+
+    @Option(help: "Changes before the measured ones.")
+    var warmUp = 10
+
+    @Option(help: "Connections opened a second; 0 is as fast as the server answers.")
+    var connectRate = 2_000.0
+
+    @Option(help: "The server's process, to measure what a delivery costs it; may be given several times.")
+    var serverPid: [Int32] = []
+
+    @Option(help: "How many seconds without any progress are too long.")
+    var patience = 15.0
+
+    enum Kind: String, ExpressibleByArgument, CaseIterable { case text, name }
+
+    func validate() throws {
+        guard watchers >= 1, people >= 1, changes >= 1, warmUp >= 0 else {
+            throw ValidationError("--watchers, --people and --changes are at least 1.")
+        }
+        guard rate >= 0, connectRate >= 0, patience > 0 else { throw ValidationError("A rate cannot be negative.") }
+        guard (1...people).contains(pending) else {
+            throw ValidationError("--pending counts different people: it is from 1 to --people.")
+        }
+    }
+
+    func run() throws {
+        let mint = try server.mint()
+        let processor = try ProcessorTime(processes: serverPid)
+        let engine = try server.engine(connections: watchers + people)
+        let run = FanoutRun(self, engine: engine, mint: mint, processor: processor)
+        try engine.run(run)
+        run.finish()
+        engine.closeAll()
+        guard !engine.interrupted else { throw ExitCode(130) }
+        try reporting.publish(run.report())
+    }
+}

@@ -1,0 +1,42 @@
+/// What is counted between the first measured change and the last delivery.
+struct FanoutMeasurement {
+    private(set) var began = Instant(nanoseconds: 0)
+    private var ended = Instant(nanoseconds: 0)
+    private(set) var deliveries = 0
+    private(set) var conflated = 0
+    /// Older changes shown after newer ones, which must never be.
+    var older = 0
+    /// From a change's intended time to each watcher's receipt.
+    private(set) var latencies = Latencies()
+    /// From a change's intended time to the server's answer to whoever made it.
+    var acknowledged = Latencies()
+    /// By how much the tool itself was late in sending.
+    private(set) var lateness = Latencies()
+    private(set) var serverUsed: Nanoseconds = 0
+    private(set) var ownUsed: Nanoseconds = 0
+    var failures: [String] = []
+
+    mutating func begin(at instant: Instant, serverUsed: Nanoseconds) {
+        began = instant
+        ended = instant
+        self.serverUsed = -serverUsed
+        ownUsed = -ProcessorTime.own()
+    }
+
+    mutating func end(serverUsed: Nanoseconds) {
+        self.serverUsed += serverUsed
+        ownUsed += ProcessorTime.own()
+    }
+
+    mutating func sent(late: Nanoseconds) { lateness.record(late) }
+
+    mutating func delivered(after latency: Nanoseconds, conflated: Int, at instant: Instant) {
+        deliveries += 1
+        self.conflated += conflated
+        latencies.record(latency)
+        ended = instant
+    }
+
+    /// From the first change to the last delivery.
+    var duration: Nanoseconds { ended - began }
+}

@@ -1,0 +1,81 @@
+/// What a fan-out run found.
+struct FanoutReport: Report {
+    let scenario = "fanout"
+    let server: String
+    let connections: Int
+    let watchers: Int
+    let people: Int
+    let changes: Int
+    /// Changes a second by the clock, or 0.
+    let rate: Double
+    let pending: Int
+    let seconds: Double
+    let deliveries: Int
+    let conflated: Int
+    let deliveriesPerSecond: Double
+    /// Milliseconds from a change's intended time to a watcher's receipt.
+    let latency: Latencies.Summary?
+    /// Milliseconds from a change's intended time to the server's answer to its maker.
+    let acknowledgement: Latencies.Summary?
+    /// Milliseconds by which the tool sent late.
+    let lateness: Latencies.Summary?
+    /// Absent without --server-pid.
+    let serverCPUMicrosecondsPerDelivery: Double?
+    /// Share of one core; absent without --server-pid.
+    let serverCPUShare: Double?
+    let ownCPUShare: Double
+    /// Why the figures tell of the tool rather than of the server; empty if they do not.
+    let bottlenecks: [String]
+    let failures: [String]
+    let succeeded: Bool
+
+    init(_ options: FanoutCommand, _ measurement: FanoutMeasurement, connections: Int, server: String) {
+        self.server = server
+        self.connections = connections
+        watchers = options.watchers
+        people = options.people
+        changes = options.changes
+        rate = options.rate
+        pending = options.pending
+        seconds = measurement.duration.inSeconds
+        deliveries = measurement.deliveries
+        conflated = measurement.conflated
+        let wall = max(seconds, 1e-9)
+        deliveriesPerSecond = Double(deliveries) / wall
+        latency = measurement.latencies.summary
+        acknowledgement = measurement.acknowledged.summary
+        lateness = measurement.lateness.summary
+        let isServerKnown = !options.serverPid.isEmpty && deliveries > 0
+        serverCPUMicrosecondsPerDelivery =
+            isServerKnown ? Double(measurement.serverUsed) / 1e3 / Double(deliveries) : nil
+        serverCPUShare = isServerKnown ? measurement.serverUsed.inSeconds / wall : nil
+        ownCPUShare = measurement.ownUsed.inSeconds / wall
+        bottlenecks = Bottlenecks.find(cpuShare: ownCPUShare, lateness: rate > 0 ? measurement.lateness : nil)
+        var failures = measurement.failures
+        if measurement.older > 0 {
+            failures.append(
+                "\(formatted(measurement.older)) times a watcher was shown an older change after a newer one")
+        }
+        self.failures = failures
+        succeeded = failures.isEmpty
+    }
+
+    var text: String {
+        var lines = [
+            "\(formatted(watchers)) watchers of \(formatted(people)) people, \(formatted(changes)) changes "
+                + (rate > 0 ? "at \(formatted(rate)) a second" : "with \(pending) under way at once"),
+            "  deliveries       \(formatted(deliveries)) in \(formatted(seconds, digits: 2)) s, "
+                + "\(formatted(deliveriesPerSecond, digits: 0)) a second; \(formatted(conflated)) conflated",
+        ]
+        if let latency { lines.append("  receipt          \(latency)") }
+        if let acknowledgement { lines.append("  acknowledgement  \(acknowledgement)") }
+        if let cost = serverCPUMicrosecondsPerDelivery, let share = serverCPUShare {
+            lines.append(
+                "  server           \(formatted(cost, digits: 2)) µs CPU a delivery, \(formatted(share * 100)) % of a core"
+            )
+        }
+        lines.append("  this tool        \(formatted(ownCPUShare * 100)) % of a core")
+        lines += bottlenecks.map { "  careful: \($0)" }
+        return lines.joined(separator: "\n") + "\n"
+    }
+}

@@ -1,0 +1,33 @@
+/// What every watcher has seen of every changer: the number of the newest change, four bytes each.
+struct Sightings {
+    private let changers: Int
+    private var newest: [Int32]
+
+    init(watchers: Int, changers: Int) {
+        self.changers = changers
+        newest = Array(repeating: 0, count: watchers * changers)
+    }
+
+    enum Sighting: Equatable {
+        /// Newer than what the watcher had; so many changes between were never shown to it.
+        case new(conflated: Int)
+        /// The same once more.
+        case again
+        /// An older one than the watcher had.
+        case older
+    }
+
+    mutating func see(_ number: Int, of changer: Int, by watcher: Int) -> Sighting {
+        let place = watcher * changers + changer
+        let before = Int(newest[place])
+        guard number > before else { return number == before ? .again : .older }
+        newest[place] = Int32(number)
+        return .new(conflated: number - before - 1)
+    }
+
+    /// The watchers who do not have this change of `changer`.
+    func missing(_ number: Int, of changer: Int) -> [Int] {
+        stride(from: changer, to: newest.count, by: changers).enumerated()
+            .filter { Int(newest[$0.element]) != number }.map(\.offset)
+    }
+}

@@ -1,0 +1,23 @@
+/// Says when a run measured the tool rather than the server.
+enum Bottlenecks {
+    /// A share of one core beyond which the one thread has no time left.
+    static let busiest = 0.9
+    /// A lateness beyond which latencies are not the server's.
+    static let latest: Nanoseconds = .milliseconds(2)
+
+    /// - Parameters:
+    ///   - cpuShare: what the tool used of one core while it measured.
+    ///   - lateness: by how much it was late in sending what was due by the clock; `nil` without a clock.
+    static func find(cpuShare: Double, lateness: Latencies?) -> [String] {
+        var found: [String] = []
+        if cpuShare > busiest {
+            found.append(
+                "this tool used \(formatted(cpuShare * 100, digits: 0)) % of a core and was itself the bottleneck")
+        }
+        if let lateness, lateness.count > 0, lateness.percentile(99) > latest {
+            let late = Double(lateness.percentile(99)) / 1e6
+            found.append("this tool sent up to \(formatted(late)) ms late (p99), which is part of the latencies")
+        }
+        return found
+    }
+}

@@ -1,0 +1,33 @@
+/// Opens connections at a steady rate, and never more at once than a server's backlog takes.
+struct Ramp {
+    let total: Int
+    /// Connections a second; 0 is as fast as they are answered.
+    let rate: Double
+    private(set) var begun = 0
+    private var start: Instant?
+
+    /// Handshakes under way at most: beyond a listening socket's backlog the kernel makes clients wait a second.
+    static let atOnce = 256
+
+    init(total: Int, rate: Double) {
+        self.total = total
+        self.rate = rate
+    }
+
+    /// The numbers of the connections to begin now, given how many are ready.
+    mutating func due(now: Instant, ready: Int) -> Range<Int> {
+        let start = self.start ?? now
+        self.start = start
+        let allowed = rate > 0 ? Int((now - start).inSeconds * rate) + 1 : total
+        let end = max(begun, min(total, allowed, ready + Self.atOnce))
+        defer { begun = end }
+        return begun..<end
+    }
+
+    /// When the next one is due by the rate; `nil` if none is, or if only an answer lets it begin.
+    func next(now: Instant) -> Instant? {
+        guard let start, begun < total, rate > 0 else { return nil }
+        let due = start + .seconds(Double(begun) / rate)
+        return due > now ? due : nil
+    }
+}
