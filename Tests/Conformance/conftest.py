@@ -1,0 +1,66 @@
+import asyncio
+import inspect
+
+import pytest
+
+from support.client import BREACHES
+from support.redis import Redis
+from support.room import Room
+from support.server import Server
+
+LONGEST_TEST = 60
+"""Seconds after which a test that hangs is given up."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem):
+    """Runs a test that is a coroutine, closes its connections, and fails it for what its clients found wrong."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
+    rooms = [value for value in arguments.values() if isinstance(value, Room)]
+
+    async def bounded():
+        try:
+            await asyncio.wait_for(pyfuncitem.obj(**arguments), LONGEST_TEST)
+        finally:
+            for room in rooms:
+                room.leave()
+            await asyncio.sleep(0)
+
+    BREACHES.clear()
+    asyncio.run(bounded())
+    assert not BREACHES, "the server broke rules that hold always:\n" + "\n".join(BREACHES[:10])
+    return True
+
+
+@pytest.fixture(scope="module")
+def server(request):
+    """The server that the tests of a module share; the module's SETTINGS are its configuration."""
+    server = Server(getattr(request.module, "SETTINGS", None))
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def room(server):
+    return Room(server)
+
+
+@pytest.fixture
+def start():
+    """Starts servers, and Redises with `start.redis()`, that end with the test."""
+    started = []
+
+    def start_server(configuration=None, **options):
+        started.append(Server(configuration, **options))
+        return started[-1]
+
+    def start_redis():
+        started.append(Redis())
+        return started[-1]
+
+    start_server.redis = start_redis
+    yield start_server
+    for each in reversed(started):
+        each.close()

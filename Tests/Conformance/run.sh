@@ -1,0 +1,26 @@
+#!/bin/sh
+# The conformance suite: a client that is not the project's own (Debian's python3-websockets), told of the protocol only.
+#
+#   PRESENCED=.build/debug/presenced Tests/Conformance/run.sh [pytest's arguments, e.g. -k typing]
+#
+# It starts every server itself, on free ports and in temporary directories, and ends with pytest's summary and status.
+# JOBS is the number of test files that run at a time.
+set -eu
+
+if [ -z "${PRESENCED:-}" ]; then
+    echo "set PRESENCED to the path of the presenced binary" >&2
+    exit 2
+fi
+PRESENCED=$(realpath "$PRESENCED")
+export PRESENCED PYTHONDONTWRITEBYTECODE=1
+cd "$(dirname "$0")"
+
+if ! /usr/bin/python3 -c 'import pytest, websockets' 2>/dev/null; then
+    echo "needs the Debian packages python3-pytest and python3-websockets" >&2
+    exit 2
+fi
+parallel=""
+if /usr/bin/python3 -c 'import xdist' 2>/dev/null; then
+    parallel="-n ${JOBS:-4} --dist loadfile"
+fi
+exec /usr/bin/python3 -m pytest $parallel "$@"

@@ -1,0 +1,1 @@
+"""What the conformance tests stand on: servers, sockets, tokens and HTTP, none of it the project's own code."""

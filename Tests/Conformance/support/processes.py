@@ -1,0 +1,61 @@
+"""Processes that the tests start, and the certainty that none of them stays."""
+
+import os
+import shutil
+import signal
+import time
+
+
+def find(needle):
+    """Ids of the living processes whose command line or working directory names `needle` (a temporary directory)."""
+    found = []
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit() or int(entry) == os.getpid():
+            continue
+        try:
+            with open(f"/proc/{entry}/cmdline", "rb") as file:
+                command = file.read().decode(errors="replace")
+            directory = os.readlink(f"/proc/{entry}/cwd")
+            with open(f"/proc/{entry}/stat") as file:
+                state = file.read().rpartition(")")[2].split()[0]
+        except OSError:
+            continue
+        if state != "Z" and (needle in command or needle in directory):
+            found.append(int(entry))
+    return found
+
+
+def children(parent):
+    """Ids of the living children of a process."""
+    found = []
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            with open(f"/proc/{entry}/stat") as file:
+                state, mother = file.read().rpartition(")")[2].split()[:2]
+        except OSError:
+            continue
+        if state != "Z" and int(mother) == parent:
+            found.append(int(entry))
+    return found
+
+
+def gone(needle, within):
+    """Waits until no process names `needle`; returns those that are left at the end."""
+    deadline = time.monotonic() + within
+    while (left := find(needle)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return left
+
+
+def sweep(directory):
+    """Ends whatever a test left behind in its directory, and removes the directory."""
+    for process in find(directory):
+        for number in (signal.SIGCONT, signal.SIGKILL):
+            try:
+                os.kill(process, number)
+            except ProcessLookupError:
+                pass
+    gone(directory, within=5)
+    shutil.rmtree(directory, ignore_errors=True)

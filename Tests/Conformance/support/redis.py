@@ -1,0 +1,63 @@
+"""A Redis that several servers share, and that a test may stop, continue and kill."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+from . import processes
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Redis:
+    def __init__(self):
+        self.directory = tempfile.mkdtemp(prefix="presence-redis-")
+        self.port = free_port()
+        self.url = f"redis://127.0.0.1:{self.port}"
+        self.start()
+
+    def start(self):
+        with open(os.path.join(self.directory, "log"), "ab") as log:
+            self.process = subprocess.Popen(
+                [shutil.which("redis-server") or "/usr/bin/redis-server"]
+                + ["--port", str(self.port), "--bind", "127.0.0.1", "--dir", self.directory]
+                + ["--save", "", "--appendonly", "yes"],
+                stdout=log, stderr=log, cwd=self.directory, start_new_session=True)
+        deadline = time.monotonic() + 20
+        while self.command("PING") != "PONG":
+            assert time.monotonic() < deadline, "redis-server does not start"
+            time.sleep(0.02)
+
+    def command(self, *words):
+        """The answer of one command, as plain lines."""
+        run = subprocess.run(["redis-cli", "-p", str(self.port), *words], capture_output=True, text=True, timeout=20)
+        return run.stdout.strip()
+
+    def signal(self, number):
+        os.kill(self.process.pid, number)
+
+    def stop(self):
+        """Silences it: connections stay open, and nothing is answered."""
+        self.signal(signal.SIGSTOP)
+
+    def go_on(self):
+        self.signal(signal.SIGCONT)
+
+    def kill(self):
+        self.signal(signal.SIGKILL)
+        self.process.wait()
+
+    def close(self):
+        if self.process.poll() is None:
+            self.go_on()
+            self.process.kill()
+        self.process.wait()
+        processes.sweep(self.directory)

@@ -1,0 +1,119 @@
+"""One `presenced`, started as a person would start it."""
+
+import os
+import queue
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from urllib.parse import urlsplit
+
+from . import processes, settings
+from .tokens import Mint
+
+BINARY = os.environ.get("PRESENCED", "presenced")
+
+
+def run(*arguments, timeout=30):
+    """Runs the command to its end."""
+    return subprocess.run([BINARY, *arguments], capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL)
+
+
+class Server:
+    """A running server; `configuration` has the short names of `settings.KEYS`.
+
+    Without `redis` it keeps a Redis of its own in `directory`, which is removed at the end unless it was given.
+    """
+
+    def __init__(self, configuration=None, redis=None, directory=None, shards=None, arguments=()):
+        self.owns_directory = directory is None
+        self.directory = directory or tempfile.mkdtemp(prefix="presence-conformance-")
+        self.configuration = configuration or {}
+        self.redis = redis
+        self.command = [BINARY, "serve", "--port", "0", "--data-dir", self.directory]
+        if self.configuration:
+            with tempfile.NamedTemporaryFile("w", dir=self.directory, suffix=".yaml", delete=False) as file:
+                file.write(settings.text(self.configuration))
+            self.command += ["--config", file.name]
+        if redis:
+            self.command += ["--redis", redis.url]
+        if shards:
+            self.command += ["--shards", str(shards)]
+        self.command += arguments
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+
+    def start(self):
+        """Starts it (again) and waits until it serves."""
+        self.log = open(os.path.join(self.directory, "server.log"), "ab")
+        self.process = subprocess.Popen(
+            self.command, stdout=subprocess.PIPE, stderr=self.log, stdin=subprocess.DEVNULL, start_new_session=True)
+        self.lines = []
+        spoken = queue.Queue()
+        self.listener = threading.Thread(target=self.listen, args=(self.process.stdout, spoken), daemon=True)
+        self.listener.start()
+        try:
+            line = spoken.get(timeout=60)
+        except queue.Empty:
+            line = None
+        assert line and line.startswith("listening on ws://"), f"{line!r} instead of an address\n{self.logged()}"
+        self.url = line.removeprefix("listening on ")
+        address = urlsplit(self.url)
+        self.host, self.port = address.hostname, address.port
+        self.mint = Mint(self.cli_token("sample"), self.directory)
+
+    def listen(self, stream, spoken):
+        for line in stream:
+            self.lines.append(line.decode().rstrip("\n"))
+            spoken.put(self.lines[-1])
+        spoken.put(None)
+
+    def cli_token(self, user, *arguments):
+        """What `presenced token` prints."""
+        made = run("token", user, "--data-dir", self.directory, *arguments)
+        assert made.returncode == 0, made.stderr
+        return made.stdout.rstrip("\n")
+
+    def logged(self):
+        with open(os.path.join(self.directory, "server.log"), errors="replace") as file:
+            return file.read()[-3000:]
+
+    @property
+    def redis_child(self):
+        """The id of the `redis-server` that this server keeps for itself."""
+        for process in processes.find(self.directory):
+            with open(f"/proc/{process}/comm") as file:
+                if file.read().startswith("redis-server"):
+                    return process
+        raise AssertionError("the server has no redis-server of its own")
+
+    def signal(self, number):
+        os.kill(self.process.pid, number)
+
+    def stop(self, number=signal.SIGTERM, within=20):
+        """Asks it to end and returns its exit status."""
+        self.signal(number)
+        status = self.process.wait(timeout=within)
+        self.listener.join(timeout=5)
+        return status
+
+    def kill(self):
+        """Ends it with no chance to say good-bye; its Redis, if it has one of its own, is left over."""
+        self.signal(signal.SIGKILL)
+        self.process.wait()
+
+    def close(self):
+        process = getattr(self, "process", None)
+        if process and process.poll() is None:
+            self.signal(signal.SIGCONT)
+            try:
+                self.stop(within=10)
+            except subprocess.TimeoutExpired:
+                self.kill()
+        self.log.close()
+        if self.owns_directory:
+            processes.sweep(self.directory)

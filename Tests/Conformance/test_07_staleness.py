@@ -1,0 +1,157 @@
+"""Staleness: a Redis that is silent, and one that is gone. Every time has its default here, so 5 s are the server's."""
+
+import asyncio
+import os
+import signal
+import time
+
+import pytest
+
+from support.patience import PATIENCE, SLACK, eventually, now
+from support.room import Room
+
+NOTICED = 5
+
+
+@pytest.fixture
+def redis(start):
+    return start.redis()
+
+
+@pytest.fixture
+def room(start, redis):
+    return Room(start({}, redis=redis))
+
+
+async def hears_stale(*clients):
+    began = time.monotonic()
+    heard = await asyncio.gather(*[client.hear("stale", within=NOTICED + PATIENCE) for client in clients])
+    took = time.monotonic() - began
+    assert took < NOTICED + SLACK, f"noticed only after {took:.1f} s"
+    for message in heard:
+        assert now() - 20_000 < message["since"] < now() + 1_000
+
+
+async def test_a_silent_redis_is_noticed_and_everything_is_right_when_it_speaks_again(room, redis):
+    ana, bob, cy = await room.come("ana"), await room.come("bob", "web"), await room.come("cy")
+    profile = await bob.update(displayName="Bob")
+    await bob.status("auto", text="Before")
+    await ana.subscribe(bob, cy, room.name("dan"))
+    await ana.sees(bob, text="Before")
+    held = await ana.get(bob)
+    redis.stop()
+    try:
+        # One whose outcome cannot be known yet.
+        unknown = bob.begin("updateProfile", changes={"displayName": "Rob"})
+        await hears_stale(ana, bob, cy)
+        refused = await unknown
+        assert refused["code"] == "unavailable" and refused["message"], refused
+        # It goes on serving what it holds, to those who are here.
+        assert await ana.get(bob) == held
+        assert await ana.subscribe(bob) == held
+        # What it does not hold, and every write, is unavailable.
+        for request, members in [
+            ("get", {"users": [room.name("stranger")]}),
+            ("subscribe", {"users": [room.name("stranger")]}),
+            ("updateProfile", {"changes": {"displayName": "Ana"}}),
+            ("status", {"status": "busy"}),
+            ("createConversation", {"participants": [bob.user]}),
+        ]:
+            error = await ana.refused("unavailable", request, **members)
+            assert error["retryAfter"] > 0
+        # Whoever comes meanwhile is told right after `connected`.
+        dan = await room.come("dan", "web")
+        await eventually(lambda: len(dan.log) > 1, "what follows connected")
+        assert [message["type"] for message in dan.log[:2]] == ["connected", "stale"]
+        answer = await room.api.request("GET", "/readyz")
+        assert answer.status == 503, answer
+        assert (await room.api.request("GET", "/healthz")).status == 200
+        answer = await room.api.request("GET", f"/v1/users/{room.name('stranger')}", token=room.backend)
+        assert answer.status == 503 and answer.json["code"] == "unavailable", answer
+        await cy.close()
+    finally:
+        redis.go_on()
+    await asyncio.gather(*[client.hear("live", within=2 * PATIENCE) for client in (ana, bob, dan)])
+    # First whatever changed, then `live`.
+    kinds = [message["type"] for message in ana.log]
+    told = ana.log[kinds.index("stale"):kinds.index("live")]
+    changed = {event["user"]: event["presence"]["status"] for event in told if event["type"] == "presence"}
+    assert changed.get(dan.user) == "online" and changed.get(cy.user) == "offline", told
+    assert bob.user not in changed, "bob flapped"
+    assert ana.presence[bob.user] == held[0]["presence"]
+    assert (await ana.get(bob))[0]["profile"]["displayName"] in ("Bob", "Rob")
+    assert (await ana.get(bob))[0]["profile"]["createdAt"] == profile["createdAt"]
+    await bob.status("busy")
+    await ana.sees(bob, status="busy")
+    await eventually(lambda: ready(room), "ready again")
+
+
+async def ready(room):
+    return (await room.api.request("GET", "/readyz")).status == 200
+
+
+async def test_a_killed_redis_is_noticed_and_what_was_answered_is_there_afterwards(room, redis):
+    ana, bob = await room.come("ana"), await room.come("bob")
+    profile = await bob.update(displayName="Bob")
+    absent = await room.come("cy")
+    absent_profile = await absent.update(displayName="Cy")
+    await absent.close()
+    await ana.subscribe(bob)
+    redis.kill()
+    await hears_stale(ana, bob)
+    await ana.refused("unavailable", "updateProfile", changes={"displayName": "Ana"})
+    redis.start()
+    await asyncio.gather(*[client.hear("live", within=2 * PATIENCE) for client in (ana, bob)])
+    assert [person["profile"] for person in await ana.get(bob, absent)] == [profile, absent_profile]
+    assert ana.statuses(bob) == []
+    await bob.status("busy")
+    await ana.sees(bob, status="busy")
+
+
+async def test_an_emptied_redis_gets_back_who_is_here(room, redis):
+    ana, bob = await room.come("ana"), await room.come("bob", status={"status": "busy", "text": "Here"})
+    person, = await ana.subscribe(bob)
+    redis.command("FLUSHALL")
+    cy = await room.come("cy")
+    await eventually(lambda: sees_as(cy, bob, "busy"), "bob busy again", within=2 * PATIENCE)
+    assert set(ana.statuses(bob)) <= {"busy"}
+    await bob.status("auto")
+    presence = await ana.sees(bob, status="online")
+    assert presence["version"] > person["presence"]["version"]
+
+
+async def sees_as(client, person, status):
+    reply = await client.ask("get", users=[person.user])
+    assert reply["type"] == "users" or reply["code"] == "unavailable", reply
+    return reply["type"] == "users" and reply["users"][0]["presence"]["status"] == status
+
+
+async def test_the_servers_own_redis_is_started_again_when_it_dies(start):
+    room = Room(start({}))
+    try:
+        ana, bob = await room.come("ana"), await room.come("bob")
+        profile = await bob.update(displayName="Bob")
+        await ana.subscribe(bob)
+        os.kill(room.server.redis_child, signal.SIGKILL)
+        await asyncio.gather(*[client.hear("live", within=3 * PATIENCE) for client in (ana, bob)])
+        assert (await ana.get(bob))[0]["profile"] == profile
+        assert ana.statuses(bob) == []
+        await bob.status("busy")
+        await ana.sees(bob, status="busy")
+    finally:
+        room.leave()
+
+
+async def test_the_servers_own_redis_that_is_silent_is_noticed(start):
+    room = Room(start({}))
+    try:
+        ana = await room.come("ana")
+        child = room.server.redis_child
+        os.kill(child, signal.SIGSTOP)
+        try:
+            await hears_stale(ana)
+        finally:
+            os.kill(child, signal.SIGCONT)
+        await eventually(lambda: ana.events("live"), "live", within=2 * PATIENCE)
+    finally:
+        room.leave()
