@@ -1,4 +1,5 @@
 import PresenceProtocol
+import Redis
 
 /// A value that the server cannot run with.
 public struct InvalidConfiguration: Error, Equatable, CustomStringConvertible {
@@ -29,6 +30,7 @@ extension ServerConfiguration {
         try validateDurations()
         try validateNumbers()
         try validateRelations()
+        try validateRedis()
         try validateAuth()
     }
 
@@ -90,6 +92,16 @@ extension ServerConfiguration {
                 key: "limits.subscribeBatch",
                 reason: "is \(limits.subscribeBatch), but must be at most limits.subscriptions "
                     + "(\(limits.subscriptions))")
+        }
+    }
+
+    private func validateRedis() throws(InvalidConfiguration) {
+        guard let url = redis.url else { return }
+        do throws(RedisEndpointError) {
+            _ = try RedisEndpoint(url: url)
+        } catch {
+            // Not the address itself: it may hold a password.
+            throw InvalidConfiguration(key: "redis.url", reason: error.message)
         }
     }
 

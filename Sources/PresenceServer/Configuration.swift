@@ -14,10 +14,8 @@ public struct ServerConfiguration: Sendable, Equatable {
     public var sharePort = false
     /// Loops, each on a thread of its own; `nil`: one for each core.
     public var shards: Int?
-    /// Where the secret, and the data of a Redis of the server's own, are kept; `nil`: the standard place.
+    /// Where the secret, and the data of a Redis of the server's own, are kept; `nil`: ``DataDirectory/standardPath(environment:)``.
     public var dataDirectory: String?
-    /// The Redis that all servers share; `nil`: the server starts one of its own.
-    public var redisURL: String?
     /// Parts into which users and conversations are hashed. Written into Redis at the first start, fixed from then on.
     public var partitions = 128
 
@@ -74,8 +72,10 @@ public struct ServerConfiguration: Sendable, Equatable {
         public var timeout: Milliseconds = 30_000
     }
 
-    /// How the server's own Redis keeps what it was told, and what is asked of a configured one.
+    /// Which Redis, and how it keeps what it was told.
     public struct Redis: Sendable, Equatable {
+        /// The Redis that all servers share; `nil`: the server starts one of its own.
+        public var url: String?
         /// When the server's own Redis forces its log to the disk.
         public var appendfsync = AppendFsync.everySecond
         /// Replicas that must have a change before it is answered; 0 asks for none.

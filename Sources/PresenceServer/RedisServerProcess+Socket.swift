@@ -1,10 +1,7 @@
 import Foundation
+import Redis
 
 extension RedisServerProcess {
-    /// The longest path of a Unix socket, in bytes: what the kernel's structure holds less its end, less one byte that
-    /// hiredis leaves unused.
-    static let longestSocketPath = 106
-
     /// Where the socket is: in the data directory; or, if its path there were too long for the kernel or held what a
     /// Redis address cannot, in a directory of its own in `/tmp`, always the same one for one data directory.
     ///
@@ -12,7 +9,7 @@ extension RedisServerProcess {
     static func socketPath(in directory: DataDirectory) throws(StartFailure) -> String {
         let usual = directory.file("redis.sock")
         let isPlain = usual.utf8.allSatisfy { (0x21...0x7E).contains($0) } && !usual.contains { "?@%#".contains($0) }
-        if isPlain, usual.utf8.count <= longestSocketPath { return usual }
+        if isPlain, usual.utf8.count <= RedisEndpoint.maximumPathLength { return usual }
 
         let short = "/tmp/presence-\(geteuid())-\(String(hash(directory.path), radix: 36))"
         guard mkdir(short, 0o700) == 0 || errno == EEXIST else {

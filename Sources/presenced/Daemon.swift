@@ -1,0 +1,61 @@
+import Foundation
+import Logging
+import PresenceServer
+
+/// A server with everything around it: data directory, tokens, a Redis of its own if none is configured.
+///
+/// It knows the order in which things start and stop: Redis first and last.
+actor Daemon {
+    private let configuration: ServerConfiguration
+    private let logger: Logger
+    private var redis: RedisServerProcess?
+    private var server: Server?
+    private var isStopping = false
+
+    init(configuration: ServerConfiguration, logger: Logger) {
+        self.configuration = configuration
+        self.logger = logger
+    }
+
+    /// Starts it all, and returns the port that is served once it is; `nil` if `stop()` came meanwhile.
+    ///
+    /// - Throws: ``StartFailure`` or ``InvalidConfiguration``, with nothing left running.
+    func start() async throws -> Int? {
+        do {
+            let directory = try DataDirectory(configuration.dataDirectory ?? DataDirectory.standardPath())
+            let authenticator = try await Authenticator(
+                configuration: configuration.auth, secret: try directory.secret())
+            let url = try await redisURL(directory)
+            if isStopping { return nil }
+            let server = Server(configuration: configuration, authenticator: authenticator, redis: url, logger: logger)
+            let port = try await server.start()
+            // Known from here on: before, it could not have been stopped.
+            self.server = server
+            guard !isStopping else {
+                await server.stop()
+                await redis?.stop()
+                return nil
+            }
+            return port
+        } catch {
+            if isStopping { return nil }
+            await redis?.stop()
+            throw error
+        }
+    }
+
+    /// Tells every client that the server goes, ends the shards, then Redis. Returns when all is gone.
+    func stop() async {
+        isStopping = true
+        await server?.stop()
+        await redis?.stop()
+    }
+
+    private func redisURL(_ directory: DataDirectory) async throws -> String {
+        if let url = configuration.redis.url { return url }
+        let redis = try RedisServerProcess(directory: directory, redis: configuration.redis, logger: logger)
+        self.redis = redis
+        try await redis.start()
+        return redis.url
+    }
+}

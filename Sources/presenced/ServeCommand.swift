@@ -1,0 +1,109 @@
+import ArgumentParser
+import Foundation
+import Logging
+import PresenceServer
+
+/// Runs the server until it is told to stop.
+struct ServeCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "serve",
+        abstract: "Run the server.",
+        discussion: """
+            Settings come from flags, else from environment variables (PRESENCE_PORT, PRESENCE_HEARTBEAT_INTERVAL …), \
+            else from the file, else they are built in. config/presenced.yaml explains each of them.
+
+            Once it serves, it prints one line, "listening on ws://HOST:PORT/v1/ws", on standard output. Logs go to \
+            standard error. SIGTERM and SIGINT end it in order, a second one at once.
+            """)
+
+    @Option(help: ArgumentHelp("A configuration file (YAML).", valueName: "file"))
+    var config: String?
+
+    @Option(help: ArgumentHelp("The address to listen on (default: 127.0.0.1).", valueName: "host"))
+    var host: String?
+
+    @Option(help: ArgumentHelp("The port to listen on; 0 picks a free one (default: 4040).", valueName: "port"))
+    var port: Int?
+
+    @Option(help: ArgumentHelp("The Redis to use: redis://… or unix://… (default: one of its own).", valueName: "url"))
+    var redis: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Where the secret and the data are kept (default: \(DataDirectory.standardPath())).", valueName: "dir"))
+    var dataDir: String?
+
+    @Option(help: ArgumentHelp("Threads that serve (default: one for each core).", valueName: "n"))
+    var shards: Int?
+
+    @Flag(help: "Let another server listen on the same port; the kernel spreads the connections.")
+    var sharePort = false
+
+    @Option(help: ArgumentHelp("trace, debug, info, notice, warning, error or critical.", valueName: "level"))
+    var logLevel: String?
+
+    /// What was said on the command line, by the keys of the configuration.
+    var flags: [String: String] {
+        var flags: [String: String] = [:]
+        flags["host"] = host
+        flags["port"] = port.map { "\($0)" }
+        flags["redis.url"] = redis
+        flags["dataDirectory"] = dataDir
+        flags["shards"] = shards.map { "\($0)" }
+        if sharePort { flags["sharePort"] = "true" }
+        flags["logLevel"] = logLevel
+        return flags
+    }
+
+    func run() async throws {
+        let sources = ConfigurationSources(
+            flags: flags, environment: ProcessInfo.processInfo.environment, file: config)
+        let configuration = try await Self.explainingFailure { try await sources.read() }
+        signal(SIGPIPE, SIG_IGN)
+        OpenFileLimit.raise()
+        let signals = StopSignals()
+        let logger = Logger(label: "presenced") { _ in LineLogHandler(level: configuration.logLevel) }
+        let daemon = Daemon(configuration: configuration, logger: logger)
+
+        let starting = Task {
+            guard let port = try await daemon.start() else { return }
+            announce("listening on ws://\(Self.urlHost(configuration.host)):\(port)/v1/ws")
+        }
+        let stopping = Task { [requests = signals.requests] in
+            for await number in requests {
+                logger.notice("stopping", metadata: ["signal": "\(number)"])
+                break
+            }
+            let impatience = Task {
+                for await number in requests { _exit(128 + number) }
+            }
+            await daemon.stop()
+            impatience.cancel()
+        }
+        try await Self.explainingFailure { try await starting.value }
+        await stopping.value
+        withExtendedLifetime(signals) {}
+        logger.notice("stopped")
+    }
+
+    /// Writes the one line that standard output gets, at once even if that is a pipe.
+    private func announce(_ line: String) {
+        print(line)
+        fflush(nil)
+    }
+
+    /// An IPv6 address stands in brackets in a URL.
+    private static func urlHost(_ host: String) -> String {
+        host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
+    }
+
+    /// Ends the command with a sentence on standard error and the status that belongs to it.
+    private static func explainingFailure<Value>(_ body: () async throws -> Value) async throws -> Value {
+        do {
+            return try await body()
+        } catch {
+            FileHandle.standardError.write(Data("presenced: \(error)\n".utf8))
+            throw ExitCode(error is InvalidConfiguration ? ExitStatus.badConfiguration : ExitStatus.failure)
+        }
+    }
+}

@@ -1,0 +1,64 @@
+import ArgumentParser
+import Foundation
+import PresenceProtocol
+import PresenceServer
+
+/// Prints a token, and nothing else, on standard output.
+struct TokenCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "token",
+        abstract: "Make a token for a user.",
+        discussion: """
+            It is signed with the data directory's secret, so any server with that data directory accepts it. \
+            If there is no secret yet, this makes it, as the first start of the server would.
+            """)
+
+    @Argument(
+        help: "The user's id: 1 to 128 characters of printable ASCII without space.", transform: TokenCommand.userID)
+    var user: UserID
+
+    @Option(
+        help: ArgumentHelp(
+            "The server's data directory (default: PRESENCE_DATA_DIRECTORY, or \(DataDirectory.standardPath())).",
+            valueName: "dir"))
+    var dataDir: String?
+
+    @Option(
+        help: ArgumentHelp("How long it is valid: 500ms, 3s, 24h, 7d.", valueName: "duration"),
+        transform: TokenCommand.lifetime)
+    var expires: Milliseconds = 24 * 3_600_000
+
+    @Option(help: "What it allows: user or backend.")
+    var role: TokenMaker.Role = .user
+
+    func run() async throws {
+        do {
+            let path =
+                dataDir
+                ?? ProcessInfo.processInfo.environment["PRESENCE_DATA_DIRECTORY"].flatMap { $0.isEmpty ? nil : $0 }
+            let directory = try DataDirectory(path ?? DataDirectory.standardPath())
+            let maker = try await TokenMaker(secret: try directory.secret())
+            let now = Timestamp(Date().timeIntervalSince1970 * 1_000)
+            print(try maker.make(user: user, lifetime: expires, role: role, now: now))
+        } catch {
+            FileHandle.standardError.write(Data("presenced: \(error)\n".utf8))
+            throw ExitCode(ExitStatus.failure)
+        }
+    }
+
+    private static func userID(_ text: String) throws -> UserID {
+        guard let user = Identifier(text) else {
+            throw ValidationError("a user's id is 1 to 128 characters of printable ASCII without space")
+        }
+        return user
+    }
+
+    private static func lifetime(_ text: String) throws -> Milliseconds {
+        guard let lifetime = DurationText.parse(text), (1...100 * 365 * 86_400_000).contains(lifetime) else {
+            throw ValidationError("\"\(text)\" must be \(DurationText.form)")
+        }
+        return lifetime
+    }
+}
+
+extension TokenMaker.Role: ExpressibleByArgument {}
