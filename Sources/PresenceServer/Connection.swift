@@ -1,0 +1,79 @@
+import PresenceProtocol
+import WebSockets
+
+/// One socket: who speaks on it, what waits to be written to it, and what it watches.
+///
+/// What it holds is bounded: replies by the number of requests that may wait, everything else by one mark for each
+/// register that it watches.
+final class Connection {
+    let socket: SocketID
+    /// From the upgrade request's `Authorization: Bearer`.
+    let headerToken: String?
+    let address: String
+    let began: Milliseconds
+
+    var session: Session?
+    /// When its token runs out, by Redis' clock.
+    var tokenExpiresAt: Timestamp?
+    var tokenNoticeGiven = false
+
+    /// When anything at all was last received. Read by deadlines, so that a message costs one store.
+    var lastHeard: Milliseconds
+    var nextPing: Milliseconds
+    var badRequests = 0
+    /// The server has closed it, or it is gone; nothing more is read from or written to it.
+    var isClosed = false
+    /// What the server closed it with.
+    var closedWith: CloseCode?
+
+    // Replies, in the order of their requests.
+    var replies: [Reply] = []
+    var isReadingPaused = false
+
+    // What waits for the end of the turn, or for the peer to read.
+    var outbox: [UInt8] = []
+    var isDirty = false
+    var congestedSince: Milliseconds?
+    /// `stale` or `live` when that is still to be said; only the newest counts.
+    var staleness: Staleness?
+    var ownStatusPending = false
+
+    // What it watches: see Watchers.
+    var subscriptions: [Subscription] = []
+    /// Positions in `subscriptions` that have something to send, in the order of their marking.
+    var pending: [UInt32] = []
+
+    enum Staleness { case stale, live }
+
+    init(socket: SocketID, headerToken: String?, address: String, now: Milliseconds, firstPing: Milliseconds) {
+        self.socket = socket
+        self.headerToken = headerToken
+        self.address = address
+        began = now
+        lastHeard = now
+        nextPing = firstPing
+    }
+
+    /// State events are held back; everything else goes on.
+    var holdsEvents: Bool { session?.activity == .background }
+
+    /// A reply's place in the order; `emit` is set when its content is known.
+    final class Reply {
+        var emit: (() -> Void)?
+    }
+
+    /// One watched topic, from the connection's side. 12 bytes.
+    struct Subscription {
+        let topic: UInt32
+        /// Where this connection stands in the topic's watchers.
+        var place: UInt32
+        /// Registers that have changed and not been written.
+        var marks: Marks
+    }
+
+    struct Marks: OptionSet {
+        let rawValue: UInt8
+        static let first = Marks(rawValue: 1)
+        static let second = Marks(rawValue: 2)
+    }
+}

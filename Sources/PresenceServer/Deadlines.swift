@@ -1,0 +1,54 @@
+import HeapModule
+import PresenceProtocol
+import WebSockets
+
+/// What falls due when, in the order of its time: the shard's only timers beside the loop's own.
+///
+/// Entries are not taken out when they become pointless; whoever is woken checks whether there is still something
+/// to do. That makes "heard from it again" free: a heartbeat's entry is looked at once an interval, not moved at
+/// every message.
+struct Deadlines {
+    enum Subject: Equatable {
+        /// Ping, death by silence, or no `connect` in time.
+        case heartbeat(SocketID)
+        /// Its token runs out, or will soon.
+        case token(SocketID)
+        /// Nothing could be written since.
+        case congestion(SocketID)
+        /// A lost session counts as gone.
+        case linger(session: UInt64)
+        /// A user's chosen status runs out.
+        case lapse(UserID)
+        /// Someone stops typing.
+        case typing(topic: UInt32)
+    }
+
+    private struct Entry: Comparable {
+        let time: Milliseconds
+        /// Entries of one time fall due in the order in which they were set: runs are repeatable.
+        let order: UInt64
+        let subject: Subject
+
+        static func == (a: Entry, b: Entry) -> Bool { a.order == b.order }
+        static func < (a: Entry, b: Entry) -> Bool { (a.time, a.order) < (b.time, b.order) }
+    }
+
+    private var heap = Heap<Entry>()
+    private var orders: UInt64 = 0
+
+    var count: Int { heap.count }
+
+    /// When the next one falls due, on the loop's monotonic clock.
+    var next: Milliseconds? { heap.min?.time }
+
+    mutating func set(_ subject: Subject, at time: Milliseconds) {
+        orders += 1
+        heap.insert(Entry(time: time, order: orders, subject: subject))
+    }
+
+    /// Takes out the next one that is due at `now`.
+    mutating func popDue(_ now: Milliseconds) -> Subject? {
+        guard let first = heap.min, first.time <= now else { return nil }
+        return heap.removeMin().subject
+    }
+}

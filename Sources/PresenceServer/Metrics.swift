@@ -1,0 +1,59 @@
+import PresenceProtocol
+
+/// What a shard counts. Plain numbers, added on the shard's thread; the metrics page adds the shards up.
+final class Metrics {
+    var connectionsOpened = 0
+    var messagesIn = 0
+    var eventsIn = 0
+    var eventsUnwatched = 0
+    /// Changes published by scripts that this shard ran are seen as events; these are the scripts themselves.
+    var scriptsRun = 0
+    /// Marks set on watching connections: what would have been sent without conflation.
+    var marked = 0
+    /// Marks that were set already: changes that a slow or waiting connection is spared.
+    var conflated = 0
+    /// Events written to connections.
+    var deliveries = 0
+    /// Writes to sockets, each of one or many messages.
+    var writes = 0
+    var reaped = 0
+    var staleCount = 0
+    var sessionsResumed = 0
+    var errors: [ErrorCode: Int] = [:]
+    var closes: [UInt16: Int] = [:]
+
+    /// Events in one write.
+    var batchSize = MetricHistogram(bounds: [1, 2, 4, 8, 16, 32, 64, 128, 256])
+    /// From a change in Redis to the write of its event, in ms by Redis' clock as the shard knows it.
+    var changeToWrite = MetricHistogram(bounds: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 5_000])
+    /// A command's way to Redis and back, in µs.
+    var redisRoundTrip = MetricHistogram(bounds: [50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 50_000, 500_000])
+    /// How long a turn of the loop took, in µs.
+    var loopTurn = MetricHistogram(bounds: [100, 500, 1_000, 5_000, 10_000, 50_000, 100_000, 1_000_000])
+}
+
+/// Counts of values up to each bound, as Prometheus wants them.
+struct MetricHistogram: Sendable {
+    let bounds: [Int64]
+    private(set) var counts: [Int]
+    private(set) var sum: Int64 = 0
+
+    init(bounds: [Int64]) {
+        self.bounds = bounds
+        counts = Array(repeating: 0, count: bounds.count + 1)
+    }
+
+    var count: Int { counts.reduce(0, +) }
+
+    mutating func record(_ value: Int64) {
+        var index = 0
+        while index < bounds.count, value > bounds[index] { index += 1 }
+        counts[index] += 1
+        sum += value
+    }
+
+    mutating func add(_ other: MetricHistogram) {
+        for index in counts.indices { counts[index] += other.counts[index] }
+        sum += other.sum
+    }
+}

@@ -1,0 +1,38 @@
+/// Does one thing for each element, with at most `window` under way: bulk work that leaves room for everyone else.
+final class Paced<Element> {
+    private var rest: ArraySlice<Element>
+    private var underWay = 0
+    private let each: (Element, @escaping () -> Void) -> Void
+    private let done: () -> Void
+    private var isIssuing = false
+
+    /// `each` calls its closure when the element is done; `done` is called once, after the last.
+    @discardableResult
+    init(
+        _ elements: [Element], window: Int, each: @escaping (Element, @escaping () -> Void) -> Void,
+        done: @escaping () -> Void
+    ) {
+        rest = elements[...]
+        self.each = each
+        self.done = done
+        self.window = window
+        issue()
+    }
+
+    private let window: Int
+
+    private func issue() {
+        // An element that is done at once must not recurse.
+        guard !isIssuing else { return }
+        isIssuing = true
+        while underWay < window, let next = rest.popFirst() {
+            underWay += 1
+            each(next) {
+                self.underWay -= 1
+                self.issue()
+            }
+        }
+        isIssuing = false
+        if underWay == 0, rest.isEmpty { done() }
+    }
+}

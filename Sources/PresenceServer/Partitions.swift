@@ -1,0 +1,55 @@
+import PresenceProtocol
+
+/// Where a user's or a conversation's state lives in Redis.
+///
+/// Ids hash into a fixed number of partitions. A partition's name is a Redis hash tag, so all its keys and its event
+/// channel live in one cluster slot and one script can change them together.
+struct Partitions: Sendable {
+    /// Written into Redis at the first start; another number would look for everyone in the wrong place.
+    let count: Int
+    private let names: [String]
+
+    init(count: Int) {
+        precondition(count > 0)
+        self.count = count
+        names = (0..<count).map { index in
+            let digits = String(index)
+            return "{p" + String(repeating: "0", count: max(0, 3 - digits.count)) + digits + "}"
+        }
+    }
+
+    /// FNV-1a over the id's bytes: cheap, the same in every process and for ever.
+    func index(of id: Identifier) -> Int {
+        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+        for byte in id.string.utf8 {
+            hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3
+        }
+        return Int((hash ^ (hash >> 32)) % UInt64(count))
+    }
+
+    func keys(_ index: Int) -> PartitionKeys { PartitionKeys(name: names[index]) }
+    func keys(of id: Identifier) -> PartitionKeys { keys(index(of: id)) }
+
+    var eventChannels: [String] { names.map { $0 + ":events" } }
+}
+
+/// The names of one partition's keys; what each holds is written in docs/architecture.md.
+struct PartitionKeys {
+    let name: String
+
+    var shards: String { name + ":shards" }
+    var floor: String { name + ":floor" }
+    var events: String { name + ":events" }
+    func user(_ id: UserID) -> String { name + ":user:" + id.string }
+    func sessions(_ id: UserID) -> String { name + ":sessions:" + id.string }
+    func conversation(_ id: ConversationID) -> String { name + ":conversation:" + id.string }
+    func typing(_ id: ConversationID) -> String { name + ":typing:" + id.string }
+    func users(ofShard incarnation: String) -> String { name + ":shard:" + incarnation + ":users" }
+}
+
+/// The keys that belong to no partition.
+enum GlobalKeys {
+    static let leases = "leases"
+    /// Version of the layout and number of partitions.
+    static let format = "presence:format"
+}

@@ -1,0 +1,42 @@
+import PresenceProtocol
+import Redis
+import WebSockets
+
+/// What the shard's logic asks of its sockets: one of its two ports. The real ones are libwebsockets', the
+/// simulator's are lists.
+protocol Sockets: AnyObject {
+    /// Sends bytes that are framed already, one or many messages at once.
+    func write(_ bytes: UnsafeRawBufferPointer, to socket: SocketID) -> WriteResult
+    func ping(_ socket: SocketID)
+    func close(_ socket: SocketID, code: CloseCode, reason: String)
+    func pauseReading(_ socket: SocketID)
+    func resumeReading(_ socket: SocketID)
+}
+
+/// What the shard's logic asks of Redis: the other port. Commands of one lane run in the order in which they were
+/// given; their replies come in that order too, each exactly once, never from within the call.
+protocol Store: AnyObject {
+    /// Runs a script; the store puts the time before `arguments` (0 for Redis' own clock, in tests the invented one).
+    func run(_ script: Script, keys: [String], arguments: [String], lane: StoreLane, reply: @escaping StoreReply)
+    /// Runs a plain command.
+    func command(_ words: [String], lane: StoreLane, reply: @escaping StoreReply)
+    /// Drops the subscription, if there is one, and subscribes anew: to every partition's events and to `canary`.
+    func subscribe(canary: String)
+    /// Drops both command connections and makes them anew: they have been silent.
+    func reconnect()
+}
+
+typealias StoreReply = (Result<RedisValue, RedisFailure>) -> Void
+
+/// The lease has a connection of its own, where bulk work cannot delay it.
+enum StoreLane: CaseIterable {
+    case commands, lease
+}
+
+/// What becomes of the way to Redis, told to the shard's logic.
+enum StoreChange: Equatable {
+    case up(StoreLane)
+    case down(StoreLane, reason: String)
+    case subscribed
+    case unsubscribed(reason: String)
+}

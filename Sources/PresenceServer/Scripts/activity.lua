@@ -1,0 +1,12 @@
+-- A session's user became active or idle.
+-- KEYS: shards, floor, user, sessions
+-- ARGV: now, channel, incarnation, user, session, state (a or i)
+-- Replies {OK}, {FENCED} or {GONE}.
+if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
+local value = redis.call('HGET', KEYS[4], ARGV[5])
+if not value then return { 'GONE' } end
+local changed = string.gsub(value, '^(%S+ %S+ %S+) %S', '%1 ' .. ARGV[6])
+redis.call('HSET', KEYS[4], ARGV[5], changed)
+lapse(KEYS[3], ARGV[2], ARGV[4])
+announce(KEYS[3], KEYS[4], KEYS[2], ARGV[2], ARGV[4], now)
+return { 'OK' }

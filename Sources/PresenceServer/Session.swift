@@ -1,0 +1,71 @@
+import PresenceProtocol
+
+/// One device of a user, from its `connect` until it is gone for good: it may outlive its connection by `linger`.
+final class Session {
+    /// Unique among the shard's; deadlines name it.
+    let number: UInt64
+    /// What Redis and the client call it.
+    let id: String
+    let user: LocalUser
+    let device: Device?
+    /// When its `connect` came, on the monotonic clock.
+    let began: Milliseconds
+    /// When anything was last received from it.
+    var lastHeard: Milliseconds
+    var activity: Activity
+    /// `nil` while it lingers.
+    var connection: Connection?
+    /// A status that came with `connect` while Redis was out of reach.
+    var wantedStatus: StatusChange?
+    /// The incarnation under which Redis last heard of it.
+    var assertedRound = 0
+    var hasEnded = false
+    /// Where its user types, and when that was last said.
+    var typing: [ConversationID: Milliseconds] = [:]
+
+    init(
+        number: UInt64, id: String, user: LocalUser, device: Device?, activity: Activity, connection: Connection?,
+        now: Milliseconds
+    ) {
+        self.number = number
+        self.id = id
+        self.user = user
+        self.device = device
+        self.activity = activity
+        self.connection = connection
+        began = now
+        lastHeard = now
+    }
+
+    /// As Redis keeps it: others see no difference between idle and background.
+    var state: String { activity == .active ? "a" : "i" }
+    var deviceField: String { device?.id.map { "=" + $0.string } ?? "-" }
+    var kind: String { (device?.kind ?? .other).rawValue }
+}
+
+/// A user who has sessions on this shard, with what they chose as of the last time that Redis said so.
+final class LocalUser {
+    let id: UserID
+    let keys: PartitionKeys
+    let partition: Int
+    var sessions: [Session] = []
+    /// `nil` until Redis has answered once.
+    var chosen: Chosen?
+
+    init(id: UserID, partitions: Partitions) {
+        self.id = id
+        partition = partitions.index(of: id)
+        keys = partitions.keys(partition)
+    }
+
+    struct Chosen: Equatable {
+        var status: ChosenStatus
+        /// As an encoded JSON string.
+        var text: String?
+        var clearAt: Timestamp?
+        var version: Int64
+    }
+
+    var userKey: String { keys.user(id) }
+    var sessionsKey: String { keys.sessions(id) }
+}

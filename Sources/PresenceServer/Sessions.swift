@@ -1,0 +1,338 @@
+import PresenceProtocol
+import Redis
+
+/// The sessions of this shard and the users that they belong to: opened, changed and ended here, decided in Redis.
+///
+/// A session that is lost without a word goes on for `linger`; if its user is back by then, wherever, nobody sees
+/// anything. While Redis is out of reach sessions come and go here, and Redis is told afterwards.
+final class Sessions {
+    unowned let shard: ShardLogic
+    private(set) var users: [UserID: LocalUser] = [:]
+    private(set) var byNumber: [UInt64: Session] = [:]
+    private var lastNumber: UInt64 = 0
+    /// Sessions that Redis knows and that ended while it was out of reach.
+    private var endedAway: [Session] = []
+
+    init(_ shard: ShardLogic) { self.shard = shard }
+
+    var count: Int { byNumber.count }
+    var lingering: Int { byNumber.values.count { $0.connection == nil } }
+
+    // MARK: Opening
+
+    /// A `connect` that was let in. `answer` gets what the user chose, or `nil` when that is not known now.
+    func open(_ connection: Connection, user id: UserID, connect: ClientMessage.Connect, answer: @escaping (Opening) -> Void) {
+        let user = users[id] ?? LocalUser(id: id, partitions: shard.partitions)
+        users[id] = user
+        lastNumber += 1
+        let session = Session(
+            number: lastNumber, id: shard.randomName(), user: user, device: connect.device,
+            activity: connect.activity, connection: connection, now: shard.clock.now)
+        session.wantedStatus = connect.status
+        connection.session = session
+        user.sessions.append(session)
+        byNumber[session.number] = session
+        guard shard.link.isLive else { return answer(.unheard) }
+        say(session) { [self] outcome in
+            switch outcome {
+            case .heard: answer(.opened(user.chosen))
+            case .unreachable: answer(.unheard)
+            case .refused(let message): answer(.refused(message))
+            case .replaced: shard.close(connection, .replaced)
+            case .disconnected: shard.close(connection, .disconnected)
+            }
+        }
+    }
+
+    enum Opening {
+        case opened(LocalUser.Chosen?)
+        /// Redis will be told later.
+        case unheard
+        case refused(String)
+    }
+
+    private enum Outcome {
+        case heard
+        case unreachable(RedisFailure?)
+        case refused(String)
+        case replaced
+        case disconnected
+    }
+
+    /// Tells Redis of a session: a new one, or one that it may have forgotten.
+    private func say(_ session: Session, done: @escaping (Outcome) -> Void) {
+        let user = session.user
+        let status = session.wantedStatus
+        var chosen = ["", "", "", ""]
+        if let status {
+            chosen = StatusArguments(status).words + [""]
+        } else if session.assertedRound > 0 || user.sessions.contains(where: { $0.assertedRound > 0 }),
+            let held = user.chosen, held.version > 0
+        {
+            let clearAfter = held.clearAt.map { String(max(1, $0 - shard.clock.redisNow)) } ?? ""
+            chosen = [held.status.rawValue, held.text ?? "null", clearAfter, String(held.version)]
+        }
+        let round = shard.link.round
+        session.assertedRound = round
+        shard.store.run(
+            .open,
+            keys: [user.keys.shards, user.keys.floor, user.userKey, user.sessionsKey, user.keys.users(ofShard: shard.link.incarnation)],
+            arguments: [
+                user.keys.events, shard.link.incarnation, user.id.string, session.id, session.deviceField,
+                session.kind, session.state, String(shard.clock.now - session.began),
+            ] + chosen,
+            lane: .commands
+        ) { [self] result in
+            switch result {
+            case .failure(let failure):
+                if session.assertedRound == round { session.assertedRound = 0 }
+                if case .server(_, let message) = failure { return done(.refused(message)) }
+                done(.unreachable(failure))
+            case .success(let value):
+                let words = value.array ?? []
+                switch words.first?.string {
+                case "OK":
+                    if status == session.wantedStatus { session.wantedStatus = nil }
+                    learn(words, of: user, tell: false)
+                    done(.heard)
+                case "REPLACED": done(.replaced)
+                case "DISCONNECTED": done(.disconnected)
+                default:
+                    session.assertedRound = 0
+                    shard.link.noticeFencing(in: result)
+                    done(.unreachable(nil))
+                }
+            }
+        }
+    }
+
+    // MARK: Changes
+
+    func change(_ session: Session, to activity: Activity) {
+        let before = session.state
+        let held = session.activity == .background
+        session.activity = activity
+        if held, activity != .background, let connection = session.connection { shard.watchers.markDirty(connection) }
+        guard before != session.state, shard.link.isLive else { return }
+        let user = session.user
+        shard.store.run(
+            .activity, keys: [user.keys.shards, user.keys.floor, user.userKey, user.sessionsKey],
+            arguments: [user.keys.events, shard.link.incarnation, user.id.string, session.id, session.state],
+            lane: .commands
+        ) { [self] result in
+            if shard.link.noticeFencing(in: result) { return }
+            // Memory is full, say: it is said again with the next resynchronisation.
+            if case .failure(.server(_, let message)) = result { shard.log("activity refused", ["reason": message]) }
+        }
+    }
+
+    func choose(_ status: StatusChange, for user: LocalUser, done: @escaping (Result<RedisValue, RedisFailure>) -> Void) {
+        shard.store.run(
+            .status, keys: [user.keys.shards, user.keys.floor, user.userKey, user.sessionsKey],
+            arguments: [user.keys.events, shard.link.incarnation, user.id.string] + StatusArguments(status).words,
+            lane: .commands
+        ) { [self] result in
+            if case .success(let value) = result, let words = value.array, words.first?.string == "OK" {
+                learn(words, of: user, tell: false)
+            }
+            done(result)
+        }
+    }
+
+    /// A chosen status may have run out by now.
+    func lapse(_ id: UserID) {
+        guard let user = users[id], let clearAt = user.chosen?.clearAt, shard.link.isLive else { return }
+        guard clearAt <= shard.clock.redisNow else { return scheduleLapse(of: user) }
+        shard.store.run(
+            .lapse, keys: [user.keys.shards, user.keys.floor, user.userKey, user.sessionsKey],
+            arguments: [user.keys.events, shard.link.incarnation, user.id.string], lane: .commands
+        ) { [self] result in
+            guard !shard.link.noticeFencing(in: result), case .success(let value) = result, let words = value.array
+            else { return }
+            learn(words, of: user, tell: true)
+        }
+    }
+
+    private func scheduleLapse(of user: LocalUser) {
+        guard let clearAt = user.chosen?.clearAt else { return }
+        // One past it: the script must find it over.
+        shard.deadlines.set(.lapse(user.id), at: shard.clock.now + max(1, clearAt - shard.clock.redisNow + 1))
+    }
+
+    /// Takes in a script's answer `OK, now, chosen, text, clearAt, version`.
+    private func learn(_ words: [RedisValue], of user: LocalUser, tell: Bool) {
+        guard words.count >= 6, let time = words[1].int else { return }
+        shard.clock.learn(redisTime: time)
+        let text = words[3].string.flatMap { $0.isEmpty ? nil : $0 }
+        take(
+            .init(
+                status: words[2].string.flatMap(ChosenStatus.init) ?? .auto, text: text, clearAt: words[4].int,
+                version: words[5].int ?? 0),
+            of: user, tell: tell)
+    }
+
+    private func take(_ chosen: LocalUser.Chosen, of user: LocalUser, tell: Bool) {
+        guard chosen.version >= user.chosen?.version ?? 0 else { return }
+        let differs = user.chosen != chosen
+        user.chosen = chosen
+        if differs {
+            if chosen.clearAt != nil { scheduleLapse(of: user) }
+            if chosen.status == .invisible { user.sessions.forEach { shard.typing.stop($0) } }
+        }
+        guard tell || differs else { return }
+        for case let connection? in user.sessions.map(\.connection) where tell {
+            connection.ownStatusPending = true
+            shard.watchers.markDirty(connection)
+        }
+    }
+
+    // MARK: Ending
+
+    /// A connection ended. `isFinal`: its user meant it, or the session has gone already.
+    func lost(_ session: Session, lastHeard: Milliseconds, isFinal: Bool) {
+        guard !session.hasEnded else { return }
+        session.connection = nil
+        session.lastHeard = lastHeard
+        guard !isFinal else { return end(session) }
+        let settings = shard.configuration
+        // A silent loss was noticed late already; the promised bound counts from the last thing received.
+        let bound = lastHeard + settings.heartbeat.interval + settings.heartbeat.timeout + settings.linger
+        shard.deadlines.set(.linger(session: session.number), at: min(shard.clock.now + settings.linger, bound))
+    }
+
+    func lingerOver(_ number: UInt64) {
+        guard let session = byNumber[number], session.connection == nil else { return }
+        end(session)
+    }
+
+    func end(_ session: Session) {
+        guard !session.hasEnded else { return }
+        session.hasEnded = true
+        if let connection = session.connection { session.lastHeard = connection.lastHeard }
+        shard.typing.stop(session)
+        forget(session)
+        if shard.link.isLive { sayEnd(session) {} } else if session.assertedRound > 0 { endedAway.append(session) }
+    }
+
+    private func forget(_ session: Session) {
+        byNumber[session.number] = nil
+        session.user.sessions.removeAll { $0 === session }
+        if session.user.sessions.isEmpty { users[session.user.id] = nil }
+    }
+
+    private func sayEnd(_ session: Session, done: @escaping () -> Void) {
+        let user = session.user
+        shard.store.run(
+            .end,
+            keys: [user.keys.shards, user.keys.floor, user.userKey, user.sessionsKey, user.keys.users(ofShard: shard.link.incarnation)],
+            arguments: [
+                user.keys.events, shard.link.incarnation, user.id.string, session.id,
+                String(max(0, shard.clock.now - session.lastHeard)),
+            ],
+            lane: .commands
+        ) { [self] result in
+            if case .failure = result { endedAway.append(session) }
+            if shard.link.noticeFencing(in: result) { endedAway.append(session) }
+            done()
+        }
+    }
+
+    // MARK: Events
+
+    /// What a user chose, on whichever of their devices.
+    func handle(ownStatus event: StoreEvent) {
+        guard let user = users[event.subject] else { return }
+        let words = event.rest.split(separator: 0x20, maxSplits: 2).map { String(decoding: $0, as: UTF8.self) }
+        guard words.count == 3, let status = ChosenStatus(rawValue: words[0]) else { return }
+        take(
+            .init(
+                status: status, text: words[2] == "-" ? nil : words[2], clearAt: Timestamp(words[1]),
+                version: event.version),
+            of: user, tell: true)
+    }
+
+    /// A session of one of our users gave way to a younger one of the same device.
+    func handle(replaced event: StoreEvent) {
+        guard let user = users[event.subject], let id = event.words.first,
+            let session = user.sessions.first(where: { $0.id == id })
+        else { return }
+        if let connection = session.connection { shard.close(connection, .replaced) } else { end(session) }
+    }
+
+    func handle(disconnected event: StoreEvent) {
+        guard let user = users[event.subject] else { return }
+        for session in user.sessions where session.began + (shard.clock.redisNow - shard.clock.now) <= event.at {
+            if let connection = session.connection { shard.close(connection, .disconnected) } else { end(session) }
+        }
+    }
+
+    // MARK: After a break
+
+    var hasUnasserted: Bool {
+        !endedAway.isEmpty || byNumber.values.contains { $0.assertedRound < shard.link.round }
+    }
+
+    /// Says every session again, and the end of those that ended meanwhile.
+    func assertAll(done: @escaping (RedisFailure?) -> Void) {
+        let round = shard.link.round
+        let unsaid = byNumber.values.filter { $0.assertedRound < round }.sorted { $0.number < $1.number }
+        let ended = endedAway
+        endedAway = []
+        var failure: RedisFailure?
+        Paced(unsaid, window: 256) { [self] session, next in
+            guard !session.hasEnded else { return next() }
+            let before = session.user.chosen
+            say(session) { [self] outcome in
+                switch outcome {
+                case .heard:
+                    if before != session.user.chosen { shard.tellOwnStatus(session.user) }
+                case .unreachable(let reason): failure = reason ?? failure
+                case .refused(let message):
+                    // It is not kept, so it must not look as if it were.
+                    if let connection = session.connection {
+                        shard.refuse(connection, message)
+                    } else {
+                        end(session)
+                    }
+                case .replaced:
+                    if let connection = session.connection { shard.close(connection, .replaced) } else { end(session) }
+                case .disconnected:
+                    if let connection = session.connection {
+                        shard.close(connection, .disconnected)
+                    } else {
+                        end(session)
+                    }
+                }
+                next()
+            }
+        } done: { [self] in
+            Paced(ended, window: 256) { [self] session, next in
+                sayEnd(session, done: next)
+            } done: {
+                done(failure)
+            }
+        }
+    }
+}
+
+/// A status change as the scripts take it.
+struct StatusArguments {
+    /// chosen, text, clearAfter
+    let words: [String]
+
+    init(_ change: StatusChange) {
+        let text =
+            switch change.text {
+            case .keep: ""
+            case .remove: "null"
+            case .set(let text): Self.encoded(text)
+            }
+        words = [change.status.rawValue, text, change.clearAfter.map { String($0) } ?? ""]
+    }
+
+    static func encoded(_ text: String) -> String {
+        var bytes: [UInt8] = []
+        JSONWriter.string(text, to: &bytes)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

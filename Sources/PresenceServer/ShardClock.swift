@@ -1,0 +1,16 @@
+import PresenceProtocol
+
+/// What time it is for a shard: told from outside at every input, never asked of the host.
+final class ShardClock {
+    /// The loop's monotonic clock, read once a turn. Everything that a shard measures itself is measured on it.
+    var now: Milliseconds
+    /// How far Redis' clock is ahead of ours, as of its last answer.
+    private(set) var redisOffset: Milliseconds?
+
+    init(now: Milliseconds) { self.now = now }
+
+    /// Redis' time as well as we know it: for what clients are told, never for what is decided.
+    var redisNow: Timestamp { now + (redisOffset ?? 0) }
+
+    func learn(redisTime: Timestamp) { redisOffset = redisTime - now }
+}

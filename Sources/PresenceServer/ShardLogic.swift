@@ -1,0 +1,268 @@
+import Logging
+import PresenceProtocol
+import Redis
+import WebSockets
+
+/// All that a shard decides, between its two ports: what comes in is a message, a reply, an event or the time; what
+/// goes out goes to `Sockets` and `Store`. It does no I/O, knows no thread and asks no clock, so the same code runs in
+/// the server and in the simulator.
+///
+/// Everything in it is plain and synchronous: one input is handled to its end before the next.
+final class ShardLogic {
+    let configuration: ServerConfiguration
+    let clock: ShardClock
+    let partitions: Partitions
+    let store: any Store
+    let sockets: any Sockets
+    let metrics = Metrics()
+    var deadlines = Deadlines()
+    let watchers: Watchers
+    let delivery: Delivery
+    let replies: Replies
+    private(set) var link: StoreLink!
+    private(set) var sessions: Sessions!
+    private(set) var loader: TopicLoader!
+    private(set) var typing: Typing!
+    private(set) var reaper: Reaper!
+    let verify: (_ token: String, _ now: Timestamp) -> Result<Claims, AuthenticationFailure>
+    private var random: any RandomNumberGenerator
+    private let logger: Logger
+    /// No one is let in any more.
+    var isDraining = false
+    private var lastTick: Milliseconds
+
+    /// The longest that the loop sleeps: `tick` comes at least so often.
+    static let longestSleep: Milliseconds = 250
+
+    init(
+        configuration: ServerConfiguration, clock: ShardClock, store: any Store, sockets: any Sockets, isAlone: Bool,
+        random: any RandomNumberGenerator, logger: Logger,
+        verify: @escaping (String, Timestamp) -> Result<Claims, AuthenticationFailure>
+    ) {
+        self.configuration = configuration
+        self.clock = clock
+        self.store = store
+        self.sockets = sockets
+        self.random = random
+        self.logger = logger
+        self.verify = verify
+        partitions = Partitions(count: configuration.partitions)
+        lastTick = clock.now
+        watchers = Watchers(metrics: metrics)
+        delivery = Delivery(watchers: watchers, sockets: sockets, clock: clock, metrics: metrics)
+        replies = Replies(watchers: watchers, sockets: sockets, limits: configuration.limits, metrics: metrics)
+        link = StoreLink(self, isAlone: isAlone)
+        sessions = Sessions(self)
+        loader = TopicLoader(self)
+        typing = Typing(self)
+        reaper = Reaper(self)
+        delivery.onCongestion = { [unowned self] in
+            deadlines.set(.congestion($0.socket), at: self.clock.now + configuration.slowConsumer.timeout)
+        }
+        delivery.ownStatusMessage = { [unowned self] in ownStatusFrame(of: $0) }
+    }
+
+    // MARK: Inputs: sockets
+
+    func opened(_ socket: SocketID, headerToken: String?, address: String) {
+        let connection = Connection(
+            socket: socket, headerToken: headerToken, address: address, now: clock.now,
+            firstPing: clock.now + configuration.heartbeat.interval)
+        watchers.add(connection)
+        metrics.connectionsOpened += 1
+        deadlines.set(
+            .heartbeat(socket), at: clock.now + min(configuration.connectTimeout, configuration.heartbeat.interval))
+    }
+
+    func received(_ message: UnsafeRawBufferPointer, on socket: SocketID) {
+        guard let connection = watchers[socket], !connection.isClosed else { return }
+        metrics.messagesIn += 1
+        connection.lastHeard = clock.now
+        handle(message, on: connection)
+    }
+
+    func heard(_ socket: SocketID) {
+        watchers[socket]?.lastHeard = clock.now
+    }
+
+    func writable(_ socket: SocketID) {
+        guard let connection = watchers[socket] else { return }
+        connection.congestedSince = nil
+        watchers.markDirty(connection)
+        replies.adjustReading(of: connection)
+    }
+
+    /// `code`: the peer's close code, or ours; `nil` when it was lost without one. `hadCloseFrame`: even without a code.
+    func closed(_ socket: SocketID, code: UInt16?, hadCloseFrame: Bool) {
+        guard let connection = watchers[socket] else { return }
+        let final: Set<UInt16> = [1000, 1005, 1008, 4004, 4006]
+        let code = connection.closedWith?.rawValue ?? code ?? (hadCloseFrame ? 1005 : 1006)
+        metrics.closes[code, default: 0] += 1
+        connection.isClosed = true
+        watchers.remove(connection)
+        replies.abandon(connection)
+        if let session = connection.session {
+            sessions.lost(session, lastHeard: connection.lastHeard, isFinal: final.contains(code))
+        }
+    }
+
+    // MARK: Inputs: Redis
+
+    func handle(_ change: StoreChange) { link.handle(change) }
+
+    /// An event of a partition, as a script published it. The bytes are lent for the call.
+    func handle(event payload: UnsafeRawBufferPointer, partition: Int) {
+        metrics.eventsIn += 1
+        guard let event = StoreEvent(payload) else { return }
+        link.sawVersion(event.version, partition: partition)
+        switch event.kind {
+        case .presence: handle(.presence, event)
+        case .profile: handle(.profile, event)
+        case .ownStatus: sessions.handle(ownStatus: event)
+        case .replaced: sessions.handle(replaced: event)
+        case .disconnected: sessions.handle(disconnected: event)
+        case .typing: typing.handle(typing: event)
+        case .participants: typing.handle(participants: event)
+        }
+    }
+
+    private func handle(_ kind: RegisterKind, _ event: StoreEvent) {
+        guard let topic = watchers.person(event.subject) else {
+            metrics.eventsUnwatched += 1
+            return
+        }
+        guard event.version > topic.version(of: kind) else { return }
+        metrics.changeToWrite.record(max(0, clock.redisNow - event.at))
+        watchers.set(
+            RegisterFrame.event(kind, user: event.subject, version: event.version, body: event.rest, at: event.at),
+            kind.mark, on: topic, announced: true)
+    }
+
+    // MARK: Inputs: time
+
+    /// Something may be due. Comes at `nextWake`, and at least every `longestSleep`.
+    func tick() {
+        noticePause()
+        link.tick()
+        while let subject = deadlines.popDue(clock.now) { due(subject) }
+    }
+
+    var nextWake: Milliseconds { min(deadlines.next ?? .max, link.nextWake) }
+
+    /// The loop's turn is over: what is pending is written.
+    func endTurn() { delivery.flush() }
+
+    /// The clients were not silent while the loop stood still (SIGSTOP, a stalled machine): it was deaf.
+    private func noticePause() {
+        let gap = clock.now - lastTick
+        lastTick = clock.now
+        guard gap > 4 * Self.longestSleep else { return }
+        log("the loop stood still", ["ms": "\(gap)"])
+        for case let connection? in watchers.connections {
+            connection.lastHeard += gap
+            connection.nextPing += gap
+        }
+    }
+
+    private func due(_ subject: Deadlines.Subject) {
+        switch subject {
+        case .heartbeat(let socket):
+            if let connection = watchers[socket] { heartbeat(connection) }
+        case .token(let socket):
+            if let connection = watchers[socket] { checkToken(connection) }
+        case .congestion(let socket):
+            guard let connection = watchers[socket], let since = connection.congestedSince else { return }
+            let end = since + configuration.slowConsumer.timeout
+            if clock.now >= end { close(connection, .tooSlow) } else { deadlines.set(subject, at: end) }
+        case .linger(let number): sessions.lingerOver(number)
+        case .lapse(let user): sessions.lapse(user)
+        case .typing(let topic): typing.expire(topic)
+        }
+    }
+
+    private func heartbeat(_ connection: Connection) {
+        guard !connection.isClosed else { return }
+        let settings = configuration.heartbeat
+        let silentUntil = connection.lastHeard + settings.interval + settings.timeout
+        if clock.now >= silentUntil { return lose(connection) }
+        var next = silentUntil
+        if connection.session == nil {
+            let end = connection.began + configuration.connectTimeout
+            if clock.now >= end { return close(connection, .noConnect) }
+            next = min(next, end)
+        }
+        if clock.now >= connection.nextPing {
+            connection.nextPing = clock.now + settings.interval
+            if connection.congestedSince == nil { sockets.ping(connection.socket) }
+        }
+        deadlines.set(.heartbeat(connection.socket), at: min(next, connection.nextPing))
+    }
+
+    /// Dead by silence: nothing can be said to it any more, its session lingers.
+    private func lose(_ connection: Connection) {
+        close(connection, .goingAway, reason: "no answer to pings")
+    }
+
+    // MARK: Helpers of the parts
+
+    /// Closes with a code; what follows for the session comes with `closed`.
+    func close(_ connection: Connection, _ code: CloseCode, reason: String = "") {
+        guard !connection.isClosed else { return }
+        // What was answered before the close is still to go out.
+        delivery.flush(now: connection)
+        connection.isClosed = true
+        connection.closedWith = code
+        // The session's fate does not wait for the peer to answer the close.
+        if let session = connection.session {
+            sessions.lost(
+                session, lastHeard: connection.lastHeard,
+                isFinal: [.normal, .policyViolation, .replaced, .disconnected].contains(code))
+        }
+        sockets.close(connection.socket, code: code, reason: reason)
+    }
+
+    /// The store does not take this session: the client may try again.
+    func refuse(_ connection: Connection, _ message: String) {
+        log("session refused", ["reason": message])
+        close(connection, .tryAgainLater, reason: reconnectAdvice())
+    }
+
+    /// A wait for one client: shorter than linger, spread so that they do not come at once.
+    func reconnectAdvice() -> String {
+        let longest = max(2, configuration.linger * 6 / 10)
+        let wait = Milliseconds.random(in: longest / 10...longest, using: &random)
+        return #"{"reconnectAfter":\#(wait)}"#
+    }
+
+    func announceStaleness(since: Timestamp) {
+        var payload: [UInt8] = []
+        ServerMessageWriter.stale(since: since, to: &payload)
+        delivery.staleMessage = []
+        WebSocketFrame.append(text: payload, to: &delivery.staleMessage)
+        announce(.stale)
+    }
+
+    func announceLive() { announce(.live) }
+
+    private func announce(_ staleness: Connection.Staleness) {
+        for case let connection? in watchers.connections where connection.session != nil {
+            connection.staleness = staleness
+            watchers.markDirty(connection)
+        }
+    }
+
+    func tellOwnStatus(_ user: LocalUser) {
+        for case let connection? in user.sessions.map(\.connection) {
+            connection.ownStatusPending = true
+            watchers.markDirty(connection)
+        }
+    }
+
+    /// 96 random bits: session ids, incarnations and conversation ids that cannot be guessed.
+    func randomName() -> String {
+        let alphabet = Array("abcdefghijkmnpqrstuvwxyz23456789")
+        return String((0..<20).map { _ in alphabet.randomElement(using: &random)! })
+    }
+
+    func log(_ event: String, _ fields: Logger.Metadata = [:]) { logger.info("\(event)", metadata: fields) }
+}

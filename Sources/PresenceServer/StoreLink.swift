@@ -1,0 +1,356 @@
+import PresenceProtocol
+import Redis
+
+/// The shard's standing with Redis: its incarnation, its lease, and whether what it shows is the truth.
+///
+///     starting ──▶ live ──▶ stale ──▶ (resynchronising) ──▶ live
+///                   a break, silence, a lease that ran out
+///
+/// After a break of the command or lease connection the shard takes a new incarnation and says everything that it
+/// knows again; after a break of the subscription alone it keeps its incarnation. Either way it reads what is watched
+/// before it says `live`.
+final class StoreLink {
+    private unowned let shard: ShardLogic
+
+    private(set) var state = State.starting
+    private(set) var incarnation = ""
+    /// Grows with every resynchronisation: a session is asserted once in each.
+    private(set) var round = 0
+    /// The highest version seen in each partition: none at or below it may be given again.
+    private var seenVersions: [Int64]
+
+    private var lanesUp: Set<StoreLane> = []
+    private var isSubscribed = false
+    /// The old incarnation can no longer be trusted to be believed.
+    private var needsIncarnation = true
+    /// Incarnations that this shard had before, whose remains it has still to clear away.
+    private var former: [(incarnation: String, renewedAt: Timestamp)] = []
+    /// Grows whenever what is under way becomes pointless; callbacks of earlier attempts then do nothing.
+    private var attempt = 0
+    private var isResynchronising = false
+
+    // The lease, and the canary that is sent through the subscription with every renewal.
+    private let canary: String
+    private var renewals: [Renewal] = []
+    private var renewalNumber = 0
+    private var canaryHeard = 0
+    private var lastRenewal: Milliseconds = 0
+    private var nextRenewal: Milliseconds = 0
+    private var nextSweep: Milliseconds = 0
+    /// Nobody but this server uses this Redis: at its start, leases that ran out belong to the dead.
+    private var isAlone: Bool
+
+    /// Called whenever the shard becomes live.
+    var onLive: () -> Void = {}
+    /// Called when Redis holds something that this server must not touch.
+    var onRefusal: (String) -> Void = { _ in }
+
+    enum State: Equatable {
+        case starting
+        case live
+        case stale(since: Timestamp)
+    }
+
+    private struct Renewal {
+        let number: Int
+        let sentAt: Milliseconds
+        var isAnswered = false
+    }
+
+    init(_ shard: ShardLogic, isAlone: Bool) {
+        self.shard = shard
+        self.isAlone = isAlone
+        canary = "canary:" + shard.randomName()
+        seenVersions = Array(repeating: 0, count: shard.partitions.count)
+    }
+
+    var isLive: Bool { state == .live }
+
+    func start() { shard.store.subscribe(canary: canary) }
+
+    // MARK: Inputs
+
+    func handle(_ change: StoreChange) {
+        switch change {
+        case .up(let lane):
+            lanesUp.insert(lane)
+            resynchroniseIfPossible()
+        case .down(let lane, let reason):
+            lanesUp.remove(lane)
+            needsIncarnation = true
+            renewals.removeAll()
+            lost(reason, since: shard.clock.redisNow)
+        case .subscribed:
+            isSubscribed = true
+            resynchroniseIfPossible()
+        case .unsubscribed(let reason):
+            isSubscribed = false
+            lost(reason, since: shard.clock.redisNow)
+        }
+    }
+
+    /// What was sent with a renewal has come through the subscription, and so has everything before it.
+    func handle(canary payload: UnsafeRawBufferPointer) {
+        guard let number = Int(String(decoding: payload, as: UTF8.self)) else { return }
+        canaryHeard = max(canaryHeard, number)
+        settleRenewals()
+    }
+
+    func sawVersions(_ versions: [Int64], of subject: Identifier) {
+        let partition = shard.partitions.index(of: subject)
+        for version in versions where version > seenVersions[partition] { seenVersions[partition] = version }
+    }
+
+    func sawVersion(_ version: Int64, partition: Int) {
+        if version > seenVersions[partition] { seenVersions[partition] = version }
+    }
+
+    /// A script refused to let this incarnation write: true if the result says so.
+    @discardableResult
+    func noticeFencing(in result: Result<RedisValue, RedisFailure>) -> Bool {
+        guard case .success(let value) = result, value.array?.first?.string == "FENCED" else { return false }
+        fence("Redis knows this incarnation no more")
+        return true
+    }
+
+    func tick() {
+        let now = shard.clock.now
+        if now >= nextRenewal { renew() }
+        if isLive, now >= nextSweep { sweep() }
+        watchSilence()
+    }
+
+    /// When `tick` has something to do.
+    var nextWake: Milliseconds { min(nextRenewal, nextSweep) }
+
+    // MARK: Staleness
+
+    private func lost(_ reason: String, since: Timestamp) {
+        attempt += 1
+        isResynchronising = false
+        goStale(reason, since: since)
+    }
+
+    private func goStale(_ reason: String, since: Timestamp) {
+        guard state == .live else { return }
+        state = .stale(since: since)
+        shard.log("stale", ["reason": reason])
+        shard.metrics.staleCount += 1
+        shard.announceStaleness(since: since)
+    }
+
+    private func goLive() {
+        guard state != .live else { return }
+        let wasStarting = state == .starting
+        state = .live
+        shard.log(wasStarting ? "serving" : "live", ["incarnation": incarnation])
+        nextSweep = shard.clock.now
+        if !wasStarting { shard.announceLive() }
+        onLive()
+    }
+
+    private func fence(_ reason: String) {
+        guard !needsIncarnation else { return }
+        needsIncarnation = true
+        lost(reason, since: shard.clock.redisNow)
+        resynchroniseIfPossible()
+    }
+
+    private func watchSilence() {
+        let now = shard.clock.now
+        let settings = shard.configuration
+        if !incarnation.isEmpty, !needsIncarnation, !isResynchronising, now - lastRenewal > settings.lease.duration {
+            fence("the lease has run out")
+        }
+        guard isLive, let oldest = renewals.first, now - oldest.sentAt > settings.staleAfter else { return }
+        attempt += 1
+        goStale(
+            oldest.isAnswered ? "the subscription is silent" : "Redis is silent",
+            since: shard.clock.redisNow - (now - oldest.sentAt))
+        if oldest.isAnswered {
+            isSubscribed = false
+            shard.store.subscribe(canary: canary)
+        }
+    }
+
+    /// A renewal is settled when it was answered and its canary came: until then nothing was missed.
+    private func settleRenewals() {
+        while let first = renewals.first, first.isAnswered, canaryHeard >= first.number { renewals.removeFirst() }
+        // Redis was silent but no connection broke. What was refused meanwhile has still to be said.
+        if renewals.isEmpty, case .stale = state, !needsIncarnation { resynchroniseIfPossible() }
+    }
+
+    // MARK: The lease
+
+    private func renew() {
+        nextRenewal = shard.clock.now + shard.configuration.lease.renewal
+        guard lanesUp.contains(.lease), !incarnation.isEmpty, !needsIncarnation else { return }
+        renewalNumber += 1
+        let number = renewalNumber
+        let sentAt = shard.clock.now
+        let renewing = incarnation
+        if renewals.count < 100 { renewals.append(Renewal(number: number, sentAt: sentAt)) }
+        shard.store.run(
+            .renew, keys: [GlobalKeys.leases],
+            arguments: [renewing, String(shard.configuration.lease.duration), "0"], lane: .lease
+        ) { [self] result in
+            guard renewing == incarnation, !noticeFencing(in: result), case .success(let value) = result else { return }
+            renewed(sentAt: sentAt, answer: value)
+            if let index = renewals.firstIndex(where: { $0.number == number }) { renewals[index].isAnswered = true }
+            settleRenewals()
+        }
+        shard.store.command(["PUBLISH", canary, String(number)], lane: .lease) { _ in }
+    }
+
+    private func renewed(sentAt: Milliseconds, answer: RedisValue) {
+        lastRenewal = max(lastRenewal, sentAt)
+        if let words = answer.array, words.count > 1, let time = words[1].int { shard.clock.learn(redisTime: time) }
+    }
+
+    private func sweep() {
+        let lease = shard.configuration.lease
+        nextSweep = shard.clock.now + lease.sweep
+        let late = max((lease.duration - lease.renewal) / 2, 2 * lease.sweep)
+        let alone = isAlone
+        isAlone = false
+        shard.store.run(
+            .sweep, keys: [GlobalKeys.leases],
+            arguments: [lease.sweep * 7 / 10, late, lease.duration, lease.duration].map { String($0) }
+                + [alone ? "1" : "0"],
+            lane: .lease
+        ) { [self] result in
+            guard case .success(let value) = result, let words = value.array?.compactMap(\.string) else { return }
+            for index in stride(from: 0, to: words.count - 1, by: 2) {
+                if words[index] == incarnation {
+                    fence("the lease has run out")
+                } else {
+                    shard.reaper.reap(words[index], renewedAt: Timestamp(words[index + 1]) ?? 0)
+                }
+            }
+        }
+    }
+
+    /// At a drain: one more renewal, which is then the sessions' linger.
+    func renewOnceMore(done: @escaping () -> Void) {
+        guard isLive else { return done() }
+        shard.store.run(
+            .renew, keys: [GlobalKeys.leases],
+            arguments: [incarnation, String(shard.configuration.lease.duration), "0"], lane: .lease
+        ) { _ in done() }
+    }
+
+    // MARK: Resynchronising
+
+    private func resynchroniseIfPossible() {
+        guard !isResynchronising, isSubscribed, lanesUp.count == StoreLane.allCases.count else { return }
+        attempt += 1
+        isResynchronising = true
+        let attempt = attempt
+        round += 1
+        if needsIncarnation {
+            needsIncarnation = false
+            checkFormat(attempt) { [self] in enter(attempt) { [self] in assertSessions(attempt) } }
+        } else {
+            assertSessions(attempt)
+        }
+    }
+
+    /// Runs the next step unless the attempt was overtaken or the last step failed.
+    private func proceed(
+        _ attempt: Int, _ result: Result<RedisValue, RedisFailure>, _ step: String, next: (RedisValue) -> Void
+    ) {
+        guard attempt == self.attempt else { return }
+        switch result {
+        case .success(let value): next(value)
+        case .failure(let failure):
+            shard.log("resynchronising failed", ["step": step, "reason": "\(failure)"])
+            needsIncarnation = true
+            isResynchronising = false
+            self.attempt += 1
+            // The connections are made anew, which starts it again, after their pause.
+            lanesUp.removeAll()
+            shard.store.reconnect()
+        }
+    }
+
+    /// The layout and the number of partitions are fixed by whoever was first.
+    private func checkFormat(_ attempt: Int, next: @escaping () -> Void) {
+        let format = "1 \(shard.partitions.count)"
+        shard.store.command(["SET", GlobalKeys.format, format, "NX"], lane: .commands) { _ in }
+        shard.store.command(["GET", GlobalKeys.format], lane: .commands) { [self] result in
+            proceed(attempt, result, "format") { value in
+                if let found = value.string, found != format {
+                    return onRefusal(
+                        "this Redis holds format and partitions \"\(found)\", but \"\(format)\" is configured")
+                }
+                next()
+            }
+        }
+    }
+
+    /// A new incarnation: first its lease, so that whatever it leaves is reaped, then its right to write everywhere.
+    private func enter(_ attempt: Int, next: @escaping () -> Void) {
+        if !incarnation.isEmpty {
+            let renewedAt = shard.clock.redisNow - (shard.clock.now - lastRenewal)
+            former.append((incarnation, renewedAt))
+        }
+        incarnation = shard.randomName()
+        renewals.removeAll()
+        let sentAt = shard.clock.now
+        shard.store.run(
+            .renew, keys: [GlobalKeys.leases],
+            arguments: [incarnation, String(shard.configuration.lease.duration), "1"], lane: .lease
+        ) { [self] result in
+            proceed(attempt, result, "lease") { value in
+                renewed(sentAt: sentAt, answer: value)
+                nextRenewal = shard.clock.now + shard.configuration.lease.renewal
+                join(attempt, next: next)
+            }
+        }
+    }
+
+    private func join(_ attempt: Int, next: @escaping () -> Void) {
+        var failure: Result<RedisValue, RedisFailure> = .success(.null)
+        Paced(Array(0..<shard.partitions.count), window: 64) { [self] partition, done in
+            let keys = shard.partitions.keys(partition)
+            shard.store.run(
+                .join, keys: [keys.shards, keys.floor], arguments: [incarnation, String(seenVersions[partition])],
+                lane: .commands
+            ) { result in
+                if case .failure = result { failure = result }
+                done()
+            }
+        } done: { [self] in
+            proceed(attempt, failure, "partitions") { _ in next() }
+        }
+    }
+
+    private func assertSessions(_ attempt: Int) {
+        guard attempt == self.attempt else { return }
+        shard.sessions.assertAll { [self] failure in
+            proceed(attempt, failure.map { .failure($0) } ?? .success(.null), "sessions") { _ in
+                reapFormer(attempt) { [self] in
+                    shard.loader.reload { [self] in finish(attempt) }
+                }
+            }
+        }
+    }
+
+    private func reapFormer(_ attempt: Int, next: @escaping () -> Void) {
+        guard attempt == self.attempt else { return }
+        guard let oldest = former.first else { return next() }
+        shard.reaper.reap(oldest.incarnation, renewedAt: oldest.renewedAt) { [self] in
+            guard attempt == self.attempt else { return }
+            former.removeFirst()
+            reapFormer(attempt, next: next)
+        }
+    }
+
+    private func finish(_ attempt: Int) {
+        guard attempt == self.attempt else { return }
+        // Whoever connected meanwhile is said too.
+        guard !shard.sessions.hasUnasserted else { return assertSessions(attempt) }
+        isResynchronising = false
+        goLive()
+    }
+}

@@ -1,0 +1,59 @@
+import PresenceProtocol
+
+/// Someone or something watched on this shard: the newest state, and who watches.
+final class Topic {
+    let subject: Identifier
+    let isConversation: Bool
+    let index: UInt32
+
+    /// A person's presence, or who types in a conversation.
+    var first = Register()
+    /// A person's profile.
+    var second = Register()
+    var watchers: [Watch] = []
+    /// Requests that wait for it or are about to use it.
+    var holds = 0
+
+    /// Whether Redis has been read since the topic was made.
+    var isLoaded = false
+    var isLoading = false
+    var waiters: [(RedisOutcome) -> Void] = []
+    /// Only for conversations.
+    var conversation: ConversationState?
+
+    init(subject: Identifier, isConversation: Bool, index: UInt32) {
+        self.subject = subject
+        self.isConversation = isConversation
+        self.index = index
+    }
+
+    /// One watching connection, from the topic's side. 8 bytes.
+    struct Watch {
+        let connection: UInt32
+        /// Where the topic stands in the connection's subscriptions.
+        var position: UInt32
+    }
+
+    enum RedisOutcome { case loaded, failed }
+}
+
+/// One register as clients get it, encoded once.
+struct Register {
+    var version: Int64 = 0
+    /// The framed event, or, when Redis was read and nothing has happened since, the object alone.
+    var bytes: [UInt8] = []
+    /// Where the register's object is in `bytes`; empty when nothing is known.
+    var object: Range<Int> = 0..<0
+    /// Grows with every change on this shard: the order in which a person's events leave.
+    var order: UInt64 = 0
+}
+
+/// Who takes part in a conversation and who types in it, as this shard knows.
+struct ConversationState {
+    var participants: Set<UserID> = []
+    /// The version of the last event of Redis; what watchers see may have gone past it when someone ran out here.
+    var eventVersion: Int64 = 0
+    var version: Int64 = 0
+    /// Until when each types, on the monotonic clock.
+    var typists: [UserID: Milliseconds] = [:]
+}

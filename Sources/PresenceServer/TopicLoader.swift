@@ -1,0 +1,156 @@
+import PresenceProtocol
+import Redis
+
+/// Reads what is watched from Redis: once for the first who asks, and again after every break.
+///
+/// There is no gap, because events are subscribed to before anything is read: a change is either in what was read or
+/// comes as an event, and the higher version holds, whichever comes first.
+final class TopicLoader {
+    private unowned let shard: ShardLogic
+
+    init(_ shard: ShardLogic) { self.shard = shard }
+
+    /// Calls `done` once all the topics hold something to answer from, or one of them could not be read.
+    func load(_ topics: [Topic], done: @escaping (Topic.RedisOutcome) -> Void) {
+        var waiting = 1
+        var outcome = Topic.RedisOutcome.loaded
+        func finish(_ each: Topic.RedisOutcome) {
+            if each == .failed { outcome = .failed }
+            waiting -= 1
+            if waiting == 0 { done(outcome) }
+        }
+        for topic in topics where !topic.isLoaded {
+            waiting += 1
+            topic.waiters.append(finish)
+            if !topic.isLoading { read(topic) }
+        }
+        finish(.loaded)
+    }
+
+    private func read(_ topic: Topic) {
+        guard shard.link.isLive else { return settle(topic, .failed) }
+        topic.isLoading = true
+        query(topic) { [self] result in
+            topic.isLoading = false
+            guard case .success(let value) = result else { return settle(topic, .failed) }
+            if topic.isConversation {
+                shard.typing.handle(read: value, topic, announced: false)
+            } else {
+                let read = PersonRead(value)
+                for (kind, version, body) in read.registers where version > topic.version(of: kind) {
+                    shard.watchers.set(
+                        RegisterFrame.object(version: version, body: body), kind.mark, on: topic, announced: false)
+                }
+                shard.link.sawVersions(read.registers.map(\.1), of: topic.subject)
+            }
+            topic.isLoaded = true
+            settle(topic, .loaded)
+        }
+    }
+
+    private func settle(_ topic: Topic, _ outcome: Topic.RedisOutcome) {
+        let waiters = topic.waiters
+        topic.waiters = []
+        waiters.forEach { $0(outcome) }
+    }
+
+    private func query(_ topic: Topic, reply: @escaping StoreReply) {
+        let keys = shard.partitions.keys(of: topic.subject)
+        if topic.isConversation {
+            shard.store.run(
+                .conversation, keys: [keys.conversation(topic.subject), keys.typing(topic.subject)], arguments: [],
+                lane: .commands, reply: reply)
+        } else {
+            shard.store.command(
+                ["HMGET", keys.user(topic.subject), "presenceVersion", "presence", "profileVersion", "profile"],
+                lane: .commands, reply: reply)
+        }
+    }
+
+    // MARK: After a break
+
+    /// Reads everything watched again, and tells watchers what differs.
+    func reload(done: @escaping () -> Void) {
+        let topics = shard.watchers.topics.compactMap { $0 }.filter(\.isLoaded)
+        topics.forEach { $0.holds += 1 }
+        Paced(topics, window: 256) { [self] topic, next in
+            let before = (topic.first.order, topic.second.order)
+            query(topic) { [self] result in
+                if case .success(let value) = result {
+                    if topic.isConversation {
+                        shard.typing.handle(read: value, topic, announced: true)
+                    } else {
+                        compare(topic, PersonRead(value), before)
+                    }
+                }
+                shard.watchers.release(topic)
+                next()
+            }
+        } done: {
+            done()
+        }
+    }
+
+    private func compare(_ topic: Topic, _ read: PersonRead, _ before: (UInt64, UInt64)) {
+        var behind = false
+        for (kind, version, body) in read.registers {
+            let held = topic.version(of: kind)
+            // An event that came after the question was asked is newer than the answer.
+            let unchanged = (kind == .presence ? topic.first.order : topic.second.order) == (kind == .presence ? before.0 : before.1)
+            if version > held {
+                let register = body.withUnsafeBytes {
+                    RegisterFrame.event(
+                        kind, user: topic.subject, version: version, body: $0, at: shard.clock.redisNow)
+                }
+                shard.watchers.set(register, kind.mark, on: topic, announced: true)
+            } else if version < held, unchanged {
+                if version == 0 {
+                    let register = RegisterFrame.unknown(kind, user: topic.subject, at: shard.clock.redisNow)
+                    shard.watchers.set(register, kind.mark, on: topic, announced: true)
+                } else {
+                    behind = true
+                }
+            }
+        }
+        shard.link.sawVersions(read.registers.map(\.1), of: topic.subject)
+        if behind { renumber(topic) }
+    }
+
+    /// Redis came back with something older than what was shown: it is the truth now, and needs a newer version.
+    private func renumber(_ topic: Topic) {
+        let keys = shard.partitions.keys(of: topic.subject)
+        shard.store.run(
+            .renumber, keys: [keys.shards, keys.floor, keys.user(topic.subject)],
+            arguments: [
+                keys.events, shard.link.incarnation, topic.subject.string, String(topic.first.version),
+                String(topic.second.version),
+            ],
+            lane: .commands
+        ) { [self] result in shard.link.noticeFencing(in: result) }
+    }
+}
+
+/// What `HMGET` answers of a person.
+struct PersonRead {
+    /// Kind, version and body; version 0 for what is not there.
+    let registers: [(RegisterKind, Int64, [UInt8])]
+
+    init(_ value: RedisValue) {
+        let fields = value.array ?? []
+        func register(_ kind: RegisterKind, _ index: Int) -> (RegisterKind, Int64, [UInt8]) {
+            guard index + 1 < fields.count, let version = fields[index].int, let body = fields[index + 1].bytes else {
+                return (kind, 0, [])
+            }
+            return (kind, version, body)
+        }
+        registers = [register(.presence, 0), register(.profile, 2)]
+    }
+}
+
+extension RegisterKind {
+    var mark: Connection.Marks { self == .presence ? .first : .second }
+}
+
+extension Topic {
+    func version(of kind: RegisterKind) -> Int64 { kind == .presence ? first.version : second.version }
+}

@@ -1,0 +1,153 @@
+import PresenceProtocol
+import Redis
+import WebSockets
+
+/// Who types where. Typing is a lease: each event says how many ms it still holds, and every shard lets it run out by
+/// itself on its own clock, so a lost "stop" leaves nobody typing.
+final class Typing {
+    private unowned let shard: ShardLogic
+
+    /// The most names in one event; the rest are a number.
+    private static let mostNames = 20
+    /// Conversations in which one session types at a time; what is older is forgotten, and runs out.
+    private static let mostConversations = 64
+
+    init(_ shard: ShardLogic) { self.shard = shard }
+
+    // MARK: Our own users
+
+    /// `done` gets what Redis answered, or `nil` where there was nothing to ask.
+    func set(
+        _ isTyping: Bool, in conversation: ConversationID, by session: Session,
+        done: @escaping (Result<RedisValue, RedisFailure>?) -> Void
+    ) {
+        // Someone invisible is never shown typing.
+        if isTyping, session.user.chosen?.status == .invisible { return done(nil) }
+        if isTyping {
+            if session.typing.count >= Self.mostConversations,
+                let oldest = session.typing.min(by: { $0.value < $1.value })?.key
+            {
+                session.typing[oldest] = nil
+            }
+            session.typing[conversation] = shard.clock.now
+        } else {
+            session.typing[conversation] = nil
+        }
+        say(isTyping, in: conversation, by: session, done: done)
+    }
+
+    /// The session ended, or its user became invisible.
+    func stop(_ session: Session) {
+        let typing = session.typing.filter { shard.clock.now - $0.value < shard.configuration.typing.expiry }
+        session.typing.removeAll()
+        guard shard.link.isLive else { return }
+        for conversation in typing.keys.sorted() { say(false, in: conversation, by: session) { _ in } }
+    }
+
+    private func say(
+        _ isTyping: Bool, in conversation: ConversationID, by session: Session,
+        done: @escaping (Result<RedisValue, RedisFailure>) -> Void
+    ) {
+        let keys = shard.partitions.keys(of: conversation)
+        shard.store.run(
+            .typing, keys: [keys.shards, keys.floor, keys.conversation(conversation), keys.typing(conversation)],
+            arguments: [
+                keys.events, shard.link.incarnation, conversation.string, session.user.id.string, session.id,
+                isTyping ? "1" : "0", String(shard.configuration.typing.expiry),
+            ],
+            lane: .commands
+        ) { [self] result in
+            shard.link.noticeFencing(in: result)
+            done(result)
+        }
+    }
+
+    // MARK: What is watched
+
+    func handle(typing event: StoreEvent) {
+        guard let topic = shard.watchers.conversation(event.subject) else { return }
+        apply(event.words, version: event.version, at: event.at, to: topic, announced: true)
+    }
+
+    /// Who takes part has changed: whoever does no longer must not see any more.
+    func handle(participants event: StoreEvent) {
+        guard let topic = shard.watchers.conversation(event.subject) else { return }
+        setParticipants(Set(event.words.compactMap { UserID($0) }), of: topic)
+    }
+
+    func handle(read value: RedisValue, _ topic: Topic, announced: Bool) {
+        let words = value.array?.compactMap(\.string) ?? []
+        guard words.count >= 2, let version = Int64(words[0]) else { return }
+        setParticipants(Set(words[2...].compactMap { UserID($0) }), of: topic)
+        apply(
+            words[1].split(separator: " ").map(String.init), version: version, at: shard.clock.redisNow, to: topic,
+            announced: announced)
+    }
+
+    private func setParticipants(_ participants: Set<UserID>, of topic: Topic) {
+        topic.conversation?.participants = participants
+        let outsiders = topic.watchers.compactMap { shard.watchers.connections[Int($0.connection)] }
+            .filter { connection in connection.session.map { !participants.contains($0.user.id) } ?? true }
+        // The topic may go with its last watcher.
+        topic.holds += 1
+        for connection in outsiders {
+            shard.watchers.unsubscribe(connection, from: topic)
+            var payload: [UInt8] = []
+            ServerMessageWriter.typing(
+                .init(conversation: topic.subject, version: 0, users: [], at: shard.clock.redisNow), to: &payload)
+            shard.replies.send(payload, to: connection)
+        }
+        shard.watchers.release(topic)
+    }
+
+    /// `words`: `USER:MS` of everyone who types.
+    private func apply(_ words: [String], version: Int64, at: Timestamp, to topic: Topic, announced: Bool) {
+        guard var state = topic.conversation, version >= state.eventVersion || announced else { return }
+        guard version >= state.eventVersion || version == 0 else { return }
+        state.eventVersion = version
+        let before = Set(state.typists.keys)
+        state.typists = [:]
+        for word in words {
+            guard let colon = word.lastIndex(of: ":"), let user = UserID(String(word[..<colon])),
+                let left = Milliseconds(word[word.index(after: colon)...])
+            else { continue }
+            state.typists[user] = shard.clock.now + min(left, shard.configuration.typing.expiry)
+        }
+        let changed = before != Set(state.typists.keys)
+        if changed || version > state.version { state.version = max(version, changed ? state.version + 1 : version) }
+        topic.conversation = state
+        schedule(topic)
+        publish(topic, at: at, announced: announced && changed)
+    }
+
+    func expire(_ index: UInt32) {
+        guard let topic = shard.watchers.topic(index), var state = topic.conversation else { return }
+        let over = state.typists.filter { $0.value <= shard.clock.now }
+        if !over.isEmpty {
+            for user in over.keys { state.typists[user] = nil }
+            state.version += 1
+            topic.conversation = state
+            publish(topic, at: shard.clock.redisNow, announced: true)
+        }
+        schedule(topic)
+    }
+
+    private func schedule(_ topic: Topic) {
+        guard let first = topic.conversation?.typists.values.min() else { return }
+        shard.deadlines.set(.typing(topic: topic.index), at: first)
+    }
+
+    private func publish(_ topic: Topic, at: Timestamp, announced: Bool) {
+        guard let state = topic.conversation else { return }
+        let names = state.typists.keys.sorted()
+        var payload: [UInt8] = []
+        ServerMessageWriter.typing(
+            .init(
+                conversation: topic.subject, version: state.version, users: Array(names.prefix(Self.mostNames)),
+                more: max(0, names.count - Self.mostNames), at: at), to: &payload)
+        var frame: [UInt8] = []
+        WebSocketFrame.append(text: payload, to: &frame)
+        shard.watchers.set(
+            Register(version: state.version, bytes: frame), .first, on: topic, announced: announced)
+    }
+}
