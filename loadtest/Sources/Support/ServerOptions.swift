@@ -1,12 +1,13 @@
 import ArgumentParser
+import Foundation
 
 /// Which server is tested and how its clients get in: the same for every scenario.
 struct ServerOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The server's address.", valueName: "ws://…"))
-    var url = "ws://127.0.0.1:8080/v1/ws"
+    var url = "ws://127.0.0.1:4040/v1/ws"
 
     @Option(help: ArgumentHelp("The server's data directory: its secret makes the clients' tokens.", valueName: "dir"))
-    var dataDir = "data"
+    var dataDir = Self.standardDataDirectory(environment: ProcessInfo.processInfo.environment)
 
     @Option(help: ArgumentHelp("The secret itself, instead of the data directory's.", valueName: "file"))
     var secretFile: String?
@@ -18,6 +19,14 @@ struct ServerOptions: ParsableArguments {
             \(SourceAddresses.connectionsAnAddress) of them. Processes that run at once do well to have their own.
             """, valueName: "127.x.y.z"))
     var source: String?
+
+    /// Where the server keeps its data if it is told nothing else.
+    static func standardDataDirectory(environment: [String: String]) -> String {
+        if let directory = environment["PRESENCE_DATA_DIRECTORY"], !directory.isEmpty { return directory }
+        if geteuid() == 0 { return "/var/lib/presence" }
+        if let data = environment["XDG_DATA_HOME"], data.hasPrefix("/") { return data + "/presence" }
+        return (environment["HOME"] ?? NSHomeDirectory()) + "/.local/share/presence"
+    }
 
     func mint() throws(Failure) -> TokenMint { try TokenMint(file: secretFile ?? "\(dataDir)/secret") }
 

@@ -1,0 +1,63 @@
+/// Something that a person of the trace does at a moment of the replay.
+struct Deed: Equatable {
+    /// Nanoseconds after the replay's beginning.
+    var time: Nanoseconds
+    var person: Int
+    var act: Act
+
+    enum Act: Equatable {
+        /// Opens a connection; someone who has one has lost it unnoticed, as when a quit is missing in the logs.
+        case join
+        case leave
+        case rename
+        case beginTyping
+        /// The message is sent.
+        case endTyping
+    }
+}
+
+/// What a trace comes to when it is played: every row at its time, and typing before every message.
+enum Screenplay {
+    /// Characters that people type in a second of the trace's time.
+    static let typingSpeed = 5.0
+    /// Nobody types longer than that at one message, in seconds of the trace's time.
+    static let longestTyping = 30.0
+
+    /// - Parameter speed: how many times faster than real.
+    static func deeds(of trace: Trace, speed: Double) -> [Deed] {
+        var deeds: [Deed] = []
+        var isHere = Array(repeating: false, count: trace.people.count)
+        var wasSeen = isHere
+        /// When a person last did something, in seconds of the trace's time: they type at one thing at a time.
+        var last = Array(repeating: 0.0, count: trace.people.count)
+        for row in trace.rows {
+            let person = row.person
+            let seconds = Double(row.time) / 1e3
+            func add(_ act: Deed.Act, at time: Double) {
+                deeds.append(Deed(time: .seconds(time / speed), person: person, act: act))
+            }
+            if row.event != .join, !isHere[person], row.event != .leave || !wasSeen[person] {
+                add(.join, at: seconds)
+                isHere[person] = true
+                last[person] = seconds
+            }
+            switch row.event {
+            case .join:
+                add(.join, at: seconds)
+                isHere[person] = true
+            case .leave:
+                if isHere[person] { add(.leave, at: seconds) }
+                isHere[person] = false
+            case .rename: add(.rename, at: seconds)
+            case .message:
+                let typing = min(longestTyping, max(1, Double(row.textLength) / typingSpeed))
+                add(.beginTyping, at: max(last[person], seconds - typing))
+                add(.endTyping, at: seconds)
+            }
+            wasSeen[person] = true
+            last[person] = seconds
+        }
+        // Typing begins before rows that stand above its own. Equal times keep their order: each person's deeds do.
+        return deeds.enumerated().sorted { ($0.element.time, $0.offset) < ($1.element.time, $1.offset) }.map(\.element)
+    }
+}

@@ -1,0 +1,124 @@
+import PresenceProtocol
+
+/// What players do when their time has come and their connection lets them.
+extension ReplayRun {
+    /// Does what `person` has to do, in its order, as far as it can be done now.
+    func advance(_ person: Int) {
+        while let deed = players[person].deeds.first {
+            guard act(deed, person) else { return }
+            players[person].deeds.removeFirst()
+        }
+    }
+
+    /// Tells whether the deed is done; what is not is tried again when something has come for that person.
+    private func act(_ deed: Deed, _ person: Int) -> Bool {
+        if deed.act == .join { return join(person, due(deed)) }
+        guard players[person].connection != nil else { return false }
+        switch deed.act {
+        case .join: return true
+        case .leave: return leave(person, due(deed))
+        case .rename: rename(person, due(deed))
+        case .beginTyping: return beginTyping(person, due(deed))
+        case .endTyping: endTyping(person)
+        }
+        return true
+    }
+
+    private func join(_ person: Int, _ due: Instant) -> Bool {
+        switch players[person].line {
+        case .opening: return true
+        case .none:
+            measurement.joins += 1
+            truths[person].device = players[person].device
+            truths[person].isUnknown = false
+            changed[person].came = due
+        case .open(let connection):
+            // What is not answered may or may not have happened: the truth must be known.
+            guard players[person].unanswered == 0 else { return false }
+            measurement.lostLines += 1
+            engine.abandon(connection)
+        }
+        changed[person].dialled = due
+        dial(tag: person)
+        return true
+    }
+
+    private func leave(_ person: Int, _ due: Instant) -> Bool {
+        guard let connection = players[person].connection, players[person].unanswered == 0 else { return false }
+        players[person].line = .none
+        truths[person].device = nil
+        measurement.leaves += 1
+        if measurement.leaves * options.lost / 100 > (measurement.leaves - 1) * options.lost / 100 {
+            measurement.vanished += 1
+            changed[person].went = nil
+            engine.abandon(connection)
+            // A linger's length, and a second for a timer that is coarse.
+            quietNotBefore = .now() + .milliseconds(Double(linger) + 1_000)
+        } else {
+            changed[person].went = due
+            // The two clean ways to go, in turn.
+            if measurement.leaves.isMultiple(of: 2) {
+                engine.send(ClientMessage(.disconnect).encoded(), on: connection)
+            }
+            engine.close(connection)
+        }
+        return true
+    }
+
+    private func rename(_ person: Int, _ due: Instant) {
+        players[person].renames += 1
+        measurement.renames += 1
+        changed[person].renamed = due
+        introduce(person)
+    }
+
+    /// Tells the server the person's present name.
+    func introduce(_ person: Int) {
+        let renames = players[person].renames
+        let name = cast.names[person].prefix(40) + (renames > 0 ? " (\(renames))" : "")
+        truths[person].displayName = String(name)
+        request(.updateProfile(ProfileChanges(displayName: .set(String(name)))), of: person)
+    }
+
+    private func beginTyping(_ person: Int, _ due: Instant) -> Bool {
+        guard !cast.companions[person].isEmpty else { return true }
+        switch players[person].stage {
+        case .none:
+            players[person].stage = .asked
+            let participants = [cast.users[person]] + cast.companions[person].map { cast.users[$0] }
+            request(.createConversation(participants: participants), of: person)
+            return false
+        case .asked: return false
+        case .made(let conversation):
+            changed[person].typed = due
+            players[person].typingAgain = .now() + Self.typingInterval
+            begins(typing: person)
+            request(.typing(conversation: conversation, typing: true), of: person)
+            return true
+        }
+    }
+
+    private func endTyping(_ person: Int) {
+        measurement.messages += 1
+        guard case .made(let conversation) = players[person].stage else { return measurement.alone += 1 }
+        players[person].typingAgain = nil
+        request(.typing(conversation: conversation, typing: false), of: person)
+    }
+
+    /// Once in, a player introduces themselves if nobody knows them yet, and watches everyone whom they know.
+    func settleIn(_ person: Int, _ limits: ConnectionLimits) {
+        if truths[person].displayName == nil { introduce(person) }
+        var batches = Batches(cast.watched[person], size: limits.subscribeBatch)
+        while let (places, _) = batches.next() {
+            var subscribe = ClientMessage.Subscribe(users: places.map { cast.users[$0] })
+            for place in places { subscribe.known[cast.users[place]] = players[person].shown[place]?.known }
+            request(.subscribe(subscribe), of: person)
+        }
+        watchConversations(person, Array(players[person].conversations.keys))
+    }
+
+    func watchConversations(_ person: Int, _ conversations: [ConversationID]) {
+        guard !conversations.isEmpty else { return }
+        request(.subscribe(ClientMessage.Subscribe(conversations: conversations)), of: person)
+    }
+}

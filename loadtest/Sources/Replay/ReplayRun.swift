@@ -1,0 +1,197 @@
+import PresenceProtocol
+
+/// The replay scenario: plays every deed at its time, waits for quiet, and compares.
+///
+///     playing → settling → asking → done
+final class ReplayRun: Scenario {
+    enum Phase { case playing, settling, asking, done }
+
+    let options: ReplayCommand
+    let cast: Cast
+    let engine: Engine
+    var phase = Phase.playing
+    var players: [Player]
+    var truths: [Truth]
+    var measurement = ReplayMeasurement()
+    /// When each person's newest change was due; `nil` if it is not to be timed.
+    var changed: [Moments]
+    /// What the fresh `get` said, by place.
+    var asked: [Shown]
+    var unanswered = 0
+    /// Nothing counts as quiet before: people whose line was dropped go only then.
+    var quietNotBefore = Instant(nanoseconds: 0)
+    var lastReceived = Instant.now()
+    var linger: Milliseconds = 0
+    var cache = EventCache()
+
+    private let mint: TokenMint
+    private let deeds: [Deed]
+    private var nextDeed = 0
+    private var start: Instant?
+    private var ownUsed: Nanoseconds = 0
+    private var seconds = 0.0
+    private var typists: Set<Int> = []
+    private var progress: Progress
+
+    /// When a person's newest line, and what watchers will see, was due.
+    struct Moments {
+        var dialled: Instant?
+        var came: Instant?
+        var went: Instant?
+        var renamed: Instant?
+        var typed: Instant?
+    }
+
+    /// So long nothing may be received before everyone's screen is compared.
+    static let quiet: Nanoseconds = .seconds(2)
+    /// People say again that they type; the server believes them for 6 s.
+    static let typingInterval: Nanoseconds = .seconds(3)
+
+    init(_ options: ReplayCommand, trace: Trace, cast: Cast, engine: Engine, mint: TokenMint) {
+        self.options = options
+        self.cast = cast
+        self.engine = engine
+        self.mint = mint
+        deeds = Screenplay.deeds(of: trace, speed: options.speed)
+        players = (0..<cast.players).map { Player(device: [.phone, .desktop, .web][$0 % 3]) }
+        truths = Array(repeating: Truth(), count: cast.users.count)
+        changed = Array(repeating: Moments(), count: cast.players)
+        asked = Array(repeating: Shown(), count: cast.users.count)
+        progress = Progress(always: options.reporting.progress)
+    }
+
+    func finish() { progress.clear() }
+
+    func report() -> ReplayReport {
+        ReplayReport(
+            options, measurement, people: cast.players, watched: cast.watched.reduce(0) { $0 + $1.count },
+            seconds: seconds, ownCPUShare: ownUsed.inSeconds / max(seconds, 1e-9))
+    }
+
+    // MARK: - The clock
+
+    func tick(now: Instant) -> Instant? {
+        if start == nil {
+            start = now
+            ownUsed = -ProcessorTime.own()
+        }
+        progress.show(now: now, describe)
+        switch phase {
+        case .playing: play(now)
+        case .settling: settle(now)
+        case .asking, .done: break
+        }
+        if phase != .playing || isBehind, now - max(lastReceived, quietNotBefore) > .seconds(options.patience) {
+            giveUp()
+        }
+        return nextWake(now)
+    }
+
+    private func nextWake(_ now: Instant) -> Instant? {
+        var wakes = typists.compactMap { players[$0].typingAgain }
+        wakes.append(max(lastReceived, quietNotBefore) + .seconds(options.patience))
+        if phase == .settling { wakes.append(quietAt) }
+        if phase == .playing, nextDeed < deeds.count { wakes.append(start! + deeds[nextDeed].time) }
+        if let due = progress.due { wakes.append(due) }
+        // What is overdue for an answer's sake must not spin.
+        return wakes.filter { $0 > now }.min()
+    }
+
+    private func play(_ now: Instant) {
+        while nextDeed < deeds.count, start! + deeds[nextDeed].time <= now {
+            let deed = deeds[nextDeed]
+            nextDeed += 1
+            measurement.lateness.record(.now() - (start! + deed.time))
+            players[deed.person].deeds.append(deed)
+            advance(deed.person)
+        }
+        sayTypingAgain(now)
+        if nextDeed == deeds.count, !isBehind { phase = .settling }
+    }
+
+    private func sayTypingAgain(_ now: Instant) {
+        for person in typists {
+            guard let due = players[person].typingAgain else {
+                typists.remove(person)
+                continue
+            }
+            guard due <= now, case .made(let conversation) = players[person].stage else { continue }
+            request(.typing(conversation: conversation, typing: true), of: person)
+            players[person].typingAgain = now + Self.typingInterval
+        }
+    }
+
+    /// Whether anybody has still something to do or an answer to get.
+    private var isBehind: Bool {
+        players.contains { !$0.deeds.isEmpty || $0.unanswered > 0 || $0.typingAgain != nil }
+    }
+
+    private var quietAt: Instant { max(quietNotBefore, lastReceived + Self.quiet) }
+
+    private func settle(_ now: Instant) {
+        guard now >= quietAt else { return }
+        seconds = (lastReceived - start!).inSeconds
+        ownUsed += ProcessorTime.own()
+        phase = .asking
+        dial(tag: players.count)
+    }
+
+    private func giveUp() {
+        let waiting = players.indices.filter { !players[$0].deeds.isEmpty || players[$0].unanswered > 0 }
+        let who = waiting.first.map { "\(cast.users[$0]) among \(waiting.count) clients" } ?? "the get at the end"
+        engine.stop(
+            Failure(
+                "the server stopped answering: nothing for \(formatted(options.patience, digits: 0)) s, and \(who) waits"
+            ))
+    }
+
+    // MARK: - Lines
+
+    func due(_ deed: Deed) -> Instant { start! + deed.time }
+
+    /// The tag that is no player's is the one who asks at the end.
+    func isAsker(_ tag: Int) -> Bool { tag == players.count }
+
+    func name(_ tag: Int) -> String { isAsker(tag) ? "\(cast.users[0])-asker" : cast.users[tag].string }
+
+    func dial(tag: Int) {
+        do {
+            let connection = try engine.dial(tag: tag)
+            if !isAsker(tag) { players[tag].line = .opening(connection) }
+        } catch {
+            engine.stop(error)
+        }
+    }
+
+    func opened(_ connection: ConnectionID, tag: Int) {
+        // A device of its own, so that whoever comes back on a new line takes the old one's place.
+        let device = isAsker(tag) ? nil : Device(id: DeviceID(name(tag)), kind: players[tag].device)
+        let connect = ClientMessage.Connect(token: mint.token(user: name(tag)), device: device)
+        engine.send(ClientMessage(id: 1, .connect(connect)).encoded(), on: connection)
+    }
+
+    func closed(_ connection: ConnectionID, tag: Int, _ closing: Closing) {
+        if case .refused(let why) = closing { return engine.stop(Failure(why)) }
+        engine.stop(Failure("the connection of \(name(tag)) ended: \(closing)"))
+    }
+
+    /// Sends a request whose answer is awaited, on the line of a player who has one.
+    func request(_ body: ClientMessage.Body, of person: Int) {
+        guard let connection = players[person].connection else { return }
+        engine.send(ClientMessage(id: players[person].nextRequest(), body).encoded(), on: connection)
+    }
+
+    func begins(typing person: Int) { typists.insert(person) }
+
+    private func describe() -> String {
+        let here = players.count { $0.line != .none }
+        let what =
+            switch phase {
+            case .playing: "\(formatted(nextDeed)) of \(formatted(deeds.count)) deeds"
+            case .settling: "waiting for quiet"
+            case .asking, .done: "comparing"
+            }
+        let events = formatted(measurement.events)
+        return "\(what), \(formatted(here)) of \(formatted(players.count)) people here, \(events) events received"
+    }
+}
