@@ -1,0 +1,47 @@
+import CLibEV
+
+/// Calls a function on a loop in every turn in which a descriptor can be read (or accepted from).
+///
+/// Confined to the loop's thread. The descriptor stays the caller's, who closes it only after `cancel()`.
+public final class ReadableWatcher {
+    private let loop: EventLoop
+    private let readable: () -> Void
+    /// Owned; stopped before it is freed in `deinit`.
+    private let watcher: UnsafeMutablePointer<ev_io>
+
+    /// Begins to watch at once.
+    public init(_ loop: EventLoop, descriptor: Int32, _ readable: @escaping () -> Void) {
+        self.loop = loop
+        self.readable = readable
+        watcher = .allocate(capacity: 1)
+        watcher.initialize(to: ev_io())
+        // Unretained: the watcher is stopped before this object goes.
+        let me = Unmanaged.passUnretained(self).toOpaque()
+        clibev_io_init(
+            watcher,
+            { _, watcher, _ in
+                // Retained for the call, in which the function may drop the watcher.
+                let me = Unmanaged<ReadableWatcher>.fromOpaque(watcher!.pointee.data).takeUnretainedValue()
+                withExtendedLifetime(me) { me.readable() }
+            },
+            descriptor, Int32(EV_READ), me)
+        resume()
+    }
+
+    deinit {
+        cancel()
+        watcher.deallocate()
+    }
+
+    /// Watches again after `cancel()`.
+    public func resume() {
+        loop.assertOnLoop()
+        ev_io_start(loop.raw, watcher)
+    }
+
+    /// Stops watching; what waits in the descriptor stays there.
+    public func cancel() {
+        loop.assertOnLoop()
+        ev_io_stop(loop.raw, watcher)
+    }
+}

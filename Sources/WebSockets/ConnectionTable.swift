@@ -1,0 +1,100 @@
+/// All TCP connections of a server: those that shake hands, speak HTTP, or are WebSockets.
+///
+/// Entries have dense indices, which are reused. libwebsockets keeps the entry's id for each of its connections (as
+/// "opaque user data"), so finding one costs an array access.
+struct ConnectionTable {
+    enum State: UInt8 {
+        /// Nobody has this index.
+        case free
+        /// Accepted; no request has come yet.
+        case handshaking
+        /// Speaks HTTP.
+        case http
+        /// A WebSocket that the delegate knows of.
+        case open
+        /// We sent a close frame and wait for the peer's, or for the deadline. What arrives is thrown away.
+        case closing
+        /// Refused over HTTP; the rest of the request's body is thrown away until the peer is done, or the deadline.
+        case draining
+    }
+
+    struct Entry {
+        var wsi: OpaquePointer?
+        var generation: UInt32 = 0
+        var state = State.free
+        /// The delegate was told `opened`, and has to be told `closed`.
+        var isAnnounced = false
+        /// A part of what was written waits in libwebsockets until the socket takes more.
+        var isCongested = false
+        /// To be ended at the end of this turn.
+        var isDoomed = false
+        /// The code that we closed with; 0 if we did not.
+        var ownCode: UInt16 = 0
+        var peer = PeerAddress(.init())
+        /// The fragments of a message that is not whole yet.
+        var message: [UInt8] = []
+        var closure: Closure?
+        var exchange: HTTPExchange?
+    }
+
+    private(set) var entries: [Entry] = []
+    private var free: [UInt32] = []
+    /// How many are in use.
+    var count: Int { entries.count - free.count }
+
+    /// Without checking the generation: for an index that libwebsockets itself just gave.
+    subscript(index: Int) -> Entry {
+        get { entries[index] }
+        _modify { yield &entries[index] }
+    }
+
+    /// The index of a connection that still lives, nil otherwise.
+    func index(_ socket: SocketID) -> Int? {
+        let index = Int(socket.index)
+        guard index < entries.count, entries[index].generation == socket.generation, entries[index].state != .free
+        else { return nil }
+        return index
+    }
+
+    func id(_ index: Int) -> SocketID {
+        SocketID(index: UInt32(index), generation: entries[index].generation)
+    }
+
+    mutating func add(from peer: PeerAddress) -> SocketID {
+        let index: Int
+        if let reused = free.popLast() {
+            index = Int(reused)
+        } else {
+            index = entries.count
+            entries.append(Entry())
+        }
+        entries[index].state = .handshaking
+        entries[index].peer = peer
+        return id(index)
+    }
+
+    mutating func remove(_ index: Int) {
+        entries[index] = Entry(generation: entries[index].generation &+ 1)
+        free.append(UInt32(index))
+    }
+}
+
+/// The HTTP requests of one connection, one after the other.
+final class HTTPExchange {
+    enum Stage {
+        case idle
+        /// The request's body is coming.
+        case receiving
+        /// The delegate has the request.
+        case answering
+        /// The response is to be written.
+        case answered
+    }
+
+    var stage = Stage.idle
+    var number: UInt32 = 0
+    var request: HTTPRequest?
+    var isHead = false
+    var keepsAlive = false
+    var response: [UInt8] = []
+}

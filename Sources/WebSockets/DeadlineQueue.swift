@@ -1,0 +1,34 @@
+/// Deadlines that all lie equally far in the future when they are set: a queue, so that each costs O(1).
+///
+/// (libwebsockets' own timers stand in one sorted list, which makes each handshake slower the more connections wait.)
+/// An entry is not removed when its reason goes away; whoever takes it looks whether it still means something.
+struct DeadlineQueue {
+    private var entries: [(due: Int64, socket: SocketID)] = []
+    private var head = 0
+    private let delay: Int64
+
+    /// - Parameter delay: in milliseconds.
+    init(delay: Int64) {
+        self.delay = delay
+    }
+
+    /// When the first one falls due, in monotonic milliseconds.
+    var next: Int64? { head < entries.count ? entries[head].due : nil }
+
+    mutating func add(_ socket: SocketID, now: Int64) {
+        entries.append((now + delay, socket))
+    }
+
+    /// Takes one that is due, nil if none is.
+    mutating func take(now: Int64) -> SocketID? {
+        guard head < entries.count, entries[head].due <= now else { return nil }
+        defer {
+            head += 1
+            if head > 1024 && head * 2 > entries.count {
+                entries.removeFirst(head)
+                head = 0
+            }
+        }
+        return entries[head].socket
+    }
+}

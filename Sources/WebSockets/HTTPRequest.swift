@@ -1,0 +1,21 @@
+/// One request as it came, its body whole.
+public struct HTTPRequest: Sendable {
+    /// In capitals: `GET`, `POST`, `PUT`, `PATCH`, `DELETE`, `HEAD` or `OPTIONS`.
+    public var method: String
+    /// The path, percent-decoded and normalised by libwebsockets: `//`, `/./` and `/../` are resolved, encoded or not.
+    public var path: String
+    /// What follows the `?`, percent-decoded, its parts joined by `&`. Empty if there is none.
+    public var query: String
+    /// By their names in small letters; only those of `HeaderTable.names` are kept.
+    public var headers: [String: String]
+    public var body: [UInt8]
+    public var peer: PeerAddress
+
+    /// The value of the query's part `name=value`, nil if there is none.
+    public func queryValue(_ name: String) -> String? {
+        for part in query.split(separator: "&") where part.hasPrefix(name + "=") {
+            return String(part.dropFirst(name.count + 1))
+        }
+        return nil
+    }
+}

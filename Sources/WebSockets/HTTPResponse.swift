@@ -1,0 +1,64 @@
+/// An answer to a request, or to an upgrade that is refused.
+public struct HTTPResponse: Sendable {
+    public var status: Int
+    /// Beside `Content-Length` and `Connection`, which are added. Values must not contain line breaks.
+    public var headers: [(name: String, value: String)]
+    public var body: [UInt8]
+
+    public init(status: Int, headers: [(name: String, value: String)] = [], body: [UInt8] = []) {
+        self.status = status
+        self.headers = headers
+        self.body = body
+    }
+
+    /// A plain-text answer.
+    public static func text(_ status: Int, _ text: String) -> HTTPResponse {
+        HTTPResponse(
+            status: status, headers: [("Content-Type", "text/plain; charset=utf-8")], body: Array((text + "\n").utf8))
+    }
+
+    /// As bytes of HTTP/1.1. A HEAD request gets everything but the body.
+    func encoded(keepAlive: Bool, withBody: Bool = true) -> [UInt8] {
+        var head = "HTTP/1.1 \(status) \(Self.reason(status))\r\n"
+        for (name, value) in headers {
+            head += "\(name): \(value.replacing(where: { $0.isNewline }, with: " "))\r\n"
+        }
+        if status != 204 && status != 304 { head += "Content-Length: \(body.count)\r\n" }
+        head += "Connection: \(keepAlive ? "keep-alive" : "close")\r\n\r\n"
+        var bytes = Array(head.utf8)
+        if withBody { bytes += body }
+        return bytes
+    }
+
+    private static func reason(_ status: Int) -> String {
+        switch status {
+        case 200: "OK"
+        case 201: "Created"
+        case 202: "Accepted"
+        case 204: "No Content"
+        case 304: "Not Modified"
+        case 400: "Bad Request"
+        case 401: "Unauthorized"
+        case 403: "Forbidden"
+        case 404: "Not Found"
+        case 405: "Method Not Allowed"
+        case 409: "Conflict"
+        case 411: "Length Required"
+        case 413: "Content Too Large"
+        case 415: "Unsupported Media Type"
+        case 422: "Unprocessable Content"
+        case 426: "Upgrade Required"
+        case 429: "Too Many Requests"
+        case 500: "Internal Server Error"
+        case 503: "Service Unavailable"
+        case 504: "Gateway Timeout"
+        default: "Status"
+        }
+    }
+}
+
+extension String {
+    fileprivate func replacing(where matches: (Character) -> Bool, with replacement: Character) -> String {
+        contains(where: matches) ? String(map { matches($0) ? replacement : $0 }) : self
+    }
+}

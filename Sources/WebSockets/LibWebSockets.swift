@@ -1,0 +1,160 @@
+import CLibEV
+import CLibWebSockets
+import EventLoops
+import Glibc
+import Synchronization
+
+/// libwebsockets as a whole: its log, and the making of contexts.
+public enum LibWebSockets {
+    /// Nothing of the process' own is set up before the first context asks for it.
+    private static let log = Mutex<(@Sendable (String) -> Void)?>(nil)
+
+    /// Says where libwebsockets' complaints go, line by line: errors only, since on lower levels it logs every change
+    /// of what it waits for. They come from any loop's thread. Without a handler they are dropped.
+    public static func onError(_ handler: @escaping @Sendable (String) -> Void) {
+        log.withLock { $0 = handler }
+    }
+
+    /// The type of libwebsockets' callbacks, as Swift imports it where it is not part of a struct.
+    typealias Callback =
+        @convention(c) (
+            OpaquePointer?, lws_callback_reasons, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?, Int
+        ) -> Int32
+
+    /// What differs between the contexts that we make.
+    struct ContextSetting {
+        var subprotocols: [String]
+        var receiveBuffer: Int
+        var maxHeaderBytes: UInt16
+        var headerPool: UInt32
+        var timeoutSeconds: UInt32
+        var options: UInt64
+        /// Given back by `lws_context_user`; the caller keeps it alive.
+        var user: UnsafeMutableRawPointer
+        var callback: Callback
+    }
+
+    /// One libwebsockets context on one loop, with the memory that it refers to. Confined to the loop's thread.
+    final class Context {
+        let raw: OpaquePointer
+        private let memory: ContextMemory
+        private var heartbeat: LoopTimer?
+        private let loop: EventLoop
+
+        /// - Throws: `WebSocketError.noContext`.
+        init(on loop: EventLoop, _ setting: ContextSetting) throws {
+            let memory = ContextMemory(loop: loop, setting)
+            // Making a context also sets up process-wide things (OpenSSL, the log), so only one at a time.
+            let made = log.withLock { _ in
+                lws_set_log_level(LLL_ERR, { _, line in LibWebSockets.emit(line) })
+                var info = memory.info(loop: loop, setting)
+                return lws_create_context(&info).map(Sent.init)
+            }
+            guard let made else { throw WebSocketError.noContext }
+            raw = made.context
+            self.memory = memory
+            self.loop = loop
+            beat()
+        }
+
+        /// Closes everything that is left, with all the callbacks, and frees it. Not inside a callback.
+        func destroy() {
+            heartbeat?.cancel()
+            heartbeat = nil
+            lws_context_destroy(raw)
+            memory.free()
+        }
+
+        /// The libev plugin re-arms its timer wrongly, so libwebsockets' own timers fire late or never on a quiet
+        /// loop. Waking it twice a second cures that.
+        private func beat() {
+            let context = raw
+            let timer = LoopTimer(loop) { [weak self] in
+                lws_cancel_service(context)
+                self?.heartbeat?.set(after: 500)
+            }
+            timer.set(after: 500)
+            heartbeat = timer
+        }
+
+        /// Carries a new context out of the lock; it belongs to nobody else yet.
+        private struct Sent: @unchecked Sendable {
+            let context: OpaquePointer
+        }
+    }
+
+    private static func emit(_ line: UnsafePointer<CChar>?) {
+        guard let line else { return }
+        let text = String(cString: line)
+        // Not under the lock, which making a context holds while it logs.
+        guard let handler = log.withLockIfAvailable({ $0 }) ?? nil else { return }
+        handler(text.last?.isNewline == true ? String(text.dropLast()) : text)
+    }
+}
+
+/// Why a server or a client could not be made.
+public enum WebSocketError: Error, CustomStringConvertible {
+    /// libwebsockets made no context: most likely its libev plugin is missing.
+    case noContext
+
+    public var description: String {
+        "libwebsockets could not be started: is its libev plugin (libwebsockets-evlib-ev) installed?"
+    }
+}
+
+/// Memory that a context refers to for as long as it lives, freed by whoever destroys the context, after it.
+private final class ContextMemory {
+    private let names: [UnsafeMutablePointer<CChar>]
+    private let protocols: UnsafeMutablePointer<lws_protocols>
+    private let loops: UnsafeMutablePointer<UnsafeMutableRawPointer?>
+    private let retry: UnsafeMutablePointer<lws_retry_bo_t>
+    private let alpn: UnsafeMutablePointer<CChar>
+
+    init(loop: EventLoop, _ setting: LibWebSockets.ContextSetting) {
+        names = (setting.subprotocols.isEmpty ? [""] : setting.subprotocols).map { strdup($0) }
+        protocols = .allocate(capacity: names.count + 1)
+        for (index, name) in names.enumerated() {
+            var entry = lws_protocols()
+            entry.name = UnsafePointer(name)
+            entry.callback = setting.callback
+            // With 256 an idle connection costs 1.7 KB, with 4096 or 0 (the default) 6.1 KB.
+            entry.rx_buffer_size = setting.receiveBuffer
+            // What one write may send at once; the rest would be copied. Its default is rx_buffer_size.
+            entry.tx_packet_size = 1 << 20
+            (protocols + index).initialize(to: entry)
+        }
+        (protocols + names.count).initialize(to: lws_protocols())
+        loops = .allocate(capacity: 1)
+        loops.initialize(to: UnsafeMutableRawPointer(loop.raw))
+        // All zero: no validity timers, which libwebsockets keeps in a sorted list of all connections.
+        retry = .allocate(capacity: 1)
+        retry.initialize(to: lws_retry_bo_t())
+        alpn = strdup("http/1.1")
+    }
+
+    func info(loop: EventLoop, _ setting: LibWebSockets.ContextSetting) -> lws_context_creation_info {
+        var info = lws_context_creation_info()
+        info.port = CONTEXT_PORT_NO_LISTEN
+        info.protocols = UnsafePointer(protocols)
+        info.foreign_loops = loops
+        info.retry_and_idle_policy = UnsafePointer(retry)
+        // Raw writes would break WebSocket over HTTP/2.
+        info.alpn = UnsafePointer(alpn)
+        info.options = UInt64(LWS_SERVER_OPTION_LIBEV) | setting.options
+        info.max_http_header_data = setting.maxHeaderBytes
+        info.max_http_header_pool2 = setting.headerPool
+        info.timeout_secs = setting.timeoutSeconds
+        info.timeout_secs_ah_idle = setting.timeoutSeconds
+        info.keepalive_timeout = Int32(setting.timeoutSeconds)
+        info.user = setting.user
+        return info
+    }
+
+    func free() {
+        for name in names { Glibc.free(name) }
+        protocols.deallocate()
+        loops.deallocate()
+        retry.deallocate()
+        Glibc.free(alpn)
+    }
+}

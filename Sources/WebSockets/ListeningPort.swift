@@ -1,0 +1,110 @@
+import Glibc
+
+/// Why a server cannot listen.
+public enum ListeningError: Error, CustomStringConvertible {
+    case unknownHost(host: String, reason: String)
+    /// Another process (or another `ListeningPort` of this one) listens there.
+    case inUse(host: String, port: Int)
+    case failed(host: String, port: Int, step: String, errno: Int32)
+
+    public var description: String {
+        switch self {
+        case .unknownHost(let host, let reason): "cannot listen on \(host): \(reason)"
+        case .inUse(let host, let port): "cannot listen on \(host) port \(port): another server holds it"
+        case .failed(let host, let port, let step, let errno):
+            "cannot listen on \(host) port \(port): \(step): \(String(cString: strerror(errno)))"
+        }
+    }
+}
+
+/// A TCP port to listen on, held by this object for as long as it lives.
+///
+/// Each shard takes a listening socket of its own from it: they share the port by SO_REUSEPORT, and the kernel spreads
+/// connections over them. Since that would let any other process of the same user in as well, a port that is not to be
+/// shared is tried without SO_REUSEPORT first, and marked with a listening abstract Unix socket, which goes when this
+/// process does.
+public final class ListeningPort: Sendable {
+    public let host: String
+    /// The port, even when 0 was asked for.
+    public let port: Int
+
+    private let address: SocketAddress
+    /// The first socket on the port, which never listens (so it gets no connections): it keeps the port ours.
+    private let holder: Int32
+    private let marker: Int32?
+
+    /// - Parameters:
+    ///   - host: a name or an address; `0.0.0.0` for all of IPv4, `::` for everything.
+    ///   - port: 0 picks a free one.
+    ///   - share: whether other processes may listen on it too, if they also ask for that.
+    /// - Throws: `ListeningError`.
+    public init(host: String, port: Int, share: Bool) throws {
+        self.host = host
+        var address = try SocketAddress(host: host, port: port)
+        func failure(_ step: String, _ code: Int32) -> ListeningError {
+            code == EADDRINUSE
+                ? .inUse(host: host, port: address.port)
+                : .failed(host: host, port: address.port, step: step, errno: code)
+        }
+        if !share && address.port != 0 {
+            // Fails if anything is bound there, with SO_REUSEPORT or not.
+            let probe = try address.bound(reusePort: false, failure)
+            Glibc.close(probe)
+        }
+        let holder = try address.bound(reusePort: true, failure)
+        do {
+            address = address.withPort(of: holder)
+            marker = try address.mark(exclusive: !share)
+        } catch {
+            Glibc.close(holder)
+            throw ListeningError.inUse(host: host, port: address.port)
+        }
+        self.holder = holder
+        self.address = address
+        self.port = address.port
+    }
+
+    deinit {
+        Glibc.close(holder)
+        if let marker { Glibc.close(marker) }
+    }
+
+    /// Another socket that listens on the port; one for each shard.
+    ///
+    /// - Throws: `ListeningError`.
+    public func socket() throws -> ListeningSocket {
+        func failure(_ step: String, _ code: Int32) -> ListeningError {
+            .failed(host: host, port: port, step: step, errno: code)
+        }
+        let descriptor = try address.bound(reusePort: true, failure)
+        let socket = ListeningSocket(descriptor: descriptor, port: port)
+        // 138 KB to a slow reader before the first partial write, instead of 3.9 MB. Connections inherit both.
+        var sendBuffer: Int32 = 64 * 1024
+        var on: Int32 = 1
+        setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &sendBuffer, socklen_t(MemoryLayout<Int32>.size))
+        setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
+        // Connections wait here while the loop is busy; the kernel cuts it to net.core.somaxconn.
+        guard listen(descriptor, 4096) == 0 else { throw failure("listen", errno) }
+        return socket
+    }
+}
+
+/// One listening socket, closed when the last reference goes.
+public final class ListeningSocket: Sendable {
+    let descriptor: Int32
+    public let port: Int
+
+    init(descriptor: Int32, port: Int) {
+        self.descriptor = descriptor
+        self.port = port
+    }
+
+    /// One socket on a port that only it listens on.
+    ///
+    /// - Throws: `ListeningError`.
+    public static func single(host: String, port: Int) throws -> ListeningSocket {
+        try ListeningPort(host: host, port: port, share: true).socket()
+    }
+
+    deinit { Glibc.close(descriptor) }
+}

@@ -1,0 +1,81 @@
+/// A request to become a WebSocket, checked to be one that RFC 6455 allows.
+public struct UpgradeRequest: Sendable {
+    public var request: HTTPRequest
+
+    /// The subprotocols that the client offers, in its order.
+    public var subprotocols: [String]
+
+    public var path: String { request.path }
+    public var peer: PeerAddress { request.peer }
+    public var authorization: String? { request.headers["authorization"] }
+    public var origin: String? { request.headers["origin"] }
+}
+
+/// What becomes of an upgrade.
+public enum UpgradeDecision: Sendable {
+    /// The first subprotocol offered that the server's configuration has is echoed. If some are offered and none is
+    /// known, the upgrade is refused with 400 all the same.
+    case accept
+    case refuse(HTTPResponse)
+}
+
+extension UpgradeRequest {
+    /// Checks what libwebsockets would answer by hanging up.
+    ///
+    /// - Throws: the response that refuses the request.
+    init(checking request: HTTPRequest) throws(Refusal) {
+        let headers = request.headers
+        guard headers["upgrade"]?.lowercased() == "websocket" else {
+            throw Refusal(.text(400, "only an upgrade to websocket is possible here"))
+        }
+        guard request.method == "GET" else {
+            throw Refusal(.text(400, "a WebSocket is asked for with GET"))
+        }
+        guard Self.list(headers["connection"]).contains(where: { $0.lowercased() == "upgrade" }) else {
+            throw Refusal(.text(400, "the header Connection must say Upgrade"))
+        }
+        guard headers["host"] != nil else {
+            throw Refusal(.text(400, "the header Host is missing"))
+        }
+        guard headers["sec-websocket-version"] == "13" else {
+            var response = HTTPResponse.text(426, "this server speaks version 13 of the WebSocket protocol")
+            response.headers.append(("Sec-WebSocket-Version", "13"))
+            throw Refusal(response)
+        }
+        guard let key = headers["sec-websocket-key"], key.utf8.count == 24, key.hasSuffix("==") else {
+            throw Refusal(.text(400, "the header Sec-WebSocket-Key must be 16 bytes in base64"))
+        }
+        let offered = headers["sec-websocket-protocol"]
+        let subprotocols = Self.list(offered)
+        // libwebsockets has room for 127 characters of them, each shorter than 64, and hangs up on anything but tokens.
+        guard (offered?.utf8.count ?? 0) < 127, offered == nil || !subprotocols.isEmpty,
+            subprotocols.allSatisfy({ $0.utf8.count < 64 && $0.utf8.allSatisfy(Self.isTokenByte) })
+        else {
+            throw Refusal(.text(400, "the header Sec-WebSocket-Protocol is malformed or too long"))
+        }
+        self.init(request: request, subprotocols: subprotocols)
+    }
+
+    struct Refusal: Error {
+        let response: HTTPResponse
+        init(_ response: HTTPResponse) { self.response = response }
+    }
+
+    /// The elements of a comma-separated header.
+    private static func list(_ value: String?) -> [String] {
+        (value ?? "").split(separator: ",", omittingEmptySubsequences: true)
+            .map { $0.drop { $0 == " " || $0 == "\t" } }
+            .map { String($0.reversed().drop { $0 == " " || $0 == "\t" }.reversed()) }
+            .filter { !$0.isEmpty }
+    }
+
+    /// What libwebsockets' tokenizer takes as part of a name.
+    private static func isTokenByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"):
+            true
+        default: false
+        }
+    }
+}

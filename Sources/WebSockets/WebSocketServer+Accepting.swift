@@ -1,0 +1,95 @@
+import CLibWebSockets
+import EventLoops
+import Glibc
+
+/// From listening sockets to connections.
+extension WebSocketServer {
+    /// Accepts from `socket` from now on, and keeps it.
+    public func listen(on socket: ListeningSocket) {
+        let watcher = ReadableWatcher(loop, descriptor: socket.descriptor) { [unowned self] in accept(from: socket) }
+        listeners.append((socket, watcher))
+        if acceptsPaused { watcher.cancel() }
+    }
+
+    /// Accepts no more connections; those that are there stay.
+    public func stopListening() {
+        for listener in listeners { listener.watcher.cancel() }
+        listeners = []
+        acceptRetry?.cancel()
+    }
+
+    /// So many at once, then everything else has its turn.
+    private static let acceptsATurn = 64
+
+    private func accept(from socket: ListeningSocket) {
+        for _ in 0..<Self.acceptsATurn {
+            guard table.count < configuration.maxConnections + configuration.reservedConnections else {
+                // They wait in the kernel until a connection goes.
+                return pauseAccepting()
+            }
+            var address = sockaddr_storage()
+            let descriptor = clws_accept(socket.descriptor, &address)
+            if descriptor >= 0 {
+                adopt(descriptor, from: PeerAddress(address))
+                continue
+            }
+            switch -descriptor {
+            case EAGAIN: return
+            // The client gave up, or a firewall did; the next one may be fine.
+            case EINTR, ECONNABORTED, EPROTO, EPERM, ENETDOWN, EHOSTDOWN, EHOSTUNREACH, ENETUNREACH, ENONET: continue
+            default:
+                // Out of descriptors or memory. The listening socket stays readable, so trying at once would spin.
+                counters.acceptFailures += 1
+                if !acceptsPaused { delegate.acceptingFailed(String(cString: strerror(-descriptor))) }
+                pauseAccepting()
+                acceptRetry?.set(after: 200)
+                return
+            }
+        }
+    }
+
+    private func adopt(_ descriptor: Int32, from peer: PeerAddress) {
+        guard let context else { return _ = Glibc.close(descriptor) }
+        counters.accepted += 1
+        let socket = table.add(from: peer)
+        var description = lws_adopt_desc_t()
+        description.vh = lws_get_vhost_by_name(context.raw, "default")
+        description.type = lws_adoption_type(LWS_ADOPT_SOCKET.rawValue | LWS_ADOPT_HTTP.rawValue)
+        description.fd.sockfd = descriptor
+        description.opaque = Self.opaque(socket)
+        // On failure it closes the descriptor.
+        guard let wsi = lws_adopt_descriptor_vhost_via_info(&description) else {
+            if let index = table.index(socket) { table.remove(index) }
+            return
+        }
+        guard let index = table.index(socket) else { return }
+        table[index].wsi = wsi
+        // libwebsockets' own timer for it would stand in a sorted list; ours is in a queue.
+        lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0)
+        handshakes.add(socket, now: loop.now)
+        armDeadlines()
+    }
+
+    private func pauseAccepting() {
+        acceptsPaused = true
+        for listener in listeners { listener.watcher.cancel() }
+    }
+
+    func resumeAccepting() {
+        guard acceptsPaused else { return }
+        acceptsPaused = false
+        for listener in listeners { listener.watcher.resume() }
+    }
+
+    /// What libwebsockets keeps for us with each connection: the socket's id in the bits of a pointer, never NULL.
+    private static func opaque(_ socket: SocketID) -> UnsafeMutableRawPointer? {
+        UnsafeMutableRawPointer(bitPattern: UInt(socket.generation) << 32 | UInt(socket.index) + 1)
+    }
+
+    /// The index of the connection that `opaque` made known, nil if it is none of ours (any more).
+    func index(of wsi: OpaquePointer) -> Int? {
+        let bits = UInt(bitPattern: lws_get_opaque_user_data(wsi))
+        guard bits != 0 else { return nil }
+        return table.index(SocketID(index: UInt32(bits & 0xffff_ffff) - 1, generation: UInt32(bits >> 32)))
+    }
+}

@@ -1,0 +1,133 @@
+import CLibWebSockets
+import EventLoops
+
+/// The one entry from C: libwebsockets calls it on the loop's thread for everything that happens.
+let serverCallback: LibWebSockets.Callback = { wsi, reason, _, input, length in
+    switch reason {
+    case LWS_CALLBACK_RECEIVE, LWS_CALLBACK_RECEIVE_PONG, LWS_CALLBACK_SERVER_WRITEABLE, LWS_CALLBACK_ESTABLISHED,
+        LWS_CALLBACK_CLOSED, LWS_CALLBACK_WSI_DESTROY, LWS_CALLBACK_WS_PEER_INITIATED_CLOSE,
+        LWS_CALLBACK_HTTP_CONFIRM_UPGRADE, LWS_CALLBACK_HTTP, LWS_CALLBACK_HTTP_BODY,
+        LWS_CALLBACK_HTTP_BODY_COMPLETION, LWS_CALLBACK_HTTP_WRITEABLE:
+        guard let wsi, let user = lws_context_user(lws_get_context(wsi)) else { return 0 }
+        // Unretained: the server outlives its context, see `init`.
+        let server = Unmanaged<WebSocketServer>.fromOpaque(user).takeUnretainedValue()
+        guard let index = server.index(of: wsi) else { return 0 }
+        return server.handle(reason, wsi, index, UnsafeRawBufferPointer(start: input, count: input == nil ? 0 : length))
+    case LWS_CALLBACK_RAW_ADOPT, LWS_CALLBACK_RAW_RX:
+        // CONNECT turns a connection into a raw one; we have no use for it.
+        return -1
+    default:
+        return 0
+    }
+}
+
+extension WebSocketServer {
+    /// 0 to go on, -1 to end the connection.
+    func handle(
+        _ reason: lws_callback_reasons, _ wsi: OpaquePointer, _ index: Int, _ input: UnsafeRawBufferPointer
+    ) -> Int32 {
+        depth += 1
+        defer { depth -= 1 }
+        switch reason {
+        case LWS_CALLBACK_RECEIVE:
+            receive(index, wsi, input)
+        case LWS_CALLBACK_SERVER_WRITEABLE:
+            writeable(index, wsi)
+        case LWS_CALLBACK_RECEIVE_PONG:
+            heard(index)
+        case LWS_CALLBACK_ESTABLISHED:
+            established(index, wsi)
+        case LWS_CALLBACK_WS_PEER_INITIATED_CLOSE:
+            if peerCloses(index, input) { return -1 }
+        case LWS_CALLBACK_CLOSED:
+            ended(index, wsi)
+        case LWS_CALLBACK_WSI_DESTROY:
+            destroyed(index)
+        case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
+            return confirmUpgrade(index, wsi)
+        case LWS_CALLBACK_HTTP:
+            return beginRequest(index, wsi)
+        case LWS_CALLBACK_HTTP_BODY:
+            receiveBody(index, input)
+        case LWS_CALLBACK_HTTP_BODY_COMPLETION:
+            return endBody(index, wsi)
+        case LWS_CALLBACK_HTTP_WRITEABLE:
+            return writeResponse(index, wsi)
+        default:
+            break
+        }
+        return 0
+    }
+
+    private func established(_ index: Int, _ wsi: OpaquePointer) {
+        guard let upgrading, upgrading.wsi == wsi else { return doom(index) }
+        self.upgrading = nil
+        table[index].exchange = nil
+        table[index].state = .open
+        guard openCount < configuration.maxConnections else {
+            counters.turnedAway += 1
+            return beginClosing(index, code: 1013, reason: delegate.reasonWhenFull())
+        }
+        counters.opened += 1
+        openCount += 1
+        table[index].isAnnounced = true
+        delegate.opened(table.id(index), request: upgrading.request)
+    }
+
+    private func heard(_ index: Int) {
+        if table[index].state == .open { delegate.heard(table.id(index)) }
+    }
+
+    /// libwebsockets calls this when a congested socket has taken everything, and also after it answered a ping, which
+    /// it does not report otherwise.
+    private func writeable(_ index: Int, _ wsi: OpaquePointer) {
+        guard table[index].state == .open else { return }
+        if !table[index].isCongested { return heard(index) }
+        guard lws_partial_buffered(wsi) == 0 else { return }
+        table[index].isCongested = false
+        delegate.writable(table.id(index))
+    }
+
+    /// A piece of a message of at most `rx_buffer_size` bytes; the last one may be empty.
+    private func receive(_ index: Int, _ wsi: OpaquePointer, _ piece: UnsafeRawBufferPointer) {
+        guard table[index].state == .open else { return }
+        heard(index)
+        // The delegate may have closed it just now.
+        guard table[index].state == .open else { return }
+        counters.bytesReceived += piece.count
+        if lws_frame_is_binary(wsi) != 0 {
+            return beginClosing(index, code: 1003, reason: "text messages only")
+        }
+        // What the frame's header announces counts already.
+        let announced = table[index].message.count + piece.count + lws_remaining_packet_payload(wsi)
+        if announced > configuration.maxMessageBytes {
+            return beginClosing(index, code: 1009, reason: "at most \(configuration.maxMessageBytes) bytes")
+        }
+        let isLast = lws_is_final_fragment(wsi) != 0
+        if table[index].message.isEmpty && isLast {
+            return deliver(piece, index)
+        }
+        table[index].message.append(contentsOf: piece)
+        guard isLast else { return }
+        let message = table[index].message
+        table[index].message = []
+        message.withUnsafeBytes { deliver($0, index) }
+    }
+
+    private func deliver(_ message: UnsafeRawBufferPointer, _ index: Int) {
+        guard message.isValidUTF8 else {
+            return beginClosing(index, code: 1007, reason: "not UTF-8")
+        }
+        counters.messagesReceived += 1
+        delegate.received(message, on: table.id(index))
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// We check whole messages ourselves: libwebsockets closes with a handshake of its own that can hang for 5 s.
+    var isValidUTF8: Bool {
+        withMemoryRebound(to: UInt8.self) { bytes in
+            (try? UTF8Span(validating: bytes.span)) != nil
+        }
+    }
+}

@@ -1,0 +1,140 @@
+import CLibWebSockets
+import EventLoops
+
+/// How connections end.
+///
+/// libwebsockets' own closing handshake keeps a timer for each connection in a sorted list and waits up to 5 s to flush
+/// a slow one. So we write the close frame ourselves, throw away what still arrives, and end the connection when the
+/// peer's close frame comes or the deadline passes.
+extension WebSocketServer {
+    /// Sends a close frame, waits `closeTimeout` for the peer's, and ends the connection. The delegate hears `closed`
+    /// then, never from inside this call.
+    ///
+    /// - Parameter reason: at most 123 bytes; longer ones are cut.
+    public func close(_ socket: SocketID, code: UInt16, reason: String = "") {
+        guard let index = table.index(socket), table[index].state == .open, !table[index].isDoomed else { return }
+        beginClosing(index, code: code, reason: reason)
+    }
+
+    /// Ends the connection without a close frame at the end of this turn; then the delegate hears `closed`.
+    public func abort(_ socket: SocketID) {
+        guard let index = table.index(socket), table[index].state == .open || table[index].state == .closing else {
+            return
+        }
+        doom(index)
+    }
+
+    func beginClosing(_ index: Int, code: UInt16, reason: String) {
+        table[index].state = .closing
+        table[index].ownCode = code
+        table[index].message = []
+        // The answer to our close frame has to be read.
+        lws_rx_flow_control(table[index].wsi, 1)
+        guard WebSocketFrame.close(code: code, reason: reason).withUnsafeBytes({ send($0, index) }) else { return }
+        closings.add(table.id(index), now: loop.now)
+        armDeadlines()
+    }
+
+    func doom(_ index: Int) {
+        guard !table[index].isDoomed else { return }
+        table[index].isDoomed = true
+        doomed.append(table.id(index))
+        // If the turn is ending already, it has to come round to us once more.
+        loop.execute {}
+    }
+
+    /// At the end of the turn, outside of all callbacks, connections can be ended at once.
+    func reap() {
+        while !doomed.isEmpty {
+            let batch = doomed
+            doomed = []
+            for socket in batch {
+                guard let index = table.index(socket), let wsi = table[index].wsi else { continue }
+                clws_kill(wsi)
+            }
+        }
+    }
+
+    // MARK: - Deadlines
+
+    func armDeadlines() {
+        guard let timer = deadlineTimer, !timer.isSet else { return }
+        guard let next = [handshakes.next, closings.next].compactMap(\.self).min() else { return }
+        timer.set(at: next)
+    }
+
+    func meetDeadlines() {
+        while let socket = handshakes.take(now: loop.now) {
+            guard let index = table.index(socket), isShakingHands(index) else { continue }
+            counters.handshakeTimeouts += 1
+            doom(index)
+        }
+        while let socket = closings.take(now: loop.now) {
+            guard let index = table.index(socket) else { continue }
+            if table[index].state == .closing || table[index].state == .draining { doom(index) }
+        }
+        armDeadlines()
+    }
+
+    /// Whether it has not got as far as a WebSocket or a first whole request.
+    private func isShakingHands(_ index: Int) -> Bool {
+        switch table[index].state {
+        case .handshaking: true
+        case .http: table[index].exchange.map { $0.number == 1 && $0.stage == .receiving } ?? false
+        case .free, .open, .closing, .draining: false
+        }
+    }
+
+    // MARK: - What libwebsockets tells
+
+    /// The peer's close frame. Whether to hang up at once, instead of answering it.
+    func peerCloses(_ index: Int, _ payload: UnsafeRawBufferPointer) -> Bool {
+        if table[index].state == .closing { return true }
+        if payload.count >= 2 {
+            let code = UInt16(payload[0]) << 8 | UInt16(payload[1])
+            let reason = String(decoding: payload.dropFirst(2), as: UTF8.self)
+            table[index].closure = .byPeer(code: code, reason: reason)
+        } else {
+            table[index].closure = .byPeer(code: nil, reason: "")
+        }
+        // libwebsockets answers it and ends the connection; nothing may be written behind its answer. If its answer
+        // does not fit into the socket, our deadline ends the connection.
+        table[index].state = .closing
+        closings.add(table.id(index), now: loop.now)
+        armDeadlines()
+        return false
+    }
+
+    /// The WebSocket is over.
+    func ended(_ index: Int, _ wsi: OpaquePointer) {
+        guard table[index].isAnnounced else { return }
+        table[index].isAnnounced = false
+        openCount -= 1
+        let socket = table.id(index)
+        let closure: Closure
+        if table[index].ownCode != 0 {
+            closure = .byServer(code: table[index].ownCode)
+        } else if let byPeer = table[index].closure {
+            closure = byPeer
+        } else if lws_get_close_length(wsi) >= 2, let payload = lws_get_close_payload(wsi) {
+            // libwebsockets found the protocol broken and closed by itself.
+            closure = .byServer(code: UInt16(payload[0]) << 8 | UInt16(payload[1]))
+        } else {
+            closure = .lost
+        }
+        // Whatever is called on it from now on does nothing.
+        table[index].state = .closing
+        delegate.closed(socket, closure)
+    }
+
+    /// libwebsockets has forgotten the connection.
+    func destroyed(_ index: Int) {
+        if table[index].isAnnounced {
+            table[index].isAnnounced = false
+            openCount -= 1
+            delegate.closed(table.id(index), .lost)
+        }
+        table.remove(index)
+        if acceptsPaused, acceptRetry?.isSet != true { resumeAccepting() }
+    }
+}

@@ -1,0 +1,131 @@
+import CLibWebSockets
+import EventLoops
+
+/// Plain HTTP/1.1 and upgrades.
+///
+/// Responses are written as bytes of our own making: libwebsockets' `lws_return_http_status` speaks HTTP/1.0, which
+/// strict clients refuse to read.
+extension WebSocketServer {
+    /// Answers a request; does nothing if its client is gone, or it was answered already.
+    public func respond(_ exchange: HTTPExchangeID, _ response: HTTPResponse) {
+        guard let index = table.index(exchange.socket), table[index].state == .http,
+            let pending = table[index].exchange, pending.stage == .answering, pending.number == exchange.number
+        else { return }
+        pending.stage = .answered
+        pending.response = response.encoded(keepAlive: pending.keepsAlive, withBody: !pending.isHead)
+        lws_rx_flow_control(table[index].wsi, 1)
+        // Written in `writeResponse`, where libwebsockets can go on to the next request or hang up.
+        lws_callback_on_writable(table[index].wsi)
+    }
+
+    // MARK: - Upgrades
+
+    func confirmUpgrade(_ index: Int, _ wsi: OpaquePointer) -> Int32 {
+        guard let request = HeaderTable(wsi).request(from: table[index].peer) else { return -1 }
+        do {
+            let upgrade = try UpgradeRequest(checking: request)
+            switch delegate.shouldUpgrade(upgrade) {
+            case .refuse(let response):
+                return refuse(index, response)
+            case .accept:
+                let known = upgrade.subprotocols.contains(where: configuration.subprotocols.contains)
+                guard known || upgrade.subprotocols.isEmpty else {
+                    return refuse(index, .text(400, "none of the offered subprotocols is spoken here"))
+                }
+                upgrading = (wsi, upgrade)
+                return 0
+            }
+        } catch {
+            return refuse(index, error.response)
+        }
+    }
+
+    /// Answers for the last time; -1, which hangs up.
+    private func refuse(_ index: Int, _ response: HTTPResponse) -> Int32 {
+        _ = response.encoded(keepAlive: false).withUnsafeBytes { send($0, index) }
+        return -1
+    }
+
+    // MARK: - Requests
+
+    func beginRequest(_ index: Int, _ wsi: OpaquePointer) -> Int32 {
+        let headers = HeaderTable(wsi)
+        guard let request = headers.request(from: table[index].peer) else { return -1 }
+        let exchange = table[index].exchange ?? HTTPExchange()
+        table[index].exchange = exchange
+        table[index].state = .http
+        exchange.number &+= 1
+        exchange.request = request
+        exchange.isHead = request.method == "HEAD"
+        exchange.keepsAlive = headers.keepsAlive
+        exchange.stage = .receiving
+        counters.requests += 1
+
+        let length = request.headers["content-length"]
+        let mayHaveBody = ["POST", "PUT", "PATCH"].contains(request.method)
+        if mayHaveBody && length == nil {
+            return refuseBody(index, .text(411, "the header Content-Length is required"))
+        }
+        guard request.headers["transfer-encoding"] == nil,
+            let expected = length.map({ $0.utf8.allSatisfy { 48...57 ~= $0 } ? Int($0) : nil }) ?? 0
+        else {
+            return refuse(index, .text(400, "a body's length must be told, as a number, in Content-Length"))
+        }
+        guard expected <= configuration.maxBodyBytes else {
+            return refuseBody(index, .text(413, "a body has at most \(configuration.maxBodyBytes) bytes"))
+        }
+        if expected == 0 { return dispatch(index, wsi, exchange) }
+        exchange.request?.body.reserveCapacity(expected)
+        if request.headers["expect"]?.lowercased() == "100-continue" {
+            _ = Array("HTTP/1.1 100 Continue\r\n\r\n".utf8).withUnsafeBytes { send($0, index) }
+        }
+        return 0
+    }
+
+    func receiveBody(_ index: Int, _ piece: UnsafeRawBufferPointer) {
+        guard table[index].state == .http, let exchange = table[index].exchange, exchange.stage == .receiving else {
+            return
+        }
+        exchange.request?.body.append(contentsOf: piece)
+    }
+
+    /// libwebsockets may call this once more when the next request comes early.
+    func endBody(_ index: Int, _ wsi: OpaquePointer) -> Int32 {
+        if table[index].state == .draining { return -1 }
+        guard let exchange = table[index].exchange, exchange.stage == .receiving else { return 0 }
+        return dispatch(index, wsi, exchange)
+    }
+
+    /// Hands the whole request to the delegate. Nothing is read until it is answered: in this state libwebsockets
+    /// would not, and the loop would spin over what has come.
+    private func dispatch(_ index: Int, _ wsi: OpaquePointer, _ exchange: HTTPExchange) -> Int32 {
+        guard let request = exchange.request else { return -1 }
+        exchange.request = nil
+        exchange.stage = .answering
+        lws_rx_flow_control(wsi, 0)
+        lws_set_timeout(wsi, PENDING_TIMEOUT_HTTP_CONTENT, Int32(configuration.httpTimeout))
+        delegate.request(HTTPExchangeID(socket: table.id(index), number: exchange.number), request)
+        return 0
+    }
+
+    func writeResponse(_ index: Int, _ wsi: OpaquePointer) -> Int32 {
+        guard table[index].state == .http, let exchange = table[index].exchange, exchange.stage == .answered else {
+            return 0
+        }
+        let response = exchange.response
+        exchange.response = []
+        exchange.stage = .idle
+        guard response.withUnsafeBytes({ send($0, index) }) else { return -1 }
+        return lws_http_transaction_completed(wsi) == 0 ? 0 : -1
+    }
+
+    /// Answers a request whose body we will not take. Hanging up while the client still sends would make its kernel
+    /// throw our answer away, so what comes is read and dropped until it is done, or `closeTimeout` is over.
+    private func refuseBody(_ index: Int, _ response: HTTPResponse) -> Int32 {
+        guard response.encoded(keepAlive: false).withUnsafeBytes({ send($0, index) }) else { return -1 }
+        table[index].state = .draining
+        closings.add(table.id(index), now: loop.now)
+        armDeadlines()
+        return 0
+    }
+}

@@ -1,0 +1,139 @@
+import CLibWebSockets
+import EventLoops
+
+/// A WebSocket and HTTP server on one loop, made of libwebsockets.
+///
+/// Everything happens on the loop's thread, synchronously; nothing here is locked. It is handed listening sockets,
+/// accepts from them itself (libwebsockets cannot share a port in Debian's build) and gives each connection to
+/// libwebsockets.
+///
+/// Frames are written as bytes framed beforehand, straight to the kernel: a message to many is framed once. A connection
+/// whose peer reads too slowly is `congested`: nothing more is taken for it until the delegate hears `writable`, so it
+/// holds at most one write.
+public final class WebSocketServer {
+    let loop: EventLoop
+    let configuration: WebSocketServerConfiguration
+    /// The delegate owns the server and outlives it.
+    unowned let delegate: any WebSocketServerDelegate
+
+    public internal(set) var counters = WebSocketServerCounters()
+    /// The WebSockets that the delegate knows of.
+    public internal(set) var openCount = 0
+    /// All TCP connections, those of HTTP and of handshakes included.
+    public var connectionCount: Int { table.count }
+
+    var table = ConnectionTable()
+    /// nil after `shutdown`.
+    var context: LibWebSockets.Context?
+    /// Between the two callbacks in which libwebsockets asks and tells of an upgrade, one right after the other.
+    var upgrading: (wsi: OpaquePointer, request: UpgradeRequest)?
+
+    var listeners: [(socket: ListeningSocket, watcher: ReadableWatcher)] = []
+    var acceptsPaused = false
+    var acceptRetry: LoopTimer?
+
+    var handshakes: DeadlineQueue
+    var closings: DeadlineQueue
+    var deadlineTimer: LoopTimer?
+    var doomed: [SocketID] = []
+    private var endOfTurn: EndOfTurnHook?
+    /// How many of libwebsockets' callbacks are running.
+    var depth = 0
+
+    /// Makes a server that listens nowhere yet. On the loop's thread, or before it starts.
+    ///
+    /// - Throws: `WebSocketError`.
+    public init(
+        loop: EventLoop, configuration: WebSocketServerConfiguration, delegate: any WebSocketServerDelegate
+    ) throws {
+        self.loop = loop
+        self.configuration = configuration
+        self.delegate = delegate
+        handshakes = DeadlineQueue(delay: configuration.handshakeTimeout)
+        closings = DeadlineQueue(delay: configuration.closeTimeout)
+        context = try LibWebSockets.Context(
+            on: loop,
+            LibWebSockets.ContextSetting(
+                subprotocols: configuration.subprotocols,
+                receiveBuffer: 256,
+                maxHeaderBytes: configuration.maxHeaderBytes,
+                headerPool: UInt32(configuration.maxConnections + configuration.reservedConnections),
+                timeoutSeconds: configuration.httpTimeout,
+                options: 0,
+                // Unretained: the context is destroyed in `shutdown`, without which the server must not go.
+                user: Unmanaged.passUnretained(self).toOpaque(),
+                callback: serverCallback))
+        deadlineTimer = LoopTimer(loop) { [unowned self] in meetDeadlines() }
+        acceptRetry = LoopTimer(loop) { [unowned self] in resumeAccepting() }
+        endOfTurn = loop.atEndOfTurn { [unowned self] in reap() }
+    }
+
+    deinit {
+        precondition(context == nil, "a WebSocketServer must be shut down before it goes")
+    }
+
+    /// Ends every connection without a close frame, tells the delegate, and frees everything.
+    ///
+    /// To part politely, `close` each connection before and wait until `openCount` is 0. Not from inside a call to the
+    /// delegate.
+    public func shutdown() {
+        guard let context else { return }
+        precondition(depth == 0, "shutdown inside a call to the delegate")
+        stopListening()
+        acceptRetry = nil
+        deadlineTimer = nil
+        endOfTurn?.cancel()
+        context.destroy()
+        self.context = nil
+    }
+
+    // MARK: - Writing
+
+    /// Writes one or many whole frames, which must be framed already, as `WebSocketFrame` does.
+    ///
+    /// The bytes are taken over as a whole or not at all, and need not outlive the call.
+    public func write(_ bytes: UnsafeRawBufferPointer, to socket: SocketID) -> WriteResult {
+        guard let index = table.index(socket), table[index].state == .open, !table[index].isCongested,
+            !table[index].isDoomed
+        else { return .refused }
+        guard send(bytes, index) else { return .refused }
+        return table[index].isCongested ? .congested : .written
+    }
+
+    /// Asks the peer for a sign of life. Skipped while the connection is congested: then its silence tells already.
+    public func ping(_ socket: SocketID) {
+        _ = WebSocketFrame.ping.withUnsafeBytes { write($0, to: socket) }
+    }
+
+    /// Gives `bytes` to libwebsockets; whether it took them. A connection that broke is ended at the end of the turn.
+    func send(_ bytes: UnsafeRawBufferPointer, _ index: Int) -> Bool {
+        guard let start = bytes.baseAddress, !bytes.isEmpty, let wsi = table[index].wsi else { return true }
+        // libwebsockets takes mutable bytes but passes those of LWS_WRITE_HTTP through as they are.
+        let mutable = UnsafeMutablePointer(mutating: start.assumingMemoryBound(to: UInt8.self))
+        guard lws_write(wsi, mutable, bytes.count, LWS_WRITE_HTTP) >= 0 else {
+            doom(index)
+            return false
+        }
+        counters.writes += 1
+        counters.bytesWritten += bytes.count
+        if lws_partial_buffered(wsi) != 0 {
+            counters.partialWrites += 1
+            table[index].isCongested = true
+        }
+        return true
+    }
+
+    // MARK: - Reading
+
+    /// Takes nothing more from this connection, so that the peer feels it in its own sends, until `resumeReading`.
+    /// (What is on its way through libwebsockets may still arrive.) That it went away shows only after `resumeReading`.
+    public func pauseReading(_ socket: SocketID) {
+        guard let index = table.index(socket), table[index].state == .open else { return }
+        lws_rx_flow_control(table[index].wsi, 0)
+    }
+
+    public func resumeReading(_ socket: SocketID) {
+        guard let index = table.index(socket), table[index].state == .open else { return }
+        lws_rx_flow_control(table[index].wsi, 1)
+    }
+}

@@ -1,0 +1,38 @@
+/// What a `WebSocketServer` asks and tells, on its loop's thread, synchronously.
+///
+/// Every function may call the server back, for any connection. `closed` is never called from inside a call to the
+/// server: `close` and `abort` take effect later.
+public protocol WebSocketServerDelegate: AnyObject {
+    /// Whether the request may become a WebSocket.
+    func shouldUpgrade(_ request: UpgradeRequest) -> UpgradeDecision
+
+    /// A WebSocket is there.
+    func opened(_ socket: SocketID, request: UpgradeRequest)
+
+    /// One whole text message has come; valid UTF-8. The bytes are lent for the call.
+    func received(_ message: UnsafeRawBufferPointer, on socket: SocketID)
+
+    /// The peer gave a sign of life: a message or a part of one, a ping, a pong. Called before what it brought.
+    func heard(_ socket: SocketID)
+
+    /// After `.congested`: everything has gone to the kernel, and more can be written.
+    func writable(_ socket: SocketID)
+
+    /// A WebSocket has ended. Exactly once for each `opened`; its id means nothing any more.
+    func closed(_ socket: SocketID, _ closure: Closure)
+
+    /// A plain HTTP request, to be answered with `respond`, now or later.
+    func request(_ exchange: HTTPExchangeID, _ request: HTTPRequest)
+
+    /// The reason to close with, and 1013, when the server is full.
+    func reasonWhenFull() -> String
+
+    /// Connections cannot be accepted for a moment: the system is short of something. For a log.
+    func acceptingFailed(_ description: String)
+}
+
+extension WebSocketServerDelegate {
+    public func heard(_ socket: SocketID) {}
+    public func reasonWhenFull() -> String { "" }
+    public func acceptingFailed(_ description: String) {}
+}
