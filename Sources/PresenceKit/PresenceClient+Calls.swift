@@ -1,0 +1,150 @@
+import Foundation
+import PresenceProtocol
+
+extension PresenceClient {
+    // MARK: People
+
+    /// One person as they are now, or `nil` if nothing is known of them: who does not exist and who may not be seen
+    /// look alike.
+    ///
+    /// Somebody observed is answered from what is held. While there is no connection, the cache answers, marked stale.
+    public func get(_ user: String) async throws(PresenceError) -> Person? {
+        fatalError()
+    }
+
+    /// Those of `users` of whom something is known, as they are now, in the order asked, however many.
+    ///
+    /// While there is no connection, the cache answers, marked stale, if it holds all of them; else the call waits
+    /// for a connection until ``Configuration/requestTimeout``.
+    public func get(_ users: some Sequence<String>) async throws(PresenceError) -> [Person] {
+        fatalError()
+    }
+
+    // MARK: The own user
+
+    /// Chooses the status of the user, on all their devices, until they choose another.
+    ///
+    /// While there is no connection the newest status is kept and holds from the first moment of the next one; the
+    /// call waits for that, and if it takes longer than ``Configuration/requestTimeout`` it throws `timedOut` with
+    /// `outcomeUnknown`, and the status is sent all the same.
+    ///
+    /// - Parameters:
+    ///   - text: at most 140 characters and 1 KiB; left as it is unless given.
+    ///   - clearAfter: after it, 1 s to 30 days, the status is `auto` again and the text gone.
+    public func setStatus(
+        _ status: ChosenStatus, text: TextChange = .keep, clearAfter: Duration? = nil
+    ) async throws(PresenceError) {
+        fatalError()
+    }
+
+    /// Chooses the status of the user and its text; an empty text clears it.
+    public func setStatus(
+        _ status: ChosenStatus, text: String, clearAfter: Duration? = nil
+    ) async throws(PresenceError) {
+        try await setStatus(status, text: .set(text), clearAfter: clearAfter)
+    }
+
+    /// Says what the user of this device is doing. It is remembered over reconnects.
+    public func setActivity(_ activity: Activity) async {
+        fatalError()
+    }
+
+    /// Changes the own profile: all of the changes, or none.
+    ///
+    /// - Parameter whenAway: with `.keep`, what cannot be sent now, or was not acknowledged when the connection broke,
+    ///   is kept and sent when there is a connection; ``keptProfileChanges`` tells what became of it.
+    /// - Throws: `validationFailed` with `field` if a member is out of bounds; `notConnected` or `connectionLost` with
+    ///   `.fail`.
+    @discardableResult
+    public func updateProfile(
+        _ changes: ProfileChanges, whenAway: WhenAway = .fail
+    ) async throws(PresenceError) -> ProfileUpdate {
+        fatalError()
+    }
+
+    /// Changes members of the own profile; those not given stay as they are.
+    @discardableResult
+    public func updateProfile(
+        displayName: String? = nil, photoURL: TextChange = .keep, timezone: TextChange = .keep,
+        locale: TextChange = .keep, whenAway: WhenAway = .fail
+    ) async throws(PresenceError) -> ProfileUpdate {
+        let changes = ProfileChanges(
+            displayName: displayName.map { .set($0) } ?? .keep, photoURL: photoURL, timezone: timezone, locale: locale)
+        return try await updateProfile(changes, whenAway: whenAway)
+    }
+
+    // MARK: Conversations
+
+    /// Makes a conversation of the own user with others.
+    public func createConversation(with others: [String]) async throws(PresenceError) -> Conversation {
+        fatalError()
+    }
+
+    /// Shows the user typing until ``stopTyping(in:)``: repeated by itself, also over a reconnect.
+    ///
+    /// - Throws: `forbidden` if the user is not in that conversation. While there is no connection it does not throw.
+    public func startTyping(in conversation: String) async throws(PresenceError) {
+        fatalError()
+    }
+
+    /// Shows the user typing no more.
+    public func stopTyping(in conversation: String) async throws(PresenceError) {
+        fatalError()
+    }
+
+    // MARK: The connection
+
+    /// Connects, if the client is not connected or connecting; returns at once. Observing and asking do it by
+    /// themselves, except after the connection was closed for good.
+    public func connect() async {
+        fatalError()
+    }
+
+    /// Leaves: others see the user offline at once (if no other device is here). Sequences stay, stale, and all goes
+    /// on with ``connect()``.
+    public func disconnect() async {
+        fatalError()
+    }
+
+    /// The app went to the background: the user counts as idle here, and the server holds back events.
+    public func background() async {
+        fatalError()
+    }
+
+    /// The app is in front again: the server sends what changed meanwhile; a connection that did not survive is
+    /// replaced without waiting.
+    public func foreground() async {
+        fatalError()
+    }
+
+    /// The network changed: replaces the connection without waiting. Others see nothing of it.
+    public func reconnectNow() async {
+        fatalError()
+    }
+
+    /// Leaves, forgets everything (cache, kept changes, status), and ends all sequences but ``connectionState``.
+    public func signOut() async {
+        fatalError()
+    }
+
+    /// Goes on as another user, whose token this fetches: everything held for the former one is forgotten, requests
+    /// in flight fail with `signedOut`, sequences go on with what the new user may see.
+    public func switchUser(token: @escaping TokenProvider) async {
+        fatalError()
+    }
+
+    /// Forgets everybody who is not observed just now.
+    public func clearCache() async {
+        fatalError()
+    }
+
+    /// The own user's id, once the server has said it.
+    public var currentUser: String? {
+        get async { fatalError() }
+    }
+
+    /// The server's clock now, as far as it is known: what to compare the dates of elements with.
+    public var serverNow: Date {
+        get async { fatalError() }
+    }
+}
