@@ -1,0 +1,38 @@
+import Foundation
+import PresenceProtocol
+
+/// What the demo says at its start: whom to watch, and the command that does.
+struct DemoIntroduction {
+    let text: String
+
+    /// So many people fit on a screen.
+    static let mostNamed = 40
+
+    init(_ options: DemoCommand, people: [String], conversation: ConversationID?) {
+        let named = people.prefix(Self.mostNamed)
+        var watch = "\(Self.command("presence-watch")) --url \(options.server.url)"
+        let secret = options.server.secretFile.map { URL(fileURLWithPath: $0).deletingLastPathComponent().path }
+        let directory = secret ?? options.server.dataDir
+        let token = "\(Self.command("presenced")) token \(options.viewer) --data-dir \(directory)"
+        watch = "PRESENCE_TOKEN=$(\(token)) \\\n    \(watch) \\\n    \(named.joined(separator: " "))"
+        let typing = conversation.map { "\nThe first nine of them type in the conversation \($0)." } ?? ""
+        text = """
+            \(formatted(people.count)) people come and go on \(options.server.url). To watch them:
+
+              \(watch)
+
+            Whoever watches as \(options.viewer) takes part in their conversations.\(typing)
+            """
+    }
+
+    /// A command of the same build by its path, or by its name if it is not beside this one.
+    private static func command(_ name: String) -> String {
+        guard let own = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe") else {
+            return name
+        }
+        let path = URL(fileURLWithPath: own).deletingLastPathComponent().appendingPathComponent(name).path
+        guard FileManager.default.isExecutableFile(atPath: path) else { return name }
+        let here = FileManager.default.currentDirectoryPath + "/"
+        return path.hasPrefix(here) ? String(path.dropFirst(here.count)) : path
+    }
+}
