@@ -73,11 +73,7 @@ extension ClientMessage.Connect {
         if let token { JSONWriter.member("token", token, to: &output) }
         if let device {
             JSONWriter.key("device", to: &output)
-            JSONWriter.raw("{\"kind\":", to: &output)
-            JSONWriter.string(device.kind.rawValue, to: &output)
-            if let id = device.id { JSONWriter.member("id", id.string, to: &output) }
-            if let name = device.name { JSONWriter.member("name", name, to: &output) }
-            JSONWriter.raw("}", to: &output)
+            device.encode(into: &output)
         }
         JSONWriter.member("activity", activity.rawValue, to: &output)
         if let status {
@@ -85,6 +81,18 @@ extension ClientMessage.Connect {
             status.encodeMembers(into: &output)
             JSONWriter.raw("}", to: &output)
         }
+    }
+}
+
+extension Device {
+    fileprivate func encode(into output: inout [UInt8]) {
+        let brace = output.count
+        if let id { JSONWriter.member("id", id.string, to: &output) }
+        JSONWriter.member("kind", kind.rawValue, to: &output)
+        if let name { JSONWriter.member("name", name, to: &output) }
+        // Each member came with a comma before it; the first one's place is the brace's.
+        output[brace] = UInt8(ascii: "{")
+        JSONWriter.raw("}", to: &output)
     }
 }
 
