@@ -60,7 +60,7 @@ struct HeaderTable {
         return value(WSI_TOKEN_HTTP) == "HTTP/1.1" || connection == "keep-alive"
     }
 
-    private func value(_ token: lws_token_indexes) -> String? {
+    func value(_ token: lws_token_indexes) -> String? {
         let length = Int(lws_hdr_total_length(wsi, token))
         guard length > 0 else { return nil }
         // One more for the final zero, and one for each comma that joins what came in several parts.

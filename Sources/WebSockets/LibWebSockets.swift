@@ -28,7 +28,11 @@ public enum LibWebSockets {
         var maxHeaderBytes: UInt16
         var headerPool: UInt32
         var timeoutSeconds: UInt32
-        var options: UInt64
+        /// The one buffer that handshakes are made in and bytes are read into; 0 for 4096 bytes.
+        var serviceBuffer: UInt32 = 0
+        var options: UInt64 = 0
+        /// A PEM file with the authorities that a client trusts, instead of the system's.
+        var authorities: String?
         /// Given back by `lws_context_user`; the caller keeps it alive.
         var user: UnsafeMutableRawPointer
         var callback: Callback
@@ -109,6 +113,7 @@ private final class ContextMemory {
     private let loops: UnsafeMutablePointer<UnsafeMutableRawPointer?>
     private let retry: UnsafeMutablePointer<lws_retry_bo_t>
     private let alpn: UnsafeMutablePointer<CChar>
+    private let authorities: UnsafeMutablePointer<CChar>?
 
     init(loop: EventLoop, _ setting: LibWebSockets.ContextSetting) {
         names = (setting.subprotocols.isEmpty ? [""] : setting.subprotocols).map { strdup($0) }
@@ -130,6 +135,7 @@ private final class ContextMemory {
         retry = .allocate(capacity: 1)
         retry.initialize(to: lws_retry_bo_t())
         alpn = strdup("http/1.1")
+        authorities = setting.authorities.flatMap { strdup($0) }
     }
 
     func info(loop: EventLoop, _ setting: LibWebSockets.ContextSetting) -> lws_context_creation_info {
@@ -146,6 +152,8 @@ private final class ContextMemory {
         info.timeout_secs = setting.timeoutSeconds
         info.timeout_secs_ah_idle = setting.timeoutSeconds
         info.keepalive_timeout = Int32(setting.timeoutSeconds)
+        info.pt_serv_buf_size = setting.serviceBuffer
+        info.client_ssl_ca_filepath = UnsafePointer(authorities)
         info.user = setting.user
         return info
     }
@@ -156,5 +164,6 @@ private final class ContextMemory {
         loops.deallocate()
         retry.deallocate()
         Glibc.free(alpn)
+        Glibc.free(authorities)
     }
 }

@@ -59,7 +59,6 @@ public final class WebSocketServer {
                 maxHeaderBytes: configuration.maxHeaderBytes,
                 headerPool: UInt32(configuration.maxConnections + configuration.reservedConnections),
                 timeoutSeconds: configuration.httpTimeout,
-                options: 0,
                 // Unretained: the context is destroyed in `shutdown`, without which the server must not go.
                 user: Unmanaged.passUnretained(self).toOpaque(),
                 callback: serverCallback))
