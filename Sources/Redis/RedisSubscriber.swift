@@ -25,10 +25,7 @@ public final class RedisSubscriber {
 
     /// Called with each message: the channel as its index in `channels`, the payload lent for the call only. May come
     /// before `subscribed`, for a channel that is confirmed already. May call anything here, `close()` included.
-    public var onMessage: (_ channel: Int, _ payload: UnsafeRawBufferPointer) -> Void {
-        get { reader.onMessage }
-        set { reader.onMessage = newValue }
-    }
+    public var onMessage: (_ channel: Int, _ payload: UnsafeRawBufferPointer) -> Void = { _, _ in }
 
     private let name: String
     private let dialler: Dialler
@@ -52,6 +49,7 @@ public final class RedisSubscriber {
         reader = PushReader(channels: ChannelTable(channels))
         dialler = Dialler(to: endpoint, on: loop, options: options)
         dialler.delegate = self
+        reader.onMessage = { [unowned self] in onMessage($0, $1) }
         reader.onAnswer = { [unowned self] in hear($0) }
         reader.onSubscribed = { [unowned self] in confirm($0) }
     }

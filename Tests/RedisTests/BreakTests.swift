@@ -1,0 +1,152 @@
+import EventLoops
+import Glibc
+import Testing
+
+@testable import Redis
+
+@Suite(.serialized, .timeLimit(.minutes(1)))
+struct BreakTests {
+    let server: RedisServer
+
+    init() throws { server = try RedisServer() }
+
+    /// Returns when the server has a client that waits in BLPOP.
+    private func waitForBlockedClient() throws {
+        let admin = try server.admin()
+        while try admin.command("INFO", "clients").string?.contains("blocked_clients:1") != true {}
+    }
+
+    @Test(arguments: [false, true])
+    func `what was sent fails as unknown when the server is killed, and it comes back`(overTCP: Bool) async throws {
+        try await Client.with(overTCP ? server.tcp : server.unix) { client in
+            await client.ready()
+            async let answer = client.send("BLPOP", "nothing", 0)
+            try waitForBlockedClient()
+            server.kill()
+            #expect(await answer == .failure(.disconnected(sent: true)))
+            #expect(await client.breakReason().contains(": "))
+            #expect(await client.send("PING") == .failure(.disconnected(sent: false)))
+            try server.start()
+            await client.ready()
+            #expect(await client.send("PING").value == .status("PONG"))
+        }
+    }
+
+    @Test func `at a break the state changes first, then what is pending fails, then it is told`() async throws {
+        try await Client.with(server.unix) { client in
+            await client.ready()
+            let order = await client.wait { (connection, done: @escaping ([String]) -> Void) in
+                var order: [String] = []
+                connection.onState = { state in
+                    guard state.isDisconnected else { return }
+                    order.append("told")
+                    done(order)
+                }
+                connection.send(["PING"]) { answer in
+                    #expect(answer == .failure(.disconnected(sent: false)))
+                    order.append(connection.state.isDisconnected ? "failed after" : "failed before")
+                }
+                connection.reconnect(reason: "told to")
+            }
+            #expect(order == ["failed after", "told"])
+            await client.onLoop { connection in #expect(connection.pending == 0) }
+        }
+    }
+
+    @Test func `a reply may close the connection at a break, and nothing is told`() async throws {
+        try await Client.with(server.unix) { client in
+            await client.ready()
+            await client.onLoop { connection in
+                connection.onState = { _ in Issue.record("told after close()") }
+                connection.send(["PING"]) { _ in connection.close() }
+                connection.reconnect(reason: "told to")
+                #expect(connection.state == .closed)
+            }
+        }
+    }
+
+    @Test func `reconnecting on demand makes a new connection`() async throws {
+        try await Client.with(server.unix) { client in
+            await client.ready()
+            let first = await client.send("CLIENT", "ID").value?.int
+            await client.onLoop { $0.reconnect(reason: "a canary died") }
+            #expect(await client.breakReason().hasSuffix(": a canary died"))
+            await client.ready()
+            #expect(await client.send("CLIENT", "ID").value?.int != first)
+        }
+    }
+
+    @Test func `a server that stands still is given up in time, and found when it goes on`() async throws {
+        try await Client.with(
+            server.unix,
+            .with {
+                $0.commandTimeout = 60; $0.connectTimeout = 60
+            }
+        ) { client in
+            await client.ready()
+            server.pause()
+            async let first = client.send("INCR", "n")
+            async let second = client.send("INCR", "n")
+            #expect(await first == .failure(.timedOut(sent: true)))
+            #expect(await second == .failure(.timedOut(sent: true)))
+            #expect(await client.breakReason().contains("no answer within 60 ms"))
+            #expect(await client.breakReason().contains("not ready within 60 ms"))
+            server.resume()
+            await client.ready()
+            #expect(await client.send("PING").value == .status("PONG"))
+        }
+    }
+
+    @Test func `what still stood in our buffer was not sent`() async throws {
+        try await Client.with(server.tcp, .with { $0.commandTimeout = 200 }) { client in
+            await client.ready()
+            server.pause()
+            let answers = await client.wait { (connection, done: @escaping ([Answer]) -> Void) in
+                var answers: [Answer] = []
+                for _ in 0..<40 {
+                    connection.send(["SET", "big", .bytes([UInt8](repeating: 1, count: 1 << 20))]) {
+                        answers.append($0)
+                        if answers.count == 40 { done(answers) }
+                    }
+                }
+            }
+            server.resume()
+            #expect(answers.first == .failure(.timedOut(sent: true)))
+            #expect(answers.last == .failure(.timedOut(sent: false)))
+        }
+    }
+
+    @Test func `after we stood still ourselves, the answers that wait are taken`() async throws {
+        try await Client.with(server.unix, .with { $0.commandTimeout = 50 }) { client in
+            await client.ready()
+            let loop = client.loop
+            let answer = await client.wait { (connection, done: @escaping (Answer) -> Void) in
+                connection.onState = { _ in Issue.record("the connection was dropped") }
+                let stall = LoopTimer(loop) { usleep(120_000) }
+                connection.send(["PING"]) { answer in
+                    stall.cancel()
+                    done(answer)
+                }
+                // In the next turn: the command is out, and its answer comes in meanwhile.
+                stall.set(after: 0)
+            }
+            #expect(answer == .success(.status("PONG")))
+        }
+    }
+
+    @Test func `many breaks in a row leave nothing behind`() async throws {
+        try await Client.with(server.unix) { client in
+            let before = openFiles()
+            for _ in 0..<50 {
+                await client.ready()
+                async let answer = client.send("BLPOP", "nothing", 0)
+                await client.onLoop { $0.reconnect(reason: "again") }
+                _ = await answer
+            }
+            await client.ready()
+            #expect(openFiles() - before < 40)
+        }
+    }
+
+    private func openFiles() -> Int { (0..<4_096).count { fcntl(Int32($0), F_GETFD) >= 0 } }
+}

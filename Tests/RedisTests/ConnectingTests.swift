@@ -1,0 +1,165 @@
+import Testing
+
+@testable import Redis
+
+@Suite(.serialized, .timeLimit(.minutes(1)))
+struct ConnectingTests {
+    let server: RedisServer
+
+    init() throws { server = try RedisServer() }
+
+    @Test func `a connection is reported from its first attempt, and named on the server`() async throws {
+        try await Client.with(server.unix) { client in
+            #expect(await client.state { _ in true } == .connecting)
+            #expect(await client.state { _ in true } == .ready)
+            let list = await client.send("CLIENT", "LIST").value?.string
+            #expect(list?.contains(" name=test ") == true)
+        }
+    }
+
+    @Test func `a host's name is resolved`() async throws {
+        let endpoint = RedisEndpoint(.tcp(host: "localhost", port: server.port))
+        try await Client.with(endpoint) { client in
+            await client.ready()
+            #expect(await client.send("PING").value == .status("PONG"))
+        }
+    }
+
+    @Test func `a name that does not exist is a reason, and it is tried again`() async throws {
+        let endpoint = RedisEndpoint(.tcp(host: "nowhere.invalid", port: 1))
+        try await Client.with(endpoint) { client in
+            #expect(await client.breakReason().hasPrefix("redis://nowhere.invalid:1: cannot resolve nowhere.invalid: "))
+            await client.state { $0 == .connecting }
+        }
+    }
+
+    @Test func `a server without anyone behind it is a reason, and found when it comes`() async throws {
+        server.kill()
+        for endpoint in [server.unix, server.tcp] {
+            try await Client.with(endpoint) { client in
+                let reason = await client.breakReason()
+                #expect(reason.hasPrefix("\(endpoint): "))
+                #expect(reason.contains("refused") || reason.contains("No such file"), "\(reason)")
+                #expect(await client.send("PING") == .failure(.disconnected(sent: false)))
+                try server.start()
+                await client.ready()
+                server.kill()
+            }
+        }
+    }
+
+    @Test func `the password and the user of an access list are given`() async throws {
+        let admin = try server.admin()
+        try admin.command("ACL", "SETUSER", "ann", "on", ">hunter2", "~*", "+@all")
+        try admin.command("CONFIG", "SET", "requirepass", "s3cret")
+        for (user, password) in [("ann", "hunter2"), (nil, "s3cret"), ("default", "s3cret")] {
+            var endpoint = server.tcp
+            (endpoint.user, endpoint.password) = (user, password)
+            try await Client.with(endpoint) { client in
+                await client.ready()
+                #expect(await client.send("ACL", "WHOAMI").value?.string == user ?? "default")
+            }
+        }
+    }
+
+    @Test func `a user who may neither PING nor name itself is ready all the same`() async throws {
+        try server.admin().command("ACL", "SETUSER", "bo", "on", ">pw", "~*", "+get")
+        var endpoint = server.unix
+        (endpoint.user, endpoint.password) = ("bo", "pw")
+        try await Client.with(endpoint) { client in
+            await client.ready()
+            #expect(await client.send("GET", "x").value == .null)
+            #expect(await client.send("SET", "x", 1).failure?.code == "NOPERM")
+        }
+    }
+
+    @Test func `a wrong password is told without showing it, tried again slowly, and heals`() async throws {
+        let admin = try server.admin()
+        try admin.command("CONFIG", "SET", "requirepass", "right")
+        var endpoint = server.unix
+        endpoint.password = "hunter2"
+        try await Client.with(endpoint, .with { $0.refusedRetry = 150 }) { client in
+            let reason = await client.breakReason()
+            let first = client.loop.preciseNow
+            #expect(reason.contains("the password is refused: WRONGPASS"), "\(reason)")
+            #expect(!reason.contains("hunter2"))
+            _ = await client.breakReason()
+            #expect(client.loop.preciseNow - first >= 149_000, "not at the pace of other breaks")
+            try admin.command("CONFIG", "SET", "requirepass", "hunter2")
+            await client.ready()
+        }
+    }
+
+    @Test func `a server that repeats a wrong command does not make us show the password`() {
+        let greeting = Greeting.authenticate(user: nil, password: "hunter2")
+        let line = "ERR unknown command 'AUTH', with args beginning with: 'hunter2' "
+        #expect(greeting.objection(to: .error(line))?.reason == "the password is refused: AUTH failed")
+    }
+
+    @Test func `a missing password is a refusal`() async throws {
+        try server.admin().command("CONFIG", "SET", "requirepass", "right")
+        try await Client.with(server.unix) { client in
+            #expect(await client.breakReason().contains("NOAUTH"))
+        }
+    }
+
+    @Test func `commands go to the database of the endpoint, one that does not exist is told`() async throws {
+        var endpoint = server.unix
+        endpoint.database = 3
+        try await Client.with(endpoint) { client in
+            await client.ready()
+            #expect(await client.send("SET", "here", 1).value == .status("OK"))
+        }
+        #expect(try BlockingRedis(endpoint).command("EXISTS", "here").int == 1)
+        #expect(try server.admin().command("EXISTS", "here").int == 0)
+        endpoint.database = 99
+        try await Client.with(endpoint) { client in
+            #expect(await client.breakReason().contains("database 99 is refused: ERR DB index is out of range"))
+        }
+    }
+
+    @Test func `too many clients is the reason that the server gave`() async throws {
+        let admin = try server.admin()
+        try admin.command("CONFIG", "SET", "maxclients", 1)
+        try await Client.with(server.unix) { client in
+            #expect(await client.breakReason().contains("max number of clients"))
+            try admin.command("CONFIG", "SET", "maxclients", 100)
+            await client.ready()
+        }
+    }
+
+    @Test func `a server that still loads its data is not ready`() async throws {
+        let admin = try server.admin()
+        try admin.command("EVAL", "for i = 1, 20000 do redis.call('SET', i, i) end", 0)
+        try admin.command("SAVE")
+        server.kill()
+        // 1 ms a key, looking at its sockets after every KiB: it would take 20 s.
+        try server.start(
+            ["--key-load-delay", "1000", "--loading-process-events-interval-bytes", "1024"], until: "initialized")
+        try await Client.with(server.unix) { client in
+            await client.state {
+                if case .disconnected(let reason) = $0 { reason.contains(": LOADING") } else { false }
+            }
+            try server.loadFast()
+            await client.ready()
+            #expect(await client.send("DBSIZE").value?.int == 20_000)
+        }
+    }
+
+    @Test func `whoever answers something else is not taken for Redis`() async throws {
+        let listener = try TCPListener()
+        try await Client.with(RedisEndpoint(.tcp(host: "127.0.0.1", port: listener.port))) { client in
+            listener.acceptOnce(saying: "HTTP/1.1 400 Bad Request\r\n\r\n")
+            #expect(await client.breakReason().contains("not an answer of Redis: Protocol error, got \"H\""))
+        }
+    }
+
+    @Test func `whoever never answers is given up after the time for connecting`() async throws {
+        let listener = try TCPListener()
+        let endpoint = RedisEndpoint(.tcp(host: "127.0.0.1", port: listener.port))
+        try await Client.with(endpoint, .with { $0.connectTimeout = 40 }) { client in
+            #expect(await client.breakReason().contains("not ready within 40 ms"))
+            #expect(await client.breakReason().contains("not ready within 40 ms"))
+        }
+    }
+}

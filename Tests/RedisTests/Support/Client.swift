@@ -1,0 +1,102 @@
+import EventLoops
+
+@testable import Redis
+
+typealias Answer = Result<RedisValue, RedisFailure>
+
+/// A `RedisConnection` on a loop of its own, for tests to await.
+actor Client {
+    nonisolated let loop: EventLoop
+    nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+
+    private let make: @Sendable (EventLoop) -> RedisConnection
+    private lazy var connection = make(loop)
+    private var states = Events<RedisConnection.State>()
+
+    private init(_ endpoint: RedisEndpoint, _ options: RedisOptions) throws {
+        loop = try EventLoop(name: "redis-test")
+        make = { RedisConnection(loop: $0, endpoint: endpoint, name: "test", options: options) }
+        loop.start()
+    }
+
+    /// Runs `body` with a client that connects, and ends it afterwards.
+    static func with(
+        _ endpoint: RedisEndpoint, _ options: RedisOptions = .quick, _ body: (Client) async throws -> Void
+    ) async throws {
+        let client = try Client(endpoint, options)
+        await client.connect()
+        let result: Result<Void, any Error>
+        do { result = .success(try await body(client)) } catch { result = .failure(error) }
+        await client.onLoop { $0.close() }
+        client.loop.stop()
+        client.loop.join()
+        try result.get()
+    }
+
+    private func connect() {
+        connection.onState = { [unowned self] state in assumeIsolated { $0.states.add(state) } }
+        connection.connect()
+    }
+
+    /// Waits for a state that comes after those already awaited.
+    @discardableResult
+    func state(where isWanted: @escaping @Sendable (RedisConnection.State) -> Bool) async -> RedisConnection.State {
+        await withCheckedContinuation { states.wait(for: isWanted, $0) }
+    }
+
+    func ready() async { await state { $0 == .ready } }
+
+    /// The reason of the next break.
+    func breakReason() async -> String {
+        guard case .disconnected(let reason) = await state(where: \.isDisconnected) else { return "" }
+        return reason
+    }
+
+    func send(_ arguments: RedisArgument...) async -> Answer {
+        await withCheckedContinuation { done in connection.send(arguments) { done.resume(returning: $0) } }
+    }
+
+    func run(_ script: RedisScript, keys: [RedisArgument] = [], _ arguments: RedisArgument...) async -> Answer {
+        await withCheckedContinuation { done in
+            connection.run(script, keys: keys, arguments: arguments) { done.resume(returning: $0) }
+        }
+    }
+
+    func load(_ scripts: [RedisScript]) async -> Result<Void, RedisFailure> {
+        await withCheckedContinuation { done in connection.load(scripts) { done.resume(returning: $0) } }
+    }
+
+    /// Runs on the loop, in one turn.
+    func onLoop<Value: Sendable>(_ body: @Sendable (RedisConnection) throws -> Value) rethrows -> Value {
+        try body(connection)
+    }
+
+    /// Runs on the loop and waits until `done` is called.
+    func wait<Value: Sendable>(
+        _ body: @Sendable (RedisConnection, _ done: @escaping (Value) -> Void) -> Void
+    ) async -> Value {
+        await withCheckedContinuation { continuation in body(connection) { continuation.resume(returning: $0) } }
+    }
+}
+
+extension RedisConnection.State {
+    var isDisconnected: Bool { if case .disconnected = self { true } else { false } }
+}
+
+extension RedisOptions {
+    /// Comes back faster than in earnest.
+    static var quick: RedisOptions { with { _ in } }
+
+    static func with(_ change: (inout RedisOptions) -> Void) -> RedisOptions {
+        var options = RedisOptions()
+        options.firstRetry = 5
+        options.slowestRetry = 20
+        change(&options)
+        return options
+    }
+}
+
+extension Answer {
+    var value: RedisValue? { try? get() }
+    var failure: RedisFailure? { if case .failure(let failure) = self { failure } else { nil } }
+}
