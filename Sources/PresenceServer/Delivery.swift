@@ -35,6 +35,12 @@ final class Delivery {
         }
     }
 
+    /// Before a close: what waits goes out now.
+    func flush(now connection: Connection) {
+        connection.isDirty = false
+        flush(connection)
+    }
+
     private func flush(_ connection: Connection) {
         guard connection.congestedSince == nil, !connection.isClosed else { return }
         batch.removeAll(keepingCapacity: true)

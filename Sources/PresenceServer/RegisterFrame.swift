@@ -49,9 +49,7 @@ enum RegisterFrame {
         JSONWriter.raw(#","at":"#, to: &payload)
         JSONWriter.integer(at, to: &payload)
         JSONWriter.raw("}", to: &payload)
-        var frame: [UInt8] = []
-        frame.reserveCapacity(payload.count + 10)
-        WebSocketFrame.append(text: payload, to: &frame)
+        let frame = WebSocketFrame.text(payload)
         let header = frame.count - payload.count
         return Register(version: version, bytes: frame, object: start + header..<end + header)
     }

@@ -69,3 +69,14 @@ final class LocalUser {
     var userKey: String { keys.user(id) }
     var sessionsKey: String { keys.sessions(id) }
 }
+
+extension LocalUser.Chosen {
+    /// The text as people read it.
+    var plainText: String? {
+        guard var text else { return nil }
+        return text.withUTF8 { utf8 in
+            var scanner = JSONScanner(UnsafeRawBufferPointer(utf8))
+            return (try? scanner.value())?.string
+        }
+    }
+}

@@ -227,18 +227,30 @@ final class ShardLogic {
         close(connection, .tryAgainLater, reason: reconnectAdvice())
     }
 
-    /// A wait for one client: shorter than linger, spread so that they do not come at once.
-    func reconnectAdvice() -> String {
+    /// How long clients may be told to wait: shorter than linger, spread so that they do not come at once.
+    private var waits: ClosedRange<Milliseconds> {
         let longest = max(2, configuration.linger * 6 / 10)
-        let wait = Milliseconds.random(in: longest / 10...longest, using: &random)
-        return #"{"reconnectAfter":\#(wait)}"#
+        return longest / 10...longest
+    }
+
+    func reconnectAdvice() -> String {
+        #"{"reconnectAfter":\#(Milliseconds.random(in: waits, using: &random))}"#
+    }
+
+    /// The server goes: every client is told when to come back, each at a time of its own, before its linger is over.
+    func drain() {
+        isDraining = true
+        let leaving = watchers.connections.compactMap { $0 }
+        for (index, connection) in leaving.enumerated() {
+            let wait = waits.lowerBound + Milliseconds(index) * (waits.upperBound - waits.lowerBound) / Milliseconds(leaving.count)
+            close(connection, .serviceRestart, reason: #"{"reconnectAfter":\#(wait)}"#)
+        }
     }
 
     func announceStaleness(since: Timestamp) {
         var payload: [UInt8] = []
         ServerMessageWriter.stale(since: since, to: &payload)
-        delivery.staleMessage = []
-        WebSocketFrame.append(text: payload, to: &delivery.staleMessage)
+        delivery.staleMessage = WebSocketFrame.text(payload)
         announce(.stale)
     }
 
@@ -258,11 +270,20 @@ final class ShardLogic {
         }
     }
 
+    private func ownStatusFrame(of connection: Connection) -> [UInt8] {
+        guard let chosen = connection.session?.user.chosen else { return [] }
+        var payload: [UInt8] = []
+        ServerMessageWriter.ownStatus(OwnStatus(chosen), to: &payload)
+        return WebSocketFrame.text(payload)
+    }
+
     /// 96 random bits: session ids, incarnations and conversation ids that cannot be guessed.
     func randomName() -> String {
         let alphabet = Array("abcdefghijkmnpqrstuvwxyz23456789")
         return String((0..<20).map { _ in alphabet.randomElement(using: &random)! })
     }
 
-    func log(_ event: String, _ fields: Logger.Metadata = [:]) { logger.info("\(event)", metadata: fields) }
+    func log(_ event: String, _ fields: [String: String] = [:]) {
+        logger.info("\(event)", metadata: fields.mapValues { .string($0) })
+    }
 }

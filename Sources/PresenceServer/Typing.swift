@@ -145,9 +145,8 @@ final class Typing {
             .init(
                 conversation: topic.subject, version: state.version, users: Array(names.prefix(Self.mostNames)),
                 more: max(0, names.count - Self.mostNames), at: at), to: &payload)
-        var frame: [UInt8] = []
-        WebSocketFrame.append(text: payload, to: &frame)
         shard.watchers.set(
-            Register(version: state.version, bytes: frame), .first, on: topic, announced: announced)
+            Register(version: state.version, bytes: WebSocketFrame.text(payload)), .first, on: topic,
+            announced: announced)
     }
 }

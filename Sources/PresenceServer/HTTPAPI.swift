@@ -1,0 +1,195 @@
+import PresenceProtocol
+import Redis
+import WebSockets
+
+/// What backends and operators ask over HTTP, on the port that clients use. Described in docs/openapi.yaml.
+struct HTTPAPI {
+    let logic: ShardLogic
+    let respond: (HTTPExchangeID, HTTPResponse) -> Void
+    /// Answers `/metrics` with the numbers of all the process' shards.
+    let respondMetrics: (HTTPExchangeID) -> Void
+
+    func handle(_ exchange: HTTPExchangeID, _ request: HTTPRequest) {
+        switch Route(request.method, request.path) {
+        case .health: respond(exchange, .json(200, #"{"status":"ok"}"#))
+        case .readiness:
+            respond(
+                exchange,
+                logic.link.isLive
+                    ? .json(200, #"{"status":"ready"}"#)
+                    : .error(503, .init(code: .unavailable, message: "the store is out of reach", retryAfter: 1_000)))
+        case .metrics: respondMetrics(exchange)
+        case .webSocket:
+            var response = HTTPResponse.error(
+                426, .init(code: .badRequest, message: "this path speaks WebSocket only"))
+            response.headers.append(("Upgrade", "websocket"))
+            respond(exchange, response)
+        case .unknown: refuse(exchange, 404, .badRequest, "there is nothing at this path")
+        case .otherMethod(let allowed):
+            var response = HTTPResponse.error(
+                405, .init(code: .badRequest, message: "this path takes \(allowed) only"))
+            response.headers.append(("Allow", allowed))
+            respond(exchange, response)
+        case .badID: refuse(exchange, 400, .validationFailed, "an id is 1 to 128 bytes of printable ASCII", "id")
+        case .api(let call): authorize(exchange, request, call)
+        }
+    }
+
+    private func authorize(_ exchange: HTTPExchangeID, _ request: HTTPRequest, _ call: Route.Call) {
+        guard let token = bearerToken(request.headers["authorization"]) else {
+            return unauthorized(exchange, "a token is needed: Authorization: Bearer …")
+        }
+        switch logic.verify(token, logic.clock.redisNow) {
+        case .failure(let failure): unauthorized(exchange, "\(failure)")
+        case .success(let claims):
+            guard claims.isBackend || call.isForUsers else {
+                return refuse(exchange, 403, .forbidden, "only a backend may do this")
+            }
+            run(call, exchange, request.body)
+        }
+    }
+
+    private func unauthorized(_ exchange: HTTPExchangeID, _ message: String) {
+        var response = HTTPResponse.error(401, .init(code: .unauthorized, message: message))
+        response.headers.append(("WWW-Authenticate", "Bearer"))
+        respond(exchange, response)
+    }
+
+    private func run(_ call: Route.Call, _ exchange: HTTPExchangeID, _ body: [UInt8]) {
+        do throws(DecodingFailure) {
+            switch call {
+            case .user(let id): read([id], exchange) { $0[0].json }
+            case .users:
+                let users = try RequestBody.users(body, limit: logic.configuration.limits.subscribeBatch)
+                read(users, exchange) { people in
+                    Array(#"{"users":["#.utf8) + people.map(\.json).joined(separator: [0x2C]) + Array("]}".utf8)
+                }
+            case .profile(let id):
+                let changes = try ProfileChanges.decode(json: body)
+                write(exchange) { logic.change(profileOf: id, changes, done: $0) } succeeded: { words in
+                    .json(200, Array(#"{"profile":"#.utf8) + ShardLogic.profileObject(words.array ?? []) + [0x7D])
+                }
+            case .setParticipants(let id):
+                let participants = try RequestBody.participants(body)
+                let most = logic.configuration.limits.participants
+                guard participants.count >= 2 else {
+                    return refuse(
+                        exchange, 422, .validationFailed, "a conversation has at least 2 participants", "participants")
+                }
+                guard participants.count <= most else {
+                    return refuse(
+                        exchange, 422, .tooMany, "at most \(most) participants in one conversation", "participants")
+                }
+                write(exchange) { setParticipants(participants, of: id, done: $0) } succeeded: { _ in
+                    var json = Array(#"{"conversation":{"id":"#.utf8)
+                    JSONWriter.string(id.string, to: &json)
+                    json += Array(#","participants":"#.utf8)
+                    JSONWriter.identifiers(participants, to: &json)
+                    return .json(200, json + Array("}}".utf8))
+                }
+            case .removeParticipants(let id):
+                write(exchange) { setParticipants([], of: id, done: $0) } succeeded: { _ in HTTPResponse(status: 204) }
+            case .disconnect(let id):
+                write(exchange) { disconnect(id, done: $0) } succeeded: { value in
+                    .json(200, #"{"disconnected":\#(value.array?.last?.int ?? 0)}"#)
+                }
+            }
+        } catch {
+            respond(exchange, .error(Self.status(of: error.code), error.errorMessage))
+        }
+    }
+
+    // MARK: Calls
+
+    private func read(_ users: [UserID], _ exchange: HTTPExchangeID, _ json: @escaping ([ShardLogic.ReadPerson]) -> [UInt8])
+    {
+        logic.read(users) { people in
+            guard let people else {
+                let message = "the store is out of reach, and not all of these are held here"
+                return respond(exchange, .error(503, .init(code: .unavailable, message: message, retryAfter: 1_000)))
+            }
+            respond(exchange, .json(200, json(people)))
+        }
+    }
+
+    private func setParticipants(_ participants: [UserID], of id: ConversationID, done: @escaping StoreReply) {
+        let keys = logic.partitions.keys(of: id)
+        logic.store.run(
+            .participants, keys: [keys.shards, keys.floor, keys.conversation(id), keys.typing(id)],
+            arguments: [keys.events, logic.link.incarnation, id.string] + participants.map(\.string),
+            lane: .commands, reply: done)
+    }
+
+    private func disconnect(_ user: UserID, done: @escaping StoreReply) {
+        let keys = logic.partitions.keys(of: user)
+        logic.store.run(
+            .disconnect, keys: [keys.shards, keys.floor, keys.user(user), keys.sessions(user)],
+            arguments: [keys.events, logic.link.incarnation, user.string], lane: .commands, reply: done)
+    }
+
+    private func write(
+        _ exchange: HTTPExchangeID, run: (@escaping StoreReply) -> Void,
+        succeeded: @escaping (RedisValue) -> HTTPResponse
+    ) {
+        guard logic.link.isLive else {
+            return respond(exchange, .error(503, WriteRefusal(.disconnected(sent: false)).message(id: nil)))
+        }
+        run { result in
+            logic.link.noticeFencing(in: result)
+            if let refusal = WriteRefusal(result) {
+                let message = refusal.message(id: nil)
+                respond(exchange, .error(Self.status(of: message.code), message))
+            } else if case .success(let value) = result {
+                respond(exchange, succeeded(value))
+            }
+        }
+    }
+
+    private func refuse(
+        _ exchange: HTTPExchangeID, _ status: Int, _ code: ErrorCode, _ message: String, _ field: String? = nil
+    ) {
+        respond(exchange, .error(status, .init(code: code, message: message, field: field)))
+    }
+
+    private static func status(of code: ErrorCode) -> Int {
+        switch code {
+        case .badRequest, .unknownType: 400
+        case .unauthorized: 401
+        case .forbidden: 403
+        case .conflict: 409
+        case .validationFailed, .tooMany: 422
+        case .rateLimited: 429
+        case .unavailable: 503
+        default: 500
+        }
+    }
+}
+
+/// The token of an `Authorization: Bearer …` header.
+func bearerToken(_ header: String?) -> String? {
+    guard let header, header.utf8.count > 7, header.prefix(7).lowercased() == "bearer " else { return nil }
+    let token = header.dropFirst(7).drop { $0 == " " }
+    return token.isEmpty ? nil : String(token)
+}
+
+extension ShardLogic.ReadPerson {
+    var json: [UInt8] {
+        var json = Array(#"{"user":"#.utf8)
+        JSONWriter.string(user.string, to: &json)
+        return json + Array(#","presence":"#.utf8) + presence + Array(#","profile":"#.utf8) + profile + [0x7D]
+    }
+}
+
+extension HTTPResponse {
+    static func json(_ status: Int, _ body: [UInt8]) -> HTTPResponse {
+        HTTPResponse(status: status, headers: [("Content-Type", "application/json")], body: body)
+    }
+
+    static func json(_ status: Int, _ body: String) -> HTTPResponse { json(status, Array(body.utf8)) }
+
+    static func error(_ status: Int, _ error: ServerMessage.ErrorMessage) -> HTTPResponse {
+        var body: [UInt8] = []
+        ServerMessageWriter.error(error, to: &body)
+        return json(status, body)
+    }
+}

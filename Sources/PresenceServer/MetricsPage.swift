@@ -1,0 +1,150 @@
+/// One shard's numbers at a moment, to be added up over the process and written as Prometheus text.
+struct MetricsSnapshot: Sendable {
+    var counters: [Counter: Int] = [:]
+    var gauges: [Gauge: Int] = [:]
+    var errors: [String: Int] = [:]
+    var closes: [UInt16: Int] = [:]
+    var histograms: [Histogram: MetricHistogram] = [:]
+
+    enum Counter: String, CaseIterable {
+        case connectionsOpened = "connections_opened_total"
+        case messagesIn = "messages_received_total"
+        case eventsIn = "events_in_total"
+        case eventsUnwatched = "events_unwatched_total"
+        case eventsOut = "deliveries_marked_total"
+        case deliveries = "deliveries_total"
+        case conflated = "deliveries_conflated_total"
+        case writes = "socket_writes_total"
+        case partialWrites = "socket_writes_partial_total"
+        case bytesOut = "socket_bytes_written_total"
+        case reaped = "users_reaped_total"
+        case stale = "stale_total"
+
+        var help: String {
+            switch self {
+            case .connectionsOpened: "WebSocket connections accepted"
+            case .messagesIn: "messages from clients"
+            case .eventsIn: "events that came from Redis"
+            case .eventsUnwatched: "of these, about someone whom nobody watches here"
+            case .eventsOut: "changes marked on watching connections, one each"
+            case .deliveries: "events written to connections"
+            case .conflated: "changes replaced by a newer one before they were written"
+            case .writes: "writes to sockets, of one or many messages"
+            case .partialWrites: "of these, not taken whole by the kernel"
+            case .bytesOut: "bytes written to sockets"
+            case .reaped: "users whose sessions were ended because their server died"
+            case .stale: "times that sight of the truth was lost"
+            }
+        }
+    }
+
+    enum Gauge: String, CaseIterable {
+        case connections, sessions, subscriptions, topics
+        case sessionsLingering = "sessions_lingering"
+        case live
+        case redisPending = "redis_commands_pending"
+
+        var help: String {
+            switch self {
+            case .connections: "open WebSocket connections"
+            case .sessions: "sessions, lingering ones included"
+            case .subscriptions: "people and conversations watched, over all connections"
+            case .topics: "different people and conversations watched"
+            case .sessionsLingering: "sessions without a connection that are still held"
+            case .live: "shards that show the truth"
+            case .redisPending: "commands that Redis has not answered yet"
+            }
+        }
+    }
+
+    enum Histogram: String, CaseIterable {
+        case batchSize = "batch_events"
+        case changeToWrite = "change_to_write_milliseconds"
+        case redisRoundTrip = "redis_round_trip_microseconds"
+        case loopTurn = "loop_turn_microseconds"
+
+        var help: String {
+            switch self {
+            case .batchSize: "events in one flush of a connection"
+            case .changeToWrite: "from a change in Redis to its event's being written, by Redis' clock"
+            case .redisRoundTrip: "from the writing of a command to its reply"
+            case .loopTurn: "the longest turn of the loop between two looks, of up to 250 ms"
+            }
+        }
+    }
+
+    mutating func add(_ other: MetricsSnapshot) {
+        counters.merge(other.counters, uniquingKeysWith: +)
+        gauges.merge(other.gauges, uniquingKeysWith: +)
+        errors.merge(other.errors, uniquingKeysWith: +)
+        closes.merge(other.closes, uniquingKeysWith: +)
+        histograms.merge(other.histograms) { mine, theirs in
+            var sum = mine
+            sum.add(theirs)
+            return sum
+        }
+    }
+
+    /// The text format of Prometheus, version 0.0.4.
+    var page: String {
+        var lines: [String] = []
+        func head(_ name: String, _ type: String, _ help: String) {
+            lines.append("# HELP presence_\(name) \(help)")
+            lines.append("# TYPE presence_\(name) \(type)")
+        }
+        for gauge in Gauge.allCases {
+            head(gauge.rawValue, "gauge", gauge.help)
+            lines.append("presence_\(gauge.rawValue) \(gauges[gauge] ?? 0)")
+        }
+        for counter in Counter.allCases {
+            head(counter.rawValue, "counter", counter.help)
+            lines.append("presence_\(counter.rawValue) \(counters[counter] ?? 0)")
+        }
+        head("errors_total", "counter", "errors answered to clients")
+        for (code, count) in errors.sorted(by: { $0.key < $1.key }) {
+            lines.append("presence_errors_total{code=\"\(code)\"} \(count)")
+        }
+        head("closes_total", "counter", "connections ended, by close code (1006: lost without one)")
+        for (code, count) in closes.sorted(by: { $0.key < $1.key }) {
+            lines.append("presence_closes_total{code=\"\(code)\"} \(count)")
+        }
+        for histogram in Histogram.allCases {
+            guard let values = histograms[histogram] else { continue }
+            head(histogram.rawValue, "histogram", histogram.help)
+            var total = 0
+            for (bound, count) in zip(values.bounds, values.counts) {
+                total += count
+                lines.append("presence_\(histogram.rawValue)_bucket{le=\"\(bound)\"} \(total)")
+            }
+            lines.append("presence_\(histogram.rawValue)_bucket{le=\"+Inf\"} \(values.count)")
+            lines.append("presence_\(histogram.rawValue)_sum \(values.sum)")
+            lines.append("presence_\(histogram.rawValue)_count \(values.count)")
+        }
+        return lines.joined(separator: "\n") + "\n"
+    }
+}
+
+extension ShardLogic {
+    /// The logic's own numbers; the shard adds its sockets' and its loop's.
+    var snapshot: MetricsSnapshot {
+        var snapshot = MetricsSnapshot()
+        snapshot.counters = [
+            .connectionsOpened: metrics.connectionsOpened, .messagesIn: metrics.messagesIn,
+            .eventsIn: metrics.eventsIn, .eventsUnwatched: metrics.eventsUnwatched, .eventsOut: metrics.marked,
+            .deliveries: metrics.deliveries, .conflated: metrics.conflated, .reaped: metrics.reaped,
+            .stale: metrics.staleCount,
+        ]
+        snapshot.gauges = [
+            .connections: watchers.connections.count { $0 != nil }, .sessions: sessions.count,
+            .sessionsLingering: sessions.lingering, .subscriptions: watchers.subscriptionCount,
+            .topics: watchers.topics.count { $0 != nil }, .live: link.isLive ? 1 : 0,
+        ]
+        snapshot.errors = Dictionary(uniqueKeysWithValues: metrics.errors.map { ($0.key.rawValue, $0.value) })
+        snapshot.closes = metrics.closes
+        snapshot.histograms = [
+            .batchSize: metrics.batchSize, .changeToWrite: metrics.changeToWrite,
+            .redisRoundTrip: metrics.redisRoundTrip, .loopTurn: metrics.loopTurn,
+        ]
+        return snapshot
+    }
+}

@@ -1,0 +1,82 @@
+import Glibc
+public import Logging
+import Redis
+import WebSockets
+
+/// A server: as many shards as it has cores, on one port, meeting only in Redis.
+public actor Server {
+    private let configuration: ServerConfiguration
+    private let authenticator: Authenticator
+    private let redis: String
+    private let logger: Logger
+    private var shards: [Shard] = []
+    private var port: ListeningPort?
+
+    /// - Parameter redis: The URL of the Redis to use: the configured one, or that of the server's own.
+    public init(
+        configuration: ServerConfiguration, authenticator: Authenticator, redis: String, logger: Logger
+    ) {
+        self.configuration = configuration
+        self.authenticator = authenticator
+        self.redis = redis
+        self.logger = logger
+    }
+
+    /// Starts the shards and returns the port once everyone can be served.
+    ///
+    /// - Throws: ``StartFailure`` when the port is taken, the URL is none, or Redis holds another installation's data.
+    public func start() async throws -> Int {
+        do {
+            return try await startShards()
+        } catch {
+            await stop()
+            throw error as? StartFailure ?? StartFailure("\(error)")
+        }
+    }
+
+    private func startShards() async throws -> Int {
+        let endpoint = try RedisEndpoint(url: redis)
+        let port = try ListeningPort(
+            host: configuration.host, port: configuration.port, share: configuration.sharePort)
+        self.port = port
+        let places = Places(configuration.limits.maxConnections ?? Self.roomForConnections())
+        let count = configuration.shards ?? max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+        for index in 0..<count {
+            let shard = try Shard(
+                .init(
+                    configuration: configuration, authenticator: authenticator, endpoint: endpoint, places: places,
+                    isAlone: configuration.redis.url == nil && index == 0, logger: logger, name: "shard-\(index)"))
+            shard.loop.start()
+            shards.append(shard)
+        }
+        let shards = shards
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for shard in shards { group.addTask { try await shard.start(family: shards) } }
+            try await group.waitForAll()
+        }
+        for shard in shards { await shard.listen(on: try port.socket()) }
+        return port.port
+    }
+
+    /// Tells every client when to come back, and ends. May be called at any time, and more than once.
+    public func stop() async {
+        let shards = shards
+        self.shards = []
+        await withTaskGroup(of: Void.self) { group in
+            for shard in shards { group.addTask { await shard.drain() } }
+        }
+        for shard in shards {
+            await shard.stop()
+            shard.loop.stop()
+            shard.loop.join()
+        }
+        port = nil
+    }
+
+    /// What the limit of open files has room for, less what else is opened.
+    private static func roomForConnections() -> Int {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return 900 }
+        return max(16, Int(clamping: limit.rlim_cur) - 200)
+    }
+}

@@ -1,0 +1,186 @@
+import EventLoops
+import Logging
+import PresenceProtocol
+import Redis
+import WebSockets
+
+/// One thread with one loop, and everything that happens on it: its sockets, its connections to Redis, its logic.
+///
+/// The actor is the door for everyone else. Inside, libwebsockets and hiredis call on the loop's thread, and what they
+/// call is plain synchronous code: no lock, no `await` and no hop between threads on the way of data.
+actor Shard {
+    /// The actor's executor. It is kept alive by the actor, as an executor must be.
+    nonisolated let loop: EventLoop
+    nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+
+    private let clock: ShardClock
+    private let store: RedisStore
+    private let sockets: ShardSockets
+    private let logic: ShardLogic
+    private let server: WebSocketServer
+    private let logger: Logger
+
+    private var wake: LoopTimer!
+    private var endOfTurn: EndOfTurnHook!
+    /// The shards of this process, itself among them, for the metrics page.
+    private var family: [Shard] = []
+    private var onceLive: [CheckedContinuation<Void, any Error>] = []
+    private var refusal: StartFailure?
+
+    struct Parts: Sendable {
+        let configuration: ServerConfiguration
+        let authenticator: Authenticator
+        let endpoint: RedisEndpoint
+        let places: Places
+        /// Nobody but this process uses this Redis.
+        let isAlone: Bool
+        let logger: Logger
+        let name: String
+    }
+
+    init(_ parts: Parts) throws {
+        let configuration = parts.configuration
+        loop = try EventLoop(name: parts.name)
+        logger = parts.logger
+        let loop = loop
+        clock = ShardClock(now: loop.now)
+        var options = RedisOptions()
+        options.commandTimeout = configuration.commandTimeout
+        store = RedisStore(
+            loop: loop, endpoint: parts.endpoint, options: options,
+            partitions: Partitions(count: configuration.partitions), replicas: configuration.redis.wait,
+            name: "presence")
+        sockets = ShardSockets(clock: clock, places: parts.places, logger: parts.logger) { loop.now }
+        let authenticator = parts.authenticator
+        logic = ShardLogic(
+            configuration: configuration, clock: clock, store: store, sockets: sockets, isAlone: parts.isAlone,
+            random: SystemRandomNumberGenerator(), logger: parts.logger
+        ) { authenticator.verify($0, now: $1) }
+        var settings = WebSocketServerConfiguration()
+        settings.subprotocols = ["presence.v1"]
+        settings.maxMessageBytes = configuration.limits.maxMessageBytes
+        settings.handshakeTimeout = configuration.connectTimeout
+        // The process' own limit is kept by `Places`, over all shards.
+        settings.maxConnections = 1_000_000
+        server = try WebSocketServer(loop: loop, configuration: settings, delegate: sockets)
+        sockets.logic = logic
+        sockets.server = server
+    }
+
+    // MARK: Starting
+
+    /// Connects to Redis and returns once everything is known that has to be.
+    func start(family: [Shard]) async throws {
+        self.family = family
+        let loop = loop
+        let clock = clock
+        let logic = logic
+        sockets.api = HTTPAPI(logic: logic) { [server] in
+            server.respond($0, $1)
+        } respondMetrics: { [weak self] exchange in
+            guard let self else { return }
+            Task { await self.respondMetrics(exchange) }
+        }
+        store.onChange = { change in
+            clock.now = loop.now
+            logic.handle(change)
+        }
+        store.onEvent = { payload, partition in
+            clock.now = loop.now
+            logic.handle(event: payload, partition: partition)
+        }
+        store.onCanary = { payload in
+            clock.now = loop.now
+            logic.link.handle(canary: payload)
+        }
+        store.onRoundTrip = { logic.metrics.redisRoundTrip.record($0) }
+        logic.link.onLive = { [weak self] in self?.assumeIsolated { $0.becameLive() } }
+        logic.link.onRefusal = { [weak self] reason in self?.assumeIsolated { $0.refuse(reason) } }
+        wake = LoopTimer(loop) { [weak self] in self?.assumeIsolated { $0.tick() } }
+        endOfTurn = loop.atEndOfTurn { [weak self] in self?.assumeIsolated { $0.endTurn() } }
+        store.connect()
+        logic.link.start()
+        tick()
+        try await withCheckedThrowingContinuation { onceLive.append($0) }
+    }
+
+    private func becameLive() {
+        let waiting = onceLive
+        onceLive = []
+        waiting.forEach { $0.resume() }
+    }
+
+    private func refuse(_ reason: String) {
+        let waiting = onceLive
+        onceLive = []
+        logger.error("refused", metadata: ["reason": .string(reason)])
+        waiting.forEach { $0.resume(throwing: StartFailure(reason)) }
+    }
+
+    func listen(on socket: ListeningSocket) { server.listen(on: socket) }
+
+    // MARK: The loop
+
+    private func tick() {
+        clock.now = loop.now
+        logic.tick()
+        logic.metrics.loopTurn.record(loop.takeLag().longestTurn)
+    }
+
+    private func endTurn() {
+        clock.now = loop.now
+        logic.endTurn()
+        let next = min(max(logic.nextWake, clock.now + 1), clock.now + ShardLogic.longestSleep)
+        wake.set(at: next)
+    }
+
+    // MARK: Metrics
+
+    func metrics() -> MetricsSnapshot {
+        var snapshot = logic.snapshot
+        snapshot.counters[.writes] = server.counters.writes
+        snapshot.counters[.partialWrites] = server.counters.partialWrites
+        snapshot.counters[.bytesOut] = server.counters.bytesWritten
+        snapshot.gauges[.redisPending] = store.pending
+        return snapshot
+    }
+
+    private func respondMetrics(_ exchange: HTTPExchangeID) async {
+        var sum = MetricsSnapshot()
+        for shard in family { sum.add(await shard.metrics()) }
+        server.respond(
+            exchange,
+            HTTPResponse(
+                status: 200, headers: [("Content-Type", "text/plain; version=0.0.4; charset=utf-8")],
+                body: Array(sum.page.utf8)))
+    }
+
+    // MARK: Stopping
+
+    /// Sends everyone away with a time to come back, and renews the lease once more: it is then their linger.
+    func drain() async {
+        clock.now = loop.now
+        server.stopListening()
+        logic.drain()
+        await withCheckedContinuation { continuation in
+            logic.link.renewOnceMore { continuation.resume() }
+        }
+        let end = loop.now + logic.configuration.drain.timeout
+        while server.openCount > 0, loop.now < end { try? await Task.sleep(for: .milliseconds(5)) }
+    }
+
+    func stop() {
+        wake?.cancel()
+        server.shutdown()
+        endOfTurn?.cancel()
+        store.close()
+        refuseWaiting()
+        family = []
+    }
+
+    private func refuseWaiting() {
+        let waiting = onceLive
+        onceLive = []
+        waiting.forEach { $0.resume(throwing: StartFailure("stopped")) }
+    }
+}

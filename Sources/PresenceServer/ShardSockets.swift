@@ -1,0 +1,106 @@
+import Logging
+import PresenceProtocol
+import Synchronization
+import WebSockets
+
+/// The shard's sockets: libwebsockets on one side, the logic on the other. Everything here is on the loop's thread.
+final class ShardSockets: Sockets, WebSocketServerDelegate {
+    /// Set once, before anything is listened to. The shard owns all three.
+    unowned var logic: ShardLogic!
+    unowned var server: WebSocketServer!
+    var api: HTTPAPI!
+
+    private let clock: ShardClock
+    private let now: () -> Milliseconds
+    private let places: Places
+    private let logger: Logger
+    /// Connections that came when the process was full: they are told so, and nothing else.
+    private var turnedAway: Set<SocketID> = []
+
+    init(clock: ShardClock, places: Places, logger: Logger, now: @escaping () -> Milliseconds) {
+        self.clock = clock
+        self.places = places
+        self.logger = logger
+        self.now = now
+    }
+
+    // MARK: What libwebsockets tells
+
+    func shouldUpgrade(_ request: UpgradeRequest) -> UpgradeDecision {
+        guard request.path == Route.webSocketPath else {
+            return .refuse(.error(404, .init(code: .badRequest, message: "there is nothing at this path")))
+        }
+        return .accept
+    }
+
+    func opened(_ socket: SocketID, request: UpgradeRequest) {
+        clock.now = now()
+        guard places.take(), !logic.isDraining else {
+            turnedAway.insert(socket)
+            server.close(socket, code: CloseCode.tryAgainLater.rawValue, reason: logic.reconnectAdvice())
+            return
+        }
+        logic.opened(
+            socket, headerToken: bearerToken(request.authorization), address: "\(request.peer)")
+    }
+
+    func received(_ message: UnsafeRawBufferPointer, on socket: SocketID) {
+        clock.now = now()
+        logic.received(message, on: socket)
+    }
+
+    func heard(_ socket: SocketID) {
+        clock.now = now()
+        logic.heard(socket)
+    }
+
+    func writable(_ socket: SocketID) {
+        clock.now = now()
+        logic.writable(socket)
+    }
+
+    func closed(_ socket: SocketID, _ closure: Closure) {
+        clock.now = now()
+        places.give()
+        guard turnedAway.remove(socket) == nil else { return }
+        switch closure {
+        case .byPeer(let code, _): logic.closed(socket, code: code, hadCloseFrame: true)
+        case .byServer(let code): logic.closed(socket, code: code, hadCloseFrame: true)
+        case .lost: logic.closed(socket, code: nil, hadCloseFrame: false)
+        }
+    }
+
+    func request(_ exchange: HTTPExchangeID, _ request: HTTPRequest) {
+        clock.now = now()
+        api.handle(exchange, request)
+    }
+
+    func reasonWhenFull() -> String { logic.reconnectAdvice() }
+
+    func acceptingFailed(_ description: String) {
+        logger.warning("accepting failed", metadata: ["reason": .string(description)])
+    }
+
+    // MARK: What the logic asks
+
+    func write(_ bytes: UnsafeRawBufferPointer, to socket: SocketID) -> WriteResult { server.write(bytes, to: socket) }
+    func ping(_ socket: SocketID) { server.ping(socket) }
+    func pauseReading(_ socket: SocketID) { server.pauseReading(socket) }
+    func resumeReading(_ socket: SocketID) { server.resumeReading(socket) }
+
+    func close(_ socket: SocketID, code: CloseCode, reason: String) {
+        server.close(socket, code: code.rawValue, reason: reason)
+    }
+}
+
+/// How many connections the process has room for, counted over all its shards: the kernel spreads them unevenly.
+final class Places: Sendable {
+    private let most: Int
+    private let taken = Atomic(0)
+
+    init(_ most: Int) { self.most = most }
+
+    /// Takes a place in any case, to be given back; false when there was none left.
+    func take() -> Bool { taken.wrappingAdd(1, ordering: .relaxed).newValue <= most }
+    func give() { taken.wrappingSubtract(1, ordering: .relaxed) }
+}
