@@ -4,7 +4,8 @@
 #   PRESENCED=.build/debug/presenced Tests/Conformance/run.sh [pytest's arguments, e.g. -k typing]
 #
 # It starts every server itself, on free ports and in temporary directories, and ends with pytest's summary and status.
-# JOBS is the number of test files that run at a time.
+# JOBS is the number of test files that run at a time (4). For a machine under load: SLACK, the seconds that it may add to
+# a bound of the protocol (1.5), and PATIENCE, the seconds that anything else may take (15).
 set -eu
 
 if [ -z "${PRESENCED:-}" ]; then

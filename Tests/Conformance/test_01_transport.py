@@ -9,7 +9,7 @@ from support import raw
 from support.patience import eventually, now
 from support.raw import RawSocket
 
-SETTINGS = {"max_message_bytes": 20_000, "max_server_message_bytes": 4_096, "subscribe_batch": 200}
+SETTINGS = {"max_message_bytes": 20_000, "max_server_message_bytes": 16_384, "subscribe_batch": 1_000}
 
 REFUSED = ("bad_request", "validation_failed")
 """For an id of the wrong form the page leaves open which of the two it is."""
@@ -193,7 +193,7 @@ async def test_a_pair_of_surrogates_is_a_character(room):
 
 async def test_a_long_reply_is_split_and_all_parts_but_the_last_say_more(room):
     ana = await room.come("ana")
-    people = [room.name(f"someone-with-a-long-name-{number}") for number in range(200)]
+    people = [room.name(f"someone-with-a-long-name-{number}") for number in range(900)]
     for kind, reply in (("subscribe", "subscribed"), ("get", "users")):
         whole = await ana.did(kind, users=people)
         parts = [message for message in ana.log if message["type"] == reply and message.get("id") == whole["id"]]

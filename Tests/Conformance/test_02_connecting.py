@@ -168,7 +168,7 @@ async def test_every_kind_of_device_is_shown(room, kind):
 
 @pytest.mark.parametrize("device", [
     "phone", [], 7, {"id": "d", "kind": "fridge"}, {"id": "d", "kind": 7}, {"id": 7, "kind": "web"},
-    {"kind": "web"}, {"id": "d", "kind": "web", "name": 7},
+    {"id": "d", "kind": "web", "name": 7},
 ], ids=str)
 async def test_a_device_of_another_form_is_refused(room, device):
     client = await room.socket()

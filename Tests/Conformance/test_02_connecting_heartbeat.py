@@ -10,7 +10,7 @@ from support.proxy import Proxy
 
 INTERVAL, TIMEOUT, LINGER = 0.5, 0.5, 0.6
 BOUND = INTERVAL + TIMEOUT + LINGER
-SETTINGS = {"heartbeat_interval": 500, "heartbeat_timeout": 500, "linger": 600, "lease": 2_000}
+SETTINGS = {"heartbeat_interval": 500, "heartbeat_timeout": 500, "linger": 600, "lease": 2_500, "renewal": 300}
 
 
 async def test_connected_tells_the_heartbeat_and_linger(room):
@@ -88,9 +88,9 @@ async def test_a_pause_of_the_server_is_not_the_clients_silence(room):
     watcher = await room.come("ana")
     bob = await room.come("bob")
     await watcher.subscribe(bob)
-    room.server.signal(signal.SIGSTOP)
+    room.server.send_signal(signal.SIGSTOP)
     # Shorter than the lease, and longer than a client may be silent.
     await asyncio.sleep(INTERVAL + TIMEOUT + 0.3)
-    room.server.signal(signal.SIGCONT)
+    room.server.send_signal(signal.SIGCONT)
     await asyncio.sleep(BOUND + A_MOMENT)
     assert watcher.events("presence") == [] and await bob.get() == []

@@ -93,7 +93,7 @@ def reconnect_after(reason, linger):
 async def test_1012_when_the_server_ends_with_another_time_for_each(start):
     room = Room(start({"linger": 4_000}))
     clients = [await room.come(f"p{number}") for number in range(20)]
-    room.server.signal(15)
+    room.server.send_signal(15)
     ends = await asyncio.gather(*[client.closed(1012) for client in clients])
     times = {reconnect_after(reason, linger=4_000) for _, reason in ends}
     assert len(times) > 12, f"not different for each client: {sorted(times)}"
@@ -103,7 +103,7 @@ async def test_1012_when_the_server_ends_with_another_time_for_each(start):
 async def test_1012_on_sigint_too(start):
     room = Room(start({}))
     ana, unconnected = await room.come("ana"), await room.socket()
-    room.server.signal(2)
+    room.server.send_signal(2)
     await asyncio.gather(ana.closed(1012), unconnected.closed())
     assert await asyncio.to_thread(room.server.process.wait, 15) == 0
 

@@ -1,11 +1,5 @@
 """Errors: every code of the table, and what an error looks like."""
 
-import asyncio
-import time
-
-import pytest
-
-from support.patience import eventually
 from support.room import Room
 
 SETTINGS = {"subscribe_batch": 10, "subscriptions": 20}

@@ -83,8 +83,8 @@ def test_ctrl_c_does_not_reach_the_redis_first(start):
 
 def test_two_signals_are_no_worse_than_one(start):
     server = start({})
-    server.signal(signal.SIGTERM)
-    server.signal(signal.SIGINT)
+    server.send_signal(signal.SIGTERM)
+    server.send_signal(signal.SIGINT)
     server.process.wait(timeout=20)
     assert gone(server.directory, within=5) == []
 
@@ -145,7 +145,7 @@ def test_an_unknown_key_or_a_bad_value_is_an_error_that_names_it(line, named, di
 def test_a_lease_is_never_shorter_than_linger(directory):
     config = os.path.join(directory, "presenced.yaml")
     with open(config, "w") as file:
-        file.write(settings.text({"linger": 5_000, "lease": 2_000}))
+        file.write(settings.text({"linger": 5_000, "lease": 4_000, "renewal": 500}))
     failed = run("serve", "--port", "0", "--data-dir", directory, "--config", config)
     assert failed.returncode != 0 and "lease" in failed.stderr
 

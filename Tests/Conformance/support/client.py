@@ -122,8 +122,6 @@ class Client:
                 self.typing[conversation["conversation"]] = (conversation["version"], conversation["typing"])
             if message.get("more") is not True:
                 self.watched |= self.asked.pop(message.get("id"), set())
-        elif kind == "unsubscribed":
-            self.watched -= self.asked.pop(message.get("id"), set())
         elif kind in ("presence", "profile"):
             user, register = message["user"], message[kind]
             version = register["version"] if register else 0
@@ -145,7 +143,7 @@ class Client:
 
     def ordered(self, message, register, subject, version):
         if subject not in self.watched:
-            self.breach("an event about somebody who is not watched (yet)", message)
+            self.breach("an event about somebody who was not watched yet", message)
         if version != 0 and version <= self.last_event.get(register, 0):
             self.breach("an event that is no newer than the one before", message)
         self.last_event[register] = version
@@ -303,7 +301,8 @@ class Client:
 
     async def closed(self, code=None, within=PATIENCE):
         """Waits until the server has closed the connection, and returns code and reason."""
-        await asyncio.wait_for(asyncio.shield(self.reader), within)
+        await asyncio.wait({self.reader}, timeout=within)
+        assert self.reader.done(), f"not closed within {within} s; last: {self.log[-3:]}"
         await self.socket.wait_closed()
         if code is not None:
             assert self.socket.close_code == code, f"{self.end} instead of {code}; last: {self.log[-3:]}"
@@ -314,7 +313,7 @@ class Client:
 
     async def close_without_code(self):
         await self.socket.write_frame(True, websockets.frames.Opcode.CLOSE, b"")
-        await asyncio.wait_for(asyncio.shield(self.reader), PATIENCE)
+        await asyncio.wait({self.reader}, timeout=PATIENCE)
 
     def abort(self):
         """Breaks the line without a word."""

@@ -1,15 +1,16 @@
 """How long the tests wait: generous, since machines are slow and noisy, and never the thing that is measured."""
 
 import asyncio
+import os
 import time
 
-PATIENCE = 15.0
+PATIENCE = float(os.environ.get("PATIENCE", "15"))
 """Seconds that anything may take which has no bound of its own."""
 
 A_MOMENT = 0.35
 """Seconds in which something forbidden would have come, where its absence is the point."""
 
-SLACK = 1.5
+SLACK = float(os.environ.get("SLACK", "1.5"))
 """Seconds that a busy machine may add to a bound of the protocol."""
 
 

@@ -30,7 +30,8 @@ class Redis:
                 [shutil.which("redis-server") or "/usr/bin/redis-server"]
                 + ["--port", str(self.port), "--bind", "127.0.0.1", "--dir", self.directory]
                 + ["--save", "", "--appendonly", "yes"],
-                stdout=log, stderr=log, cwd=self.directory, start_new_session=True)
+                stdout=log, stderr=log, cwd=self.directory, start_new_session=True,
+                preexec_fn=processes.end_with_parent)
         deadline = time.monotonic() + 20
         while self.command("PING") != "PONG":
             assert time.monotonic() < deadline, "redis-server does not start"
@@ -41,18 +42,18 @@ class Redis:
         run = subprocess.run(["redis-cli", "-p", str(self.port), *words], capture_output=True, text=True, timeout=20)
         return run.stdout.strip()
 
-    def signal(self, number):
+    def send_signal(self, number):
         os.kill(self.process.pid, number)
 
     def stop(self):
         """Silences it: connections stay open, and nothing is answered."""
-        self.signal(signal.SIGSTOP)
+        self.send_signal(signal.SIGSTOP)
 
     def go_on(self):
-        self.signal(signal.SIGCONT)
+        self.send_signal(signal.SIGCONT)
 
     def kill(self):
-        self.signal(signal.SIGKILL)
+        self.send_signal(signal.SIGKILL)
         self.process.wait()
 
     def close(self):

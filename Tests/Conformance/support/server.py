@@ -6,7 +6,6 @@ import signal
 import subprocess
 import tempfile
 import threading
-import time
 from urllib.parse import urlsplit
 
 from . import processes, settings
@@ -51,7 +50,8 @@ class Server:
         """Starts it (again) and waits until it serves."""
         self.log = open(os.path.join(self.directory, "server.log"), "ab")
         self.process = subprocess.Popen(
-            self.command, stdout=subprocess.PIPE, stderr=self.log, stdin=subprocess.DEVNULL, start_new_session=True)
+            self.command, stdout=subprocess.PIPE, stderr=self.log, stdin=subprocess.DEVNULL, start_new_session=True,
+            preexec_fn=processes.end_with_parent)
         self.lines = []
         spoken = queue.Queue()
         self.listener = threading.Thread(target=self.listen, args=(self.process.stdout, spoken), daemon=True)
@@ -91,25 +91,25 @@ class Server:
                     return process
         raise AssertionError("the server has no redis-server of its own")
 
-    def signal(self, number):
+    def send_signal(self, number):
         os.kill(self.process.pid, number)
 
     def stop(self, number=signal.SIGTERM, within=20):
         """Asks it to end and returns its exit status."""
-        self.signal(number)
+        self.send_signal(number)
         status = self.process.wait(timeout=within)
         self.listener.join(timeout=5)
         return status
 
     def kill(self):
         """Ends it with no chance to say good-bye; its Redis, if it has one of its own, is left over."""
-        self.signal(signal.SIGKILL)
+        self.send_signal(signal.SIGKILL)
         self.process.wait()
 
     def close(self):
         process = getattr(self, "process", None)
         if process and process.poll() is None:
-            self.signal(signal.SIGCONT)
+            self.send_signal(signal.SIGCONT)
             try:
                 self.stop(within=10)
             except subprocess.TimeoutExpired:

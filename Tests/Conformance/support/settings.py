@@ -1,36 +1,37 @@
-"""The configuration file of a server, from short names for the keys that the tests need.
+"""The configuration file of a server, from short names for the keys that the tests need (times in milliseconds)."""
 
-Times are in milliseconds here; `KEYS` says what they are called in the file, and `text` how they are written.
-"""
-
-KEYS = {
+TIMES = {
     "heartbeat_interval": "heartbeat.interval",
     "heartbeat_timeout": "heartbeat.timeout",
     "linger": "linger",
-    "lease": "lease",
-    "sweep": "sweep",
-    "typing": "typing",
+    "lease": "lease.duration",
+    "renewal": "lease.renewal",
+    "sweep": "lease.sweep",
+    "typing": "typing.expiry",
     "connect_timeout": "connectTimeout",
-    "write_timeout": "writeTimeout",
+    "write_timeout": "slowConsumer.timeout",
+}
+
+NUMBERS = {
     "max_message_bytes": "limits.maxMessageBytes",
     "max_server_message_bytes": "limits.maxServerMessageBytes",
     "subscriptions": "limits.subscriptions",
     "subscribe_batch": "limits.subscribeBatch",
-    "connections": "limits.connections",
+    "connections": "limits.maxConnections",
     "participants": "limits.participants",
-    "conversations": "limits.conversations",
+    "conversations": "limits.conversationsPerUser",
 }
 
 
 def text(settings):
-    """The YAML of short names and values, or of full dotted keys and values."""
+    """The YAML of short names and values."""
     tree = {}
     for name, value in settings.items():
-        *path, last = KEYS.get(name, name).split(".")
+        *path, last = TIMES[name].split(".") if name in TIMES else NUMBERS[name].split(".")
         node = tree
         for part in path:
             node = node.setdefault(part, {})
-        node[last] = value
+        node[last] = f"{value}ms" if name in TIMES else value
     return "\n".join(lines(tree)) + "\n"
 
 

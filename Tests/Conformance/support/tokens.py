@@ -1,7 +1,6 @@
 """JSON Web Tokens made by hand, so that wrong ones can be made as well."""
 
 import base64
-import hashlib
 import hmac
 import json
 import os
