@@ -24,6 +24,9 @@ public final class LoopTimer {
     /// Whether it is going to fire.
     public var isSet: Bool { core.isSet }
 
+    /// When it is going to fire, in monotonic milliseconds; nil if it is not set.
+    public var due: Int64? { core.isSet ? core.due : nil }
+
     /// Fires `milliseconds` after the beginning of this turn; replaces what was set before.
     public func set(after milliseconds: Int64) {
         core.set(at: core.loop.now + milliseconds)
@@ -44,7 +47,7 @@ public final class LoopTimer {
     private final class Core: @unchecked Sendable {
         let loop: EventLoop
         private let fire: () -> Void
-        private var due: Int64 = 0
+        private(set) var due: Int64 = 0
         /// Owned, freed in `deinit`. While it is started it holds a reference to this object (`retained`), so that it
         /// can neither be freed under libev nor call into nothing.
         private let watcher: UnsafeMutablePointer<ev_timer>

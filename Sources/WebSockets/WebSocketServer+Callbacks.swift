@@ -6,6 +6,7 @@ let serverCallback: LibWebSockets.Callback = { wsi, reason, _, input, length in
     switch reason {
     case LWS_CALLBACK_RECEIVE, LWS_CALLBACK_RECEIVE_PONG, LWS_CALLBACK_SERVER_WRITEABLE, LWS_CALLBACK_ESTABLISHED,
         LWS_CALLBACK_CLOSED, LWS_CALLBACK_WSI_DESTROY, LWS_CALLBACK_WS_PEER_INITIATED_CLOSE,
+        LWS_CALLBACK_WS_SERVER_DROP_PROTOCOL,
         LWS_CALLBACK_HTTP_CONFIRM_UPGRADE, LWS_CALLBACK_HTTP, LWS_CALLBACK_HTTP_BODY,
         LWS_CALLBACK_HTTP_BODY_COMPLETION, LWS_CALLBACK_HTTP_WRITEABLE:
         guard let wsi, let user = lws_context_user(lws_get_context(wsi)) else { return 0 }
@@ -39,6 +40,8 @@ extension WebSocketServer {
             established(index, wsi)
         case LWS_CALLBACK_WS_PEER_INITIATED_CLOSE:
             if peerCloses(index, input) { return -1 }
+        case LWS_CALLBACK_WS_SERVER_DROP_PROTOCOL:
+            closingBegins(index)
         case LWS_CALLBACK_CLOSED:
             ended(index, wsi)
         case LWS_CALLBACK_WSI_DESTROY:

@@ -58,8 +58,9 @@ extension WebSocketServer {
     // MARK: - Deadlines
 
     func armDeadlines() {
-        guard let timer = deadlineTimer, !timer.isSet else { return }
+        guard let timer = deadlineTimer else { return }
         guard let next = [handshakes.next, closings.next].compactMap(\.self).min() else { return }
+        if let due = timer.due, due <= next { return }
         timer.set(at: next)
     }
 
@@ -103,6 +104,15 @@ extension WebSocketServer {
         closings.add(table.id(index), now: loop.now)
         armDeadlines()
         return false
+    }
+
+    /// libwebsockets begins to close: at the end of every connection, and when it found the protocol broken. Then it
+    /// sends a close frame by itself, behind which nothing may be written, and would wait 5 s for the peer.
+    func closingBegins(_ index: Int) {
+        guard table[index].state == .open else { return }
+        table[index].state = .closing
+        closings.add(table.id(index), now: loop.now)
+        armDeadlines()
     }
 
     /// The WebSocket is over.
