@@ -81,7 +81,7 @@ public struct ServerConfiguration: Sendable, Equatable {
         /// Replicas that must have a change before it is answered; 0 asks for none.
         public var wait = 0
 
-        /// The values of Redis' own setting of that name.
+        /// As Redis' own setting of that name, but that nothing which was answered is lost if Redis alone dies.
         public enum AppendFsync: String, Sendable, CaseIterable {
             case always
             case everySecond = "everysec"

@@ -1,5 +1,5 @@
 extension RedisServerProcess {
-    /// How the server's own Redis is set up; config/redis.conf, for one that is run by hand, says the same and why.
+    /// How the server's own Redis is set up; config/redis.conf is for one that is run by hand.
     static func settings(
         directory: DataDirectory, socket: String, redis: ServerConfiguration.Redis
     ) -> [(name: String, value: [String])] {
@@ -12,20 +12,26 @@ extension RedisServerProcess {
             ("logfile", [directory.file("redis.log")]),
             ("pidfile", [directory.file("redis.pid")]),
             ("daemonize", ["no"]),
-        ] + sharedSettings(redis)
+            ("appendfsync", [appendfsync(redis)]),
+        ] + sharedSettings
+    }
+
+    /// What Redis itself is told: of `everysec` nothing, since that is done from outside (``syncLog(until:)``).
+    private static func appendfsync(_ redis: ServerConfiguration.Redis) -> String {
+        switch redis.appendfsync {
+        case .always: "always"
+        case .everySecond, .no: "no"
+        }
     }
 
     /// What any Redis needs that a presence server uses.
-    static func sharedSettings(_ redis: ServerConfiguration.Redis) -> [(name: String, value: [String])] {
-        [
-            // Every change goes to the log before it is answered; snapshots would add nothing but their cost.
-            ("appendonly", ["yes"]),
-            ("appendfsync", [redis.appendfsync.rawValue]),
-            ("save", [""]),
-            // Full, Redis refuses new writes and says so; any other policy would drop people in silence.
-            ("maxmemory-policy", ["noeviction"]),
-            // A shard that is behind with its events is cut off at this much, and reads everything anew.
-            ("client-output-buffer-limit", ["pubsub", "256mb", "64mb", "60"]),
-        ]
-    }
+    static let sharedSettings: [(name: String, value: [String])] = [
+        // Every change goes to the log before it is answered; snapshots would add nothing but their cost.
+        ("appendonly", ["yes"]),
+        ("save", [""]),
+        // Full, Redis refuses new writes and says so; any other policy would drop people in silence.
+        ("maxmemory-policy", ["noeviction"]),
+        // A shard that is behind with its events is cut off at this much, and reads everything anew.
+        ("client-output-buffer-limit", ["pubsub", "256mb", "64mb", "60"]),
+    ]
 }

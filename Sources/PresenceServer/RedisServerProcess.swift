@@ -117,16 +117,23 @@ public final class RedisServerProcess: Sendable {
 
     private func run(_ started: (Result<Void, any Error>) -> Void) {
         var lock: DirectoryLock?
+        let syncEnd = DispatchSemaphore(value: 0)
         do {
             lock = try DirectoryLock(directory)
             try endLeftovers()
             try launch()
+            if redis.appendfsync == .everySecond {
+                let syncing = Thread { self.syncLog(until: syncEnd) }
+                syncing.name = "redis-sync"
+                syncing.start()
+            }
             started(.success(()))
             superviseUntilStopped()
         } catch {
             started(.failure(error))
         }
         if socket != directory.file("redis.sock") { rmdir((socket as NSString).deletingLastPathComponent) }
+        syncEnd.signal()
         // Only now may another server have the directory.
         withExtendedLifetime(lock) {}
         lock = nil

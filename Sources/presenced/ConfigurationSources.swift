@@ -11,6 +11,12 @@ struct ConfigurationSources {
     /// The path of the file, if one was named.
     var file: String?
 
+    /// The flags that set a key.
+    static let flagNames = [
+        "host": "--host", "port": "--port", "sharePort": "--share-port", "shards": "--shards", "redis.url": "--redis",
+        "dataDirectory": "--data-dir", "logLevel": "--log-level",
+    ]
+
     /// Variables that start as ours do and belong to the project's tools.
     private static let foreignVariables: Set<String> = ["PRESENCE_TOKEN", "PRESENCE_URL"]
 
@@ -43,7 +49,12 @@ struct ConfigurationSources {
                 throw invalid("is \"\(texts.joined(separator: ","))\", but must be \(error.expected)")
             }
         }
-        try configuration.validate()
+        do throws(InvalidConfiguration) {
+            try configuration.validate()
+        } catch {
+            guard let setting = Setting.all.first(where: { $0.key == error.key }) else { throw error }
+            throw InvalidConfiguration(key: error.key, reason: error.reason + source(of: setting, keysInFile))
+        }
         return configuration
     }
 
@@ -80,7 +91,7 @@ struct ConfigurationSources {
 
     /// For a message: where the value came from.
     private func source(of setting: Setting, _ keysInFile: Set<String>) -> String {
-        if flags[setting.key] != nil { return " (on the command line)" }
+        if flags[setting.key] != nil { return " (\(Self.flagNames[setting.key] ?? "on the command line"))" }
         if environment[setting.variable] != nil { return " (environment variable \(setting.variable))" }
         if let file, keysInFile.contains(setting.key) { return " (\(file))" }
         return ""

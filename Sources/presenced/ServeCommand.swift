@@ -55,6 +55,11 @@ struct ServeCommand: AsyncParsableCommand {
         return flags
     }
 
+    func validate() throws {
+        // 0 in the file leaves the choice to the server; whoever writes a flag has made one.
+        if let shards, shards < 1 { throw ValidationError("--shards must be at least 1") }
+    }
+
     func run() async throws {
         let sources = ConfigurationSources(
             flags: flags, environment: ProcessInfo.processInfo.environment, file: config)

@@ -1,0 +1,102 @@
+import Testing
+
+@testable import PresenceServer
+
+@Suite struct ConfigurationTests {
+    /// One value, and the key that it is about.
+    struct Change: CustomTestStringConvertible {
+        let key: String
+        let apply: @Sendable (inout ServerConfiguration) -> Void
+
+        init(_ key: String, _ apply: @escaping @Sendable (inout ServerConfiguration) -> Void) {
+            self.key = key
+            self.apply = apply
+        }
+
+        var testDescription: String { key }
+    }
+
+    @Test func `the defaults are valid`() throws {
+        try ServerConfiguration().validate()
+    }
+
+    /// Each with one value that it cannot have, and the key that must be named.
+    @Test(arguments: [
+        Change("heartbeat.interval") { $0.heartbeat.interval = 0 },
+        Change("heartbeat.timeout") { $0.heartbeat.timeout = -1 },
+        Change("linger") { $0.linger = 0 },
+        Change("lease.duration") { $0.linger = $0.lease.duration + 1 },
+        Change("lease.renewal") {
+            ($0.lease.renewal, $0.linger, $0.lease.duration, $0.staleAfter) = (4_000, 8_000, 8_000, 1_000)
+        },
+        Change("lease.sweep") { $0.lease.sweep = 0 },
+        Change("typing.expiry") { $0.typing.expiry = ServerConfiguration.longestDuration + 1 },
+        Change("connectTimeout") { $0.connectTimeout = 0 },
+        Change("tokenExpiringNotice") { $0.tokenExpiringNotice = -1 },
+        Change("slowConsumer.timeout") { $0.slowConsumer.timeout = 0 },
+        Change("commandTimeout") { $0.commandTimeout = 0 },
+        Change("staleAfter") { $0.staleAfter = 3_001 },
+        Change("drain.timeout") { $0.drain.timeout = -1 },
+        Change("host") { $0.host = "" },
+        Change("port") { $0.port = 65_536 },
+        Change("port") { $0.port = -1 },
+        Change("shards") { $0.shards = 0 },
+        Change("partitions") { $0.partitions = 0 },
+        Change("partitions") { $0.partitions = 16_385 },
+        Change("redis.url") { $0.redis.url = "http://localhost" },
+        Change("redis.wait") { $0.redis.wait = -1 },
+        Change("limits.maxMessageBytes") { $0.limits.maxMessageBytes = 4_095 },
+        Change("limits.maxServerMessageBytes") { $0.limits.maxServerMessageBytes = 1_048_577 },
+        Change("limits.subscriptions") { $0.limits.subscriptions = 0 },
+        Change("limits.subscribeBatch") { $0.limits.subscribeBatch = $0.limits.subscriptions + 1 },
+        Change("limits.participants") { $0.limits.participants = 1 },
+        Change("limits.conversationsPerUser") { $0.limits.conversationsPerUser = 0 },
+        Change("limits.maxConnections") { $0.limits.maxConnections = 0 },
+        Change("limits.pendingRequests") { $0.limits.pendingRequests = 0 },
+        Change("limits.badRequests") { $0.limits.badRequests = 0 },
+        Change("auth.keys") { $0.auth.keys = [.init(kid: "a", alg: "HS256", file: "f")] },
+        Change("auth.keys") { $0.auth.keys = [.init(kid: "", alg: "ES256", file: "f")] },
+        Change("auth.keys") { $0.auth.keys = [.init(kid: "a", alg: "ES256", file: "")] },
+        Change("auth.keys") { $0.auth.keys = Array(repeating: .init(kid: "a", alg: "ES256", file: "f"), count: 2) },
+    ])
+    func `a value that cannot be is refused by its key`(change: Change) {
+        var configuration = ServerConfiguration()
+        change.apply(&configuration)
+        #expect { try configuration.validate() } throws: { ($0 as? InvalidConfiguration)?.key == change.key }
+    }
+
+    @Test(arguments: [
+        Change("lease.duration") { $0.linger = $0.lease.duration },
+        Change("lease.renewal") {
+            ($0.lease.renewal, $0.linger, $0.lease.duration, $0.staleAfter) = (4_000, 8_000, 8_000, 1_000)
+        },
+        Change("staleAfter") { $0.staleAfter = 3_000 },
+        Change("port") { $0.port = 0 },
+        Change("port") { $0.port = 65_535 },
+        Change("drain.timeout") { $0.drain.timeout = 0 },
+        Change("redis.url") { $0.redis.url = "unix:///run/redis.sock" },
+        Change("redis.url") { $0.redis.url = "redis://user:secret@host:6379/1" },
+        Change("limits.subscribeBatch") { $0.limits.subscribeBatch = $0.limits.subscriptions },
+        Change("limits.participants") { $0.limits.participants = 2 },
+        Change("shards") { $0.shards = 1_024 },
+        Change("heartbeat") {
+            $0.heartbeat.interval = 1
+            $0.heartbeat.timeout = 1
+            $0.linger = 1
+            $0.lease.duration = 2
+            $0.lease.renewal = 1
+            $0.lease.sweep = 1
+        },
+    ])
+    func `a value at its edge is taken`(change: Change) throws {
+        var configuration = ServerConfiguration()
+        change.apply(&configuration)
+        try configuration.validate()
+    }
+
+    @Test func `a Redis address that is refused does not show its password`() {
+        var configuration = ServerConfiguration()
+        configuration.redis.url = "redis://user:very-secret@host:port"
+        #expect { try configuration.validate() } throws: { !"\($0)".contains("very-secret") }
+    }
+}

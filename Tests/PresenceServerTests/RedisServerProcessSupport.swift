@@ -1,0 +1,70 @@
+import Foundation
+import Testing
+
+/// A Redis client of a few lines: one command and its one-line or bulk reply at a time, blocking.
+struct PlainRedis: ~Copyable {
+    private let descriptor: Int32
+
+    init(socket path: String) throws {
+        descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        let isConnected = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
+            }
+        }
+        guard isConnected else { throw CocoaError(.fileReadUnknown) }
+    }
+
+    deinit { close(descriptor) }
+
+    /// Sends the words and returns what came back, as it came; `nil` if nothing did.
+    func command(_ text: String) -> String? {
+        let bytes = Array((text + "\r\n").utf8)
+        guard send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count else { return nil }
+        var reply = [UInt8](repeating: 0, count: 65_536)
+        let count = recv(descriptor, &reply, reply.count, 0)
+        return count > 0 ? String(decoding: reply.prefix(count), as: UTF8.self) : nil
+    }
+}
+
+/// A process that a test starts by hand, ended and reaped when the value goes.
+final class HandStarted {
+    let process = Process()
+
+    init(_ program: String, _ arguments: [String], in directory: String? = nil) throws {
+        process.executableURL = URL(filePath: program)
+        process.arguments = arguments
+        if let directory { process.currentDirectoryURL = URL(filePath: directory) }
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = FileHandle.nullDevice
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+    }
+
+    deinit {
+        if process.isRunning { kill(process.processIdentifier, SIGKILL) }
+        process.waitUntilExit()
+    }
+}
+
+/// Waits until something that no event tells of is so: what other processes do.
+func eventually(
+    _ what: String, within patience: Duration = .seconds(20), sourceLocation: SourceLocation = #_sourceLocation,
+    _ isSo: () throws -> Bool
+) async rethrows {
+    let deadline = ContinuousClock.now + patience
+    while .now < deadline {
+        if try isSo() { return }
+        try? await Task.sleep(for: .milliseconds(5))
+    }
+    Issue.record("not within \(patience): \(what)", sourceLocation: sourceLocation)
+}
+
+/// Whether a process is there and has not ended.
+func isAlive(_ process: Int32) -> Bool {
+    guard let status = FileManager.default.contents(atPath: "/proc/\(process)/stat") else { return false }
+    return !String(decoding: status, as: UTF8.self).contains(") Z ")
+}
