@@ -55,26 +55,29 @@ extension JSONScanner {
             UInt8(ascii: "n"), UInt8(ascii: "r"), UInt8(ascii: "t"):
             cursor += 1
         case UInt8(ascii: "u"):
+            cursor += 1
             let unit = try scanCodeUnit()
             if (0xDC00...0xDFFF).contains(unit) { throw failure(.loneSurrogate) }
             guard (0xD800...0xDBFF).contains(unit) else { return }
-            guard end - cursor >= 2 else { throw failure(.truncated) }
-            guard cursor.load(as: UInt8.self) == UInt8(ascii: "\\"),
-                (cursor + 1).load(as: UInt8.self) == UInt8(ascii: "u")
-            else { throw failure(.loneSurrogate) }
-            cursor += 1
+            try skip(UInt8(ascii: "\\"), orFailWith: .loneSurrogate)
+            try skip(UInt8(ascii: "u"), orFailWith: .loneSurrogate)
             guard (0xDC00...0xDFFF).contains(try scanCodeUnit()) else { throw failure(.loneSurrogate) }
         default: throw failure(.invalidEscape)
         }
     }
 
-    /// Reads `uXXXX`, the cursor standing on the `u`.
+    /// Reads the four digits after `\u`.
     private mutating func scanCodeUnit() throws(JSONError) -> UInt32 {
-        cursor += 1
         guard end - cursor >= 4 else { throw failure(.truncated) }
         guard let unit = hexadecimal(at: cursor) else { throw failure(.invalidEscape) }
         cursor += 4
         return unit
+    }
+
+    private mutating func skip(_ byte: UInt8, orFailWith reason: JSONError.Reason) throws(JSONError) {
+        guard cursor < end else { throw failure(.truncated) }
+        guard cursor.load(as: UInt8.self) == byte else { throw failure(reason) }
+        cursor += 1
     }
 
     /// Reads one character beyond ASCII: no overlong form, no surrogate, nothing past U+10FFFF (RFC 3629).

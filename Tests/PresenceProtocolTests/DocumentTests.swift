@@ -1,0 +1,48 @@
+import PresenceProtocol
+import Testing
+
+/// What the protocol's documents show is what the codec takes and makes.
+struct DocumentTests {
+    static let clientTypes: Set = [
+        "connect", "refresh", "subscribe", "unsubscribe", "get", "status", "activity", "updateProfile",
+        "createConversation", "typing", "disconnect",
+    ]
+    static let serverTypes: Set = [
+        "connected", "refreshed", "ok", "subscribed", "unsubscribed", "users", "profileUpdated", "conversationCreated",
+        "presence", "profile", "typing", "ownStatus", "tokenExpiring", "stale", "live", "error",
+    ]
+
+    @Test(arguments: [Example.protocolPage, Example.asyncAPI])
+    func `both documents show every message of both sides`(examples: [Example]) {
+        func types(_ sender: Example.Sender) -> Set<String> {
+            Set(examples.filter { $0.sender == sender }.map { String($0.json.split(separator: "\"")[3]) })
+        }
+        #expect(types(.client) == Self.clientTypes)
+        #expect(types(.server) == Self.serverTypes)
+    }
+
+    @Test(arguments: Example.all.filter { $0.sender == .client })
+    func `every example of a client is decoded, and the same after being encoded`(example: Example) throws {
+        let message = try client(example.json)
+        #expect(try ClientMessage.decode(message.encoded()) == message)
+    }
+
+    @Test(arguments: Example.all.filter { $0.sender == .server })
+    func `every example of the server is decoded, and encoded to the very same bytes`(example: Example) throws {
+        let message = try server(example.json)
+        if case .unknown = message { Issue.record("not known") }
+        #expect(String(json: message.encoded()) == example.json)
+    }
+
+    /// Whatever a client sends that is shorter than whole is refused, wherever it is cut.
+    @Test(arguments: Example.all)
+    func `an example cut at any byte is refused`(example: Example) {
+        for length in 0..<example.bytes.count {
+            let part = Array(example.bytes.prefix(length))
+            switch example.sender {
+            case .client: #expect(refusal(of: part)?.code == .badRequest, "\(length) bytes")
+            case .server: #expect(throws: DecodingFailure.self) { try ServerMessage.decode(part) }
+            }
+        }
+    }
+}

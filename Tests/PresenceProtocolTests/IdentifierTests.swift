@@ -1,0 +1,22 @@
+import PresenceProtocol
+import Testing
+
+struct IdentifierTests {
+    @Test func `1 to 128 bytes of printable ASCII without space are an id`() {
+        #expect(Identifier("!") != nil)
+        #expect(Identifier("~") != nil)
+        #expect(Identifier(String(repeating: "x", count: 128)) != nil)
+        #expect(Identifier("{\"a\"}/%:\\") != nil)
+    }
+
+    @Test(arguments: ["", " ", "a b", "a\n", "\u{7F}", "é", "e\u{301}", "\0", "😀", String(repeating: "x", count: 129)])
+    func `anything else is none`(text: String) {
+        #expect(Identifier(text) == nil)
+    }
+
+    @Test func `ids differ by case and sort by bytes`() {
+        #expect(id("Bob") != id("bob"))
+        #expect(
+            [id("b"), id("a"), id("B"), id("10"), id("9")].sorted() == [id("10"), id("9"), id("B"), id("a"), id("b")])
+    }
+}
