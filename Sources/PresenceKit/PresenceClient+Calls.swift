@@ -9,7 +9,7 @@ extension PresenceClient {
     ///
     /// Somebody observed is answered from what is held. While there is no connection, the cache answers, marked stale.
     public func get(_ user: String) async throws(PresenceError) -> Person? {
-        fatalError()
+        try await get(CollectionOfOne(user)).first
     }
 
     /// Those of `users` of whom something is known, as they are now, in the order asked, however many.
@@ -17,7 +17,11 @@ extension PresenceClient {
     /// While there is no connection, the cache answers, marked stale, if it holds all of them; else the call waits
     /// for a connection until ``Configuration/requestTimeout``.
     public func get(_ users: some Sequence<String>) async throws(PresenceError) -> [Person] {
-        fatalError()
+        var seen: Set<String> = []
+        let unique = users.filter { seen.insert($0).inserted }
+        let ids = try Self.identifiers(unique)
+        guard case .people(let people) = try await ask(.get(ids)) else { preconditionFailure("not an answer to get") }
+        return people.filter(\.isFound)
     }
 
     // MARK: The own user
@@ -34,7 +38,8 @@ extension PresenceClient {
     public func setStatus(
         _ status: ChosenStatus, text: TextChange = .keep, clearAfter: Duration? = nil
     ) async throws(PresenceError) {
-        fatalError()
+        let change = StatusChange(status: status, text: text, clearAfter: clearAfter?.milliseconds)
+        _ = try await ask(.setStatus(change))
     }
 
     /// Chooses the status of the user and its text; an empty text clears it.
@@ -46,7 +51,7 @@ extension PresenceClient {
 
     /// Says what the user of this device is doing. It is remembered over reconnects.
     public func setActivity(_ activity: Activity) async {
-        fatalError()
+        await shell.setActivity(activity)
     }
 
     /// Changes the own profile: all of the changes, or none.
@@ -59,7 +64,10 @@ extension PresenceClient {
     public func updateProfile(
         _ changes: ProfileChanges, whenAway: WhenAway = .fail
     ) async throws(PresenceError) -> ProfileUpdate {
-        fatalError()
+        guard case .profile(let update) = try await ask(.updateProfile(changes, whenAway)) else {
+            preconditionFailure("not an answer to updateProfile")
+        }
+        return update
     }
 
     /// Changes members of the own profile; those not given stay as they are.
@@ -77,19 +85,23 @@ extension PresenceClient {
 
     /// Makes a conversation of the own user with others.
     public func createConversation(with others: [String]) async throws(PresenceError) -> Conversation {
-        fatalError()
+        let ids = try Self.identifiers(others)
+        guard case .conversation(let conversation) = try await ask(.createConversation(ids)) else {
+            preconditionFailure("not an answer to createConversation")
+        }
+        return conversation
     }
 
     /// Shows the user typing until ``stopTyping(in:)``: repeated by itself, also over a reconnect.
     ///
     /// - Throws: `forbidden` if the user is not in that conversation. While there is no connection it does not throw.
     public func startTyping(in conversation: String) async throws(PresenceError) {
-        fatalError()
+        _ = try await ask(.startTyping(Self.identifier(conversation)))
     }
 
     /// Shows the user typing no more.
     public func stopTyping(in conversation: String) async throws(PresenceError) {
-        fatalError()
+        _ = try await ask(.stopTyping(Self.identifier(conversation)))
     }
 
     // MARK: The connection
@@ -97,54 +109,71 @@ extension PresenceClient {
     /// Connects, if the client is not connected or connecting; returns at once. Observing and asking do it by
     /// themselves, except after the connection was closed for good.
     public func connect() async {
-        fatalError()
+        await shell.connect()
     }
 
     /// Leaves: others see the user offline at once (if no other device is here). Sequences stay, stale, and all goes
     /// on with ``connect()``.
     public func disconnect() async {
-        fatalError()
+        await shell.disconnect()
     }
 
     /// The app went to the background: the user counts as idle here, and the server holds back events.
     public func background() async {
-        fatalError()
+        await shell.background()
     }
 
     /// The app is in front again: the server sends what changed meanwhile; a connection that did not survive is
     /// replaced without waiting.
     public func foreground() async {
-        fatalError()
+        await shell.foreground()
     }
 
     /// The network changed: replaces the connection without waiting. Others see nothing of it.
     public func reconnectNow() async {
-        fatalError()
+        await shell.reconnectNow()
     }
 
     /// Leaves, forgets everything (cache, kept changes, status), and ends all sequences but ``connectionState``.
     public func signOut() async {
-        fatalError()
+        await shell.signOut()
     }
 
     /// Goes on as another user, whose token this fetches: everything held for the former one is forgotten, requests
     /// in flight fail with `signedOut`, sequences go on with what the new user may see.
     public func switchUser(token: @escaping TokenProvider) async {
-        fatalError()
+        await shell.switchUser(token)
     }
 
     /// Forgets everybody who is not observed just now.
     public func clearCache() async {
-        fatalError()
+        await shell.clearCache()
     }
 
     /// The own user's id, once the server has said it.
     public var currentUser: String? {
-        get async { fatalError() }
+        get async { await shell.user }
     }
 
     /// The server's clock now, as far as it is known: what to compare the dates of elements with.
     public var serverNow: Date {
-        get async { fatalError() }
+        get async { await shell.serverNow }
+    }
+
+    // MARK: Helping hands
+
+    private func ask(_ call: Call) async throws(PresenceError) -> Reply {
+        try await shell.call(call).get()
+    }
+
+    private static func identifier(_ string: String) throws(PresenceError) -> Identifier {
+        guard let id = Identifier(string) else { throw .invalidID(string) }
+        return id
+    }
+
+    private static func identifiers(_ strings: [String]) throws(PresenceError) -> [Identifier] {
+        var ids: [Identifier] = []
+        for string in strings { ids.append(try identifier(string)) }
+        return ids
     }
 }

@@ -1,4 +1,6 @@
 import Foundation
+import PresenceProtocol
+import PresenceTransport
 
 /// A user's one connection to the presence server, shared by everything that the app observes and asks.
 ///
@@ -25,8 +27,6 @@ public final class PresenceClient: Sendable {
 
     let shell: SessionShell
 
-    init(shell: SessionShell) { self.shell = shell }
-
     /// Makes a client; it connects at its first use.
     ///
     /// - Parameters:
@@ -41,7 +41,7 @@ public final class PresenceClient: Sendable {
     ) {
         self.init(
             url: url, token: token, device: device, configuration: configuration, cache: cache,
-            time: SystemTime())
+            dialler: machineDialler(), time: SystemTime())
     }
 
     /// Makes a client with a token that cannot be renewed; once the server refuses it, the client closes.
@@ -50,5 +50,36 @@ public final class PresenceClient: Sendable {
         cache: any PresenceCache = MemoryCache()
     ) {
         self.init(url: url, token: { token }, device: device, configuration: configuration, cache: cache)
+    }
+
+    /// Makes a client on another transport and in another time, for tests.
+    init(
+        url: URL, token: @escaping TokenProvider, device: Device, configuration: Configuration,
+        cache: any PresenceCache, dialler: any Dialler, time: any Timekeeper,
+        random: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) }
+    ) {
+        let session = Session(
+            configuration: configuration, device: PresenceProtocol.Device(device),
+            flaw: Self.flaw(url) ?? Self.flaw(device), random: random)
+        shell = SessionShell(session: session, url: url, dialler: dialler, time: time, cache: cache, token: token)
+    }
+
+    deinit {
+        Task { [shell] in await shell.leave() }
+    }
+
+    private static func flaw(_ url: URL) -> PresenceError? {
+        let isWebSocket = ["ws", "wss"].contains(url.scheme?.lowercased()) && url.host?.isEmpty == false
+        return isWebSocket ? nil : PresenceError(.invalidURL, "not the address of a WebSocket: \(url)")
+    }
+
+    private static func flaw(_ device: Device) -> PresenceError? {
+        device.id.flatMap { DeviceID($0) == nil ? .invalidID($0) : nil }
+    }
+}
+
+extension PresenceProtocol.Device {
+    fileprivate init(_ device: Device) {
+        self.init(id: device.id.flatMap(DeviceID.init), kind: device.kind, name: device.name)
     }
 }

@@ -1,0 +1,59 @@
+import PresenceProtocol
+
+/// Numbers the calls of the app.
+struct CallID: Hashable, Sendable, Comparable {
+    let number: UInt64
+    static func < (a: CallID, b: CallID) -> Bool { a.number < b.number }
+}
+
+/// What the app asks for and waits for.
+enum Call: Sendable {
+    case get([UserID])
+    case setStatus(StatusChange)
+    case updateProfile(ProfileChanges, WhenAway)
+    case createConversation([UserID])
+    case startTyping(ConversationID)
+    case stopTyping(ConversationID)
+}
+
+/// How a call was answered.
+enum Reply: Sendable {
+    case done
+    /// In the order asked, those of whom nothing is known among them.
+    case people([Person])
+    case profile(ProfileUpdate)
+    case conversation(Conversation)
+}
+
+/// A reading of many people, put together from what is held, from answers and from the cache.
+struct Reading: Sendable {
+    let users: [UserID]
+    /// Those answered so far.
+    var found: [UserID: Person] = [:]
+    /// How many requests are on their way.
+    var requests = 0
+    /// What the call fails with if the cache cannot answer either; `nil` while the server may still answer.
+    var failure: PresenceError?
+
+    var missing: [UserID] { users.filter { found[$0] == nil } }
+    var people: [Person] { users.compactMap { found[$0] } }
+}
+
+/// What was sent and will be answered.
+enum Request: Sendable {
+    case connect
+    case refresh
+    case subscribe([UserID])
+    case follow(ConversationID)
+    case unsubscribe
+    case get([UserID], CallID)
+    case status(PendingStatus)
+    case updateProfile(ProfileChanges, WhenAway, CallID)
+    case keptProfile
+    case createConversation(CallID)
+    /// `call` is `nil` for a repetition.
+    case typing(ConversationID, call: CallID?)
+    case stopTyping(CallID)
+    /// Its answer shows that the connection lives.
+    case probe(due: Duration)
+}

@@ -1,0 +1,262 @@
+import Foundation
+import PresenceProtocol
+
+// Who is observed, and what the server is asked for because of it.
+extension Session {
+    /// A loop begins.
+    mutating func open(_ topic: Topic, at now: Moment) -> LoopID {
+        let id = newLoopID()
+        loops[id] = Loop(topic: topic)
+        let users = topic.users
+        for user in users {
+            loopsByUser[user, default: []].insert(id)
+            if people[user] == nil { people[user] = HeldPerson() }
+            people[user]!.watch.join()
+            if people[user]!.watch.stage == .unasked { unsettledPeople.insert(user) }
+        }
+        if let conversation = topic.conversation {
+            loopsByConversation[conversation, default: []].insert(id)
+            if conversations[conversation] == nil { conversations[conversation] = HeldConversation() }
+            conversations[conversation]!.watch.join()
+            if conversations[conversation]!.watch.stage == .unasked { unsettledConversations.insert(conversation) }
+        }
+        if topic != .connection { connect(again: false, at: now) }
+        if !isConnected {
+            let unknown = users.filter { !people[$0]!.isKnown }
+            if !unknown.isEmpty { say(.readCache(unknown)) }
+        }
+        return id
+    }
+
+    /// A loop is over, or its task was cancelled.
+    mutating func close(_ id: LoopID, at now: Moment) {
+        guard let loop = loops.removeValue(forKey: id) else { return }
+        let leaving = now.uptime + configuration.unsubscribeGrace
+        for user in loop.topic.users {
+            loopsByUser[user]?.remove(id)
+            if loopsByUser[user]?.isEmpty == true { loopsByUser[user] = nil }
+            guard people[user] != nil else { continue }
+            people[user]!.watch.leave(at: leaving)
+            if people[user]!.watch.loops == 0 { unsettledPeople.insert(user) }
+        }
+        if let conversation = loop.topic.conversation {
+            loopsByConversation[conversation]?.remove(id)
+            if loopsByConversation[conversation]?.isEmpty == true { loopsByConversation[conversation] = nil }
+            guard conversations[conversation] != nil else { return }
+            conversations[conversation]!.watch.leave(at: leaving)
+            if conversations[conversation]!.watch.loops == 0 { unsettledConversations.insert(conversation) }
+        }
+    }
+
+    /// Ends a loop from this side.
+    mutating func endLoop(_ id: LoopID) {
+        guard let loop = loops.removeValue(forKey: id) else { return }
+        for user in loop.topic.users { loopsByUser[user] = nil }
+        if let conversation = loop.topic.conversation { loopsByConversation[conversation] = nil }
+        woken.insert(id)
+    }
+
+    // MARK: News
+
+    mutating func nextStamp() -> UInt64 {
+        stamp += 1
+        return stamp
+    }
+
+    /// Something about this person changed: their loops look again.
+    mutating func touch(_ user: UserID, _ part: PersonPart = .both) {
+        let stamp = nextStamp()
+        if part != .profile { people[user]?.presenceStamp = stamp }
+        if part != .presence { people[user]?.profileStamp = stamp }
+        if let loops = loopsByUser[user] { woken.formUnion(loops) }
+    }
+
+    /// Something about this conversation changed.
+    mutating func touch(conversation: ConversationID) {
+        let stamp = nextStamp()
+        conversations[conversation]?.stamp = stamp
+        if let loops = loopsByConversation[conversation] { woken.formUnion(loops) }
+    }
+
+    mutating func wakeLoops(on topic: Topic) {
+        for (id, loop) in loops where loop.topic == topic { woken.insert(id) }
+    }
+
+    mutating func connectionChanged() {
+        connectionStamp = nextStamp()
+        wakeLoops(on: .connection)
+    }
+
+    mutating func keptProfileChanged() {
+        keptProfileStamp = nextStamp()
+        wakeLoops(on: .keptProfile)
+    }
+
+    // MARK: The cache
+
+    /// The cache has answered.
+    mutating func recall(_ users: [UserID], _ found: [CachedPerson], at now: Moment) {
+        for cached in found {
+            guard let user = UserID(cached.user), people[user] != nil, !people[user]!.isConfirmed else { continue }
+            if people[user]!.recall(cached) { touch(user) }
+        }
+        recallReadings(found)
+    }
+
+    // MARK: Subscriptions
+
+    /// Asks for those who became observed, leaves those who are no more.
+    mutating func settleSubscriptions(at now: Moment) {
+        guard !unsettledPeople.isEmpty || !unsettledConversations.isEmpty else { return }
+        leaveUnobserved(at: now)
+        guard isConnected else { return }
+        askForPeople(at: now)
+        askForConversations(at: now)
+    }
+
+    private mutating func leaveUnobserved(at now: Moment) {
+        var users: [UserID] = []
+        for user in unsettledPeople {
+            guard let person = people[user] else {
+                unsettledPeople.remove(user)
+                continue
+            }
+            guard person.watch.isOver(at: now.uptime) else { continue }
+            // While the answer is awaited the person stays; it brings them here again.
+            unsettledPeople.remove(user)
+            if person.watch.stage == .asked { continue }
+            if person.watch.stage == .watched { users.append(user) }
+            if let cached = person.cached(as: user, at: clock.date(at: now)) { say(.writeCache([cached])) }
+            people[user] = nil
+            uncached.remove(user)
+        }
+        var left: [ConversationID] = []
+        for id in unsettledConversations {
+            guard let conversation = conversations[id] else {
+                unsettledConversations.remove(id)
+                continue
+            }
+            guard conversation.watch.isOver(at: now.uptime) else { continue }
+            unsettledConversations.remove(id)
+            if conversation.watch.stage == .asked { continue }
+            if conversation.watch.stage == .watched { left.append(id) }
+            conversations[id] = nil
+        }
+        guard isConnected, !users.isEmpty || !left.isEmpty else { return }
+        subscriptions -= users.count + left.count
+        for batch in batches(of: users.sorted(), bytes: { $0.longestBytes }) {
+            send(.unsubscribe(users: batch, conversations: []), .unsubscribe)
+        }
+        for batch in batches(of: left.sorted(), bytes: { $0.longestBytes }) {
+            send(.unsubscribe(users: [], conversations: batch), .unsubscribe)
+        }
+        readmit()
+    }
+
+    /// There is room again: those for whom there was none are asked for.
+    private mutating func readmit() {
+        for (user, person) in people {
+            guard case .refused(_, room: true) = person.watch.stage else { continue }
+            people[user]!.watch.stage = .unasked
+            unsettledPeople.insert(user)
+        }
+        for (id, conversation) in conversations {
+            guard case .refused(_, room: true) = conversation.watch.stage else { continue }
+            conversations[id]!.watch.stage = .unasked
+            unsettledConversations.insert(id)
+        }
+    }
+
+    private mutating func askForPeople(at now: Moment) {
+        var asked: [UserID] = []
+        for user in unsettledPeople.sorted() {
+            guard let watch = people[user]?.watch, watch.loops > 0, !watch.waits(at: now.uptime) else { continue }
+            unsettledPeople.remove(user)
+            guard watch.canBeAsked else { continue }
+            if subscriptions < limits.subscriptions {
+                subscriptions += 1
+                people[user]!.watch.stage = .asked
+                asked.append(user)
+            } else {
+                people[user]!.watch.stage = .refused(.noRoom(limits), room: true)
+                touch(user)
+            }
+        }
+        for batch in batches(of: asked, bytes: { $0.longestBytes * 2 + 80 }) {
+            var known: [UserID: ClientMessage.KnownVersions] = [:]
+            for user in batch { known[user] = people[user]?.knownVersions }
+            send(.subscribe(.init(users: batch, known: known)), .subscribe(batch))
+        }
+    }
+
+    /// One message each: a conversation that is forbidden refuses everything that is asked for with it.
+    private mutating func askForConversations(at now: Moment) {
+        for id in unsettledConversations.sorted() {
+            guard let watch = conversations[id]?.watch, watch.loops > 0, !watch.waits(at: now.uptime) else { continue }
+            unsettledConversations.remove(id)
+            guard watch.canBeAsked else { continue }
+            if subscriptions < limits.subscriptions {
+                subscriptions += 1
+                conversations[id]!.watch.stage = .asked
+                send(.subscribe(.init(conversations: [id])), .follow(id))
+            } else {
+                conversations[id]!.watch.stage = .refused(.noRoom(limits), room: true)
+                touch(conversation: id)
+            }
+        }
+    }
+
+    /// Parts that one message may name, by number and by bytes.
+    func batches(of ids: [Identifier], bytes: (Identifier) -> Int) -> [[Identifier]] {
+        let room = limits.maxMessageBytes - 256
+        var batches: [[Identifier]] = []
+        var batch: [Identifier] = []
+        var used = 0
+        for id in ids {
+            let size = bytes(id)
+            if !batch.isEmpty, batch.count == limits.subscribeBatch || used + size > room {
+                batches.append(batch)
+                batch = []
+                used = 0
+            }
+            batch.append(id)
+            used += size
+        }
+        if !batch.isEmpty { batches.append(batch) }
+        return batches
+    }
+}
+
+/// One register of a person, or both.
+enum PersonPart: Sendable {
+    case presence, profile, both
+}
+
+extension Watch {
+    /// Whether nobody has looked for so long that it can go.
+    fileprivate func isOver(at uptime: Duration) -> Bool {
+        loops == 0 && leavesAt.map { $0 <= uptime } ?? true
+    }
+
+    fileprivate func waits(at uptime: Duration) -> Bool {
+        if case .later(let due) = stage { due > uptime } else { false }
+    }
+
+    fileprivate var canBeAsked: Bool {
+        switch stage {
+        case .unasked, .later: true
+        case .asked, .watched, .refused: false
+        }
+    }
+}
+
+extension Identifier {
+    /// The most that it can take in a message: quotes and backslashes are escaped.
+    fileprivate var longestBytes: Int { string.utf8.count * 2 + 3 }
+}
+
+extension PresenceError {
+    fileprivate static func noRoom(_ limits: ConnectionLimits) -> PresenceError {
+        PresenceError(.tooMany, "the server lets one connection observe \(limits.subscriptions) people at most")
+    }
+}

@@ -1,0 +1,92 @@
+#if canImport(WebSockets)
+    import EventLoops
+    import PresenceTransport
+    import WebSockets
+
+    /// One WebSocket connection of libwebsockets.
+    // @unchecked: everything that can change is confined to the loop's thread.
+    final class LoopTransport: Transport, WebSocketClientDelegate, @unchecked Sendable {
+        private let loop: EventLoop?
+        private let report: @Sendable (TransportEvent) -> Void
+        private var client: WebSocketClient?
+        /// The client holds its delegate weakly: this keeps it until the end.
+        private var itself: LoopTransport?
+
+        init(_ url: String, subprotocol: String, report: @escaping @Sendable (TransportEvent) -> Void) {
+            self.report = report
+            switch ClientLoop.shared {
+            case .success(let shared):
+                loop = shared.loop
+                shared.loop.execute { [self] in start(url, subprotocol, shared) }
+            case .failure(let error):
+                loop = nil
+                report(.ended(.lost("no event loop: \(error)")))
+            }
+        }
+
+        private func start(_ url: String, _ subprotocol: String, _ shared: ClientLoop) {
+            guard let url = WebSocketURL(url) else {
+                return report(.ended(.lost("not the address of a WebSocket: \(url)")))
+            }
+            do {
+                let context = try shared.context(isSecure: url.isSecure)
+                let client = WebSocketClient(context: context, delegate: self)
+                self.client = client
+                itself = self
+                client.connect(to: url, subprotocol: subprotocol)
+            } catch {
+                report(.ended(.lost("no WebSocket context: \(error)")))
+            }
+        }
+
+        // MARK: Transport, from any thread
+
+        func send(_ text: [UInt8]) {
+            loop?.execute { [self] in text.withUnsafeBytes { client?.send(text: $0) } }
+        }
+
+        /// The server's own pings are noticed, and it sends them often enough.
+        func ping() {}
+
+        func close() {
+            loop?.execute { [self] in client?.close() }
+        }
+
+        func abort() {
+            loop?.execute { [self] in client?.abort() }
+        }
+
+        // MARK: WebSocketClientDelegate, on the loop
+
+        func opened(_ client: WebSocketClient, subprotocol: String?) {
+            report(.opened)
+        }
+
+        func received(_ message: UnsafeRawBufferPointer, on client: WebSocketClient) {
+            report(.received(Array(message)))
+        }
+
+        func heard(_ client: WebSocketClient) {
+            report(.alive)
+        }
+
+        func closed(_ client: WebSocketClient, _ closure: WebSocketClient.Closure) {
+            self.client = nil
+            itself = nil
+            report(.ended(TransportEnd(closure)))
+        }
+    }
+
+    extension TransportEnd {
+        fileprivate init(_ closure: WebSocketClient.Closure) {
+            switch closure {
+            case .byServer(let code, let reason): self = .closed(code: code ?? 1005, reason: Array(reason.utf8))
+            case .byClient(1000, _): self = .lost("closed")
+            case .byClient(let code, _): self = .violated("what made this library close with \(code)")
+            case .lost: self = .lost("the connection broke")
+            case .refused(let status, _): self = .refused(status: status)
+            case .failed(let why): self = .lost(why)
+            }
+        }
+    }
+#endif
