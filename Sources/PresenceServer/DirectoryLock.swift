@@ -29,7 +29,11 @@ final class DirectoryLock: Sendable {
         self.descriptor = descriptor
     }
 
-    deinit { close(descriptor) }
+    deinit {
+        // By name: a child that is being started right now may still share the open file for a moment.
+        flock(descriptor, LOCK_UN)
+        close(descriptor)
+    }
 
     private static func read(_ descriptor: Int32) -> String {
         var bytes = [UInt8](repeating: 0, count: 32)

@@ -145,27 +145,28 @@ public final class RedisServerProcess: Sendable {
         for waiter in waiters { waiter.resume() }
     }
 
-    /// Waits for the end of a child that runs, and starts the next, until `stop()`.
+    /// Waits for the end of the child, which runs when this is called, and starts the next, until `stop()`.
     private func superviseUntilStopped() {
         var failures = 0
-        var reason: String? = nil
-        while !isStopping {
+        while true {
             let began = ContinuousClock.now
-            reason = reason ?? reap()
-            if isStopping { return }
+            var reason = reap()
             if .now - began > Self.steady { failures = 0 }
-            let pause = Self.pauses[min(failures, Self.pauses.count - 1)]
-            failures += 1
-            logger.error("Redis died", metadata: ["reason": "\(reason ?? "")", "restart_in_ms": "\(pause)"])
-            onEvent(.died(reason: reason ?? ""))
-            if doorbell.wait(timeout: .now() + .milliseconds(pause)) == .success { return }
-            do {
-                try launch()
-                reason = nil
-                onEvent(.restarted)
-            } catch {
-                reason = error.message
-            }
+            repeat {
+                if isStopping { return }
+                let pause = Self.pauses[min(failures, Self.pauses.count - 1)]
+                failures += 1
+                logger.error("Redis died", metadata: ["reason": "\(reason)", "restart_in_ms": "\(pause)"])
+                onEvent(.died(reason: reason))
+                if doorbell.wait(timeout: .now() + .milliseconds(pause)) == .success { return }
+                do {
+                    try launch()
+                    reason = ""
+                } catch {
+                    reason = error.message
+                }
+            } while reason != ""
+            onEvent(.restarted)
         }
     }
 

@@ -26,9 +26,7 @@ import Testing
         Change("heartbeat.timeout") { $0.heartbeat.timeout = -1 },
         Change("linger") { $0.linger = 0 },
         Change("lease.duration") { $0.linger = $0.lease.duration + 1 },
-        Change("lease.renewal") {
-            ($0.lease.renewal, $0.linger, $0.lease.duration, $0.staleAfter) = (4_000, 8_000, 8_000, 1_000)
-        },
+        Change("lease.renewal") { $0.lease.renewal = $0.lease.duration / 2 + 1 },
         Change("lease.sweep") { $0.lease.sweep = 0 },
         Change("typing.expiry") { $0.typing.expiry = ServerConfiguration.longestDuration + 1 },
         Change("connectTimeout") { $0.connectTimeout = 0 },

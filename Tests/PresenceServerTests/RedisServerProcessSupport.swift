@@ -30,23 +30,39 @@ struct PlainRedis: ~Copyable {
     }
 }
 
-/// A process that a test starts by hand, ended and reaped when the value goes.
+/// A process that a test starts by hand, killed and reaped when the value goes.
+///
+/// Not Foundation's: its children inherit the blocked signals of the thread that starts them, and SIGTERM among them.
 final class HandStarted {
-    let process = Process()
+    let id: pid_t
 
-    init(_ program: String, _ arguments: [String], in directory: String? = nil) throws {
-        process.executableURL = URL(filePath: program)
-        process.arguments = arguments
-        if let directory { process.currentDirectoryURL = URL(filePath: directory) }
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = FileHandle.nullDevice
-        process.standardError = FileHandle.nullDevice
-        try process.run()
+    init(_ arguments: [String], in directory: String = "/") throws {
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        var none = sigset_t()
+        sigemptyset(&none)
+        posix_spawnattr_setsigmask(&attributes, &none)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
+        var files = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&files)
+        defer { posix_spawn_file_actions_destroy(&files) }
+        posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0)
+        // C strings, owned here, freed when the child has its copies. The shell only changes the directory.
+        let words = ["/bin/sh", "-c", #"cd "$0" && exec "$@""#, directory] + arguments
+        let argv = words.map { strdup($0) } + [nil]
+        defer { for word in argv { free(word) } }
+        var id: pid_t = 0
+        guard posix_spawn(&id, "/bin/sh", &files, &attributes, argv, environ) == 0 else {
+            throw CocoaError(.executableLoad)
+        }
+        self.id = id
     }
 
     deinit {
-        if process.isRunning { kill(process.processIdentifier, SIGKILL) }
-        process.waitUntilExit()
+        kill(id, SIGKILL)
+        var status: Int32 = 0
+        waitpid(id, &status, 0)
     }
 }
 

@@ -151,9 +151,10 @@ import Testing
     /// A Redis as a killed server would have left it.
     private func leftover(in path: String) async throws -> HandStarted {
         let program = try RedisServerProcess.findRedisServer()
-        let old = try HandStarted(
-            program,
-            ["--port", "0", "--unixsocket", path + "/redis.sock", "--dir", path, "--appendonly", "yes", "--save", ""])
+        let old = try HandStarted([
+            program, "--port", "0", "--unixsocket", path + "/redis.sock", "--dir", path, "--appendonly", "yes",
+            "--save", "",
+        ])
         await eventually("the leftover answers") { RedisServerProcess.probe(socket: path + "/redis.sock") == .ready }
         return old
     }
@@ -166,14 +167,14 @@ import Testing
         #expect(reply == "+OK\r\n")
         if isStuck {
             // It does not answer, and takes no SIGTERM until it goes on.
-            kill(old.process.processIdentifier, SIGSTOP)
-            Task { [id = old.process.processIdentifier] in
+            kill(old.id, SIGSTOP)
+            Task { [id = old.id] in
                 try await Task.sleep(for: .milliseconds(200))
                 kill(id, SIGCONT)
             }
         }
         try await withRedis(in: scratch.path) { process in
-            #expect(!isAlive(old.process.processIdentifier))
+            #expect(!isAlive(old.id))
             let redis = try PlainRedis(socket: process.socket)
             #expect(redis.command("GET name") == "$3\r\nana\r\n")
         }
@@ -182,11 +183,11 @@ import Testing
     @Test func `a stranger is not taken for one, even under its number`() async throws {
         let (scratch, elsewhere) = (try ScratchDirectory(), try ScratchDirectory())
         let stranger = try await leftover(in: elsewhere.path)
-        let sleeper = try HandStarted("/bin/sleep", ["60"], in: scratch.path)
-        _ = try scratch.write("\(stranger.process.processIdentifier)\n", to: "redis.pid")
+        let sleeper = try HandStarted(["/bin/sleep", "60"], in: scratch.path)
+        _ = try scratch.write("\(stranger.id)\n", to: "redis.pid")
         try await withRedis(in: scratch.path) { _ in }
-        #expect(isAlive(stranger.process.processIdentifier))
-        #expect(isAlive(sleeper.process.processIdentifier))
+        #expect(isAlive(stranger.id))
+        #expect(isAlive(sleeper.id))
     }
 
     // MARK: Places
