@@ -7,37 +7,25 @@ import Glibc
 /// messages to a `Scenario`. Bytes are read into one buffer that all connections share; a connection has memory of
 /// its own only while a message of it has come in part, or while the server does not take what is sent.
 final class Engine {
-    /// What the engine has moved, for reports.
-    struct Counters {
-        var opened = 0
-        var messagesIn = 0
-        var bytesIn = 0
-        var messagesOut = 0
-        var pings = 0
-        /// Turns of the loop.
-        var turns = 0
-    }
-
     let endpoint: Endpoint
-    private(set) var counters = Counters()
     /// Sockets that exist, those included that are being opened or closed.
     private(set) var open = 0
     /// Set by Ctrl-C; the run has then ended before its time.
     private(set) var interrupted = false
 
-    private let upgrade: Upgrade
+    let upgrade: Upgrade
     private let epoll: Int32
     private var sources: SourceAddresses
-    private var writer = FrameWriter()
-    private var connections: [Connection] = []
+    var writer = FrameWriter()
+    var connections: [Connection] = []
     private var vacant: [UInt32] = []
     /// The beginnings of messages that the server sends in several frames, by slot. Few ever do.
-    private var fragments: [UInt32: [UInt8]] = [:]
+    var fragments: [UInt32: [UInt8]] = [:]
     /// Owned by the engine, used on its thread only, freed in `deinit`.
-    private let scratch: UnsafeMutableRawBufferPointer
+    let scratch: UnsafeMutableRawBufferPointer
     /// Owned and used as `scratch`.
     private let events: UnsafeMutableBufferPointer<epoll_event>
-    private var outgoing: [UInt8] = []
+    var outgoing: [UInt8] = []
     private var isRunning = false
     private var failure: Failure?
 
@@ -71,7 +59,6 @@ final class Engine {
         var wake = scenario.tick(now: .now())
         while isRunning {
             let count = wait(until: wake)
-            counters.turns += 1
             for index in 0..<count where isRunning { handle(events[index], scenario) }
             if isRunning { wake = scenario.tick(now: .now()) }
         }
@@ -116,7 +103,6 @@ final class Engine {
     /// Sends one text message. On a connection that is gone or not yet open nothing happens.
     func send(_ message: some Collection<UInt8>, on id: ConnectionID) {
         guard isCurrent(id), connections[Int(id.slot)].phase == .open else { return }
-        counters.messagesOut += 1
         transmit(.text, message, on: id)
     }
 
@@ -181,150 +167,13 @@ final class Engine {
         if isCurrent(id), event.events & ~EPOLLOUT.rawValue != 0 { receive(id, scenario) }
     }
 
-    private func finishConnect(_ id: ConnectionID, _ scenario: some Scenario) {
-        var status: Int32 = 0
-        var size = socklen_t(MemoryLayout<Int32>.size)
-        getsockopt(connections[Int(id.slot)].descriptor, SOL_SOCKET, SO_ERROR, &status, &size)
-        guard status == 0 else {
-            return end(id, .refused("no server answers at \(endpoint.url): \(Failure.reason(status))"), scenario)
-        }
-        connections[Int(id.slot)].phase = .upgrading
-        watch(connections[Int(id.slot)].descriptor, EPOLLIN.rawValue, EPOLL_CTL_MOD, data: id.packed)
-        write(upgrade.request, on: id)
-    }
-
-    private func receive(_ id: ConnectionID, _ scenario: some Scenario) {
-        let slot = Int(id.slot)
-        let begun = connections[slot].inbox.count
-        if begun > 0 {
-            connections[slot].inbox.withUnsafeBytes { scratch.copyMemory(from: $0) }
-            connections[slot].inbox = []
-        }
-        let count = recv(connections[slot].descriptor, scratch.baseAddress! + begun, scratch.count - begun, 0)
-        let at = Instant.now()
-        guard count > 0 else {
-            if count < 0, errno == EAGAIN || errno == EINTR {
-                connections[slot].inbox = [UInt8](scratch[..<begun])
-                return
-            }
-            return end(id, .lost(count == 0 ? "the server hung up" : Failure.reason()), scenario)
-        }
-        counters.bytesIn += count
-        let bytes = UnsafeRawBufferPointer(rebasing: scratch[..<(begun + count)])
-        var used = 0
-        if connections[slot].phase == .upgrading {
-            switch upgrade.judge(bytes) {
-            case .incomplete: break
-            case .refused(let why): return end(id, .refused(why), scenario)
-            case .accepted(let length):
-                used = length
-                connections[slot].phase = .open
-                counters.opened += 1
-                scenario.opened(id, tag: connections[slot].tag)
-            }
-        }
-        while isCurrent(id), connections[slot].phase == .open || connections[slot].phase == .closing {
-            let rest = UnsafeRawBufferPointer(rebasing: bytes[used...])
-            guard let length = takeFrame(rest, id, at, scenario) else { break }
-            used += length
-        }
-        if isCurrent(id), used < bytes.count { connections[slot].inbox = [UInt8](bytes[used...]) }
-    }
-
-    /// Handles the frame that `bytes` begin with and returns its length; `nil` if there is no whole one.
-    private func takeFrame(
-        _ bytes: UnsafeRawBufferPointer, _ id: ConnectionID, _ at: Instant, _ scenario: some Scenario
-    ) -> Int? {
-        let header: FrameHeader
-        switch FrameHeader.parse(bytes) {
-        case .incomplete: return nil
-        case .violation(let what):
-            end(id, .violation(what), scenario)
-            return nil
-        case .header(let parsed): header = parsed
-        }
-        let length = header.length + header.payloadLength
-        guard bytes.count >= length else { return nil }
-        let payload = UnsafeRawBufferPointer(rebasing: bytes[header.length..<length])
-        switch header.opcode {
-        case .ping:
-            counters.pings += 1
-            transmit(.pong, payload, on: id)
-        case .pong: break
-        case .close: takeClose(payload, id, scenario)
-        case .binary: end(id, .violation("a binary message"), scenario)
-        case .text, .continuation: takeText(payload, header, id, at, scenario)
-        }
-        return length
-    }
-
-    private func takeText(
-        _ payload: UnsafeRawBufferPointer, _ header: FrameHeader, _ id: ConnectionID, _ at: Instant,
-        _ scenario: some Scenario
-    ) {
-        guard (fragments[id.slot] != nil) == (header.opcode == .continuation) else {
-            return end(id, .violation("a fragment out of order"), scenario)
-        }
-        if header.isFinal, header.opcode == .text { return deliver(payload, id, at, scenario) }
-        fragments[id.slot, default: []].append(contentsOf: payload)
-        guard fragments[id.slot]!.count <= FrameHeader.longestPayload else {
-            return end(id, .violation("an endless message"), scenario)
-        }
-        guard header.isFinal, let whole = fragments.removeValue(forKey: id.slot) else { return }
-        whole.withUnsafeBytes { deliver($0, id, at, scenario) }
-    }
-
-    private func deliver(
-        _ message: UnsafeRawBufferPointer, _ id: ConnectionID, _ at: Instant, _ scenario: some Scenario
-    ) {
-        counters.messagesIn += 1
-        // What still comes on a connection that the scenario has closed is nobody's business.
-        guard connections[Int(id.slot)].phase == .open else { return }
-        scenario.received(message, on: id, tag: connections[Int(id.slot)].tag, at: at)
-    }
-
-    private func takeClose(_ payload: UnsafeRawBufferPointer, _ id: ConnectionID, _ scenario: some Scenario) {
-        let code = payload.count >= 2 ? UInt16(payload[0]) << 8 | UInt16(payload[1]) : nil
-        let reason = String(decoding: payload.dropFirst(2), as: UTF8.self)
-        if connections[Int(id.slot)].phase == .open { transmit(.close, payload.prefix(2), on: id) }
-        end(id, .closed(code: code, reason: reason), scenario)
-    }
-
-    // MARK: - Sending
-
-    private func transmit(_ opcode: FrameHeader.Opcode, _ payload: some Collection<UInt8>, on id: ConnectionID) {
-        outgoing.removeAll(keepingCapacity: true)
-        writer.append(opcode, payload, to: &outgoing)
-        write(outgoing, on: id)
-    }
-
-    /// Writes what the socket takes and keeps the rest. An error is left to the next read, which finds it too.
-    private func write(_ bytes: [UInt8], on id: ConnectionID) {
-        let slot = Int(id.slot)
-        guard connections[slot].outbox.isEmpty else { return connections[slot].outbox.append(contentsOf: bytes) }
-        let count = bytes.withUnsafeBytes {
-            Glibc.send(connections[slot].descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
-        }
-        guard count < bytes.count, count >= 0 || errno == EAGAIN else { return }
-        connections[slot].outbox = [UInt8](bytes[max(0, count)...])
-        watch(
-            connections[slot].descriptor, EPOLLIN.rawValue | EPOLLOUT.rawValue, EPOLL_CTL_MOD, data: id.packed)
-    }
-
-    private func flush(_ id: ConnectionID) {
-        let waiting = connections[Int(id.slot)].outbox
-        connections[Int(id.slot)].outbox = []
-        watch(connections[Int(id.slot)].descriptor, EPOLLIN.rawValue, EPOLL_CTL_MOD, data: id.packed)
-        if !waiting.isEmpty { write(waiting, on: id) }
-    }
-
     // MARK: - Connections' lives
 
-    private func isCurrent(_ id: ConnectionID) -> Bool {
+    func isCurrent(_ id: ConnectionID) -> Bool {
         connections[Int(id.slot)].generation == id.generation && connections[Int(id.slot)].phase != .vacant
     }
 
-    private func end(_ id: ConnectionID, _ closing: Closing, _ scenario: some Scenario) {
+    func end(_ id: ConnectionID, _ closing: Closing, _ scenario: some Scenario) {
         let tag = connections[Int(id.slot)].tag
         let wasOurs = connections[Int(id.slot)].phase == .closing
         release(id)
@@ -339,7 +188,7 @@ final class Engine {
         open -= 1
     }
 
-    private func watch(_ descriptor: Int32, _ interest: UInt32, _ operation: Int32, data: UInt64) {
+    func watch(_ descriptor: Int32, _ interest: UInt32, _ operation: Int32, data: UInt64) {
         var event = epoll_event()
         event.events = interest
         event.data.u64 = data
@@ -350,29 +199,9 @@ final class Engine {
 
 extension ConnectionID {
     /// As epoll carries it.
-    fileprivate var packed: UInt64 { UInt64(generation) << 32 | UInt64(slot) }
+    var packed: UInt64 { UInt64(generation) << 32 | UInt64(slot) }
 
-    fileprivate init(packed: UInt64) {
+    init(packed: UInt64) {
         self.init(slot: UInt32(truncatingIfNeeded: packed), generation: UInt32(packed >> 32))
-    }
-}
-
-/// Waits until every connection has ended.
-private final class Farewell: Scenario {
-    private let engine: Engine
-    private let deadline: Instant
-
-    init(engine: Engine, deadline: Instant) {
-        self.engine = engine
-        self.deadline = deadline
-    }
-
-    func opened(_ connection: ConnectionID, tag: Int) {}
-    func received(_ message: UnsafeRawBufferPointer, on connection: ConnectionID, tag: Int, at: Instant) {}
-    func closed(_ connection: ConnectionID, tag: Int, _ closing: Closing) {}
-
-    func tick(now: Instant) -> Instant? {
-        if engine.open == 0 || now >= deadline { engine.stop() }
-        return deadline
     }
 }

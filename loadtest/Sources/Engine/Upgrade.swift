@@ -8,8 +8,7 @@ struct Upgrade {
 
     init(endpoint: Endpoint) {
         let key = Data((0..<16).map { _ in UInt8.random(in: .min ... .max) }).base64EncodedString()
-        let digest = Insecure.SHA1.hash(data: Data((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8))
-        accept = Data(digest).base64EncodedString()
+        accept = Self.accept(key)
         request = Array(
             """
             GET \(endpoint.path) HTTP/1.1\r
@@ -22,6 +21,12 @@ struct Upgrade {
             \r
 
             """.utf8)
+    }
+
+    /// What a server answers to a key.
+    static func accept(_ key: String) -> String {
+        let digest = Insecure.SHA1.hash(data: Data((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8))
+        return Data(digest).base64EncodedString()
     }
 
     enum Answer: Equatable {

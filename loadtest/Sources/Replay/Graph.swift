@@ -7,8 +7,8 @@ struct Graph {
     init(_ text: String, file: String) throws(Failure) {
         var numbers: [Substring: Int] = [:]
         var sets: [Set<Int>] = []
-        for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
-            let names = line.split { $0 == " " || $0 == "\t" || $0 == "\r" }
+        for (index, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated() {
+            let names = line.split { $0 == " " || $0 == "\t" }
             guard let first = names.first, !first.hasPrefix("#") else { continue }
             guard names.count == 2 else {
                 throw Failure("\(file):\(index + 1): an edge is two names, and here are \(names.count)")

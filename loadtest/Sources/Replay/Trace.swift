@@ -21,8 +21,7 @@ struct Trace {
     /// Reads a trace; `file` is named in errors, with the line.
     init(_ text: String, file: String) throws(Failure) {
         var places: [String: Int] = [:]
-        for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
-            let line = line.last == "\r" ? line.dropLast() : line
+        for (index, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated() {
             func wrong(_ what: String) -> Failure { Failure("\(file):\(index + 1): \(what)") }
             if index == 0 {
                 guard line == "time_ms,event,user,text_length" else {

@@ -5,15 +5,20 @@ struct Latencies {
     private var histogram = Histogram<UInt64>(
         lowestDiscernibleValue: 1_000, highestTrackableValue: 60_000_000_000, numberOfSignificantValueDigits: .three)
 
+    private var largest: Nanoseconds = 0
+
     init() { histogram.autoResize = true }
 
-    mutating func record(_ latency: Nanoseconds) { histogram.record(UInt64(max(0, latency))) }
+    mutating func record(_ latency: Nanoseconds) {
+        histogram.record(UInt64(max(0, latency)))
+        largest = max(largest, latency)
+    }
 
     var count: Int { Int(histogram.totalCount) }
 
     /// The latency that this share of all stayed under.
     func percentile(_ percentile: Double) -> Nanoseconds {
-        Nanoseconds(clamping: min(histogram.valueAtPercentile(percentile), histogram.max))
+        min(largest, Nanoseconds(clamping: histogram.valueAtPercentile(percentile)))
     }
 
     var summary: Summary? {
@@ -21,7 +26,7 @@ struct Latencies {
         return Summary(
             count: count, p50: percentile(50).inMilliseconds, p90: percentile(90).inMilliseconds,
             p99: percentile(99).inMilliseconds, p999: percentile(99.9).inMilliseconds,
-            max: Nanoseconds(clamping: histogram.max).inMilliseconds)
+            max: largest.inMilliseconds)
     }
 
     /// As reports give it, in milliseconds.

@@ -1,0 +1,43 @@
+import Testing
+
+@testable import presence_load
+
+@Suite struct EndpointTests {
+    @Test func `host, port and path are taken from the address`() throws {
+        let endpoint = try Endpoint(url: "ws://127.0.0.1:4040/other")
+        #expect(endpoint.authority == "127.0.0.1:4040")
+        #expect(endpoint.path == "/other")
+        #expect(endpoint.isLoopback)
+        #expect(endpoint.address[2..<4].elementsEqual([0x0F, 0xC8]), "the port in network order")
+    }
+
+    @Test func `without a path it is the protocol's`() throws {
+        #expect(try Endpoint(url: "ws://127.0.0.1:4040").path == "/v1/ws")
+    }
+
+    @Test func `an address of IPv6 stands in brackets and is not of 127.0.0.0/8`() throws {
+        let endpoint = try Endpoint(url: "ws://[::1]:4040/v1/ws")
+        #expect(endpoint.authority == "[::1]:4040")
+        #expect(!endpoint.isLoopback)
+    }
+
+    @Test(arguments: ["", "http://127.0.0.1/", "wss://127.0.0.1:1/", "ws://:1/", "ws://127.0.0.1:99999/", "ws://h:x"])
+    func `what is no address of a server is refused in a sentence`(url: String) {
+        let failure = #expect(throws: Failure.self) { _ = try Endpoint(url: url) }
+        #expect(failure?.description.isEmpty == false)
+    }
+
+    @Test func `a first source address must be one of 127.0.0.0/8 for a server there`() throws {
+        let local = try Endpoint(url: "ws://127.0.0.1:4040/")
+        #expect(throws: Failure.self) { _ = try SourceAddresses(connections: 1, first: "10.0.0.1", endpoint: local) }
+        #expect(throws: Failure.self) { _ = try SourceAddresses(connections: 1, first: "here", endpoint: local) }
+        let other = try Endpoint(url: "ws://[::1]:4040/")
+        #expect(throws: Failure.self) { _ = try SourceAddresses(connections: 1, first: "127.0.0.2", endpoint: other) }
+        _ = try SourceAddresses(connections: 1, first: "127.0.3.2", endpoint: local)
+    }
+
+    @Test func `more connections than the limit of open files are refused before anything is opened`() {
+        let failure = #expect(throws: Failure.self) { try OpenFiles.allow(100_000_000) }
+        #expect(failure?.description.contains("open files") == true)
+    }
+}

@@ -1,0 +1,77 @@
+import Foundation
+import PresenceProtocol
+import Testing
+
+@testable import presence_load
+
+@Suite struct FanoutTests {
+    @Test func `a change is recognised by its number, and nothing else is`() {
+        #expect(NumberedText.number(in: NumberedText.text(42)) == 42)
+        for text in [nil, "", "change", "change x", "In a meeting"] as [String?] {
+            #expect(NumberedText.number(in: text) == 0)
+        }
+    }
+
+    @Test func `changes that were skipped are conflated, not lost, and an older one is noticed`() {
+        var sightings = Sightings(watchers: 2, changers: 3)
+        func see(_ number: Int, of changer: Int) -> Sightings.Sighting { sightings.see(number, of: changer, by: 1) }
+        #expect(see(1, of: 2) == .new(conflated: 0))
+        #expect(see(5, of: 2) == .new(conflated: 3))
+        #expect(see(5, of: 2) == .again)
+        #expect(see(4, of: 2) == .older)
+        #expect(see(1, of: 1) == .new(conflated: 0), "every changer is counted apart")
+        #expect(sightings.missing(5, of: 2) == [0])
+        #expect(sightings.missing(1, of: 1) == [0])
+    }
+
+    @Test func `a changer knows how many watchers lack the newest change`() {
+        var changer = Changer(user: "p")
+        let start = Instant(nanoseconds: 10)
+        func change(_ intended: Instant) -> Int { changer.change(intended: intended, watchers: 2) }
+        #expect(change(start) == 1)
+        changer.reached()
+        #expect(changer.awaited == 1)
+        #expect(change(start + 5) == 2)
+        #expect(changer.awaited == 2)
+        #expect(changer.intended[1] - changer.intended[0] == 5)
+    }
+
+    @Test func `a report carries its figures to text and to JSON`() throws {
+        var measurement = FanoutMeasurement()
+        measurement.begin(at: Instant(nanoseconds: 0), serverUsed: 0)
+        for index in 1...1_000 {
+            measurement.delivered(
+                after: .milliseconds(2), conflated: 0, at: Instant(nanoseconds: Int64(index) * 1_000_000))
+        }
+        measurement.delivered(after: .milliseconds(80), conflated: 3, at: Instant(nanoseconds: 1_001_000_000))
+        measurement.end(serverUsed: .milliseconds(10))
+        let options = try FanoutCommand.parse(["--watchers", "1001", "--server-pid", "1"])
+        let report = FanoutReport(options, measurement, connections: 1_002, server: "ws://127.0.0.1:1/v1/ws")
+        #expect(report.succeeded)
+        #expect(report.text.contains("deliveries       1,001 in 1.00 s, 1,000 a second; 3 conflated"))
+        #expect(report.text.contains("receipt          p50 2.00"))
+        #expect(report.text.contains("9.99 µs CPU a delivery"))
+        let json = try #require(try JSONSerialization.jsonObject(with: JSONEncoder().encode(report)) as? [String: Any])
+        let latency = try #require(json["latency"] as? [String: Any])
+        #expect(latency["max"] as? Double == 80)
+        #expect(json["deliveries"] as? Int == 1_001)
+        #expect(json["succeeded"] as? Bool == true)
+    }
+
+    @Test func `a change shown after a newer one fails the run`() throws {
+        var measurement = FanoutMeasurement()
+        measurement.older = 2
+        let report = FanoutReport(try FanoutCommand.parse([]), measurement, connections: 2, server: "ws://h:1/")
+        #expect(!report.succeeded)
+        #expect(report.failures == ["2 times a watcher was shown an older change after a newer one"])
+    }
+
+    @Test(
+        arguments: [
+            ["--watchers", "0"], ["--people", "2", "--pending", "3"], ["--rate", "-1"], ["--change", "mood"],
+            ["--watcher", "5"],
+        ])
+    func `a bad flag is refused`(arguments: [String]) {
+        #expect(throws: (any Error).self) { _ = try FanoutCommand.parse(arguments) }
+    }
+}

@@ -1,0 +1,48 @@
+import Testing
+
+@testable import presence_load
+
+@Suite struct ScreenplayTests {
+    private func deeds(_ rows: String, speed: Double = 1) throws -> [Deed] {
+        Screenplay.deeds(of: try Trace("time_ms,event,user,text_length\n" + rows, file: "t"), speed: speed)
+    }
+
+    private func deed(_ seconds: Double, _ act: Deed.Act, _ person: Int = 0) -> Deed {
+        Deed(time: .seconds(seconds), person: person, act: act)
+    }
+
+    @Test func `anyone's first event connects them, a leave too`() throws {
+        #expect(
+            try deeds("1000,message,p,5\n2000,rename,q,0\n3000,leave,r,0\n") == [
+                deed(1, .join), deed(1, .beginTyping), deed(1, .endTyping), deed(2, .join, 1), deed(2, .rename, 1),
+                deed(3, .join, 2), deed(3, .leave, 2),
+            ])
+    }
+
+    @Test func `whoever has left and speaks is back, and who leaves twice goes once`() throws {
+        #expect(
+            try deeds("0,join,p,0\n1000,leave,p,0\n2000,leave,p,0\n3000,rename,p,0\n") == [
+                deed(0, .join), deed(1, .leave), deed(3, .join), deed(3, .rename),
+            ])
+    }
+
+    @Test func `a message is typed beforehand, as long as its length takes, but not before what was done last`() throws
+    {
+        #expect(
+            try deeds("0,join,p,0\n20000,message,p,50\n21000,message,p,50\n100000,message,p,5000\n") == [
+                deed(0, .join), deed(10, .beginTyping), deed(20, .endTyping), deed(20, .beginTyping),
+                deed(21, .endTyping), deed(70, .beginTyping), deed(100, .endTyping),
+            ])
+    }
+
+    @Test func `typing that begins before another's event comes before it`() throws {
+        #expect(
+            try deeds("0,join,p,0\n0,join,q,0\n9000,rename,q,0\n10000,message,p,20\n").map(\.act) == [
+                .join, .join, .beginTyping, .rename, .endTyping,
+            ])
+    }
+
+    @Test func `everything is faster by the speed`() throws {
+        #expect(try deeds("0,join,p,0\n240000,leave,p,0\n", speed: 240).last == deed(1, .leave))
+    }
+}
