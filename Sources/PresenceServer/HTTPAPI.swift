@@ -66,7 +66,9 @@ struct HTTPAPI {
                 }
             case .profile(let id):
                 let changes = try ProfileChanges.decode(json: body)
-                write(exchange) { logic.change(profileOf: id, changes, done: $0) } succeeded: { words in
+                write(exchange) {
+                    logic.change(profileOf: id, changes, done: $0)
+                } succeeded: { words in
                     .json(200, Array(#"{"profile":"#.utf8) + ShardLogic.profileObject(words.array ?? []) + [0x7D])
                 }
             case .setParticipants(let id):
@@ -80,7 +82,9 @@ struct HTTPAPI {
                     return refuse(
                         exchange, 422, .tooMany, "at most \(most) participants in one conversation", "participants")
                 }
-                write(exchange) { setParticipants(participants, of: id, done: $0) } succeeded: { _ in
+                write(exchange) {
+                    setParticipants(participants, of: id, done: $0)
+                } succeeded: { _ in
                     var json = Array(#"{"conversation":{"id":"#.utf8)
                     JSONWriter.string(id.string, to: &json)
                     json += Array(#","participants":"#.utf8)
@@ -88,9 +92,15 @@ struct HTTPAPI {
                     return .json(200, json + Array("}}".utf8))
                 }
             case .removeParticipants(let id):
-                write(exchange) { setParticipants([], of: id, done: $0) } succeeded: { _ in HTTPResponse(status: 204) }
+                write(exchange) {
+                    setParticipants([], of: id, done: $0)
+                } succeeded: { _ in
+                    HTTPResponse(status: 204)
+                }
             case .disconnect(let id):
-                write(exchange) { disconnect(id, done: $0) } succeeded: { value in
+                write(exchange) {
+                    disconnect(id, done: $0)
+                } succeeded: { value in
                     .json(200, #"{"disconnected":\#(value.array?.last?.int ?? 0)}"#)
                 }
             }
@@ -101,8 +111,9 @@ struct HTTPAPI {
 
     // MARK: Calls
 
-    private func read(_ users: [UserID], _ exchange: HTTPExchangeID, _ json: @escaping ([ShardLogic.ReadPerson]) -> [UInt8])
-    {
+    private func read(
+        _ users: [UserID], _ exchange: HTTPExchangeID, _ json: @escaping ([ShardLogic.ReadPerson]) -> [UInt8]
+    ) {
         logic.read(users) { people in
             guard let people else {
                 let message = "the store is out of reach, and not all of these are held here"

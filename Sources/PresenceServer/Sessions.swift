@@ -21,7 +21,9 @@ final class Sessions {
     // MARK: Opening
 
     /// A `connect` that was let in. `answer` gets what the user chose, or `nil` when that is not known now.
-    func open(_ connection: Connection, user id: UserID, connect: ClientMessage.Connect, answer: @escaping (Opening) -> Void) {
+    func open(
+        _ connection: Connection, user id: UserID, connect: ClientMessage.Connect, answer: @escaping (Opening) -> Void
+    ) {
         let user = users[id] ?? LocalUser(id: id, partitions: shard.partitions)
         users[id] = user
         lastNumber += 1
@@ -76,7 +78,10 @@ final class Sessions {
         session.assertedRound = round
         shard.store.run(
             .open,
-            keys: [user.keys.shards, user.keys.floor, user.userKey, user.sessionsKey, user.keys.users(ofShard: shard.link.incarnation)],
+            keys: [
+                user.keys.shards, user.keys.floor, user.userKey, user.sessionsKey,
+                user.keys.users(ofShard: shard.link.incarnation),
+            ],
             arguments: [
                 user.keys.events, shard.link.incarnation, user.id.string, session.id, session.deviceField,
                 session.kind, session.state, String(shard.clock.now - session.began),
@@ -126,7 +131,8 @@ final class Sessions {
         }
     }
 
-    func choose(_ status: StatusChange, for user: LocalUser, done: @escaping (Result<RedisValue, RedisFailure>) -> Void) {
+    func choose(_ status: StatusChange, for user: LocalUser, done: @escaping (Result<RedisValue, RedisFailure>) -> Void)
+    {
         shard.store.run(
             .status, keys: [user.keys.shards, user.keys.floor, user.userKey, user.sessionsKey],
             arguments: [user.keys.events, shard.link.incarnation, user.id.string] + StatusArguments(status).words,
@@ -224,7 +230,10 @@ final class Sessions {
         let user = session.user
         shard.store.run(
             .end,
-            keys: [user.keys.shards, user.keys.floor, user.userKey, user.sessionsKey, user.keys.users(ofShard: shard.link.incarnation)],
+            keys: [
+                user.keys.shards, user.keys.floor, user.userKey, user.sessionsKey,
+                user.keys.users(ofShard: shard.link.incarnation),
+            ],
             arguments: [
                 user.keys.events, shard.link.incarnation, user.id.string, session.id,
                 String(max(0, shard.clock.now - session.lastHeard)),

@@ -198,8 +198,9 @@ final class ShardLogic {
         deadlines.set(.heartbeat(connection.socket), at: min(next, connection.nextPing))
     }
 
-    /// Dead by silence: nothing can be said to it any more, its session lingers.
+    /// Dead by silence: its session lingers. If it is there after all, it took nothing: it was not even pinged.
     private func lose(_ connection: Connection) {
+        if connection.congestedSince != nil { return close(connection, .tooSlow) }
         close(connection, .goingAway, reason: "no answer to pings")
     }
 
@@ -242,7 +243,9 @@ final class ShardLogic {
         isDraining = true
         let leaving = watchers.connections.compactMap { $0 }
         for (index, connection) in leaving.enumerated() {
-            let wait = waits.lowerBound + Milliseconds(index) * (waits.upperBound - waits.lowerBound) / Milliseconds(leaving.count)
+            let wait =
+                waits.lowerBound + Milliseconds(index) * (waits.upperBound - waits.lowerBound)
+                / Milliseconds(leaving.count)
             close(connection, .serviceRestart, reason: #"{"reconnectAfter":\#(wait)}"#)
         }
     }

@@ -96,7 +96,9 @@ final class TopicLoader {
         for (kind, version, body) in read.registers {
             let held = topic.version(of: kind)
             // An event that came after the question was asked is newer than the answer.
-            let unchanged = (kind == .presence ? topic.first.order : topic.second.order) == (kind == .presence ? before.0 : before.1)
+            let unchanged =
+                (kind == .presence ? topic.first.order : topic.second.order)
+                == (kind == .presence ? before.0 : before.1)
             if version > held {
                 let register = body.withUnsafeBytes {
                     RegisterFrame.event(

@@ -1,0 +1,298 @@
+import PresenceProtocol
+import Testing
+
+@testable import PresenceServer
+
+/// What takes time, on invented time: linger, takeover, leases, and that nothing flickers.
+@Suite struct PresenceSimulationTests {
+    @Test func `someone who comes and goes is seen to, once each`() throws {
+        let world = try World(shards: 2)
+        let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
+        #expect(watcher.presences[UserID("bob")!] == .unknown)
+        let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
+        try world.run(until: "bob is online") { watcher.status(of: "bob") == .online }
+        bob.close(code: 1000)
+        try world.run(until: "bob is offline") { watcher.status(of: "bob") == .offline }
+        try world.run(for: 60_000)
+        #expect(watcher.shown("bob") == [.online, .offline])
+    }
+
+    @Test func `a lost line is not seen before linger is over, and then with the time of the last sign of life`() throws
+    {
+        let world = try World(shards: 2)
+        let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
+        let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
+        try world.run(for: 5_000)
+        let lostAt = world.redisNow
+        bob.lost()
+        try world.run(for: world.configuration.linger - 10)
+        #expect(watcher.status(of: "bob") == .online)
+        try world.run(for: 30)
+        let presence = try #require(watcher.presences[UserID("bob")!])
+        #expect(presence.status == .offline)
+        #expect(abs(presence.lastSeen! - lostAt) <= 5_010)
+        #expect(presence.lastSeen! <= lostAt)
+    }
+
+    @Test func `whoever is back within linger, on any server, was never away`() throws {
+        let world = try World(shards: 2)
+        let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
+        let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1], device: "phone")
+        try world.run(until: "bob is online") { watcher.status(of: "bob") == .online }
+        for shard in [0, 1, 0] {
+            bob.lost()
+            try world.run(for: 9_000)
+            try bob.connect(to: world.shards[shard], device: "phone")
+            try world.run(for: 20_000)
+        }
+        #expect(watcher.shown("bob") == [.online])
+    }
+
+    @Test func `a device that vanishes is gone within the bound, and not before its linger`() throws {
+        let world = try World(shards: 1)
+        let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
+        let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
+        try world.run(for: 61_000)
+        let heartbeat = world.configuration.heartbeat
+        bob.vanish()
+        let vanishedAt = world.now
+        try world.run(until: "bob is offline") { watcher.status(of: "bob") == .offline }
+        let took = world.now - vanishedAt
+        #expect(took <= heartbeat.interval + heartbeat.timeout + world.configuration.linger + 10)
+        #expect(took > world.configuration.linger)
+    }
+
+    @Test func `a younger connection of a device takes the older one's place, and nobody sees it`() throws {
+        let world = try World(shards: 2)
+        let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
+        let first = try SimulatedClient("bob", in: world).connect(to: world.shards[0], device: "d", kind: .phone)
+        try world.run(for: 100)
+        let second = try SimulatedClient("bob", in: world).connect(to: world.shards[1], device: "d", kind: .phone)
+        try world.run(until: "the first is closed") { first.closeCode != nil }
+        #expect(first.closeCode == .replaced)
+        try world.run(for: 60_000)
+        #expect(second.isConnected)
+        #expect(watcher.shown("bob") == [.online])
+    }
+
+    @Test func `a killed server's people are offline within lease and two sweeps, seen last at its last renewal`()
+        throws
+    {
+        let world = try World(shards: 2)
+        let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob", "cy")
+        try SimulatedClient("bob", in: world).connect(to: world.shards[1])
+        try SimulatedClient("cy", in: world).connect(to: world.shards[1])
+        try world.run(for: 7_300)
+        let diedAt = world.redisNow
+        world.shards[1].die()
+        let lease = world.configuration.lease
+        try world.run(until: "both are offline") {
+            watcher.status(of: "bob") == .offline && watcher.status(of: "cy") == .offline
+        }
+        #expect(world.redisNow - diedAt <= lease.duration + 2 * lease.sweep + 100)
+        let lastSeen = try #require(watcher.presences[UserID("bob")!]?.lastSeen)
+        #expect(lastSeen <= diedAt && lastSeen >= diedAt - lease.renewal - 10)
+        #expect(watcher.shown("bob") == [.online, .offline])
+    }
+
+    @Test func `whoever comes back elsewhere before a killed server's lease is over was never away`() throws {
+        let world = try World(shards: 2)
+        let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
+        let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
+        try world.run(for: 5_000)
+        world.shards[1].die()
+        try world.run(for: 6_000)
+        try bob.connect(to: world.shards[0])
+        try world.run(for: 60_000)
+        #expect(watcher.shown("bob") == [.online])
+    }
+
+    @Test func `a server that stood still past its lease is fenced and comes back right`() throws {
+        let world = try World(shards: 2)
+        let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
+        let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
+        try world.run(for: 5_000)
+        world.shards[1].stop()
+        try world.run(for: 30_000)
+        #expect(watcher.status(of: "bob") == .offline)
+        world.shards[1].wakeUp()
+        try world.run(for: 5_000)
+        #expect(bob.isConnected)
+        #expect(watcher.status(of: "bob") == .online)
+        #expect(world.shards[1].logic.link.isLive)
+    }
+
+    @Test func `a sweep that comes late itself reaps nobody`() throws {
+        let world = try World(shards: 2)
+        let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
+        try SimulatedClient("bob", in: world).connect(to: world.shards[1])
+        try world.run(for: 5_000)
+        world.redisEpoch += 3_600_000
+        try world.run(for: 60_000)
+        #expect(watcher.shown("bob") == [.online])
+        world.redisEpoch -= 7_200_000
+        try world.run(for: 60_000)
+        #expect(watcher.shown("bob") == [.online])
+    }
+
+    @Test func `a broken connection to Redis is said, and nobody flaps`() throws {
+        let world = try World(shards: 2)
+        let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
+        let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
+        try world.run(for: 1_000)
+        world.redis.isGone = true
+        world.shards.forEach { $0.cutAll() }
+        try world.run(for: 100)
+        #expect(watcher.isStale)
+        bob.send(.updateProfile(.init(displayName: .set("Bob"))))
+        try world.run(for: 100)
+        #expect(bob.received.contains { if case .error(let e) = $0 { e.code == .unavailable } else { false } })
+        try world.run(for: 30_000)
+        world.redis.isGone = false
+        try world.run(until: "it is live again") { !watcher.isStale }
+        try world.run(for: 30_000)
+        #expect(watcher.shown("bob") == [.online])
+    }
+
+    @Test func `a silent Redis is noticed within 5 seconds`() throws {
+        let world = try World(shards: 1)
+        let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
+        try world.run(for: 1_234)
+        world.redis.isSilent = true
+        let since = world.now
+        try world.run(until: "it is said") { watcher.isStale }
+        #expect(world.now - since <= 5_000)
+        world.redis.isSilent = false
+        try world.run(until: "it is live again") { !watcher.isStale }
+    }
+
+    @Test func `after a Redis that lost everything, sessions and statuses are there again, with higher versions`()
+        throws
+    {
+        let world = try World(shards: 2)
+        let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob", "cy", "dee")
+        let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
+        let cy = try SimulatedClient("cy", in: world).connect(to: world.shards[1])
+        bob.send(.status(.init(status: .busy, text: .set("writing"))))
+        cy.send(.updateProfile(.init(displayName: .set("Cy"))))
+        try world.run(for: 1_000)
+        cy.close(code: 1000)
+        try world.run(for: 1_000)
+        let before = try #require(watcher.presences[UserID("bob")!])
+        #expect(before.status == .busy)
+        world.shards.forEach { $0.cutAll() }
+        _ = world.redis.command(["FLUSHALL"])
+        try world.run(for: 5_000)
+        let after = try #require(watcher.presences[UserID("bob")!])
+        #expect(after.status == .busy)
+        #expect(after.text == "writing")
+        #expect(after.version > before.version)
+        // What nobody connected knows is gone, and that is told too.
+        #expect(watcher.presences[UserID("cy")!] == .unknown)
+        #expect(watcher.profiles[UserID("cy")!] == ProfileRegister.none)
+        #expect(watcher.shown("bob").filter { $0 == .offline }.isEmpty)
+    }
+
+    @Test func `two devices of one person never make the status flicker`() throws {
+        let world = try World(shards: 2)
+        let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
+        let phone = try SimulatedClient("bob", in: world).connect(to: world.shards[0], device: "p", kind: .phone)
+        try world.run(for: 100)
+        for round in 0..<4 {
+            let web = try SimulatedClient("bob", in: world).connect(
+                to: world.shards[round % 2], device: "w", kind: .web, activity: .idle)
+            try world.run(for: 3_000)
+            if round % 2 == 0 { web.close(code: 1000) } else { web.lost() }
+            try world.run(for: 15_000)
+        }
+        #expect(Set(watcher.shown("bob")) == [.online])
+        #expect(phone.isConnected)
+    }
+
+    @Test func `invisible is offline with the lastSeen of its beginning, whatever happens meanwhile`() throws {
+        let world = try World(shards: 2)
+        let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
+        let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1], device: "a")
+        try world.run(for: 5_000)
+        bob.send(.status(.init(status: .invisible)))
+        try world.run(for: 100)
+        let hidden = try #require(watcher.presences[UserID("bob")!])
+        #expect(hidden.status == .offline)
+        #expect(abs(hidden.lastSeen! - world.redisNow) < 150)
+        let web = try SimulatedClient("bob", in: world).connect(to: world.shards[0], device: "b")
+        try world.run(for: 10_000)
+        web.close(code: 1000)
+        bob.lost()
+        try world.run(for: 30_000)
+        #expect(watcher.presences[UserID("bob")!] == hidden)
+        try bob.connect(to: world.shards[0], device: "a", status: .init(status: .auto))
+        try world.run(for: 100)
+        #expect(watcher.status(of: "bob") == .online)
+    }
+
+    @Test func `a status with clearAfter goes back by itself, on time`() throws {
+        let world = try World(shards: 1)
+        let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
+        let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
+        bob.send(.status(.init(status: .busy, text: .set("lunch"), clearAfter: 3_600_000)))
+        try world.run(for: 3_599_000)
+        #expect(watcher.status(of: "bob") == .busy)
+        try world.run(for: 1_100)
+        #expect(watcher.status(of: "bob") == .online)
+        #expect(watcher.presences[UserID("bob")!]?.text == nil)
+        #expect(bob.received.contains(.ownStatus(.init(status: .auto))))
+    }
+
+    @Test func `a session in the background gets only the newest of each register, when it is back`() throws {
+        let world = try World(shards: 1)
+        let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
+        let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
+        try world.run(for: 100)
+        watcher.send(.activity(.background))
+        try world.run(for: 100)
+        let before = watcher.received.count
+        for name in ["B", "Bo", "Bob"] {
+            bob.send(.updateProfile(.init(displayName: .set(name))))
+            bob.send(.status(.init(status: .busy, text: .set(name))))
+            try world.run(for: 1_000)
+        }
+        #expect(watcher.shown("bob", since: before).isEmpty)
+        watcher.send(.activity(.active))
+        try world.run(for: 100)
+        #expect(watcher.shown("bob", since: before) == [.busy])
+        #expect(watcher.presences[UserID("bob")!]?.text == "Bob")
+        guard case .profile(let profile) = watcher.profiles[UserID("bob")!] else {
+            throw World.Impatience(what: "profile")
+        }
+        #expect(profile.displayName == "Bob")
+    }
+
+    @Test func `a slow reader gets only the newest`() throws {
+        let world = try World(shards: 1)
+        let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
+        let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
+        try world.run(for: 100)
+        watcher.isSlow = true
+        let before = watcher.received.count
+        for number in 0..<100 {
+            bob.send(.status(.init(status: .busy, text: .set("\(number)"))))
+            try world.run(for: 20)
+        }
+        #expect(watcher.shown("bob", since: before).count == 1)
+        watcher.readsAgain()
+        try world.run(for: 100)
+        #expect(watcher.shown("bob", since: before).count == 2)
+        #expect(watcher.presences[UserID("bob")!]?.text == "99")
+    }
+
+    @Test func `who takes nothing for 30 seconds is closed as too slow`() throws {
+        let world = try World(shards: 1)
+        let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
+        watcher.isSlow = true
+        try SimulatedClient("bob", in: world).connect(to: world.shards[0])
+        try world.run(for: 29_000)
+        #expect(watcher.closeCode == nil)
+        try world.run(for: 2_000)
+        #expect(watcher.closeCode == .tooSlow)
+    }
+}

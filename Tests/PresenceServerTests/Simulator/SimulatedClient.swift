@@ -1,0 +1,152 @@
+import PresenceProtocol
+import WebSockets
+
+@testable import PresenceServer
+
+/// A client on one of the simulated shards. It does what the protocol asks of a client, and remembers all it was told.
+final class SimulatedClient {
+    let user: String
+    private unowned let world: World
+    private weak var shard: SimulatedShard?
+    private var socket: SocketID?
+    private(set) var received: [ServerMessage] = []
+    /// What it would show.
+    private(set) var presences: [UserID: Presence] = [:]
+    private(set) var profiles: [UserID: ProfileRegister] = [:]
+    private(set) var isStale = false
+    private(set) var closeCode: CloseCode?
+    var answersPings = true
+    /// Takes nothing: what is written to it stays in the way.
+    var isSlow = false
+    private var requests: Int64 = 0
+
+    init(_ user: String, in world: World) {
+        self.user = user
+        self.world = world
+    }
+
+    var isConnected: Bool { socket != nil }
+
+    @discardableResult
+    func connect(
+        to shard: SimulatedShard, device: String? = nil, kind: DeviceKind = .other, activity: Activity = .active,
+        status: StatusChange? = nil
+    ) throws -> Self {
+        self.shard = shard
+        closeCode = nil
+        let before = received.count
+        socket = shard.accept(self)
+        send(
+            .connect(
+                .init(
+                    token: user, device: .init(id: device.flatMap { DeviceID($0) }, kind: kind), activity: activity,
+                    status: status)))
+        try world.run(until: "\(user) is connected") {
+            closeCode != nil || received[before...].contains { if case .connected = $0 { true } else { false } }
+        }
+        return self
+    }
+
+    func send(_ body: ClientMessage.Body) {
+        guard let socket, let shard else { return }
+        requests += 1
+        shard.deliver(ClientMessage(id: requests, body).encoded(), from: socket)
+    }
+
+    /// Watches people and lets their snapshot come.
+    @discardableResult
+    func watch(_ users: String...) throws -> Self {
+        let before = received.count
+        send(.subscribe(.init(users: users.map { UserID($0)! })))
+        try world.run(until: "\(user) has a snapshot") {
+            received[before...].contains { if case .subscribed = $0 { true } else { false } }
+        }
+        return self
+    }
+
+    func status(of user: String) -> PresenceStatus? { presences[UserID(user)!]?.status }
+
+    /// The statuses of a person that were shown since `index` of `received`.
+    func shown(_ user: String, since index: Int = 0) -> [PresenceStatus] {
+        received[index...].compactMap {
+            if case .presence(let id, let presence, _) = $0, id.string == user { presence.status } else { nil }
+        }
+    }
+
+    // MARK: Ends
+
+    func close(code: UInt16?) {
+        guard let socket else { return }
+        self.socket = nil
+        shard?.hangUp(socket, code: code)
+    }
+
+    /// The line breaks, and the server notices.
+    func lost() {
+        guard let socket else { return }
+        self.socket = nil
+        shard?.hangUp(socket, code: nil)
+    }
+
+    /// The device is gone without a word: the server has to find out.
+    func vanish() { answersPings = false }
+
+    func closed(by code: CloseCode) {
+        socket = nil
+        closeCode = code
+    }
+
+    // MARK: What comes
+
+    func receive(_ bytes: [UInt8]) -> WriteResult {
+        for payload in Self.messages(in: bytes) {
+            guard let message = try? ServerMessage.decode(payload) else { continue }
+            received.append(message)
+            take(message)
+        }
+        return isSlow ? .congested : .written
+    }
+
+    func readsAgain() {
+        isSlow = false
+        if let socket { shard?.drained(socket) }
+    }
+
+    private func take(_ message: ServerMessage) {
+        switch message {
+        case .subscribed(_, let users, _, _):
+            for snapshot in users {
+                if let presence = snapshot.presence { presences[snapshot.user] = presence }
+                if let profile = snapshot.profile { profiles[snapshot.user] = profile }
+            }
+        case .presence(let user, let presence, _):
+            if presence.version == 0 || presence.version > presences[user]?.version ?? -1 {
+                presences[user] = presence
+            }
+        case .profile(let user, let profile, _): profiles[user] = profile
+        case .stale: isStale = true
+        case .live: isStale = false
+        default: break
+        }
+    }
+
+    /// The text frames of what a server wrote at once.
+    private static func messages(in bytes: [UInt8]) -> [[UInt8]] {
+        var messages: [[UInt8]] = []
+        var index = 0
+        while index + 1 < bytes.count {
+            var length = Int(bytes[index + 1])
+            var start = index + 2
+            if length == 126 {
+                length = Int(bytes[start]) << 8 | Int(bytes[start + 1])
+                start += 2
+            } else if length == 127 {
+                length = bytes[start..<start + 8].reduce(0) { $0 << 8 | Int($1) }
+                start += 8
+            }
+            messages.append(Array(bytes[start..<start + length]))
+            index = start + length
+        }
+        return messages
+    }
+}
