@@ -39,6 +39,7 @@ struct BreakTests {
                 var order: [String] = []
                 connection.onState = { state in
                     guard state.isDisconnected else { return }
+                    #expect(connection.pending == 0)
                     order.append("told")
                     done(order)
                 }
@@ -49,7 +50,6 @@ struct BreakTests {
                 connection.reconnect(reason: "told to")
             }
             #expect(order == ["failed after", "told"])
-            await client.onLoop { connection in #expect(connection.pending == 0) }
         }
     }
 

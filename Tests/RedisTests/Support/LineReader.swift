@@ -19,8 +19,9 @@ struct LineReader {
     }
 
     /// Reads until the other end is closed.
-    func discardAll() {
+    func discardAllAndClose() {
         while Self.read(descriptor) != nil {}
+        close(descriptor)
     }
 
     private static func read(_ descriptor: CInt) -> [UInt8]? {

@@ -41,31 +41,33 @@ final class RedisServer {
         let (shell, lifeline) = try Self.spawn(["/bin/sh", "-c", script, "sh"] + settings + arguments + more)
         (self.shell, self.lifeline) = (shell, lifeline)
 
+        // The shell says the process's id, the server everything else, in any order.
         var lines = LineReader(lifeline)
-        guard let first = lines.next(), let pid = pid_t(first) else { throw Failure(log: "no process id") }
-        self.pid = pid
         var text = ""
+        var isUp = false
+        pid = 0
         while let next = lines.next() {
-            if next.contains(line) {
-                // Left unread, a full socket would stop the server.
-                let rest = lines
-                Thread.detachNewThread { rest.discardAll() }
-                return
-            }
             text += next + "\n"
+            if let id = pid_t(next) { pid = id } else if next.contains(line) { isUp = true }
+            guard isUp, pid > 0 else { continue }
+            // Left unread, a full socket would stop the server. The thread closes the descriptor when it is done.
+            let rest = lines
+            Thread.detachNewThread { rest.discardAllAndClose() }
+            return
         }
+        kill()
+        close(lifeline)
         throw Failure(log: text)
     }
 
     /// kill -9; it is gone when this returns.
     func kill() {
         guard let shell else { return }
-        Foundation.kill(pid, SIGKILL)
-        // Also ends the thread that reads from it.
-        shutdown(lifeline, CInt(SHUT_RDWR))
-        while waitpid(shell, nil, 0) < 0, errno == EINTR {}
-        close(lifeline)
+        if pid > 0 { Foundation.kill(pid, SIGKILL) }
         self.shell = nil
+        // The end of the shell's input; our reading end stays open until its reader has seen the end.
+        shutdown(lifeline, CInt(SHUT_WR))
+        while waitpid(shell, nil, 0) < 0, errno == EINTR {}
     }
 
     /// Stops it as a whole; it neither answers nor closes.
@@ -76,8 +78,7 @@ final class RedisServer {
     func loadFast() throws {
         let command = ["/usr/bin/env", "redis-cli", "-s", socketPath, "CONFIG", "SET", "key-load-delay", "0"]
         let (cli, output) = try Self.spawn(command)
-        LineReader(output).discardAll()
-        close(output)
+        LineReader(output).discardAllAndClose()
         while waitpid(cli, nil, 0) < 0, errno == EINTR {}
     }
 
