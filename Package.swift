@@ -8,6 +8,9 @@ let ours: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
+/// Where the client's transport is Apple's URLSession; elsewhere it is libwebsockets.
+let apple: [Platform] = [.macOS, .iOS, .tvOS, .watchOS, .visionOS]
+
 let package = Package(
     name: "presence",
     platforms: [.macOS(.v15), .iOS(.v17)],
@@ -23,6 +26,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: ["YAML"]),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
         .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
         .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
@@ -54,10 +58,13 @@ let package = Package(
         ),
 
         // The client library. On Apple platforms it is pure Swift.
+        .target(name: "PresenceTransport", swiftSettings: ours),
+        .target(name: "PresenceURLSession", dependencies: ["PresenceTransport"], swiftSettings: ours),
         .target(
             name: "PresenceKit",
             dependencies: [
-                "PresenceProtocol",
+                "PresenceProtocol", "PresenceTransport",
+                .target(name: "PresenceURLSession", condition: .when(platforms: apple)),
                 .target(name: "EventLoops", condition: .when(platforms: [.linux])),
                 .target(name: "WebSockets", condition: .when(platforms: [.linux])),
             ],
@@ -72,6 +79,7 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "Logging", package: "swift-log"),
+                .product(name: "SystemPackage", package: "swift-system"),
                 .product(name: "Yams", package: "Yams"),
             ],
             swiftSettings: ours
@@ -84,10 +92,11 @@ let package = Package(
             ],
             swiftSettings: ours
         ),
+        .systemLibrary(name: "CEpoll", path: "loadtest/CEpoll"),
         .executableTarget(
             name: "presence-load",
             dependencies: [
-                "PresenceProtocol",
+                "CEpoll", "PresenceProtocol",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Histogram", package: "hdrhistogram-swift"),
@@ -95,5 +104,37 @@ let package = Package(
             path: "loadtest/Sources",
             swiftSettings: ours
         ),
+
+        // Tests: a folder a module, and what they share.
+        .target(name: "TestSupport", dependencies: ["Redis"], path: "Tests/Support", swiftSettings: ours),
+        .testTarget(name: "EventLoopsTests", dependencies: ["EventLoops"], swiftSettings: ours),
+        .testTarget(name: "WebSocketsTests", dependencies: ["WebSockets", "EventLoops"], swiftSettings: ours),
+        .testTarget(name: "RedisTests", dependencies: ["Redis", "EventLoops"], swiftSettings: ours),
+        .testTarget(name: "PresenceProtocolTests", dependencies: ["PresenceProtocol"], swiftSettings: ours),
+        .testTarget(
+            name: "PresenceServerTests",
+            dependencies: [
+                "PresenceServer", "PresenceProtocol", "Redis", "WebSockets", "TestSupport",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "JWTKit", package: "jwt-kit"),
+            ],
+            swiftSettings: ours),
+        .testTarget(
+            name: "PresenceKitTests",
+            dependencies: ["PresenceKit", "PresenceProtocol", "PresenceTransport", "EventLoops", "WebSockets"],
+            swiftSettings: ours),
+        .testTarget(
+            name: "PresenceURLSessionTests", dependencies: ["PresenceURLSession", "PresenceTransport"],
+            swiftSettings: ours),
+        .testTarget(
+            name: "PresencedTests",
+            dependencies: [
+                "presenced", "PresenceServer", "PresenceProtocol",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Yams", package: "Yams"),
+            ],
+            swiftSettings: ours),
+        .testTarget(
+            name: "PresenceLoadTests", dependencies: ["presence-load", "PresenceProtocol"], swiftSettings: ours),
     ]
 )
