@@ -41,9 +41,16 @@ public struct JSONValue {
     public var number: JSONNumber? {
         guard kind == .number else { return nil }
         let isNegative = start.load(as: UInt8.self) == UInt8(ascii: "-")
+        // 18 digits cannot overflow: only what is longer need be watched.
+        let safe = min(count, 18)
         var magnitude: UInt64 = 0
+        for index in (isNegative ? 1 : 0)..<safe {
+            let digit = (start + index).load(as: UInt8.self) &- UInt8(ascii: "0")
+            guard digit < 10 else { return .fraction }
+            magnitude = magnitude &* 10 &+ UInt64(digit)
+        }
         var overflows = false
-        for index in (isNegative ? 1 : 0)..<count {
+        for index in safe..<count {
             let digit = (start + index).load(as: UInt8.self) &- UInt8(ascii: "0")
             guard digit < 10 else { return .fraction }
             let (tenfold, overflow) = magnitude.multipliedReportingOverflow(by: 10)
@@ -51,11 +58,9 @@ public struct JSONValue {
             magnitude = sum
             overflows = overflows || overflow || carry
         }
-        if overflows { return .tooLarge }
-        if isNegative {
-            return magnitude <= UInt64(Int64.max) + 1 ? .integer(Int64(truncatingIfNeeded: 0 &- magnitude)) : .tooLarge
-        }
-        return magnitude <= UInt64(Int64.max) ? .integer(Int64(magnitude)) : .tooLarge
+        let limit = UInt64(Int64.max) + (isNegative ? 1 : 0)
+        if overflows || magnitude > limit { return .tooLarge }
+        return .integer(Int64(truncatingIfNeeded: isNegative ? 0 &- magnitude : magnitude))
     }
 
     /// Whether this is a string with exactly this text, compared byte by byte.

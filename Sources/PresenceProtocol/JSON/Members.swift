@@ -102,12 +102,10 @@ extension Identifier {
 extension Array where Element == Identifier {
     /// The same ids, each once, in the order of their first appearance.
     func withoutRepetitions() -> [Identifier] {
-        // Few are compared with each other, which is quicker than hashing them.
+        // Few are compared with each other, which is quicker than hashing them; mostly there is nothing to take out.
         if count <= 16 {
-            var unique: [Identifier] = []
-            unique.reserveCapacity(count)
-            for id in self where !unique.contains(id) { unique.append(id) }
-            return unique
+            guard indices.contains(where: { self[..<$0].contains(self[$0]) }) else { return self }
+            return reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
         }
         var seen = Set<Identifier>(minimumCapacity: count)
         return filter { seen.insert($0).inserted }
