@@ -1,15 +1,21 @@
 import asyncio
 import inspect
+import shutil
 
 import pytest
 
 from support.client import BREACHES
 from support.redis import Redis
 from support.room import Room
-from support.server import Server
+from support.server import BINARY, Server
 
 LONGEST_TEST = 60
 """Seconds after which a test that hangs is given up."""
+
+
+def pytest_configure():
+    if not shutil.which(BINARY):
+        pytest.exit(f"no presenced at {BINARY!r}: set PRESENCED to its path", returncode=2)
 
 
 @pytest.hookimpl(tryfirst=True)

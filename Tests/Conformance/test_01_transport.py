@@ -9,7 +9,7 @@ from support import raw
 from support.patience import eventually, now
 from support.raw import RawSocket
 
-SETTINGS = {"max_message_bytes": 20_000, "max_server_message_bytes": 16_384, "subscribe_batch": 1_000}
+SETTINGS = {"max_message_bytes": 60_000, "max_server_message_bytes": 16_384, "subscribe_batch": 1_000}
 
 REFUSED = ("bad_request", "validation_failed")
 """For an id of the wrong form the page leaves open which of the two it is."""
@@ -69,21 +69,21 @@ def padded(size):
 
 async def test_a_message_of_exactly_the_limit_is_read(room):
     ana = await room.come("ana")
-    await ana.send(padded(20_000))
+    await ana.send(padded(60_000))
     assert (await ana.hear("users"))["id"] == 9
 
 
 async def test_a_message_over_the_limit_closes_with_1009(room):
     ana = await room.come("ana")
-    await ana.send(padded(20_001))
+    await ana.send(padded(60_001))
     await ana.closed(1009)
 
 
 async def test_fragments_that_together_are_over_the_limit_close_with_1009(room):
     socket = await room.raw("ana")
-    await socket.write(raw.frame(raw.TEXT, b'{"type":"' + b"x" * 9_000, final=False))
-    await socket.write(raw.frame(raw.CONTINUATION, b"x" * 9_000, final=False))
-    await socket.write(raw.frame(raw.CONTINUATION, b"x" * 9_000, final=False))
+    await socket.write(raw.frame(raw.TEXT, b'{"type":"' + b"x" * 25_000, final=False))
+    await socket.write(raw.frame(raw.CONTINUATION, b"x" * 25_000, final=False))
+    await socket.write(raw.frame(raw.CONTINUATION, b"x" * 25_000, final=False))
     assert await socket.closed() == 1009
 
 

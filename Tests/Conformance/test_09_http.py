@@ -137,18 +137,18 @@ async def test_a_backend_changes_a_profile_and_watchers_hear_it(room):
     ana = await room.come("ana")
     await ana.subscribe(room.name("bob"))
     answer = await room.api.request("PATCH", path("users", room.name("bob"), "profile"),
-                                    {"changes": {"displayName": "Bob", "locale": "de"}}, token=room.backend)
+                                    {"displayName": "Bob", "locale": "de"}, token=room.backend)
     assert answer.status == 200, answer
     profile = await ana.sees_profile(room.name("bob"), displayName="Bob", locale="de")
     assert answer.json["profile"] == profile
     answer = await room.api.request("PATCH", path("users", room.name("bob"), "profile"),
-                                    {"changes": {"locale": None}}, token=room.backend)
+                                    {"locale": None}, token=room.backend)
     assert "locale" not in answer.json["profile"] and answer.json["profile"]["displayName"] == "Bob"
 
 
 async def test_a_bad_change_of_a_profile_is_refused_whole(room):
     answer = await room.api.request("PATCH", path("users", room.name("bob"), "profile"),
-                                    {"changes": {"displayName": "Bob", "locale": "not a locale"}}, token=room.backend)
+                                    {"displayName": "Bob", "locale": "not a locale"}, token=room.backend)
     is_error(answer, answer.status, "validation_failed")
     assert answer.status in (400, 422) and answer.json["field"].endswith("locale")
     answer = await room.api.request("GET", path("users", room.name("bob")), token=room.backend)
@@ -194,7 +194,7 @@ async def test_disconnect_closes_all_devices_and_is_fine_for_one_who_is_not_here
 # Refusals
 
 FOR_BACKENDS = [
-    ("PATCH", "/v1/users/bob/profile", {"changes": {"displayName": "Eve"}}),
+    ("PATCH", "/v1/users/bob/profile", {"displayName": "Eve"}),
     ("PUT", "/v1/conversations/c1/participants", {"participants": ["a", "b"]}),
     ("DELETE", "/v1/conversations/c1/participants", None),
     ("POST", "/v1/users/bob/disconnect", None),
@@ -271,7 +271,7 @@ async def test_400_for_a_body_that_is_none(room, body):
 @pytest.mark.parametrize("name", ["a b", "jos\u00e9", "x" * 129, "\x7f", "a\nb", "\u202e", "\x00"], ids=ascii)
 async def test_an_id_that_is_not_printable_ascii_is_refused(room, name):
     for method, place, body in [("GET", path("users", name), None),
-                                ("PATCH", path("users", name, "profile"), {"changes": {"displayName": "x"}}),
+                                ("PATCH", path("users", name, "profile"), {"displayName": "x"}),
                                 ("POST", path("users", name, "disconnect"), None),
                                 ("PUT", path("conversations", name, "participants"), {"participants": ["a", "b"]})]:
         answer = await room.api.request(method, place, body, token=room.backend)

@@ -157,7 +157,7 @@ async def test_a_server_that_was_paused_is_fenced_and_right_again(pair):
     finally:
         pair.server.send_signal(signal.SIGCONT)
     await watcher.sees(bob, status="online", within=2 * PATIENCE)
-    await bob.status("busy")
+    await bob.insists("status", status="busy")
     await watcher.sees(bob, status="busy")
 
 

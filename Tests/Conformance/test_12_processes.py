@@ -154,11 +154,13 @@ def test_a_redis_that_is_not_there_is_a_clear_error_or_waited_for(directory):
     process = subprocess.Popen([BINARY, "serve", "--port", "0", "--data-dir", directory, "--redis",
                                 "redis://127.0.0.1:1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
-        _, complaint = process.communicate(timeout=5)
+        _, complaint = process.communicate(timeout=3)
         assert process.returncode != 0 and complaint
     except subprocess.TimeoutExpired:
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=20)
+        process.communicate(timeout=10)
+    finally:
+        process.kill()
     assert gone(directory, within=5) == []
 
 

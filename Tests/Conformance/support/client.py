@@ -190,6 +190,15 @@ class Client:
         assert reply["type"] not in ("error", "(closed)"), f"{reply} for {type} {members}"
         return reply
 
+    async def insists(self, type, **members):
+        """As `did`, and as a good client repeats while the answer is `unavailable`."""
+        deadline = time.monotonic() + 2 * PATIENCE
+        while (reply := await self.ask(type, **members)).get("code") == "unavailable":
+            assert time.monotonic() < deadline, f"unavailable for too long: {reply}"
+            await asyncio.sleep(min(reply["retryAfter"], 300) / 1000)
+        assert reply["type"] not in ("error", "(closed)"), f"{reply} for {type} {members}"
+        return reply
+
     async def connect(self, token=None, **members):
         if token is not None:
             members["token"] = token

@@ -87,6 +87,14 @@ class RawSocket:
         self.writer.write(data)
         await asyncio.wait_for(self.writer.drain(), PATIENCE)
 
+    def stop_reading(self):
+        """From now on nothing is taken from the kernel, whose buffers fill."""
+        self.writer.transport.pause_reading()
+
+    def go_on_reading(self):
+        if not self.writer.transport.is_closing():
+            self.writer.transport.resume_reading()
+
     async def read_frame(self):
         """Opcode and payload of the next frame, or (None, b"") at the end of the stream."""
         try:
@@ -119,8 +127,8 @@ class RawSocket:
                 if opcode is None:
                     return code
                 if opcode == CLOSE:
-                    code = struct.unpack("!H", payload[:2])[0] if payload else 1005
-                    self.reason = payload[2:].decode()
+                    code = struct.unpack("!H", payload[:2])[0] if len(payload) > 1 else 1005
+                    self.reason = payload[2:].decode(errors="replace")
                     self.writer.write(frame(CLOSE, payload[:2]))
         return await asyncio.wait_for(last(), within)
 
