@@ -1,6 +1,9 @@
 #define _GNU_SOURCE
 #include "shim.h"
 #include <errno.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <sys/ioctl.h>
 
 int clws_accept(int listener, struct sockaddr_storage *peer)
 {
@@ -18,4 +21,18 @@ void clws_kill(struct lws *wsi)
         lws_write(wsi, &byte, 1, LWS_WRITE_HTTP);
     }
     lws_set_timeout(wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_SYNC);
+}
+
+long long clws_bytes_read(struct lws *wsi)
+{
+    int descriptor = lws_get_socket_fd(wsi), waiting = 0;
+    struct tcp_info info;
+    socklen_t length = sizeof(info);
+    memset(&info, 0, sizeof(info));
+    // A FIN counts as a byte, so only a connection that is open both ways tells the truth (1 is TCP_ESTABLISHED).
+    if (getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &length) != 0 || info.tcpi_state != 1)
+        return -1;
+    if (ioctl(descriptor, FIONREAD, &waiting) != 0)
+        return -1;
+    return (long long)info.tcpi_bytes_received - waiting;
 }

@@ -97,4 +97,6 @@ final class HTTPExchange {
     var isHead = false
     var keepsAlive = false
     var response: [UInt8] = []
+    /// How many bytes had been read from the connection when the last exchange ended.
+    var bytesRead: Int64 = 0
 }

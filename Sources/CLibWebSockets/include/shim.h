@@ -15,3 +15,6 @@ int clws_accept(int listener, struct sockaddr_storage *peer);
 /// first, and a write on it lets libwebsockets notice that nothing can be flushed any more.
 /// Not to be called inside a callback of the same connection.
 void clws_kill(struct lws *wsi);
+
+/// How many bytes of a TCP connection have been read so far; -1 if the peer has shut its side, or it cannot be told.
+long long clws_bytes_read(struct lws *wsi);

@@ -1,0 +1,113 @@
+import Testing
+import WebSockets
+
+@Suite(.timeLimit(.minutes(1)))
+struct UpgradeTests {
+    @Test(arguments: [
+        ([], nil),
+        (["Sec-WebSocket-Protocol: test.v1"], "test.v1"),
+        (["Sec-WebSocket-Protocol: other, test.v1"], "test.v1"),
+        (["Sec-WebSocket-Protocol: other", "Sec-WebSocket-Protocol: test.v1"], "test.v1"),
+    ])
+    func `the accepted subprotocol is echoed`(headers: [String], echoed: String?) async throws {
+        try await withServer { server in
+            let client = try RawClient(port: server.port)
+            try client.send(RawClient.upgrade(headers: headers))
+            let head = try client.readHead()
+            #expect(head.hasPrefix("HTTP/1.1 101 "))
+            #expect(head.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="))
+            let line = head.split(separator: "\r\n").first { $0.hasPrefix("Sec-WebSocket-Protocol:") }
+            #expect(line.map(String.init) == echoed.map { "Sec-WebSocket-Protocol: \($0)" })
+            try client.send(text: "works")
+            #expect(try client.readText() == "works")
+        }
+    }
+
+    @Test func `the request reaches the delegate with what it needs`() async throws {
+        try await withServer { server in
+            let client = try RawClient.upgraded(
+                port: server.port,
+                headers: [
+                    "Authorization: Bearer abc", "Origin: https://a.example", "Sec-WebSocket-Protocol: x, test.v1",
+                ])
+            _ = await server.opened()
+            guard case .opened(_, let request) = server.log.all[0] else { return }
+            #expect(request.authorization == "Bearer abc")
+            #expect(request.origin == "https://a.example")
+            #expect(request.subprotocols == ["x", "test.v1"])
+            #expect(request.path == "/ws" && request.peer.host == "127.0.0.1")
+            _ = client
+        }
+    }
+
+    @Test(arguments: [
+        (RawClient.upgrade(path: "/nowhere"), 404),
+        (RawClient.upgrade(headers: ["Sec-WebSocket-Protocol: other"]), 400),
+        (RawClient.upgrade(headers: ["Sec-WebSocket-Protocol: \(String(repeating: "x", count: 80))"]), 400),
+        (
+            RawClient.upgrade(headers: ["Sec-WebSocket-Protocol: " + (0..<40).map { "p\($0)" }.joined(separator: ", ")]
+            ), 400
+        ),
+        (RawClient.upgrade(headers: ["Sec-WebSocket-Protocol: ,"]), 400),
+        (RawClient.upgrade().replacing("Version: 13", with: "Version: 8"), 426),
+        (RawClient.upgrade().replacing("Sec-WebSocket-Version: 13\r\n", with: ""), 426),
+        (RawClient.upgrade().replacing("dGhlIHNhbXBsZSBub25jZQ==", with: "short"), 400),
+        (RawClient.upgrade().replacing("Connection: keep-alive, Upgrade", with: "Connection: keep-alive"), 400),
+        (RawClient.upgrade().replacing("Host: localhost\r\n", with: ""), 400),
+        (RawClient.upgrade().replacing("GET ", with: "DELETE "), 400),
+    ])
+    func `an upgrade that cannot be is refused in HTTP 1.1`(request: String, status: Int) async throws {
+        try await withServer { server in
+            let client = try RawClient(port: server.port)
+            try client.send(request)
+            let response = try client.readResponse()
+            #expect(response.status == status)
+            #expect(response.head.hasPrefix("HTTP/1.1 "))
+            #expect(!response.body.isEmpty)
+            #expect(client.readToEnd() == [])
+            #expect(server.log.all.isEmpty)
+        }
+    }
+
+    @Test func `the delegate's refusal arrives as it is, for strict clients too`() async throws {
+        try await withServer { server in
+            await server.on { _, recorder in
+                recorder.decide = { _ in
+                    .refuse(
+                        HTTPResponse(
+                            status: 503, headers: [("Retry-After", "7"), ("Content-Type", "application/json")],
+                            body: Array(#"{"type":"error"}"#.utf8)))
+                }
+            }
+            let output = try await Command.run(
+                "python3", "-c",
+                """
+                import http.client
+                c = http.client.HTTPConnection("127.0.0.1", \(server.port), timeout=10)
+                c.request("GET", "/ws", headers={"Upgrade": "websocket", "Connection": "Upgrade",
+                    "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Version": "13"})
+                r = c.getresponse()
+                print(r.status, r.reason, r.getheader("Retry-After"), r.read().decode())
+                """)
+            #expect(output == "503 Service Unavailable 7 {\"type\":\"error\"}\n")
+        }
+    }
+
+    @Test func `half a handshake and silence is ended, as are silence alone and half a body`() async throws {
+        try await withServer({ $0.handshakeTimeout = 100 }) { server in
+            let silent = try RawClient(port: server.port)
+            let half = try RawClient(port: server.port)
+            try half.send(String(RawClient.upgrade().prefix(60)))
+            let body = try RawClient(port: server.port)
+            try body.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nhalf")
+            let fine = try RawClient.upgraded(port: server.port)
+            #expect(silent.readToEnd() == [])
+            #expect(half.readToEnd() == [])
+            #expect(body.readToEnd() == [])
+            #expect(await server.on { server, _ in server.counters.handshakeTimeouts } == 3)
+            try fine.send(text: "still here")
+            #expect(try fine.readText() == "still here")
+            #expect(await server.on { server, _ in server.connectionCount } == 1)
+        }
+    }
+}
