@@ -17,8 +17,8 @@ struct ConfigurationSources {
         "dataDirectory": "--data-dir", "logLevel": "--log-level",
     ]
 
-    /// Variables that start as ours do and belong to the project's tools.
-    private static let foreignVariables: Set<String> = ["PRESENCE_TOKEN", "PRESENCE_URL"]
+    /// Variables that start as ours do and belong to the project's tools and scripts.
+    private static let foreignVariables: Set<String> = ["PRESENCE_BIN", "PRESENCE_TOKEN", "PRESENCE_URL"]
 
     /// Reads and checks it all.
     ///

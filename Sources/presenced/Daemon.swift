@@ -28,12 +28,11 @@ actor Daemon {
             let url = try await redisURL(directory)
             if isStopping { return nil }
             let server = Server(configuration: configuration, authenticator: authenticator, redis: url, logger: logger)
-            let port = try await server.start()
-            // Known from here on: before, it could not have been stopped.
+            // From here on `stop()` reaches it, also while it starts.
             self.server = server
+            let port = try await server.start()
             guard !isStopping else {
-                await server.stop()
-                await redis?.stop()
+                await stop()
                 return nil
             }
             return port

@@ -1,0 +1,121 @@
+import Foundation
+import PresenceServer
+import Testing
+
+@testable import presenced
+
+@Suite struct ConfigurationSourcesTests {
+    @Test func `flags count before the environment, that before the file`() async throws {
+        let file = FileManager.default.temporaryDirectory.appending(path: "presenced-\(UUID().uuidString).yaml").path
+        try Data("host: file\nport: 1\nshards: 1\n".utf8).write(to: URL(filePath: file))
+        defer { try? FileManager.default.removeItem(atPath: file) }
+        let sources = ConfigurationSources(
+            flags: ["host": "flag"], environment: ["PRESENCE_HOST": "environment", "PRESENCE_PORT": "2"], file: file)
+        let configuration = try await sources.read()
+        #expect(configuration.host == "flag")
+        #expect(configuration.port == 2)
+        #expect(configuration.shards == 1)
+        #expect(configuration.linger == ServerConfiguration().linger)
+    }
+
+    /// For each key a text other than its default, alone in the environment.
+    @Test func `every key can be set by its variable`() async throws {
+        for setting in Setting.all {
+            var changed = ServerConfiguration()
+            for text in [
+                "always", "debug", "true", "a:ES256:f,b:EdDSA:g", "unix:///s", "4s", "1s", "20s", "7", "8192", "20000",
+            ] {
+                let texts = setting.isList ? text.split(separator: ",").map(String.init) : [text]
+                var candidate = ServerConfiguration()
+                guard (try? setting.read(texts, into: &candidate)) != nil, (try? candidate.validate()) != nil,
+                    candidate != ServerConfiguration()
+                else { continue }
+                let environment = [setting.variable: text, "PATH": "/bin", "port": "9", "HOST": "x"]
+                #expect(
+                    try await ConfigurationSources(environment: environment).read() == candidate, "\(setting.variable)")
+                changed = candidate
+                break
+            }
+            #expect(changed != ServerConfiguration(), "no text was found to try \(setting.key) with")
+        }
+    }
+
+    @Test func `names of variables follow from the keys`() {
+        let names = Dictionary(uniqueKeysWithValues: Setting.all.map { ($0.key, $0.variable) })
+        #expect(names["heartbeat.interval"] == "PRESENCE_HEARTBEAT_INTERVAL")
+        #expect(names["redis.url"] == "PRESENCE_REDIS_URL")
+        #expect(names["limits.maxMessageBytes"] == "PRESENCE_LIMITS_MAX_MESSAGE_BYTES")
+        #expect(names["auth.jwksFile"] == "PRESENCE_AUTH_JWKS_FILE")
+        #expect(Set(names.values).count == names.count)
+    }
+
+    @Test(arguments: ["PRESENCE_LINGRE", "PRESENCE_", "presence_port", "PRESENCE_heartbeat_interval", "Presence_Port"])
+    func `a variable that is not known is an error that names it`(name: String) async {
+        await #expect {
+            try await ConfigurationSources(environment: [name: "1"]).read()
+        } throws: {
+            "\($0)".contains(name) && $0 is InvalidConfiguration
+        }
+    }
+
+    @Test func `variables of the project's tools, and of others, are passed over`() async throws {
+        let environment = [
+            "PRESENCE_TOKEN": "x", "PRESENCE_URL": "y", "PRESENCED": "z", "PORT": "9", "MYPRESENCE_X": "1",
+        ]
+        #expect(try await ConfigurationSources(environment: environment).read() == ServerConfiguration())
+    }
+
+    @Test(
+        arguments: [
+            (["port": "x"], [:], "--port"), ([:], ["PRESENCE_PORT": "x"], "environment variable PRESENCE_PORT"),
+            (["port": "70000"], [:], "--port"), (["redis.url": "http://x"], [:], "--redis"),
+            ([:], ["PRESENCE_LINGER": "20"], "environment variable PRESENCE_LINGER"),
+            ([:], ["PRESENCE_AUTH_KEYS": "a:b"], "environment variable PRESENCE_AUTH_KEYS"),
+            (["logLevel": "loud"], ["PRESENCE_LOG_LEVEL": "info"], "--log-level"),
+        ] as [([String: String], [String: String], String)])
+    func `a bad value tells where it came from`(flags: [String: String], environment: [String: String], named: String)
+        async
+    {
+        await #expect {
+            try await ConfigurationSources(flags: flags, environment: environment).read()
+        } throws: {
+            #expect("\($0)".contains(named))
+            return $0 is InvalidConfiguration
+        }
+    }
+
+    @Test func `what every setting writes it reads`() throws {
+        for setting in Setting.all {
+            var configuration = ServerConfiguration()
+            configuration.host = "changed"
+            configuration.shards = 3
+            try setting.read(setting.write(ServerConfiguration()), into: &configuration)
+            #expect(setting.write(configuration) == setting.write(ServerConfiguration()), "\(setting.key)")
+        }
+    }
+
+    // MARK: Durations
+
+    @Test(
+        arguments: [
+            ("500ms", 500), ("20s", 20_000), ("5m", 300_000), ("24h", 86_400_000), ("7d", 604_800_000), ("0s", 0),
+            ("007s", 7_000), ("9223372036854775807ms", Int64.max),
+        ] as [(String, Int64)])
+    func `a duration is a number and its unit`(text: String, milliseconds: Int64) {
+        #expect(DurationText.parse(text) == milliseconds)
+    }
+
+    @Test(arguments: [
+        "", "20", "s", "ms", "-1s", "+1s", "1.5s", "1 s", " 1s", "1s ", "1S", "1sec", "1s1s", "1h30m", "１s",
+        "1\u{301}s",
+        "9223372036854775808ms", "9223372036854775807s", "1e3s", "0x1s", "1w", "1µs",
+    ])
+    func `anything else is no duration`(text: String) {
+        #expect(DurationText.parse(text) == nil)
+    }
+
+    @Test(arguments: [0, 1, 999, 1_000, 1_500, 59_999, 60_000, 90_000, 3_600_000, 86_400_000, 604_800_000] as [Int64])
+    func `a duration is read as it was written`(milliseconds: Int64) {
+        #expect(DurationText.parse(DurationText.format(milliseconds)) == milliseconds)
+    }
+}

@@ -1,0 +1,147 @@
+import Foundation
+import Testing
+
+@testable import presenced
+
+/// The command from outside: real processes, each with a Redis of its own.
+@Suite(.serialized) struct PresencedCommandTests {
+    private func serve(_ scratch: DataScratch, _ further: [String] = []) throws -> PresencedProcess {
+        try PresencedProcess(["serve", "--port", "0", "--shards", "1", "--data-dir", scratch.path] + further)
+    }
+
+    /// Waits until no process works in the directory.
+    private func gone(_ scratch: DataScratch) async -> Bool {
+        for _ in 0..<2_000 {
+            if scratch.processes.isEmpty { return true }
+            try? await Task.sleep(for: .milliseconds(5))
+        }
+        return false
+    }
+
+    @Test(arguments: [SIGTERM, SIGINT])
+    func `it says one line, serves, and ends in order`(number: Int32) async throws {
+        let scratch = try DataScratch()
+        let server = try serve(scratch)
+        let line = try #require(server.line())
+        #expect(line.wholeMatch(of: /listening on ws:\/\/127\.0\.0\.1:[0-9]+\/v1\/ws/) != nil)
+        #expect(scratch.processes.count == 1)
+        server.signal(number)
+        let (status, output, errors) = server.end()
+        #expect(status == 0 && output == "", "\(errors)")
+        #expect(scratch.processes.isEmpty)
+    }
+
+    @Test func `its Redis dies with it, however it dies, and the next start has the directory`() async throws {
+        let scratch = try DataScratch()
+        do {
+            let server = try serve(scratch)
+            _ = server.line()
+            #expect(scratch.processes.count == 1)
+            server.signal(SIGKILL)
+            _ = server.end()
+        }
+        #expect(await gone(scratch))
+        let server = try serve(scratch)
+        #expect(server.line() != nil)
+        server.signal(SIGTERM)
+        #expect(server.end().status == 0)
+    }
+
+    @Test func `a Redis that outlives its server is dealt with at the next start`() async throws {
+        let scratch = try DataScratch()
+        let left: pid_t
+        do {
+            let server = try serve(scratch)
+            _ = server.line()
+            left = try #require(scratch.processes.first)
+            // Stopped, it does not take the signal that comes with its server's death.
+            kill(left, SIGSTOP)
+            server.signal(SIGKILL)
+            _ = server.end()
+        }
+        #expect(scratch.processes == [left])
+        let server = try serve(scratch)
+        // SIGTERM waits for a process that is stopped: this one goes on in time and writes its log out.
+        kill(left, SIGCONT)
+        #expect(server.line() != nil)
+        #expect(scratch.processes.count == 1 && scratch.processes != [left])
+        server.signal(SIGTERM)
+        #expect(server.end().status == 0)
+        #expect(scratch.processes.isEmpty)
+    }
+
+    @Test func `a second server on the same directory is refused, and names the first`() async throws {
+        let scratch = try DataScratch()
+        let server = try serve(scratch)
+        _ = server.line()
+        let (status, output, errors) = try serve(scratch).end()
+        #expect(status == 1 && output == "")
+        #expect(errors.contains(scratch.path) && errors.contains("process \(server.process.processIdentifier)"))
+        #expect(scratch.processes.count == 1)
+        // With a Redis that is configured they may share it.
+        let other = try serve(scratch, ["--redis", "unix://\(scratch.path)/redis.sock"])
+        #expect(other.line() != nil)
+        for each in [other, server] {
+            each.signal(SIGTERM)
+            #expect(each.end().status == 0)
+        }
+    }
+
+    @Test func `a port that is taken is refused, and nothing stays behind`() async throws {
+        let (scratch, another) = (try DataScratch(), try DataScratch())
+        let server = try serve(scratch)
+        let port = try #require(server.line()?.split(separator: ":").last?.split(separator: "/").first)
+        let (status, output, errors) = try PresencedProcess.run(
+            "serve", "--port", String(port), "--data-dir", another.path)
+        #expect(status == 1 && output == "" && errors.contains(port))
+        #expect(another.processes.isEmpty)
+    }
+
+    @Test func `a signal while it starts ends it too`() async throws {
+        let scratch = try DataScratch()
+        let server = try serve(scratch)
+        // As early as its Redis is there, which is before it serves.
+        while scratch.processes.isEmpty, server.process.isRunning {}
+        server.signal(SIGTERM)
+        #expect(server.end().status == 0)
+        #expect(await gone(scratch))
+    }
+
+    @Test func `a token is all that is printed, and works before the first start as after it`() async throws {
+        let scratch = try DataScratch()
+        let (status, output, errors) = try PresencedProcess.run(
+            "token", "ana", "--data-dir", scratch.path, "--expires", "3s")
+        #expect(status == 0 && errors == "")
+        #expect(output.wholeMatch(of: /[\w-]+\.[\w-]+\.[\w-]+\n/) != nil)
+        let secret = try String(contentsOfFile: scratch.path + "/secret", encoding: .utf8)
+        let again = try PresencedProcess.run("token", "ana", environment: ["PRESENCE_DATA_DIRECTORY": scratch.path])
+        #expect(again.status == 0)
+        #expect(try String(contentsOfFile: scratch.path + "/secret", encoding: .utf8) == secret)
+    }
+
+    @Test(
+        arguments: [
+            (["serve", "--prot", "1"], 64, "--prot"), (["serve", "--port", "many"], 64, "--port"),
+            (["nonsense"], 64, "nonsense"),
+            (["serve", "--shards", "0"], 64, "--shards"), (["serve", "--port", "70000"], 78, "--port"),
+            (["serve", "--config", "/nowhere.yaml"], 78, "/nowhere.yaml"),
+            (["serve", "--log-level", "loud"], 78, "--log-level"),
+            (["serve", "--redis", "http://x"], 78, "--redis"), (["token"], 64, "<user>"),
+            (["token", "a b"], 64, "user"),
+            (["token", "jos\u{E9}"], 64, "user"), (["token", "ana", "--expires", "3"], 64, "--expires"),
+            (["token", "ana", "--expires", "0s"], 64, "--expires"), (["token", "ana", "--role", "king"], 64, "--role"),
+            (["token", "ana", "--data-dir", "/dev/null/x"], 1, "/dev/null/x"),
+        ] as [([String], Int32, String)])
+    func `a mistake is named, with a status of its own`(arguments: [String], status: Int32, named: String) throws {
+        let scratch = try DataScratch()
+        let isServe = arguments[0] == "serve"
+        let ended = try PresencedProcess(arguments + (isServe ? ["--data-dir", scratch.path] : [])).end()
+        #expect(ended.status == status && ended.output == "")
+        #expect(ended.errors.contains(named), "\(ended.errors)")
+    }
+
+    @Test func `a variable that is not known is named`() throws {
+        let ended = try PresencedProcess.run("serve", environment: ["PRESENCE_PROT": "1"])
+        #expect(ended.status == 78 && ended.errors.contains("PRESENCE_PROT"))
+    }
+}

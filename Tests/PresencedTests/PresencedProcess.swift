@@ -1,0 +1,81 @@
+import Foundation
+import Testing
+
+/// The `presenced` of this build, run as a person would run it; killed with all that it started when the value goes.
+final class PresencedProcess {
+    /// Next to the tests' own bundle, unless PRESENCED names another.
+    static let program: URL = {
+        if let path = ProcessInfo.processInfo.environment["PRESENCED"] { return URL(filePath: path) }
+        return URL(filePath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent()
+            .appending(path: "presenced")
+    }()
+
+    let process = Process()
+    private let output = Pipe()
+    private let errors = Pipe()
+
+    init(_ arguments: [String], environment: [String: String] = [:]) throws {
+        process.executableURL = Self.program
+        process.arguments = arguments
+        process.environment = ["PATH": "/usr/bin:/bin", "HOME": "/nonexistent"].merging(environment) { $1 }
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = output
+        process.standardError = errors
+        try process.run()
+    }
+
+    deinit {
+        // The kernel ends its Redis with it.
+        if process.isRunning { kill(process.processIdentifier, SIGKILL) }
+        process.waitUntilExit()
+    }
+
+    /// The first line on standard output; `nil` if it ends without one.
+    func line() -> String? {
+        var bytes: [UInt8] = []
+        while let byte = try? output.fileHandleForReading.read(upToCount: 1)?.first {
+            if byte == UInt8(ascii: "\n") { return String(decoding: bytes, as: UTF8.self) }
+            bytes.append(byte)
+        }
+        return nil
+    }
+
+    func signal(_ number: Int32) { kill(process.processIdentifier, number) }
+
+    /// Waits for its end: the status, and what is left of what it said.
+    func end() -> (status: Int32, output: String, errors: String) {
+        let said = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        let complained = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        process.waitUntilExit()
+        return (process.terminationStatus, said, complained)
+    }
+
+    /// Runs the command to its end.
+    static func run(_ arguments: String..., environment: [String: String] = [:]) throws
+        -> (status: Int32, output: String, errors: String)
+    {
+        try PresencedProcess(arguments, environment: environment).end()
+    }
+}
+
+/// A fresh data directory, removed when the value goes, when no process works in it any more.
+final class DataScratch {
+    let path: String
+
+    init() throws {
+        path = FileManager.default.temporaryDirectory.appending(path: "presenced-\(UUID().uuidString)").path
+    }
+
+    deinit {
+        for process in processes { kill(process, SIGKILL) }
+        try? FileManager.default.removeItem(atPath: path)
+    }
+
+    /// The processes whose working directory it is: a Redis, or one that was left.
+    var processes: [pid_t] {
+        let all = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
+        return all.compactMap { pid_t($0) }.filter {
+            (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\($0)/cwd")) == path
+        }
+    }
+}
