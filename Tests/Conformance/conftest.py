@@ -6,7 +6,7 @@ import pytest
 
 from support.client import BREACHES
 from support.redis import Redis
-from support.room import Room
+from support.room import ROOMS, Room
 from support.server import BINARY, Server
 
 LONGEST_TEST = 60
@@ -24,14 +24,13 @@ def pytest_pyfunc_call(pyfuncitem):
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
-    rooms = [value for value in arguments.values() if isinstance(value, Room)]
 
     async def bounded():
         try:
             await asyncio.wait_for(pyfuncitem.obj(**arguments), LONGEST_TEST)
         finally:
-            for room in rooms:
-                room.leave()
+            while ROOMS:
+                ROOMS.pop().leave()
             await asyncio.sleep(0)
 
     BREACHES.clear()

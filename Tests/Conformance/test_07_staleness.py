@@ -127,32 +127,39 @@ async def sees_as(client, person, status):
     return reply["type"] == "users" and reply["users"][0]["presence"]["status"] == status
 
 
+async def test_nothing_is_missed_over_broken_connections_to_redis(room, redis):
+    ana, bob = await room.come("ana"), await room.come("bob")
+    await ana.subscribe(bob)
+    for number in range(6):
+        redis.command("CLIENT", "KILL", "TYPE", ("pubsub", "normal")[number % 2])
+        await bob.insists("status", status="busy" if number % 2 else "auto", text=f"{number}")
+        await bob.insists("updateProfile", changes={"displayName": f"Bob {number}"})
+        await ana.sees(bob, text=f"{number}")
+        await ana.sees_profile(bob, displayName=f"Bob {number}")
+    assert set(ana.statuses(bob)) <= {"online", "busy"}
+    await eventually(lambda: len(ana.events("stale")) == len(ana.events("live")), "as many `live` as `stale`")
+
+
 async def test_the_servers_own_redis_is_started_again_when_it_dies(start):
     room = Room(start({}))
-    try:
-        ana, bob = await room.come("ana"), await room.come("bob")
-        profile = await bob.update(displayName="Bob")
-        await ana.subscribe(bob)
-        os.kill(room.server.redis_child, signal.SIGKILL)
-        await asyncio.gather(*[client.hear("live", within=3 * PATIENCE) for client in (ana, bob)])
-        assert (await ana.get(bob))[0]["profile"] == profile
-        assert ana.statuses(bob) == []
-        await bob.status("busy")
-        await ana.sees(bob, status="busy")
-    finally:
-        room.leave()
+    ana, bob = await room.come("ana"), await room.come("bob")
+    profile = await bob.update(displayName="Bob")
+    await ana.subscribe(bob)
+    os.kill(room.server.redis_child, signal.SIGKILL)
+    await asyncio.gather(*[client.hear("live", within=3 * PATIENCE) for client in (ana, bob)])
+    assert (await ana.get(bob))[0]["profile"] == profile
+    assert ana.statuses(bob) == []
+    await bob.status("busy")
+    await ana.sees(bob, status="busy")
 
 
 async def test_the_servers_own_redis_that_is_silent_is_noticed(start):
     room = Room(start({}))
+    ana = await room.come("ana")
+    child = room.server.redis_child
+    os.kill(child, signal.SIGSTOP)
     try:
-        ana = await room.come("ana")
-        child = room.server.redis_child
-        os.kill(child, signal.SIGSTOP)
-        try:
-            await hears_stale(ana)
-        finally:
-            os.kill(child, signal.SIGCONT)
-        await eventually(lambda: ana.events("live"), "live", within=2 * PATIENCE)
+        await hears_stale(ana)
     finally:
-        room.leave()
+        os.kill(child, signal.SIGCONT)
+    await eventually(lambda: ana.events("live"), "live", within=2 * PATIENCE)

@@ -96,7 +96,8 @@ async def test_1012_when_the_server_ends_with_another_time_for_each(start):
     room.server.send_signal(15)
     ends = await asyncio.gather(*[client.closed(1012) for client in clients])
     times = {reconnect_after(reason, linger=4_000) for _, reason in ends}
-    assert len(times) > 12, f"not different for each client: {sorted(times)}"
+    # By chance two of them may be the same.
+    assert len(times) >= 18, f"not different for each client: {sorted(times)}"
     assert await asyncio.to_thread(room.server.process.wait, 15) == 0
 
 
@@ -118,8 +119,6 @@ async def test_1013_when_the_server_is_full(start):
     assert [await client.get() for client in clients] == [[]] * 6
     await clients.pop().close()
     await eventually(lambda: there_is_room(room), "room for one more")
-    for client in clients:
-        client.abort()
 
 
 async def there_is_room(room):

@@ -82,6 +82,24 @@ async def test_a_live_device_is_replaced_across_servers_and_nobody_sees_it(pair)
     assert await bob.get() == []
 
 
+@pytest.mark.parametrize("pause", [0.3, GHOSTS_GONE + 1], ids=["shorter than the lease", "longer than the lease"])
+async def test_the_younger_connection_wins_however_late_the_older_one_is_heard_of(pair, pause):
+    watcher = await pair.come("ana", at=pair.other)
+    older = await pair.come("bob", "phone")
+    await watcher.subscribe(older)
+    pair.server.send_signal(signal.SIGSTOP)
+    try:
+        younger = await pair.come("bob", "phone", at=pair.other)
+        await asyncio.sleep(pause)
+    finally:
+        pair.server.send_signal(signal.SIGCONT)
+    await older.closed(4004, within=2 * PATIENCE)
+    await asyncio.sleep(LINGER + A_MOMENT)
+    assert await younger.get() == [] and watcher.events("presence") == []
+    await younger.close()
+    await watcher.sees(younger, status="offline")
+
+
 async def test_one_who_reconnects_to_another_server_was_never_away(pair):
     watchers = [await pair.come("ana"), await pair.come("eve", at=pair.other)]
     bob = await pair.come("bob", "phone")
@@ -163,52 +181,46 @@ async def test_a_server_that_was_paused_is_fenced_and_right_again(pair):
 
 async def test_a_killed_server_with_a_redis_of_its_own_is_right_when_it_is_started_again(start):
     room = Room(start(SETTINGS))
-    try:
-        bob, cy = await room.come("bob", "phone"), await room.come("cy")
-        profile = await bob.update(displayName="Bob", timezone="Europe/Berlin")
-        await bob.status("busy", text="Before the crash")
-        talk = (await bob.did("createConversation", participants=[cy.user]))["conversation"]["id"]
-        went = await room.come("dan")
-        await went.close()
-        person, = await cy.get(bob)
-        lost = now()
-        room.server.kill()
-        room.server.start()
-        ana = await room.come("ana")
-        cy = await room.come("cy")
-        await ana.subscribe(bob, cy, went)
-        assert ana.profile[bob.user] == profile
-        presence = await ana.sees(bob, status="offline", within=GHOSTS_GONE + 2 * PATIENCE, text=ABSENT)
-        assert lost - 1_000 * (LEASE + 1) < presence["lastSeen"] < lost + 100
-        assert presence["version"] > person["presence"]["version"]
-        assert ana.presence[cy.user]["status"] == "online"
-        assert ana.presence[went.user].items() >= {"status": "offline"}.items() and "lastSeen" in ana.presence[went.user]
-        bob = await room.come("bob", "phone")
-        assert bob.connected["status"] == {"status": "busy", "text": "Before the crash"}
-        await ana.sees(bob, status="busy", text="Before the crash")
-        await cy.watch_typing(talk)
-        await bob.types(talk)
-        await cy.sees_typing(talk, [bob])
-        redises = [process for process in find(room.server.directory) if process != room.server.process.pid]
-        assert len(redises) == 1, "one Redis, adopted or new"
-    finally:
-        room.leave()
+    bob, cy = await room.come("bob", "phone"), await room.come("cy")
+    profile = await bob.update(displayName="Bob", timezone="Europe/Berlin")
+    await bob.status("busy", text="Before the crash")
+    talk = (await bob.did("createConversation", participants=[cy.user]))["conversation"]["id"]
+    went = await room.come("dan")
+    await went.close()
+    person, = await cy.get(bob)
+    lost = now()
+    room.server.kill()
+    room.server.start()
+    ana = await room.come("ana")
+    cy = await room.come("cy")
+    await ana.subscribe(bob, cy, went)
+    assert ana.profile[bob.user] == profile
+    presence = await ana.sees(bob, status="offline", within=GHOSTS_GONE + 2 * PATIENCE, text=ABSENT)
+    assert lost - 1_000 * (LEASE + 1) < presence["lastSeen"] < lost + 100
+    assert presence["version"] > person["presence"]["version"]
+    assert ana.presence[cy.user]["status"] == "online"
+    assert ana.presence[went.user].items() >= {"status": "offline"}.items() and "lastSeen" in ana.presence[went.user]
+    bob = await room.come("bob", "phone")
+    assert bob.connected["status"] == {"status": "busy", "text": "Before the crash"}
+    await ana.sees(bob, status="busy", text="Before the crash")
+    await cy.watch_typing(talk)
+    await bob.types(talk)
+    await cy.sees_typing(talk, [bob])
+    redises = [process for process in find(room.server.directory) if process != room.server.process.pid]
+    assert len(redises) == 1, "one Redis, adopted or new"
 
 
 async def test_killed_again_and_again(start):
     room = Room(start(SETTINGS))
-    try:
-        for number in range(3):
-            bob = await room.come("bob")
-            if number:
-                assert (await bob.get(bob))[0]["profile"]["displayName"] == f"Bob {number - 1}"
-            await bob.update(displayName=f"Bob {number}")
-            room.server.kill()
-            room.server.start()
-        ana = await room.come("ana")
-        assert (await ana.get(bob))[0]["profile"]["displayName"] == "Bob 2"
-    finally:
-        room.leave()
+    for number in range(3):
+        bob = await room.come("bob")
+        if number:
+            assert (await bob.get(bob))[0]["profile"]["displayName"] == f"Bob {number - 1}"
+        await bob.update(displayName=f"Bob {number}")
+        room.server.kill()
+        room.server.start()
+    ana = await room.come("ana")
+    assert (await ana.get(bob))[0]["profile"]["displayName"] == "Bob 2"
 
 
 async def test_what_is_known_from_one_server_holds_on_another(pair):
@@ -225,26 +237,23 @@ async def test_what_is_known_from_one_server_holds_on_another(pair):
 
 async def test_many_shards_on_two_servers_see_the_same(start):
     pair = Pair(start, shards=3)
-    try:
-        watchers = [await pair.come(f"watcher{number}", at=(pair.server, pair.other)[number % 2]) for number in range(16)]
-        people = [await pair.come(f"p{number}", at=(pair.server, pair.other)[number % 2]) for number in range(6)]
-        for watcher in watchers:
-            await watcher.subscribe(*people)
-        for number in range(5):
-            await asyncio.gather(*[person.status("busy" if number % 2 else "auto", text=f"{number}") for person in people])
-            await asyncio.gather(*[person.update(displayName=f"{number}") for person in people])
-        people[0].abort()
-        await people[1].close()
-        for person in people[2:]:
-            await asyncio.gather(*[watcher.sees(person, text="4") for watcher in watchers])
-        for person in people[:2]:
-            await asyncio.gather(*[watcher.sees(person, status="offline", within=LINGER + PATIENCE) for watcher in watchers])
-        for person in people:
-            await asyncio.gather(*[watcher.sees_profile(person, displayName="4") for watcher in watchers])
-        assert all(watcher.presence == watchers[0].presence for watcher in watchers)
-        assert all(watcher.profile == watchers[0].profile for watcher in watchers)
-        everyone = [person.user for person in people]
-        answers = [await watcher.get(*everyone) for watcher in watchers]
-        assert all(answer == answers[0] for answer in answers)
-    finally:
-        pair.leave()
+    watchers = [await pair.come(f"watcher{number}", at=(pair.server, pair.other)[number % 2]) for number in range(16)]
+    people = [await pair.come(f"p{number}", at=(pair.server, pair.other)[number % 2]) for number in range(6)]
+    for watcher in watchers:
+        await watcher.subscribe(*people)
+    for number in range(5):
+        await asyncio.gather(*[person.status("busy" if number % 2 else "auto", text=f"{number}") for person in people])
+        await asyncio.gather(*[person.update(displayName=f"{number}") for person in people])
+    people[0].abort()
+    await people[1].close()
+    for person in people[2:]:
+        await asyncio.gather(*[watcher.sees(person, text="4") for watcher in watchers])
+    for person in people[:2]:
+        await asyncio.gather(*[watcher.sees(person, status="offline", within=LINGER + PATIENCE) for watcher in watchers])
+    for person in people:
+        await asyncio.gather(*[watcher.sees_profile(person, displayName="4") for watcher in watchers])
+    assert all(watcher.presence == watchers[0].presence for watcher in watchers)
+    assert all(watcher.profile == watchers[0].profile for watcher in watchers)
+    everyone = [person.user for person in people]
+    answers = [await watcher.get(*everyone) for watcher in watchers]
+    assert all(answer == answers[0] for answer in answers)

@@ -9,8 +9,13 @@ from .raw import RawSocket
 DEVICES = {"phone": "phone", "tablet": "tablet", "desktop": "desktop", "web": "web", "bot": "bot", "other": "other"}
 
 
+ROOMS = []
+"""Those of the test that runs now, so that their connections are closed at its end."""
+
+
 class Room:
     def __init__(self, server):
+        ROOMS.append(self)
         self.server = server
         self.suffix = secrets.token_hex(3)
         self.api = API(server)
