@@ -1,0 +1,83 @@
+import Glibc
+import Testing
+import WebSockets
+
+@Suite(.timeLimit(.minutes(2)), .serialized)
+struct CapacityTests {
+    @Test func `two thousand connections at once are all served`() async throws {
+        var limit = rlimit()
+        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        limit.rlim_cur = min(limit.rlim_max, 20_000)
+        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        try await withServer { server in
+            let clients = try (0..<2000).map { _ in try RawClient(port: server.port) }
+            for client in clients { try client.send(RawClient.upgrade()) }
+            for client in clients { #expect(try client.readHead().hasPrefix("HTTP/1.1 101")) }
+            #expect(await server.on { server, _ in server.openCount } == 2000)
+            for (number, client) in clients.enumerated() { try client.send(text: "\(number)") }
+            for (number, client) in clients.enumerated() { #expect(try client.readText() == "\(number)") }
+            // One frame to all.
+            await server.on { server, _ in
+                let frame = WebSocketFrame.text(Array("to all".utf8))
+                for index in 0..<2000 {
+                    let socket = SocketID(index: UInt32(index), generation: 0)
+                    #expect(frame.withUnsafeBytes { server.write($0, to: socket) } == .written)
+                }
+            }
+            for client in clients { #expect(try client.readText() == "to all") }
+            await server.on { server, _ in
+                for index in 0..<2000 { server.close(SocketID(index: UInt32(index), generation: 0), code: 1012) }
+            }
+            for client in clients {
+                #expect(try client.readFrame().closeCode == 1012)
+                try client.sendClose(1012)
+            }
+            await server.log.count(2000) { if case .closed(_, .byServer(1012)) = $0 { true } else { false } }
+            #expect(await server.on { server, _ in server.openCount + server.connectionCount } == 0)
+        }
+    }
+
+    @Test func `whoever comes when it is full gets an upgrade and 1013 with the reason`() async throws {
+        try await withServer({
+            $0.maxConnections = 3
+            $0.reservedConnections = 4
+        }) { server in
+            var clients = try (0..<3).map { _ in try RawClient.upgraded(port: server.port) }
+            await server.log.count(3) { if case .opened = $0 { true } else { false } }
+            for _ in 0..<5 {
+                let late = try RawClient.upgraded(port: server.port)
+                let frame = try late.readFrame()
+                #expect(frame.closeCode == 1013 && frame.closeReason == #"{"reconnectAfter":1}"#)
+                try late.sendClose(1013)
+                #expect(late.readToEnd() == [])
+            }
+            // HTTP still answers.
+            let http = try RawClient(port: server.port)
+            try http.send("GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
+            #expect(try http.readResponse().status == 200)
+            #expect(await server.on { server, _ in server.counters.turnedAway } == 5)
+            // The delegate never heard of them, and a place that becomes free is given away.
+            try clients.removeLast().sendClose(1000)
+            await server.log.first { if case .closed = $0 { true } else { false } }
+            let next = try RawClient.upgraded(port: server.port)
+            try next.send(text: "in")
+            #expect(try next.readText() == "in")
+            #expect(server.log.all.count { if case .opened = $0 { true } else { false } } == 4)
+            #expect(server.log.all.count { if case .closed = $0 { true } else { false } } == 1)
+        }
+    }
+
+    @Test func `beyond the reserve new ones wait until somebody goes`() async throws {
+        try await withServer({
+            $0.maxConnections = 2
+            $0.reservedConnections = 1
+            $0.handshakeTimeout = 60_000
+        }) { server in
+            var silent = try (0..<3).map { _ in try RawClient(port: server.port) }
+            let waiting = try RawClient(port: server.port)
+            try waiting.send("GET /waited HTTP/1.1\r\nHost: h\r\n\r\n")
+            silent.removeFirst()
+            #expect(try waiting.readResponse().text == "GET /waited ")
+        }
+    }
+}
