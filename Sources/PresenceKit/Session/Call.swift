@@ -41,7 +41,8 @@ struct Reading: Sendable {
 
 /// What was sent and will be answered.
 enum Request: Sendable {
-    case connect
+    /// With what the connection begins with.
+    case connect(Activity, PendingStatus?)
     case refresh
     case subscribe([UserID])
     case follow(ConversationID)

@@ -9,7 +9,7 @@ extension Session {
         connect(again: false, at: now)
         switch call {
         case .get(let users): read(users, id, at: now)
-        case .setStatus(let change): choose(PendingStatus(change, call: id, at: now.uptime), at: now)
+        case .setStatus(let change): setStatus(PendingStatus(change, call: id, at: now.uptime), at: now)
         case .updateProfile(let changes, .keep) where !isConnected:
             profileQueue.append(changes)
             keptProfileChanged()
@@ -72,11 +72,11 @@ extension Session {
     // MARK: When the connection ends
 
     /// What becomes of a request whose answer will not come.
-    mutating func lose(_ request: Request, at now: Moment) {
+    mutating func lose(_ request: Request) {
         switch request {
         case .get(_, let call): readings[call]?.requests = 0
-        case .status(let pending):
-            if pendingStatus == nil { pendingStatus = pending } else { pendingStatus!.append(pending) }
+        case .connect(_, let status): if let status { choose(status) }
+        case .status(let status): choose(status)
         case .updateProfile(let changes, .keep, let call):
             profileQueue.append(changes)
             keptProfileChanged()
@@ -91,7 +91,7 @@ extension Session {
         case .stopTyping(let call):
             // Without the connection it ends by itself.
             answer(call, .success(.done))
-        case .connect, .refresh, .subscribe, .follow, .unsubscribe, .keptProfile, .probe: break
+        case .refresh, .subscribe, .follow, .unsubscribe, .keptProfile, .probe: break
         }
     }
 
@@ -129,17 +129,18 @@ extension Session {
 
     // MARK: The own status
 
-    private mutating func choose(_ newer: PendingStatus, at now: Moment) {
+    private mutating func setStatus(_ newer: PendingStatus, at now: Moment) {
         if isConnected {
-            return send(.status(newer.change(at: now.uptime)), .status(newer))
+            send(.status(newer.change(at: now.uptime)), .status(newer))
+        } else if isClosed {
+            newer.calls.forEach { answer($0, .failure(whyAway)) }
+        } else {
+            choose(newer)
         }
-        if case .closed = phase {
-            return newer.calls.forEach { answer($0, .failure(whyAway)) }
-        }
-        if case .introducing = phase {
-            // `connect` has left without it: it goes after that.
-            return send(.status(newer.change(at: now.uptime)), .status(newer))
-        }
+    }
+
+    /// Keeps a choice for the next connection, on top of what was chosen before.
+    mutating func choose(_ newer: PendingStatus) {
         if pendingStatus == nil { pendingStatus = newer } else { pendingStatus!.append(newer) }
     }
 

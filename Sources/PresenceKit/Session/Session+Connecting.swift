@@ -52,13 +52,25 @@ extension Session {
         guard case .dialling(let deadline) = phase else { return }
         enter(.introducing(until: deadline))
         askedToConnect = now
-        let status = pendingStatus?.change(at: now.uptime)
-        send(
-            .connect(.init(token: token, device: device, activity: activity, status: status)), .connect)
+        let status = pendingStatus
+        pendingStatus = nil
+        introduce(with: status, at: now)
     }
 
-    mutating func connected(_ connected: ServerMessage.Connected, at now: Moment) {
-        guard case .introducing = phase else { return }
+    /// The status holds from the first moment: nobody sees a flash of another one.
+    mutating func introduce(with status: PendingStatus?, at now: Moment) {
+        let change = status?.change(at: now.uptime)
+        send(
+            .connect(.init(token: token, device: device, activity: activity, status: change)),
+            .connect(activity, status))
+    }
+
+    mutating func connected(_ id: Int64?, _ connected: ServerMessage.Connected, at now: Moment) {
+        guard case .introducing = phase, let id, case .connect(let saidActivity, let saidStatus) = requests[id] else {
+            return
+        }
+        requests[id] = nil
+        saidStatus?.calls.forEach { answer($0, .success(.done)) }
         if let user, user != connected.user { forget(at: now) }
         user = connected.user
         limits = connected.limits
@@ -70,10 +82,12 @@ extension Session {
         serverStaleSince = nil
         enter(.connected)
 
+        // What the app chose while `connect` was on its way.
         if let pending = pendingStatus {
             pendingStatus = nil
-            pending.calls.forEach { answer($0, .success(.done)) }
+            send(.status(pending.change(at: now.uptime)), .status(pending))
         }
+        if activity != saidActivity { send(.activity(activity)) }
         if let status = connected.status { hold(status) }
         unsettledPeople.formUnion(people.keys)
         unsettledConversations.formUnion(conversations.keys)
@@ -151,7 +165,11 @@ extension Session {
         profileQueue.requeue()
         let lost = requests.sorted { $0.key < $1.key }
         requests = [:]
-        for (_, request) in lost { lose(request, at: now) }
+        // Nothing chosen later may be overwritten by what is repeated: the present choice goes on top.
+        let newest = pendingStatus
+        pendingStatus = nil
+        for (_, request) in lost { lose(request) }
+        if let newest { choose(newest) }
     }
 
     /// Leaves without the server taking it for a goodbye, and comes back at once.

@@ -14,9 +14,7 @@ extension Session {
 
     private mutating func receive(_ message: ServerMessage, at now: Moment) {
         switch message {
-        case .connected(let id, let connected):
-            if let id { requests[id] = nil }
-            self.connected(connected, at: now)
+        case .connected(let id, let connected): self.connected(id, connected, at: now)
         case .presence(let user, let presence, let at):
             let arrival = arrival(at, now)
             apply(.presence, to: user) { $0.apply(presence, arrival) }
@@ -158,21 +156,28 @@ extension Session {
         let error = PresenceError(message)
         guard let id = message.id, let request = requests.removeValue(forKey: id) else { return }
         switch request {
-        case .connect: refuseConnect(error, at: now)
+        case .connect(_, let status): refuseConnect(status, error, at: now)
         case .refresh: refreshed(false)
         case .subscribe(let users):
             for user in users where people[user]?.watch.stage == .asked {
                 people[user]!.watch.stage = stage(after: error, at: now)
-                if error.isPassing { unsettledPeople.insert(user) }
+                if error.isPassing || people[user]!.watch.loops == 0 { unsettledPeople.insert(user) }
                 touch(user)
             }
         case .follow(let conversation):
             guard conversations[conversation]?.watch.stage == .asked else { return }
             conversations[conversation]!.watch.stage = stage(after: error, at: now)
-            if error.isPassing { unsettledConversations.insert(conversation) }
+            if error.isPassing || conversations[conversation]!.watch.loops == 0 {
+                unsettledConversations.insert(conversation)
+            }
             touch(conversation: conversation)
         case .get(_, let call): failReading(call, error)
         case .status(let pending): pending.calls.forEach { answer($0, .failure(error.ofWrite)) }
+        case .updateProfile(let changes, .keep, let call) where error.isPassing:
+            profileQueue.append(changes)
+            profileQueue.postpone(until: now.uptime + error.delay)
+            keptProfileChanged()
+            answer(call, .success(.profile(.kept)))
         case .updateProfile(_, _, let call), .createConversation(let call), .stopTyping(let call):
             answer(call, .failure(error.ofWrite))
         case .keptProfile:
@@ -190,13 +195,13 @@ extension Session {
         }
     }
 
-    private mutating func refuseConnect(_ error: PresenceError, at now: Moment) {
+    private mutating func refuseConnect(_ status: PendingStatus?, _ error: PresenceError, at now: Moment) {
         let isAboutStatus = error.field == "status" || error.field?.hasPrefix("status.") == true
-        if isAboutStatus, pendingStatus != nil {
-            failStatus(error)
-            send(.connect(.init(token: token, device: device, activity: activity)), .connect)
-            return
+        if isAboutStatus, let status {
+            status.calls.forEach { answer($0, .failure(error)) }
+            return introduce(with: nil, at: now)
         }
+        if let status { choose(status) }
         rejection = error
         // After `unauthorized` the server closes by itself, with a code.
         if error.code != .unauthorized { hangUp(.rejected(error), at: now) }

@@ -125,14 +125,14 @@ actor SessionShell {
     // MARK: Loops
 
     func open(_ topic: Topic) -> LoopID {
-        defer { endTurn() }
+        defer { endTurnSoon() }
         return session.open(topic, at: time.now)
     }
 
     func close(_ loop: LoopID) {
         session.close(loop, at: time.now)
         wake(loop)
-        endTurn()
+        endTurnSoon()
     }
 
     /// The next element of a loop, as soon as there is news; `nil` when the loop has ended or its task was cancelled.
@@ -162,7 +162,11 @@ actor SessionShell {
 
     private func handle(_ input: Input) {
         session.handle(input, at: time.now)
-        // What else has arrived by now belongs to the same turn: its subscriptions go in one message.
+        endTurnSoon()
+    }
+
+    /// What else has arrived by now belongs to the same turn: its subscriptions go in one message.
+    private func endTurnSoon() {
         guard !turnIsEnding else { return }
         turnIsEnding = true
         Task { self.endTurn() }

@@ -1,0 +1,101 @@
+import Foundation
+import PresenceProtocol
+import Testing
+
+@testable import PresenceKit
+
+/// The rule that keeps clients right.
+@Suite struct HeldPersonTests {
+    private var person = HeldPerson()
+
+    private static func presence(_ version: Int64, _ status: PresenceStatus = .online) -> Presence {
+        Presence(version: version, status: status)
+    }
+
+    @Test mutating func `an answer replaces, whatever its version`() {
+        person.replace(with: .online("bob", 9))
+        person.replace(with: .online("bob", 5))
+        #expect(person.presence?.version == 5)
+    }
+
+    @Test mutating func `an event replaces if its version is larger`() {
+        person.replace(with: .online("bob", 5))
+        holds(!person.apply(Self.presence(4), nil))
+        holds(!person.apply(Self.presence(5, .busy), nil))
+        #expect(person.presence?.status == .online)
+        holds(person.apply(Self.presence(6, .busy), nil))
+        #expect(person.presence?.status == .busy)
+    }
+
+    @Test mutating func `an event of version 0 replaces always, and anything comes after it`() {
+        person.replace(with: .online("bob", 5))
+        holds(person.apply(Presence.unknown, nil))
+        #expect(person.presence?.version == 0)
+        holds(person.apply(Self.presence(1), nil))
+        holds(person.apply(ProfileRegister.none, nil))
+        holds(person.apply(.profile(Profile(version: 1)), nil))
+    }
+
+    @Test mutating func `the two registers do not touch each other`() {
+        person.replace(with: .online("bob", 5, name: "Bob"))
+        holds(person.apply(Self.presence(100), nil))
+        holds(!person.apply(.profile(Profile(version: 4)), nil))
+        holds(person.apply(.profile(Profile(version: 6)), nil))
+        #expect(person.presence?.version == 100)
+    }
+
+    @Test mutating func `what an answer leaves out is as it was`() {
+        person.replace(with: .online("bob", 5, name: "Bob"))
+        person.replace(with: UserSnapshot(user: "bob", presence: Self.presence(7), profile: nil))
+        #expect(person.presence?.version == 7)
+        #expect(person.profile?.version == 5)
+        person.replace(with: UserSnapshot(user: "bob", presence: nil, profile: ProfileRegister.none))
+        #expect(person.presence?.version == 7)
+        #expect(person.profile == ProfileRegister.none)
+    }
+
+    @Test mutating func `a change has a time of arrival, an answer has none`() {
+        let arrival = Arrival(madeAt: Date(timestamp: 1_000), receivedAt: Date(timestamp: 1_012))
+        person.replace(with: .online("bob", 5))
+        _ = person.apply(Self.presence(6), arrival)
+        #expect(person.presenceArrival == arrival)
+        person.replace(with: UserSnapshot(user: "bob", presence: Self.presence(6), profile: nil))
+        #expect(person.presenceArrival == arrival)
+        person.replace(with: .online("bob", 7))
+        #expect(person.presenceArrival == nil)
+    }
+
+    @Test mutating func `only versions that say something are told`() {
+        #expect(person.knownVersions == nil)
+        person.replace(with: .unknown("bob"))
+        #expect(person.knownVersions == nil)
+        person.replace(with: .online("bob", 5))
+        #expect(person.knownVersions == .init(presence: 5))
+        person.replace(with: .online("bob", 6, name: "Bob"))
+        #expect(person.knownVersions == .init(presence: 6, profile: 6))
+    }
+
+    @Test func `a cache gives back what it was given`() throws {
+        let profile = Profile(
+            version: 3, displayName: "B", photoURL: "https://e.org/b", timezone: "Europe/Paris", locale: "fr",
+            createdAt: 1, updatedAt: 2)
+        let presence = Presence(
+            version: 4, status: .offline, since: 5, lastSeen: 6, text: nil, devices: [])
+        let cached = CachedPerson(
+            user: "bob", asOf: Date(timestamp: 9), presence: presence, profile: .profile(profile))
+        let copy = try JSONDecoder().decode(CachedPerson.self, from: JSONEncoder().encode(cached))
+        #expect(copy == cached)
+        #expect(copy.presenceRegister == presence)
+        #expect(copy.profileRegister == .profile(profile))
+    }
+
+    @Test mutating func `what was cached does not replace what is held`() {
+        let cached = CachedPerson(
+            user: "bob", asOf: Date(timestamp: 9), presence: Self.presence(8), profile: .none)
+        holds(person.recall(cached))
+        #expect(person.staleSince == Date(timestamp: 9))
+        person.replace(with: .online("bob", 5))
+        holds(!person.recall(cached))
+        #expect(person.presence?.version == 5)
+    }
+}

@@ -1,0 +1,144 @@
+import PresenceProtocol
+import Testing
+
+@testable import PresenceKit
+
+@Suite struct PendingStatusTests {
+    private static func pending(_ change: StatusChange, call: UInt64 = 1, at uptime: Duration = .zero) -> PendingStatus
+    {
+        PendingStatus(change, call: CallID(number: call), at: uptime)
+    }
+
+    @Test func `the newest status wins, and the newest text that was given`() {
+        var pending = Self.pending(StatusChange(status: .busy, text: .set("lunch")))
+        pending.append(Self.pending(StatusChange(status: .auto), call: 2))
+        #expect(pending.change(at: .zero) == StatusChange(status: .auto, text: .set("lunch")))
+        pending.append(Self.pending(StatusChange(status: .auto, text: .remove), call: 3))
+        #expect(pending.change(at: .zero) == StatusChange(status: .auto, text: .remove))
+        #expect(pending.calls.map(\.number) == [1, 2, 3])
+    }
+
+    @Test func `a later choice without a time cancels the clearing`() {
+        var pending = Self.pending(StatusChange(status: .busy, clearAfter: 5_000))
+        pending.append(Self.pending(StatusChange(status: .invisible), call: 2))
+        #expect(pending.change(at: .zero).clearAfter == nil)
+    }
+
+    @Test func `time spent waiting is not given again`() {
+        let pending = Self.pending(StatusChange(status: .busy, text: .set("x"), clearAfter: 60_000), at: .seconds(10))
+        #expect(pending.change(at: .seconds(10)).clearAfter == 60_000)
+        #expect(pending.change(at: .seconds(30)).clearAfter == 40_000)
+        #expect(pending.change(at: .seconds(69.5)).clearAfter == 1_000)
+        #expect(pending.change(at: .seconds(70)) == StatusChange(status: .auto, text: .remove))
+    }
+}
+
+@Suite struct ProfileQueueTests {
+    private var queue = ProfileQueue()
+
+    @Test mutating func `the newest value of each member is sent, all in one`() {
+        queue.append(ProfileChanges(displayName: .set("A"), locale: .set("de")))
+        queue.append(ProfileChanges(displayName: .set("B"), photoURL: .remove))
+        let merged = ProfileChanges(displayName: .set("B"), photoURL: .remove, locale: .set("de"))
+        #expect(queue.waiting == merged)
+        holds(queue.take(at: .zero) == merged)
+        #expect(queue.waiting == merged)
+        queue.acknowledge()
+        #expect(queue.waiting == nil)
+    }
+
+    @Test mutating func `an empty change is none`() {
+        queue.append(ProfileChanges())
+        #expect(queue.waiting == nil)
+        holds(queue.take(at: .zero) == nil)
+    }
+
+    @Test mutating func `what comes while one is on its way waits for its answer`() {
+        queue.append(ProfileChanges(displayName: .set("A")))
+        _ = queue.take(at: .zero)
+        queue.append(ProfileChanges(displayName: .set("B")))
+        holds(queue.take(at: .zero) == nil)
+        queue.acknowledge()
+        holds(queue.take(at: .zero) == ProfileChanges(displayName: .set("B")))
+    }
+
+    @Test mutating func `after a break everything unanswered is sent again, the newer on top`() {
+        queue.append(ProfileChanges(displayName: .set("A"), locale: .set("de")))
+        _ = queue.take(at: .zero)
+        queue.append(ProfileChanges(displayName: .set("B")))
+        queue.requeue()
+        holds(queue.take(at: .zero) == ProfileChanges(displayName: .set("B"), locale: .set("de")))
+    }
+
+    @Test mutating func `a refused member is dropped and the others are tried again`() {
+        queue.append(ProfileChanges(displayName: .set("A"), timezone: .set("Mars/Olympus")))
+        _ = queue.take(at: .zero)
+        let error = PresenceError(.validationFailed, "", field: "timezone")
+        queue.refuse(error)
+        #expect(queue.refusal == error)
+        holds(queue.take(at: .zero) == ProfileChanges(displayName: .set("A")))
+    }
+
+    @Test mutating func `refused without a name, or with one that is not there, all of it is lost`() {
+        for field in [nil, "nickname", "locale"] {
+            queue.append(ProfileChanges(displayName: .set("A")))
+            _ = queue.take(at: .zero)
+            queue.refuse(PresenceError(.forbidden, "", field: field))
+            #expect(queue.waiting == nil)
+        }
+    }
+
+    @Test mutating func `a newer value of the refused member is still sent`() {
+        queue.append(ProfileChanges(displayName: .set("")))
+        _ = queue.take(at: .zero)
+        queue.append(ProfileChanges(displayName: .set("B")))
+        queue.refuse(PresenceError(.validationFailed, "", field: "displayName"))
+        holds(queue.take(at: .zero) == ProfileChanges(displayName: .set("B")))
+    }
+
+    @Test mutating func `what the server could not do is tried again later`() {
+        queue.append(ProfileChanges(displayName: .set("A")))
+        _ = queue.take(at: .zero)
+        queue.postpone(until: .seconds(2))
+        holds(queue.take(at: .seconds(1)) == nil)
+        holds(queue.take(at: .seconds(2)) == ProfileChanges(displayName: .set("A")))
+        #expect(queue.retryAt == nil)
+    }
+
+    @Test mutating func `what was stored meanwhile is not overwritten by an older value`() {
+        queue.append(ProfileChanges(displayName: .set("A"), locale: .set("de")))
+        queue.supersede(ProfileChanges(displayName: .set("B")))
+        #expect(queue.waiting == ProfileChanges(locale: .set("de")))
+        queue.supersede(ProfileChanges(locale: .remove))
+        #expect(queue.waiting == nil)
+    }
+}
+
+@Suite struct OwnTypingTests {
+    private var typing = OwnTyping(interval: .seconds(3))
+
+    @Test mutating func `it is repeated every interval until it is stopped`() {
+        typing.start("c1", at: .zero)
+        #expect(typing.nextDue == .seconds(3))
+        holds(typing.takeDue(at: .seconds(2)) == [])
+        holds(typing.takeDue(at: .seconds(3)) == ["c1"])
+        #expect(typing.nextDue == .seconds(6))
+        holds(typing.stop("c1"))
+        holds(!typing.stop("c1"))
+        #expect(typing.nextDue == nil)
+    }
+
+    @Test mutating func `late is not made up for`() {
+        typing.start("c1", at: .zero)
+        holds(typing.takeDue(at: .seconds(60)) == ["c1"])
+        #expect(typing.nextDue == .seconds(63))
+    }
+
+    @Test mutating func `a new connection is told at once`() {
+        typing.start("c1", at: .zero)
+        typing.start("c2", at: .seconds(1))
+        holds(typing.takeAll(at: .seconds(2)) == ["c1", "c2"])
+        #expect(typing.nextDue == .seconds(5))
+        holds(typing.stopAll() == ["c1", "c2"])
+    }
+}

@@ -1,0 +1,123 @@
+import PresenceProtocol
+import Testing
+
+@testable import PresenceKit
+
+@Suite struct ReconnectionTests {
+    private var reconnection = Reconnection(base: .milliseconds(500), cap: .seconds(30))
+
+    private mutating func wait(
+        after ending: Ending = .lost(""), at uptime: Duration = .zero, fresh: Bool = true, random: Double = 0.999_999
+    ) -> Duration? {
+        switch reconnection.verdict(on: ending, at: uptime, freshToken: fresh, random: random) {
+        case .again(let wait): wait
+        case .never: nil
+        }
+    }
+
+    private static func closed(_ code: UInt16, _ reason: String = "") -> Ending {
+        .closed(code: CloseCode(rawValue: code), reason: Array(reason.utf8))
+    }
+
+    @Test mutating func `the bound doubles from half a second to thirty`() throws {
+        let bounds = [0.5, 1, 2, 4, 8, 16, 30, 30, 30]
+        for bound in bounds {
+            let wait = wait() ?? .zero
+            #expect(abs(wait.timeInterval - bound) < 0.001)
+        }
+    }
+
+    @Test mutating func `the wait is anything from nothing to the bound`() {
+        for draw in [0, 0.25, 0.5, 0.75] {
+            var fresh = Self().reconnection
+            let verdict = fresh.verdict(on: .lost(""), at: .zero, freshToken: true, random: draw)
+            #expect(verdict == .again(after: .milliseconds(500) * draw))
+        }
+    }
+
+    @Test mutating func `a thousand failures overflow nothing`() {
+        for _ in 0..<1_000 { holds(wait()! <= .seconds(30)) }
+    }
+
+    @Test(arguments: [1012, 1013, 1002] as [UInt16])
+    mutating func `a time named by the server is kept exactly`(code: UInt16) {
+        holds(wait(after: Self.closed(code, #"{"reconnectAfter":1234}"#)) == .milliseconds(1_234))
+        holds(wait(after: Self.closed(code, #"{"reconnectAfter":0}"#)) == .zero)
+    }
+
+    @Test(arguments: ["", "going", "{}", #"{"reconnectAfter":-1}"#, #"{"reconnectAfter":"soon"}"#])
+    mutating func `without a time that makes sense the wait is as after a loss`(reason: String) throws {
+        let wait = wait(after: Self.closed(1012, reason), random: 0.5)
+        #expect(wait == .milliseconds(250))
+    }
+
+    @Test(
+        arguments: [
+            (1003, .protocolViolation), (1007, .protocolViolation), (1008, .protocolViolation),
+            (1009, .protocolViolation), (4004, .replaced), (4006, .disconnectedByAdministrator),
+        ] as [(UInt16, PresenceError.Code)])
+    mutating func `some closes are for good`(code: UInt16, reason: PresenceError.Code) {
+        let verdict = reconnection.verdict(on: Self.closed(code), at: .zero, freshToken: true, random: 0)
+        guard case .never(let error) = verdict else {
+            Issue.record("\(code) would be reconnected")
+            return
+        }
+        #expect(error.code == reason)
+    }
+
+    @Test(arguments: [1000, 1001, 1005, 1006, 1011, 1012, 1013, 4002, 4003, 4005, 4007, 4999] as [UInt16])
+    mutating func `all other closes are not`(code: UInt16) {
+        for _ in 0..<5 { holds(wait(after: Self.closed(code)) != nil) }
+    }
+
+    @Test mutating func `two fresh tokens refused in a row are enough`() {
+        holds(wait(after: Self.closed(4001)) != nil)
+        holds(wait(after: Self.closed(4001)) == nil)
+    }
+
+    @Test mutating func `a refused upgrade counts as a refused token`() {
+        holds(wait(after: .refused(status: 401)) != nil)
+        holds(wait(after: .refused(status: 403)) == nil)
+    }
+
+    @Test mutating func `a token kept from before does not count`() {
+        holds(wait(after: Self.closed(4001), fresh: false) != nil)
+        holds(wait(after: Self.closed(4001)) != nil)
+        holds(wait(after: Self.closed(4001)) == nil)
+    }
+
+    @Test mutating func `a token accepted in between begins the count anew`() {
+        holds(wait(after: Self.closed(4001)) != nil)
+        reconnection.connected(at: .zero)
+        holds(wait(after: Self.closed(4001)) != nil)
+    }
+
+    @Test mutating func `losses do not count as refusals`() {
+        holds(wait(after: Self.closed(4001)) != nil)
+        holds(wait(after: .lost("")) != nil)
+        holds(wait(after: Self.closed(4001)) == nil)
+    }
+
+    @Test(arguments: [400, 404, 429, 500, 503]) mutating func `other refusals of the upgrade pass`(status: Int) {
+        for _ in 0..<5 { holds(wait(after: .refused(status: status)) != nil) }
+    }
+
+    @Test mutating func `a connection that lasted begins the count anew, one that did not goes on`() {
+        for _ in 0..<4 { _ = wait() }
+        reconnection.connected(at: .seconds(100))
+        holds(wait(at: .seconds(104), random: 0.5) == .seconds(4))
+        reconnection.connected(at: .seconds(200))
+        holds(wait(at: .seconds(205), random: 0.5) == .milliseconds(250))
+    }
+
+    @Test mutating func `a provider that says unauthorized ends it, any other error does not`() {
+        holds(wait(after: .noToken(PresenceError(.tokenUnavailable, ""))) != nil)
+        holds(wait(after: .noToken(PresenceError(.unauthorized, ""))) == nil)
+    }
+
+    @Test mutating func `a connect refused for now waits at least as long as the server said`() {
+        let busy = PresenceError(.unavailable, "", retryAfter: .seconds(3))
+        holds(wait(after: .rejected(busy), random: 0.5) == .seconds(3) + .milliseconds(250))
+        holds(wait(after: .rejected(PresenceError(.validationFailed, "", field: "device.name"))) == nil)
+    }
+}

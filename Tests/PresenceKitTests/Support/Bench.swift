@@ -1,0 +1,206 @@
+import Foundation
+import PresenceProtocol
+import Testing
+
+@testable import PresenceKit
+
+/// A session on the bench: a test says what happens and when, and looks at what the session wants done.
+struct Bench {
+    var session: Session
+    var now = Moment(uptime: .zero, wall: Date(timeIntervalSince1970: 1_763_712_000))
+    /// What the last turn wanted done.
+    private(set) var directives: [Directive] = []
+    private var lastCall: UInt64 = 0
+
+    static let linger: Milliseconds = 10_000
+
+    init(
+        configuration: PresenceClient.Configuration = .init(), device: PresenceProtocol.Device = .init(),
+        flaw: PresenceError? = nil, random: Double = 0.5
+    ) {
+        session = Session(configuration: configuration, device: device, flaw: flaw, random: { random })
+    }
+
+    // MARK: What happens
+
+    mutating func turn(_ change: (inout Session, Moment) -> Void) {
+        change(&session, now)
+        directives = session.endTurn(at: now)
+    }
+
+    mutating func handle(_ input: Input) {
+        turn { $0.handle(input, at: $1) }
+    }
+
+    /// Several things in one turn.
+    mutating func handle(_ inputs: [Input]) {
+        turn { session, now in inputs.forEach { session.handle($0, at: now) } }
+    }
+
+    mutating func receive(_ messages: ServerMessage...) {
+        handle(messages.map { .received(session.attempt, $0.encoded()) })
+    }
+
+    mutating func end(_ ending: Ending) {
+        handle(.ended(session.attempt, ending))
+    }
+
+    mutating func end(code: UInt16, reason: String = "") {
+        end(.closed(code: CloseCode(rawValue: code), reason: Array(reason.utf8)))
+    }
+
+    /// Lets time pass, ticking whenever the session asked for it.
+    mutating func pass(_ duration: Duration) {
+        let end = now.uptime + duration
+        var all: [Directive] = []
+        while let deadline = session.nextDeadline, deadline <= end {
+            advance(to: max(deadline, now.uptime))
+            handle(.tick)
+            all += directives
+        }
+        advance(to: end)
+        directives = all
+    }
+
+    private mutating func advance(to uptime: Duration) {
+        now.wall += (uptime - now.uptime).timeInterval
+        now.uptime = uptime
+    }
+
+    mutating func open(_ topic: Topic) -> LoopID {
+        var id: LoopID?
+        turn { id = $0.open(topic, at: $1) }
+        return id!
+    }
+
+    mutating func close(_ loop: LoopID) {
+        turn { $0.close(loop, at: $1) }
+    }
+
+    mutating func call(_ call: Call) -> CallID {
+        lastCall += 1
+        let id = CallID(number: lastCall)
+        handle(.call(id, call))
+        return id
+    }
+
+    /// From nothing to `introducing`.
+    mutating func dial(token: String = "t") {
+        turn { $0.connect(again: true, at: $1) }
+        if session.phase == .fetchingToken { handle(.token(session.attempt, .success(token))) }
+        handle(.opened(session.attempt))
+    }
+
+    mutating func welcome(
+        user: String = "ana", status: OwnStatus? = OwnStatus(), limits: ConnectionLimits = ConnectionLimits(),
+        serverTime: Timestamp? = nil
+    ) {
+        let connected = ServerMessage.Connected(
+            user: UserID(user)!, session: "s", serverTime: serverTime ?? now.timestamp, status: status,
+            heartbeatInterval: 20_000, heartbeatTimeout: 10_000, linger: Self.linger, limits: limits)
+        receive(.connected(id: lastID, connected))
+    }
+
+    /// From nothing to `connected`.
+    mutating func connect(user: String = "ana", limits: ConnectionLimits = ConnectionLimits()) {
+        dial()
+        welcome(user: user, limits: limits)
+    }
+
+    // MARK: What it wants done
+
+    /// The messages sent in the last turn.
+    var sent: [ClientMessage] {
+        directives.compactMap { directive in
+            guard case .send(let bytes) = directive else { return nil }
+            return try? ClientMessage.decode(bytes)
+        }
+    }
+
+    var bodies: [ClientMessage.Body] { sent.map(\.body) }
+
+    /// The id of the newest request.
+    var lastID: Int64 { session.lastRequestID }
+
+    func answer(to call: CallID) -> Result<Reply, PresenceError>? {
+        for case .answer(call, let result) in directives { return result }
+        return nil
+    }
+
+    func error(of call: CallID) -> PresenceError? {
+        guard case .failure(let error) = answer(to: call) else { return nil }
+        return error
+    }
+
+    func people(of call: CallID) -> [Person]? {
+        guard case .success(.people(let people)) = answer(to: call) else { return nil }
+        return people
+    }
+
+    var opens: Int { directives.count { if case .open = $0 { true } else { false } } }
+    var fetches: Int { directives.count { if case .fetchToken = $0 { true } else { false } } }
+    var aborts: Int { directives.count { if case .abort = $0 { true } else { false } } }
+    var closes: Int { directives.count { if case .close = $0 { true } else { false } } }
+    var pings: Int { directives.count { if case .ping = $0 { true } else { false } } }
+    var cacheClears: Int { directives.count { if case .clearCache = $0 { true } else { false } } }
+    var cacheReads: [[UserID]] {
+        directives.compactMap { if case .readCache(let users) = $0 { users } else { nil } }
+    }
+    var cacheWrites: [CachedPerson] {
+        directives.flatMap { directive -> [CachedPerson] in
+            if case .writeCache(let people) = directive { people } else { [] }
+        }
+    }
+    var woken: Set<LoopID> {
+        Set(directives.flatMap { directive -> [LoopID] in if case .wake(let loops) = directive { loops } else { [] } })
+    }
+}
+
+/// An expectation of what a mutating call returns, which `#expect` cannot look into.
+func holds(_ condition: Bool, sourceLocation: SourceLocation = #_sourceLocation) {
+    #expect(condition, sourceLocation: sourceLocation)
+}
+
+extension Moment {
+    var timestamp: Timestamp { Timestamp((wall.timeIntervalSince1970 * 1_000).rounded()) }
+}
+
+extension Identifier: ExpressibleByStringLiteral {
+    public init(stringLiteral value: String) {
+        self.init(value)!
+    }
+}
+
+extension UserSnapshot {
+    static func online(_ user: UserID, _ version: Int64, name: String? = nil) -> UserSnapshot {
+        UserSnapshot(
+            user: user, presence: Presence(version: version, status: .online, since: version, devices: [.phone]),
+            profile: name.map { .profile(Profile(version: version, displayName: $0)) } ?? ProfileRegister.none)
+    }
+
+    static func unknown(_ user: UserID) -> UserSnapshot {
+        UserSnapshot(user: user, presence: .unknown, profile: ProfileRegister.none)
+    }
+}
+
+extension ServerMessage {
+    static func answer(_ id: Int64, _ users: UserSnapshot..., more: Bool = false) -> ServerMessage {
+        .subscribed(id: id, users: users, conversations: [], more: more)
+    }
+
+    static func event(_ user: UserID, _ version: Int64, _ status: PresenceStatus = .online, at: Timestamp? = nil)
+        -> ServerMessage
+    {
+        .presence(user: user, Presence(version: version, status: status, since: version), at: at)
+    }
+
+    static func event(_ user: UserID, _ version: Int64, name: String) -> ServerMessage {
+        .profile(user: user, .profile(Profile(version: version, displayName: name)), at: nil)
+    }
+
+    static func refusal(_ id: Int64?, _ code: ErrorCode, field: String? = nil, retryAfter: Milliseconds? = nil)
+        -> ServerMessage
+    {
+        .error(ErrorMessage(id: id, code: code, message: "no", field: field, retryAfter: retryAfter))
+    }
+}
