@@ -42,8 +42,12 @@ extension [UInt8] {
         append(UInt8(ascii: "\n"))
     }
 
-    /// The digits, without a `String` in between: every command has some.
+    /// The digits, without a `String` in between: every argument has some, mostly one or two.
     private mutating func append(decimal value: Int64) {
+        guard !(0..<100).contains(value) else {
+            if value >= 10 { append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value / 10)) }
+            return append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value % 10))
+        }
         if value < 0 { append(UInt8(ascii: "-")) }
         let start = count
         var rest = value.magnitude
