@@ -9,17 +9,20 @@ final class Connection {
     let socket: SocketID
     /// From the upgrade request's `Authorization: Bearer`.
     let headerToken: String?
-    let address: String
     let began: Milliseconds
 
     var session: Session?
     /// When its token runs out, by Redis' clock.
     var tokenExpiresAt: Timestamp?
     var tokenNoticeGiven = false
+    /// `connected` has been said.
+    var isGreeted = false
 
     /// When anything at all was last received. Read by deadlines, so that a message costs one store.
     var lastHeard: Milliseconds
     var nextPing: Milliseconds
+    /// When its deadline is looked at next; an entry that comes earlier was replaced by this one.
+    var nextLook: Milliseconds = 0
     var badRequests = 0
     /// The server has closed it, or it is gone; nothing more is read from or written to it.
     var isClosed = false
@@ -45,10 +48,9 @@ final class Connection {
 
     enum Staleness { case stale, live }
 
-    init(socket: SocketID, headerToken: String?, address: String, now: Milliseconds, firstPing: Milliseconds) {
+    init(socket: SocketID, headerToken: String?, now: Milliseconds, firstPing: Milliseconds) {
         self.socket = socket
         self.headerToken = headerToken
-        self.address = address
         began = now
         lastHeard = now
         nextPing = firstPing

@@ -9,10 +9,8 @@ import WebSockets
 /// every message.
 struct Deadlines {
     enum Subject: Equatable {
-        /// Ping, death by silence, or no `connect` in time.
+        /// Ping, death by silence, no `connect` in time, a token that runs out: whatever comes first.
         case heartbeat(SocketID)
-        /// Its token runs out, or will soon.
-        case token(SocketID)
         /// Nothing could be written since.
         case congestion(SocketID)
         /// A lost session counts as gone.

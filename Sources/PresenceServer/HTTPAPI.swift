@@ -66,6 +66,9 @@ struct HTTPAPI {
                 }
             case .profile(let id):
                 let changes = try ProfileChanges.decode(json: body)
+                guard changes.hasKnownTimezone else {
+                    return respond(exchange, .error(422, ProfileChanges.unknownTimezone))
+                }
                 write(exchange) {
                     logic.change(profileOf: id, changes, done: $0)
                 } succeeded: { words in

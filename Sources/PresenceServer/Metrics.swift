@@ -6,8 +6,6 @@ final class Metrics {
     var messagesIn = 0
     var eventsIn = 0
     var eventsUnwatched = 0
-    /// Changes published by scripts that this shard ran are seen as events; these are the scripts themselves.
-    var scriptsRun = 0
     /// Marks set on watching connections: what would have been sent without conflation.
     var marked = 0
     /// Marks that were set already: changes that a slow or waiting connection is spared.
@@ -18,7 +16,6 @@ final class Metrics {
     var writes = 0
     var reaped = 0
     var staleCount = 0
-    var sessionsResumed = 0
     var errors: [ErrorCode: Int] = [:]
     var closes: [UInt16: Int] = [:]
 

@@ -1,3 +1,4 @@
+import Foundation
 import PresenceProtocol
 import Redis
 
@@ -76,7 +77,6 @@ extension ShardLogic {
             turnAway(connection, id, "a backend's token opens no session")
         case .success(let claims):
             connection.tokenExpiresAt = claims.expiresAt
-            scheduleTokenCheck(connection)
             let reply = replies.expect(on: connection)
             sessions.open(connection, user: claims.subject, connect: connect) { [self] opening in
                 replies.fulfil(reply, on: connection) { [self] in
@@ -114,7 +114,9 @@ extension ShardLogic {
                 linger: configuration.linger, limits: connectionLimits),
             to: &payload)
         replies.send(payload, to: connection)
+        connection.isGreeted = true
         if !link.isLive { connection.staleness = .stale }
+        scheduleTokenCheck(connection)
     }
 
     // MARK: Tokens
@@ -124,11 +126,11 @@ extension ShardLogic {
         case .success(let claims) where !claims.isBackend && claims.subject == connection.session?.user.id:
             connection.tokenExpiresAt = claims.expiresAt
             connection.tokenNoticeGiven = false
-            scheduleTokenCheck(connection)
             replies.now(on: connection) { [self] in
                 var payload: [UInt8] = []
                 ServerMessageWriter.refreshed(id: id, to: &payload)
                 replies.send(payload, to: connection)
+                scheduleTokenCheck(connection)
             }
         case .success: refuse(.init(id: id, code: .unauthorized, message: "this token is another's"), on: connection)
         case .failure(let failure):
@@ -136,26 +138,30 @@ extension ShardLogic {
         }
     }
 
+    /// A token has come: its notice or end may fall due before anything else.
     private func scheduleTokenCheck(_ connection: Connection) {
-        guard let expiresAt = connection.tokenExpiresAt else { return }
-        let end = clock.now + (expiresAt - clock.redisNow)
-        let notice = end - configuration.tokenExpiringNotice
-        deadlines.set(.token(connection.socket), at: connection.tokenNoticeGiven ? end : max(clock.now, notice))
+        guard let due = checkToken(connection), due < connection.nextLook else { return }
+        look(at: connection, due)
     }
 
-    func checkToken(_ connection: Connection) {
-        guard !connection.isClosed, let expiresAt = connection.tokenExpiresAt else { return }
+    /// Gives notice when it is time, and closes at the end. Returns when to look again.
+    func checkToken(_ connection: Connection) -> Milliseconds? {
+        guard let expiresAt = connection.tokenExpiresAt else { return nil }
         let left = expiresAt - clock.redisNow
-        if left <= 0 { return close(connection, .tokenExpired, reason: "token expired") }
-        if left <= configuration.tokenExpiringNotice, !connection.tokenNoticeGiven {
+        let notice = configuration.tokenExpiringNotice
+        if left <= 0 {
+            close(connection, .tokenExpired, reason: "token expired")
+            return nil
+        }
+        guard left <= notice else { return clock.now + left - notice }
+        // Not before `connected`, which is the first thing that a client hears.
+        if !connection.tokenNoticeGiven, connection.isGreeted {
             connection.tokenNoticeGiven = true
             var payload: [UInt8] = []
             ServerMessageWriter.tokenExpiring(expiresIn: left, to: &payload)
             replies.send(payload, to: connection)
-        } else if connection.tokenNoticeGiven == (left > configuration.tokenExpiringNotice) {
-            return
         }
-        scheduleTokenCheck(connection)
+        return clock.now + left
     }
 
     // MARK: Status and profile
@@ -171,6 +177,9 @@ extension ShardLogic {
     private func updateProfile(
         _ connection: Connection, _ session: Session, _ id: Int64?, _ changes: ProfileChanges
     ) {
+        guard changes.hasKnownTimezone else {
+            return refuse(ProfileChanges.unknownTimezone.with(id: id), on: connection)
+        }
         write(connection, id) { [self] done in
             change(profileOf: session.user.id, changes, done: done)
         } succeeded: { [self] words in
@@ -320,6 +329,15 @@ struct WriteRefusal {
 }
 
 extension ProfileChanges {
+    /// The shape of a name is the protocol's business; whether there is such a zone, the host's data say.
+    var hasKnownTimezone: Bool {
+        if case .set(let name) = timezone { TimeZone(identifier: name) != nil } else { true }
+    }
+
+    static let unknownTimezone = ServerMessage.ErrorMessage(
+        code: .validationFailed, message: "timezone must be the name of a time zone, such as Europe/Paris",
+        field: "timezone")
+
     /// Pairs of member and encoded value, '' to remove, as the script takes them.
     var arguments: [String] {
         let members = [

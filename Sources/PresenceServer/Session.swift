@@ -51,6 +51,8 @@ final class LocalUser {
     var sessions: [Session] = []
     /// `nil` until Redis has answered once.
     var chosen: Chosen?
+    /// When the end of what is chosen is looked for; an entry that comes earlier was replaced by this one.
+    var nextLook = Milliseconds.max
 
     init(id: UserID, partitions: Partitions) {
         self.id = id

@@ -12,6 +12,8 @@ final class Sessions {
     private var lastNumber: UInt64 = 0
     /// Sessions that Redis knows and that ended while it was out of reach.
     private var endedAway: [Session] = []
+    /// How far ahead the end of a chosen status is waited for.
+    private static let longestLapse: Milliseconds = 60_000
 
     init(_ shard: ShardLogic) { self.shard = shard }
 
@@ -147,8 +149,12 @@ final class Sessions {
 
     /// A chosen status may have run out by now.
     func lapse(_ id: UserID) {
-        guard let user = users[id], let clearAt = user.chosen?.clearAt, shard.link.isLive else { return }
+        guard let user = users[id], shard.clock.now >= user.nextLook else { return }
+        user.nextLook = .max
+        guard let clearAt = user.chosen?.clearAt else { return }
         guard clearAt <= shard.clock.redisNow else { return scheduleLapse(of: user) }
+        // Out of reach, Redis is told with the resynchronisation: every session said again looks at it too.
+        guard shard.link.isLive else { return }
         shard.store.run(
             .lapse, keys: [user.keys.shards, user.keys.floor, user.userKey, user.sessionsKey],
             arguments: [user.keys.events, shard.link.incarnation, user.id.string], lane: .commands
@@ -161,8 +167,13 @@ final class Sessions {
 
     private func scheduleLapse(of user: LocalUser) {
         guard let clearAt = user.chosen?.clearAt else { return }
-        // One past it: the script must find it over.
-        shard.deadlines.set(.lapse(user.id), at: shard.clock.now + max(1, clearAt - shard.clock.redisNow + 1))
+        // One past it: the script must find it over. What is far off is looked at again, so that entries of users who
+        // have left do not pile up.
+        let left = max(1, clearAt - shard.clock.redisNow + 1)
+        let look = shard.clock.now + min(left, Self.longestLapse)
+        guard look < user.nextLook else { return }
+        user.nextLook = look
+        shard.deadlines.set(.lapse(user.id), at: look)
     }
 
     /// Takes in a script's answer `OK, now, chosen, text, clearAt, version`.

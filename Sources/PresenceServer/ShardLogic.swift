@@ -64,14 +64,13 @@ final class ShardLogic {
 
     // MARK: Inputs: sockets
 
-    func opened(_ socket: SocketID, headerToken: String?, address: String) {
+    func opened(_ socket: SocketID, headerToken: String?) {
         let connection = Connection(
-            socket: socket, headerToken: headerToken, address: address, now: clock.now,
+            socket: socket, headerToken: headerToken, now: clock.now,
             firstPing: clock.now + configuration.heartbeat.interval)
         watchers.add(connection)
         metrics.connectionsOpened += 1
-        deadlines.set(
-            .heartbeat(socket), at: clock.now + min(configuration.connectTimeout, configuration.heartbeat.interval))
+        look(at: connection, clock.now + min(configuration.connectTimeout, configuration.heartbeat.interval))
     }
 
     func received(_ message: UnsafeRawBufferPointer, on socket: SocketID) {
@@ -168,8 +167,6 @@ final class ShardLogic {
         switch subject {
         case .heartbeat(let socket):
             if let connection = watchers[socket] { heartbeat(connection) }
-        case .token(let socket):
-            if let connection = watchers[socket] { checkToken(connection) }
         case .congestion(let socket):
             guard let connection = watchers[socket], let since = connection.congestedSince else { return }
             let end = since + configuration.slowConsumer.timeout
@@ -180,8 +177,9 @@ final class ShardLogic {
         }
     }
 
+    /// Whatever falls due for a connection: one entry each, however often something changes.
     private func heartbeat(_ connection: Connection) {
-        guard !connection.isClosed else { return }
+        guard !connection.isClosed, clock.now >= connection.nextLook else { return }
         let settings = configuration.heartbeat
         let silentUntil = connection.lastHeard + settings.interval + settings.timeout
         if clock.now >= silentUntil { return lose(connection) }
@@ -191,11 +189,18 @@ final class ShardLogic {
             if clock.now >= end { return close(connection, .noConnect) }
             next = min(next, end)
         }
+        if let tokenDue = checkToken(connection) { next = min(next, tokenDue) }
+        guard !connection.isClosed else { return }
         if clock.now >= connection.nextPing {
             connection.nextPing = clock.now + settings.interval
             if connection.congestedSince == nil { sockets.ping(connection.socket) }
         }
-        deadlines.set(.heartbeat(connection.socket), at: min(next, connection.nextPing))
+        look(at: connection, min(next, connection.nextPing))
+    }
+
+    func look(at connection: Connection, _ time: Milliseconds) {
+        connection.nextLook = time
+        deadlines.set(.heartbeat(connection.socket), at: time)
     }
 
     /// Dead by silence: its session lingers. If it is there after all, it took nothing: it was not even pinged.

@@ -40,8 +40,7 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
             server.close(socket, code: CloseCode.tryAgainLater.rawValue, reason: logic.reconnectAdvice())
             return
         }
-        logic.opened(
-            socket, headerToken: bearerToken(request.authorization), address: "\(request.peer)")
+        logic.opened(socket, headerToken: bearerToken(request.authorization))
     }
 
     func received(_ message: UnsafeRawBufferPointer, on socket: SocketID) {

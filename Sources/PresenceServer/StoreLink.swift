@@ -28,6 +28,7 @@ final class StoreLink {
     /// Grows whenever what is under way becomes pointless; callbacks of earlier attempts then do nothing.
     private var attempt = 0
     private var isResynchronising = false
+    private var lastAbsence = ""
 
     // The lease, and the canary that is sent through the subscription with every renewal.
     private let canary: String
@@ -79,6 +80,7 @@ final class StoreLink {
             lanesUp.remove(lane)
             needsIncarnation = true
             renewals.removeAll()
+            noteAbsence(reason)
             lost(reason, since: shard.clock.redisNow)
         case .subscribed:
             isSubscribed = true
@@ -124,6 +126,13 @@ final class StoreLink {
     var nextWake: Milliseconds { min(nextRenewal, nextSweep) }
 
     // MARK: Staleness
+
+    /// While nothing has been served yet there is nobody to tell but the log: once for each reason.
+    private func noteAbsence(_ reason: String) {
+        guard state == .starting, reason != lastAbsence else { return }
+        lastAbsence = reason
+        shard.log("waiting for Redis", ["reason": reason])
+    }
 
     private func lost(_ reason: String, since: Timestamp) {
         attempt += 1
@@ -283,8 +292,20 @@ final class StoreLink {
                     return onRefusal(
                         "this Redis holds format and partitions \"\(found)\", but \"\(format)\" is configured")
                 }
-                next()
+                checkPolicy(attempt, next: next)
             }
+        }
+    }
+
+    /// A Redis that throws keys away when it is full would lose people without a word. Where it may not be asked, it is
+    /// believed.
+    private func checkPolicy(_ attempt: Int, next: @escaping () -> Void) {
+        shard.store.command(["CONFIG", "GET", "maxmemory-policy"], lane: .commands) { [self] result in
+            guard attempt == self.attempt else { return }
+            if case .success(let value) = result, let policy = value.array?.last?.string, policy != "noeviction" {
+                return onRefusal("this Redis evicts keys (maxmemory-policy \(policy)): it must be noeviction")
+            }
+            next()
         }
     }
 

@@ -56,4 +56,8 @@ struct ConversationState {
     var version: Int64 = 0
     /// Until when each types, on the monotonic clock.
     var typists: [UserID: Milliseconds] = [:]
+
+    /// The most names that a client is told; the rest are a number.
+    static let mostNames = 20
+    var names: [UserID] { Array(typists.keys.sorted().prefix(Self.mostNames)) }
 }

@@ -7,8 +7,6 @@ import WebSockets
 final class Typing {
     private unowned let shard: ShardLogic
 
-    /// The most names in one event; the rest are a number.
-    private static let mostNames = 20
     /// Conversations in which one session types at a time; what is older is forgotten, and runs out.
     private static let mostConversations = 64
 
@@ -139,12 +137,12 @@ final class Typing {
 
     private func publish(_ topic: Topic, at: Timestamp, announced: Bool) {
         guard let state = topic.conversation else { return }
-        let names = state.typists.keys.sorted()
+        let names = state.names
         var payload: [UInt8] = []
         ServerMessageWriter.typing(
             .init(
-                conversation: topic.subject, version: state.version, users: Array(names.prefix(Self.mostNames)),
-                more: max(0, names.count - Self.mostNames), at: at), to: &payload)
+                conversation: topic.subject, version: state.version, users: names,
+                more: state.typists.count - names.count, at: at), to: &payload)
         shard.watchers.set(
             Register(version: state.version, bytes: WebSocketFrame.text(payload)), .first, on: topic,
             announced: announced)

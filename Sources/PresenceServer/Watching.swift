@@ -28,7 +28,7 @@ extension ShardLogic {
                     guard let state = topic.conversation else { continue }
                     answer.add(
                         .init(
-                            conversation: topic.subject, version: state.version, typing: state.typists.keys.sorted()))
+                            conversation: topic.subject, version: state.version, typing: state.names))
                 }
                 for part in answer.finish() { replies.send(part, to: connection) }
             }

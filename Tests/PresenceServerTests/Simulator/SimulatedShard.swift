@@ -221,7 +221,7 @@ final class SimulatedShard: Store, Sockets {
         let socket = SocketID(index: sockets, generation: 1)
         sockets += 1
         clients[socket] = client
-        input { $0.opened(socket, headerToken: nil, address: "simulated") }
+        input { $0.opened(socket, headerToken: nil) }
         return socket
     }
 
