@@ -73,7 +73,7 @@ async def test_a_known_register_is_left_out(room):
         ({"profile": profile}, {"user", "presence"}),
         ({"presence": presence - 1, "profile": profile}, {"user", "presence"}),
         ({"presence": presence + 1, "profile": profile}, {"user", "presence"}),
-        ({"presence": profile, "profile": presence}, {"user", "presence", "profile"}),
+        ({"presence": presence + 7, "profile": profile - 7}, {"user", "presence", "profile"}),
         ({"presence": 0, "profile": 0}, {"user", "presence", "profile"}),
         ({}, {"user", "presence", "profile"}),
     ]:
