@@ -1,0 +1,154 @@
+# What there is to do, each idempotent and quick when nothing is to be done:
+#
+#   make build     install what is missing, build everything in release mode
+#   make run       build, then run a server with a Redis of its own; Ctrl-C ends it
+#   make demo      fill the running server with simulated people
+#   make test      set up, build for tests, run all of them
+#   make quick     the quick end-to-end run of the load tester
+#   make format    format all Swift sources in place        make lint   complain about what make format would change
+#   make tsan      the Swift tests under ThreadSanitizer     make docs   the library's documentation
+#   make clean     remove what was built; data stay
+#
+# Where `make run` serves, and keeps its data, can be said: make run PORT=5000 DATA_DIR=/tmp/trial. Say the same to make demo.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-tests build run demo test quick format lint tsan docs clean
+
+PORT ?= 4040
+# The server's own default, so that `presenced token` without further ado uses the same secret.
+ifeq ($(shell id -u),0)
+DATA_DIR ?= /var/lib/presence
+else
+DATA_DIR ?= $(or $(XDG_DATA_HOME),$(HOME)/.local/share)/presence
+endif
+DEMO_USER ?= demo
+# Builds share the machine with whatever else runs: JOBS=1 for a small one.
+JOBS ?= $(shell nproc)
+
+RELEASE := .build/release
+DEBUG := .build/debug
+STAMPS := .build/stamps
+
+# What the server needs to be built and to run, and what the tests need beside it.
+PACKAGES := libwebsockets-dev libwebsockets-evlib-ev libev-dev libhiredis-dev redis-server
+TEST_PACKAGES := python3-pytest python3-pytest-xdist python3-websockets
+
+SOURCES := Package.swift $(shell find Sources loadtest -type f \
+    \( -name '*.swift' -o -name '*.[ch]' -o -name '*.modulemap' -o -name '*.lua' \) 2>/dev/null)
+
+help:
+	@awk '!/^#/ { exit } { sub(/^# ?/, ""); print }' $(firstword $(MAKEFILE_LIST))
+
+# ---- Setting up -------------------------------------------------------------------------------------------------------
+
+# Installs what is missing of the packages named in $(1), or says what to install. The stamp is named after the list, so a
+# list that grows is looked at again.
+define install
+	@command -v swift >/dev/null || { echo "Swift 6.3 is needed: https://www.swift.org/install" >&2; exit 1; }
+	@missing=""; for package in $(1); do \
+	    dpkg-query -W -f '$${Status}' $$package 2>/dev/null | grep -q 'install ok installed' || missing+=" $$package"; done; \
+	if [ -n "$$missing" ]; then \
+	    if [ "$$(id -u)" = 0 ]; then run=""; elif sudo -n true 2>/dev/null; then run="sudo -n"; else \
+	        echo "These Debian packages are missing. As root: apt-get install$$missing" >&2; exit 1; fi; \
+	    echo "Installing$$missing"; \
+	    $$run apt-get update -qq || true; \
+	    $$run env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >$@.log 2>&1 \
+	        || { cat $@.log >&2; exit 1; }; \
+	fi
+	@touch $@
+endef
+
+PACKAGES_STAMP := $(STAMPS)/packages-$(shell echo $(PACKAGES) | cksum | cut -d ' ' -f 1)
+TEST_PACKAGES_STAMP := $(STAMPS)/test-packages-$(shell echo $(TEST_PACKAGES) | cksum | cut -d ' ' -f 1)
+
+$(STAMPS):
+	@mkdir -p $@
+
+$(PACKAGES_STAMP): | $(STAMPS)
+	$(call install,$(PACKAGES))
+
+$(TEST_PACKAGES_STAMP): | $(STAMPS)
+	$(call install,$(TEST_PACKAGES))
+
+# A stamp says that the packages were there once; this finds out when one was removed since, for the price of one look.
+PRESENT := $(shell dpkg-query -W -f '$${db:Status-Status}\n' $(PACKAGES) 2>/dev/null | grep -c '^installed$$')
+ifneq ($(PRESENT),$(words $(PACKAGES)))
+.PHONY: $(PACKAGES_STAMP)
+endif
+TEST_PRESENT := $(shell dpkg-query -W -f '$${db:Status-Status}\n' $(TEST_PACKAGES) 2>/dev/null | grep -c '^installed$$')
+ifneq ($(TEST_PRESENT),$(words $(TEST_PACKAGES)))
+.PHONY: $(TEST_PACKAGES_STAMP)
+endif
+
+setup: $(PACKAGES_STAMP)
+
+setup-tests: $(PACKAGES_STAMP) $(TEST_PACKAGES_STAMP)
+
+# ---- Building ---------------------------------------------------------------------------------------------------------
+
+$(STAMPS)/release: $(SOURCES) | $(PACKAGES_STAMP) $(STAMPS)
+	@echo "Building (release); the first time takes some minutes"
+	@for product in presenced presence-watch presence-load; do \
+	    swift build -c release -j $(JOBS) --product $$product || exit 1; done
+	@touch $@
+
+build: $(STAMPS)/release
+	@echo "Built: $(RELEASE)/presenced, $(RELEASE)/presence-watch, $(RELEASE)/presence-load"
+
+# ---- Running ----------------------------------------------------------------------------------------------------------
+
+# The server goes on in the foreground, so that Ctrl-C reaches it; what to try next is told once it serves.
+run: build
+	@token=$$($(RELEASE)/presenced token $(DEMO_USER) --data-dir '$(DATA_DIR)') || exit 1; \
+	exec $(RELEASE)/presenced serve --port $(PORT) --data-dir '$(DATA_DIR)' > >(while IFS= read -r line; do \
+	    echo "$$line"; url=$${line#listening on }; \
+	    printf '%s\n' '' \
+	        "A token for the user $(DEMO_USER), good for a day:" '' "  $$token" '' \
+	        'Try next, in another terminal:' '' \
+	        '  make demo$(if $(filter-out file default undefined,$(origin PORT)), PORT=$(PORT))$(if $(filter-out file default undefined,$(origin DATA_DIR)), DATA_DIR=$(DATA_DIR))' \
+	        '      simulated people who come, go, type and change their names' \
+	        "  PRESENCE_TOKEN=\$$($(RELEASE)/presenced token $(DEMO_USER) --data-dir $(DATA_DIR)) $(RELEASE)/presence-watch --url $$url alma bruno chloe" \
+	        '      watch people in the terminal' \
+	        "  $(RELEASE)/presenced token ana --data-dir $(DATA_DIR) --expires 24h" \
+	        '      a token for somebody else' \
+	        "  curl $$(sed 's|^ws|http|; s|/v1/ws$$|/readyz|' <<<"$$url")" \
+	        '      whether it is ready; /metrics has its numbers' '' \
+	        'Ctrl-C ends the server.' ''; done)
+
+demo: build
+	$(RELEASE)/presence-load demo --url ws://127.0.0.1:$(PORT)/v1/ws --data-dir '$(DATA_DIR)' --viewer $(DEMO_USER)
+
+# ---- Testing ----------------------------------------------------------------------------------------------------------
+
+# The conformance suite first: the summary of swift test is what the end should show.
+test: setup-tests
+	@echo "Building (debug, with tests); the first time takes some minutes"
+	swift build --build-tests -j $(JOBS)
+	@if [ -x Tests/Conformance/run.sh ]; then \
+	    echo "Running the conformance suite (Python)"; \
+	    PRESENCED='$(CURDIR)/$(DEBUG)/presenced' Tests/Conformance/run.sh; fi
+	@echo "Running the tests (Swift)"
+	PRESENCED='$(CURDIR)/$(DEBUG)/presenced' swift test --skip-build
+
+quick: setup
+	@if [ -x loadtest/quick.sh ]; then loadtest/quick.sh; fi
+
+tsan: setup-tests
+	swift test -j $(JOBS) --sanitize=thread --scratch-path .build-tsan
+
+SWIFT_SOURCES := Package.swift Sources Tests loadtest
+
+format:
+	swift format format --in-place --parallel --recursive $(SWIFT_SOURCES)
+
+lint:
+	swift format lint --strict --parallel --recursive $(SWIFT_SOURCES)
+
+docs: setup
+	swift package --allow-writing-to-directory .build/docs generate-documentation --target PresenceKit \
+	    --output-path .build/docs
+	@echo "The library's documentation: .build/docs/index.html"
+
+clean:
+	rm -rf .build .build-tsan
