@@ -1,0 +1,405 @@
+import EventLoops
+import Foundation
+import Testing
+import WebSockets
+
+/// A client on a loop of its own that writes down what it is told.
+final class TestClient: Sendable {
+    enum Event: Sendable {
+        case opened(String?)
+        case received(String)
+        case heard
+        case closed(WebSocketClient.Closure)
+    }
+
+    let loop: EventLoop
+    let log = EventLog<Event>()
+    private let inner = OnLoop()
+
+    /// @unchecked: used on the loop only, emptied before it ends.
+    final class OnLoop: @unchecked Sendable {
+        var context: WebSocketClientContext?
+        var client: WebSocketClient?
+        var delegate: Recorder?
+    }
+
+    final class Recorder: WebSocketClientDelegate {
+        let log: EventLog<Event>
+        init(_ log: EventLog<Event>) { self.log = log }
+        func opened(_ client: WebSocketClient, subprotocol: String?) { log.append(.opened(subprotocol)) }
+        func received(_ message: UnsafeRawBufferPointer, on client: WebSocketClient) {
+            log.append(.received(String(decoding: message, as: UTF8.self)))
+        }
+        func heard(_ client: WebSocketClient) { log.append(.heard) }
+        func closed(_ client: WebSocketClient, _ closure: WebSocketClient.Closure) { log.append(.closed(closure)) }
+    }
+
+    init(tls: Bool = false, authorities: String? = nil) throws {
+        loop = try EventLoop(name: "client")
+        inner.context = try WebSocketClientContext(loop: loop, tls: tls, authorities: authorities)
+        inner.delegate = Recorder(log)
+        inner.client = WebSocketClient(context: inner.context!, delegate: inner.delegate!)
+        loop.start()
+    }
+
+    func stop() {
+        loop.execute { [inner] in
+            inner.context?.destroy()
+            inner.context = nil
+            inner.client = nil
+        }
+        loop.stop()
+        loop.join()
+    }
+
+    func on<T: Sendable>(_ work: @escaping @Sendable (WebSocketClient) -> T) async -> T {
+        await withCheckedContinuation { continuation in
+            loop.execute { [inner] in continuation.resume(returning: work(inner.client!)) }
+        }
+    }
+
+    func connect(
+        _ url: String, headers: [(name: String, value: String)] = [], subprotocol: String? = "test.v1",
+        handshakeTimeout: Int64 = 10_000
+    ) async {
+        await on {
+            $0.connect(
+                to: WebSocketURL(url)!, headers: headers, subprotocol: subprotocol, handshakeTimeout: handshakeTimeout)
+        }
+    }
+
+    func send(_ text: String) async {
+        await on { client in Array(text.utf8).withUnsafeBytes { client.send(text: $0) } }
+    }
+
+    func closed() async -> WebSocketClient.Closure {
+        guard case .closed(let closure) = await log.first(where: { if case .closed = $0 { true } else { false } })
+        else { fatalError() }
+        return closure
+    }
+
+    func opened() async -> String? {
+        let event = await log.first { if case .heard = $0 { false } else { true } }
+        guard case .opened(let subprotocol) = event else {
+            Issue.record("not opened: \(event)")
+            return nil
+        }
+        return subprotocol
+    }
+
+    var messages: [String] { log.all.compactMap { if case .received(let text) = $0 { text } else { nil } } }
+}
+
+func withClient(
+    tls: Bool = false, authorities: String? = nil, _ body: (TestClient) async throws -> Void
+) async throws {
+    let client = try TestClient(tls: tls, authorities: authorities)
+    defer { client.stop() }
+    try await body(client)
+}
+
+@Suite(.timeLimit(.minutes(1)))
+struct ClientTests {
+    @Test(arguments: ["127.0.0.1", "localhost"])
+    func `it connects with its headers and subprotocol, and talks`(host: String) async throws {
+        try await withServer { server in
+            try await withClient { client in
+                let token = String(repeating: "t", count: 6000)
+                await client.connect(
+                    "ws://\(host):\(server.port)/ws?x=1", headers: [("Authorization", "Bearer \(token)")])
+                #expect(await client.opened() == "test.v1")
+                _ = await server.opened()
+                guard case .opened(_, let request) = server.log.all[0] else { return }
+                #expect(request.authorization == "Bearer \(token)")
+                #expect(request.request.headers["host"] == "\(host):\(server.port)")
+                #expect(request.request.query == "x=1")
+                for number in 0..<100 { await client.send("message \(number)") }
+                await client.log.count(100) { if case .received = $0 { true } else { false } }
+                #expect(client.messages == (0..<100).map { "message \($0)" })
+                await client.on { $0.close(code: 1000, reason: "done") }
+                #expect(await client.closed() == .byClient(code: 1000, clean: true))
+                guard case .opened(let socket, _) = server.log.all[0] else { return }
+                #expect(await server.closed(socket) == .byPeer(code: 1000, reason: "done"))
+            }
+        }
+    }
+
+    @Test(arguments: [0, 1, 125, 126, 4095, 4096, 4097, 65_535, 65_536, 1_000_000, 4_000_000])
+    func `messages of any length go both ways`(length: Int) async throws {
+        try await withServer({ $0.maxMessageBytes = 5_000_000 }) { server in
+            try await withClient { client in
+                await client.connect("ws://127.0.0.1:\(server.port)/ws", subprotocol: nil)
+                #expect(await client.opened() == nil)
+                let text = String(repeating: "ö", count: length / 2) + (length % 2 == 1 ? "x" : "")
+                await client.send(text)
+                await client.log.first { if case .received = $0 { true } else { false } }
+                #expect(client.messages == [text])
+                #expect(await client.on { $0.queuedBytes } == 0)
+            }
+        }
+    }
+
+    @Test func `a flood both ways arrives in order`() async throws {
+        try await withServer { server in
+            await server.on { _, recorder in
+                // The echo goes to a queue while the client does not read fast enough.
+                var queue: [[UInt8]] = []
+                func flush(_ server: WebSocketServer, _ socket: SocketID) {
+                    while let frame = queue.first {
+                        switch frame.withUnsafeBytes({ server.write($0, to: socket) }) {
+                        case .written: queue.removeFirst()
+                        case .congested:
+                            queue.removeFirst()
+                            return
+                        case .refused: return
+                        }
+                    }
+                }
+                recorder.onMessage = { server, message, socket in
+                    queue.append(WebSocketFrame.text(message))
+                    flush(server, socket)
+                }
+                recorder.onWritable = flush
+            }
+            try await withClient { client in
+                await client.connect("ws://127.0.0.1:\(server.port)/ws")
+                _ = await client.opened()
+                await client.on { client in
+                    for number in 0..<1000 {
+                        let text = "\(number) " + String(repeating: "z", count: number % 1500)
+                        Array(text.utf8).withUnsafeBytes { client.send(text: $0) }
+                    }
+                }
+                await client.log.count(1000) { if case .received = $0 { true } else { false } }
+                #expect(client.messages.map { Int($0.split(separator: " ")[0])! } == Array(0..<1000))
+            }
+        }
+    }
+
+    @Test(arguments: [1000, 1001, 1002, 1008, 1012, 1013, 1000, 4001, 4004])
+    func `the server's close arrives with its code and reason`(code: Int) async throws {
+        try await withServer { server in
+            try await withClient { client in
+                await client.connect("ws://127.0.0.1:\(server.port)/ws")
+                _ = await client.opened()
+                let socket = await server.opened()
+                await client.send("some talk before")
+                await client.log.first { if case .received = $0 { true } else { false } }
+                await server.on { server, _ in
+                    server.close(socket, code: UInt16(code), reason: #"{"reconnectAfter":\#(code)}"#)
+                }
+                let closure = await client.closed()
+                #expect(closure == .byServer(code: UInt16(code), reason: #"{"reconnectAfter":\#(code)}"#))
+                #expect(await server.closed(socket) == .byServer(code: UInt16(code)))
+            }
+        }
+    }
+
+    @Test func `a full server's 1013 arrives though it comes right behind the handshake`() async throws {
+        try await withServer({ $0.maxConnections = 0 }) { server in
+            try await withClient { client in
+                await client.connect("ws://127.0.0.1:\(server.port)/ws")
+                #expect(await client.closed() == .byServer(code: 1013, reason: #"{"reconnectAfter":1}"#))
+            }
+        }
+    }
+
+    @Test func `the server's pings are answered and heard`() async throws {
+        try await withServer { server in
+            try await withClient { client in
+                await client.connect("ws://127.0.0.1:\(server.port)/ws")
+                _ = await client.opened()
+                let socket = await server.opened()
+                await server.on { server, _ in server.ping(socket) }
+                await server.log.first { if case .heard(socket) = $0 { true } else { false } }
+                await client.log.first { if case .heard = $0 { true } else { false } }
+            }
+        }
+    }
+
+    @Test func `a refusal tells its status`() async throws {
+        try await withServer { server in
+            await server.on { _, recorder in
+                recorder.decide = { request in
+                    let status = Int(request.path.dropFirst()) ?? 0
+                    return .refuse(HTTPResponse(status: status, headers: [("Retry-After", "5")], body: [123, 125]))
+                }
+            }
+            for status in [400, 401, 403, 404, 429, 500, 503, 302] {
+                try await withClient { client in
+                    await client.connect("ws://127.0.0.1:\(server.port)/\(status)")
+                    #expect(await client.closed() == .refused(status: status, retryAfter: "5"))
+                }
+            }
+        }
+    }
+
+    @Test func `nobody there, no such host and silence are failures that say so`() async throws {
+        let port = try ListeningPort(host: "127.0.0.1", port: 0, share: false)
+        try await withClient { client in
+            await client.connect("ws://127.0.0.1:\(port.port)/ws")
+            guard case .failed(let text) = await client.closed() else {
+                Issue.record("not failed")
+                return
+            }
+            #expect(!text.isEmpty)
+        }
+        try await withClient { client in
+            await client.connect("ws://no-such-host.invalid/ws")
+            guard case .failed(let text) = await client.closed() else {
+                Issue.record("not failed")
+                return
+            }
+            #expect(text.contains("no-such-host.invalid"))
+        }
+        // It accepts, in the kernel, and never answers.
+        let deaf = try port.socket()
+        try await withClient { client in
+            await client.connect("ws://127.0.0.1:\(deaf.port)/ws", handshakeTimeout: 50)
+            #expect(await client.closed() == .failed("timed out"))
+        }
+    }
+
+    @Test func `a server that vanishes is a loss, and abort ends in every state`() async throws {
+        let server = try TestServer()
+        try await withClient { client in
+            await client.connect("ws://127.0.0.1:\(server.port)/ws")
+            _ = await client.opened()
+            server.stop()
+            #expect(await client.closed() == .lost)
+            await client.on {
+                $0.abort()
+                $0.close()
+            }
+        }
+        try await withServer { server in
+            try await withClient { client in
+                await client.connect("ws://127.0.0.1:\(server.port)/ws")
+                await client.on { $0.abort() }
+                #expect(await client.closed() == .lost)
+            }
+            try await withClient { client in
+                await client.connect("ws://127.0.0.1:\(server.port)/ws")
+                _ = await client.opened()
+                await client.on { $0.abort() }
+                #expect(await client.closed() == .lost)
+                #expect(client.log.all.count { if case .closed = $0 { true } else { false } } == 1)
+            }
+        }
+    }
+
+    @Test func `a server that sends binary or broken text is closed`() async throws {
+        for (frame, code) in [([0x82, 0x01, 0x00], 1003), ([0x81, 0x01, 0xff], 1007)] as [([UInt8], UInt16)] {
+            try await withServer { server in
+                await server.on { _, recorder in
+                    recorder.onOpen = { server, socket in _ = frame.withUnsafeBytes { server.write($0, to: socket) } }
+                }
+                try await withClient { client in
+                    await client.connect("ws://127.0.0.1:\(server.port)/ws")
+                    #expect(await client.closed() == .byClient(code: code, clean: true))
+                }
+            }
+        }
+    }
+
+    @Test func `many clients share one context`() async throws {
+        try await withServer { server in
+            let loop = try EventLoop(name: "clients")
+            let log = EventLog<TestClient.Event>()
+            /// @unchecked: used on the loop only.
+            final class Many: @unchecked Sendable {
+                var context: WebSocketClientContext?
+                var clients: [WebSocketClient] = []
+                var recorder: TestClient.Recorder?
+            }
+            let many = Many()
+            many.context = try WebSocketClientContext(loop: loop, tls: false)
+            many.recorder = TestClient.Recorder(log)
+            loop.start()
+            let url = WebSocketURL(isSecure: false, host: "127.0.0.1", port: server.port, path: "/ws")
+            loop.execute {
+                many.clients = (0..<200).map { _ in
+                    WebSocketClient(context: many.context!, delegate: many.recorder!)
+                }
+                for client in many.clients { client.connect(to: url) }
+            }
+            await log.count(200) { if case .opened = $0 { true } else { false } }
+            loop.execute {
+                for (number, client) in many.clients.enumerated() {
+                    Array("\(number)".utf8).withUnsafeBytes { client.send(text: $0) }
+                }
+            }
+            await log.count(200) { if case .received = $0 { true } else { false } }
+            loop.execute {
+                many.context?.destroy()
+                many.context = nil
+                many.clients = []
+            }
+            await server.log.count(200) { if case .closed(_, .lost) = $0 { true } else { false } }
+            loop.stop()
+            loop.join()
+        }
+    }
+}
+
+@Suite(.timeLimit(.minutes(1)))
+struct ClientTLSTests {
+    /// A TLS server in Python, with a certificate made for the occasion, that accepts one WebSocket and greets it.
+    private static let script = #"""
+        import base64, hashlib, socket, ssl, subprocess, sys
+        directory = sys.argv[1]
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj",
+            "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", directory + "/key.pem",
+            "-out", directory + "/certificate.pem"], check=True, stderr=subprocess.DEVNULL)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(directory + "/certificate.pem", directory + "/key.pem")
+        listener = socket.create_server(("127.0.0.1", 0))
+        print(listener.getsockname()[1], flush=True)
+        while True:
+            try:
+                connection = context.wrap_socket(listener.accept()[0], server_side=True)
+                request = b""
+                while not request.endswith(b"\r\n\r\n"):
+                    request += connection.recv(1)
+                key = [l for l in request.split(b"\r\n") if l.lower().startswith(b"sec-websocket-key: ")][0][19:]
+                digest = hashlib.sha1(key + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest()
+                connection.sendall(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                    b"Sec-WebSocket-Accept: " + base64.b64encode(digest) + b"\r\n\r\n" + b"\x81\x06secret"
+                    + b"\x88\x06\x03\xf4late")
+                connection.recv(100)
+            except Exception:
+                pass
+        """#
+
+    @Test func `wss works with an authority that it trusts, and with no other`() async throws {
+        let directory = FileManager.default.temporaryDirectory.appendingPathComponent("tls-\(UUID())")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = ["python3", "-c", Self.script, directory.path]
+        let output = Pipe()
+        process.standardOutput = output
+        try process.run()
+        defer {
+            // SIGTERM may be blocked in it, as it is in the thread that started it.
+            kill(process.processIdentifier, SIGKILL)
+            process.waitUntilExit()
+        }
+        let line = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
+        let port = Int(line.trimmingCharacters(in: .newlines))!
+
+        try await withClient(tls: true, authorities: directory.path + "/certificate.pem") { client in
+            await client.connect("wss://localhost:\(port)/", subprotocol: nil)
+            #expect(await client.closed() == .byServer(code: 1012, reason: "late"))
+            #expect(client.messages == ["secret"])
+        }
+        try await withClient(tls: true) { client in
+            await client.connect("wss://localhost:\(port)/", subprotocol: nil)
+            guard case .failed = await client.closed() else {
+                Issue.record("trusted a stranger")
+                return
+            }
+        }
+    }
+}
