@@ -109,7 +109,7 @@ let package = Package(
         .target(name: "TestSupport", dependencies: ["Redis"], path: "Tests/Support", swiftSettings: ours),
         .testTarget(name: "EventLoopsTests", dependencies: ["EventLoops"], swiftSettings: ours),
         .testTarget(name: "WebSocketsTests", dependencies: ["WebSockets", "EventLoops"], swiftSettings: ours),
-        .testTarget(name: "RedisTests", dependencies: ["Redis", "EventLoops"], swiftSettings: ours),
+        .testTarget(name: "RedisTests", dependencies: ["Redis", "EventLoops", "TestSupport"], swiftSettings: ours),
         .testTarget(name: "PresenceProtocolTests", dependencies: ["PresenceProtocol"], swiftSettings: ours),
         .testTarget(
             name: "PresenceServerTests",
@@ -133,6 +133,13 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Yams", package: "Yams"),
             ],
+            swiftSettings: ours),
+        .testTarget(
+            name: "PresenceWatchTests",
+            dependencies: ["presence-watch", "PresenceKit", "PresenceProtocol"], swiftSettings: ours),
+        .testTarget(
+            name: "EndToEndTests",
+            dependencies: ["presenced", "PresenceKit", "PresenceProtocol", "Redis", "TestSupport"],
             swiftSettings: ours),
         .testTarget(
             name: "PresenceLoadTests", dependencies: ["presence-load", "PresenceProtocol"], swiftSettings: ours),
