@@ -1,14 +1,14 @@
 # Sourced by the scripts here: builds what they need and runs a server of their own, on a free port, in a directory that
 # goes away with it, whatever happens.
 #
-#   PRESENCE_BIN   where presenced and presence-load are; without it they are built, in release mode
+#   LOADTEST_BIN   where presenced and presence-load are; without it they are built, in release mode
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-if [[ -z "${PRESENCE_BIN:-}" ]]; then
+if [[ -z "${LOADTEST_BIN:-}" ]]; then
     swift build -c release --product presenced >&2
     swift build -c release --product presence-load >&2
-    PRESENCE_BIN="$(swift build -c release --show-bin-path)"
+    LOADTEST_BIN="$(swift build -c release --show-bin-path)"
 fi
 
 server_pid=
@@ -21,7 +21,7 @@ start_server() {
     trap 'exit 130' INT
     trap 'exit 143' TERM
     mkfifo "$server_directory/says"
-    "$PRESENCE_BIN/presenced" serve --port 0 --data-dir "$server_directory/data" "$@" \
+    "$LOADTEST_BIN/presenced" serve --port 0 --data-dir "$server_directory/data" "$@" \
         >"$server_directory/says" 2>"$server_directory/log" &
     server_pid=$!
     local line=
@@ -58,5 +58,5 @@ stop_server() {
 load() {
     local scenario="$1"
     shift
-    "$PRESENCE_BIN/presence-load" "$scenario" --url "$server_url" --data-dir "$server_directory/data" "$@"
+    "$LOADTEST_BIN/presence-load" "$scenario" --url "$server_url" --data-dir "$server_directory/data" "$@"
 }

@@ -151,12 +151,9 @@ final class FanoutRun: Scenario {
     // MARK: - Making changes
 
     func tick(now: Instant) -> Instant? {
-        switch phase {
-        case .connecting: dial(now)
-        case .warmingUp: keepChanging(now, count: options.warmUp, rate: 0)
-        case .measuring: keepChanging(now, count: options.changes, rate: options.rate)
-        case .settled: break
-        }
+        if phase == .connecting { dial(now) }
+        if phase == .warmingUp { keepChanging(now, count: options.warmUp, rate: 0) }
+        if phase == .measuring { keepChanging(now, count: options.changes, rate: options.rate) }
         progress.show(now: now, describe)
         guard now - lastProgress < .seconds(options.patience) else {
             giveUp()
