@@ -44,7 +44,7 @@ class Mint:
         header, claims, _ = sample.split(".")
         self.header = json.loads(decode(header))
         self.claims = json.loads(decode(claims))
-        self.secret = self.find_secret(sample, data_directory)
+        self.secret, self.secret_path = self.find_secret(sample, data_directory)
 
     @staticmethod
     def find_secret(sample, data_directory):
@@ -58,7 +58,7 @@ class Mint:
                     content = file.read()
                 for key in readings(content):
                     if encode(hmac.new(key, text.encode(), "sha256").digest()) == signature:
-                        return key
+                        return key, path
         raise AssertionError("no file of the data directory holds the secret that the token was signed with")
 
     def token(self, user, expires=3600, header=None, secret=None, **claims):
