@@ -1,0 +1,72 @@
+import Foundation
+import PresenceKit
+
+/// A person as a JSON object: everything that is known of them, whole. Times are milliseconds since 1970 by the
+/// server's clock; what is not known is absent.
+struct PersonRecord: Encodable, Hashable, Sendable {
+    var type = "person"
+    var user: String
+    var displayName: String?
+    var photoURL: String?
+    var timezone: String?
+    var locale: String?
+    var status: String
+    var since: Int64?
+    var lastSeen: Int64?
+    var text: String?
+    var devices: [String]
+    /// Whether anything is known of them.
+    var found: Bool
+    /// Whether this is the truth of this moment, and if not, since when it may not be.
+    var live: Bool
+    var staleSince: Int64?
+    /// Why they are not watched.
+    var refused: String?
+    /// When the newest change was made.
+    var at: Int64?
+    /// How long it took to arrive, in milliseconds.
+    var latency: Double?
+
+    init(_ person: Person) {
+        user = person.user
+        displayName = person.profile.displayName
+        photoURL = person.profile.photoURL?.absoluteString
+        timezone = person.profile.timezone
+        locale = person.profile.locale
+        status = person.presence.status.rawValue
+        since = person.presence.since?.milliseconds
+        lastSeen = person.presence.lastSeen?.milliseconds
+        text = person.presence.text
+        devices = person.presence.devices.map(\.rawValue)
+        found = person.isFound
+        live = person.freshness.isLive
+        staleSince = person.freshness.staleSince?.milliseconds
+        if case .refused(let error) = person.freshness { refused = error.description }
+        let arrival = BoardRow(person).arrival
+        at = arrival?.madeAt.milliseconds
+        latency = arrival?.latency.milliseconds
+    }
+
+    /// Whether the two differ at most in how and when they came here.
+    func says(theSameAs other: PersonRecord) -> Bool {
+        func bare(_ record: PersonRecord) -> PersonRecord {
+            var record = record
+            record.live = true
+            record.staleSince = nil
+            record.at = nil
+            record.latency = nil
+            return record
+        }
+        return bare(self) == bare(other)
+    }
+}
+
+extension Date {
+    /// Since 1970, as the protocol has it.
+    var milliseconds: Int64 { Int64((timeIntervalSince1970 * 1_000).rounded()) }
+}
+
+extension Duration {
+    /// To a tenth.
+    var milliseconds: Double { (self / .milliseconds(1) * 10).rounded() / 10 }
+}

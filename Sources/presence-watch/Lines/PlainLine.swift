@@ -1,0 +1,48 @@
+import Foundation
+import PresenceKit
+
+/// One change as a line for people to read: when, who, and what it is now.
+struct PlainLine: Hashable, Sendable {
+    let text: String
+
+    /// - Parameters:
+    ///   - what: free of anything that a terminal would obey.
+    ///   - now: by the server's clock; shown in the time zone given.
+    init(_ what: String, now: Date, timeZone: TimeZone = .current) {
+        var calendar = Calendar(identifier: .gregorian)
+        calendar.timeZone = timeZone
+        let parts = calendar.dateComponents([.hour, .minute, .second], from: now)
+        let time = [parts.hour, parts.minute, parts.second].map { part in
+            let digits = String(part ?? 0)
+            return digits.count < 2 ? "0\(digits)" : digits
+        }
+        text = "\(time.joined(separator: ":"))  \(what)"
+    }
+
+    init(_ person: Person, now: Date, timeZone: TimeZone = .current) {
+        let row = BoardRow(person)
+        var parts = [row.id.width == 0 ? row.name.text : "\(row.name.text) (\(row.id.text))"]
+        if row.isRefused {
+            parts.append("refused: \(row.text.text)")
+        } else {
+            parts.append(Self.status(row, now))
+            if row.devices.width > 0 { parts.append(row.devices.text) }
+            if row.text.width > 0 { parts.append("“\(row.text.text)”") }
+            if let arrival = row.arrival { parts.append("took \(arrival.latency.shortText)") }
+        }
+        self.init(parts.joined(separator: "  "), now: now, timeZone: timeZone)
+    }
+
+    init(_ typing: Typing, now: Date, timeZone: TimeZone = .current) {
+        let more = typing.more > 0 ? " and \(typing.more) more" : ""
+        let who = typing.isAnyone ? "typing: \(typing.users.joined(separator: ", "))\(more)" : "nobody types"
+        self.init(Label("\(typing.conversation)  \(who)").text, now: now, timeZone: timeZone)
+    }
+
+    private static func status(_ row: BoardRow, _ now: Date) -> String {
+        guard let status = row.status else { return "" }
+        guard let since = row.since else { return "\(status.rawValue), never seen" }
+        let age = Age(of: since, at: now)
+        return row.isHere ? "\(status.rawValue) \(age.lasting)" : "\(status.rawValue), last seen \(age.ago)"
+    }
+}

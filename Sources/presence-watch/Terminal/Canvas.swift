@@ -1,0 +1,28 @@
+/// What the terminal shows, so that only lines that differ are written again: little to send, and nothing flickers.
+struct Canvas: Sendable {
+    private var shown: [Line] = []
+    private var width = 0
+    let isColoured: Bool
+
+    init(isColoured: Bool) { self.isColoured = isColoured }
+
+    /// The terminal shows something else by now.
+    mutating func forget() { shown = [] }
+
+    /// What to write so that the terminal shows `lines`; empty if it does.
+    mutating func update(to lines: [Line], width: Int) -> String {
+        var text = ""
+        if shown.count != lines.count || self.width != width {
+            shown = []
+            text += "\u{1B}[0m\u{1B}[2J"
+        }
+        for (index, line) in lines.enumerated() where shown.isEmpty || shown[index] != line {
+            text += "\u{1B}[\(index + 1);1H\(line.placedText(isColoured: isColoured))"
+            // What stood there before went further to the right.
+            if line.width < width { text += "\u{1B}[\(line.width + 1)G\u{1B}[K" }
+        }
+        shown = lines
+        self.width = width
+        return text
+    }
+}

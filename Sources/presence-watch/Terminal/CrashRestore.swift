@@ -1,0 +1,51 @@
+import Foundation
+
+/// Gives the terminal back as it was, also from a signal handler: at a crash nothing else would.
+enum CrashRestore {
+    // The next three are written on the main thread only, while `descriptor` is negative, and read by it and by a signal
+    // handler that may interrupt any thread: `descriptor` is set last and taken first, and so guards the settings.
+    // They live as long as the process.
+    nonisolated(unsafe) private static var descriptor: Int32 = -1
+    nonisolated(unsafe) private static var settings = termios()
+    nonisolated(unsafe) private static var isHandling = false
+
+    private static let crashes = [SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV]
+
+    /// - Parameter settings: what to go back to.
+    static func arm(descriptor: Int32, settings: termios) {
+        self.settings = settings
+        self.descriptor = descriptor
+        guard !isHandling else { return }
+        isHandling = true
+        for number in crashes {
+            var action = sigaction()
+            // Afterwards the signal does what it would have done.
+            action.sa_flags = Int32(bitPattern: UInt32(SA_RESETHAND)) | Int32(SA_NODEFER)
+            // Captures nothing, and calls only what POSIX allows in a handler: write, tcsetattr, raise.
+            #if canImport(Glibc)
+                action.__sigaction_handler.sa_handler = { number in
+                    CrashRestore.restore()
+                    raise(number)
+                }
+            #else
+                action.__sigaction_u.__sa_handler = { number in
+                    CrashRestore.restore()
+                    raise(number)
+                }
+            #endif
+            sigaction(number, &action, nil)
+        }
+    }
+
+    /// Writes the leaving sequence and restores the settings, once after each arming.
+    static func restore() {
+        let descriptor = self.descriptor
+        guard descriptor >= 0 else { return }
+        self.descriptor = -1
+        // The sequence is in the program's constant data: it never moves or goes.
+        let sequence = Terminal.leaveSequence
+        _ = write(descriptor, sequence.utf8Start, sequence.utf8CodeUnitCount)
+        // Keys that nobody read any more shall not reach the shell.
+        tcsetattr(descriptor, TCSAFLUSH, &settings)
+    }
+}

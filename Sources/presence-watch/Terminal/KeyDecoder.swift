@@ -1,0 +1,74 @@
+/// Makes keys of the bytes that a terminal sends, however they are cut.
+///
+/// ```text
+///   ESC [ digits… final   ESC O final   anything else by itself
+/// ```
+struct KeyDecoder: Sendable {
+    /// The beginning of a sequence whose end has not come.
+    private var pending: [UInt8] = []
+
+    /// No sequence in use is longer; what is, is not one.
+    private static let longest = 16
+    private static let escape: UInt8 = 0x1B
+
+    mutating func take(_ bytes: some Sequence<UInt8>) -> [Key] {
+        bytes.compactMap { take($0) }
+    }
+
+    private mutating func take(_ byte: UInt8) -> Key? {
+        switch pending.count {
+        case 0 where byte == Self.escape:
+            pending = [byte]
+            return nil
+        case 0: return Self.single(byte)
+        case 1:
+            if byte == UInt8(ascii: "[") || byte == UInt8(ascii: "O") {
+                pending.append(byte)
+                return nil
+            }
+            // The escape key itself, and then another.
+            if byte == Self.escape { return .other }
+            pending = []
+            return Self.single(byte)
+        default:
+            pending.append(byte)
+            // Parameters come before the one byte that says what it is.
+            guard (0x40...0x7E).contains(byte) || pending.count >= Self.longest else { return nil }
+            defer { pending = [] }
+            return Self.sequence(pending[2..<(pending.count - 1)], byte)
+        }
+    }
+
+    private static func single(_ byte: UInt8) -> Key {
+        switch byte {
+        case UInt8(ascii: "k"), 0x10: .up
+        case UInt8(ascii: "j"), 0x0E, 0x0D, 0x0A: .down
+        case UInt8(ascii: "b"), 0x02: .pageUp
+        case UInt8(ascii: " "), UInt8(ascii: "f"), 0x06: .pageDown
+        case UInt8(ascii: "g"): .home
+        case UInt8(ascii: "G"): .end
+        case UInt8(ascii: "q"), UInt8(ascii: "Q"), 0x03: .quit
+        case 0x0C: .redraw
+        default: .other
+        }
+    }
+
+    private static func sequence(_ parameters: ArraySlice<UInt8>, _ final: UInt8) -> Key {
+        switch final {
+        case UInt8(ascii: "A"): return .up
+        case UInt8(ascii: "B"): return .down
+        case UInt8(ascii: "H"): return .home
+        case UInt8(ascii: "F"): return .end
+        case UInt8(ascii: "~"):
+            // A modifier may follow after a semicolon.
+            switch String(decoding: parameters.prefix { $0 != UInt8(ascii: ";") }, as: UTF8.self) {
+            case "1", "7": return .home
+            case "4", "8": return .end
+            case "5": return .pageUp
+            case "6": return .pageDown
+            default: return .other
+            }
+        default: return .other
+        }
+    }
+}

@@ -1,0 +1,70 @@
+import Foundation
+import PresenceKit
+
+/// A line a change, for pipes, logs and terminals without colours.
+@MainActor
+final class Feed: Audience {
+    private let client: PresenceClient
+    private let address: String
+    private let output: Output
+    private let isJSON: Bool
+    private var observer: Observer
+    private var shown: [String: PersonRecord] = [:]
+    private var shownTyping: [String: TypingRecord] = [:]
+
+    init(_ watching: Watching, to output: Output, isJSON: Bool) {
+        client = watching.client
+        address = watching.subject.address.shortText
+        self.output = output
+        self.isJSON = isJSON
+        observer = Observer(watching.subject)
+    }
+
+    func take(_ news: News) async -> Outcome? {
+        let now = await client.serverNow
+        let failure = observer.take(news, at: now)
+        let lines: [String]
+        switch news {
+        case .people(let roster): lines = roster.people.compactMap { line(on: $0, roster.changed, now) }
+        case .typing(let typing): lines = failure == nil ? line(on: typing, now) : []
+        case .connection(let state): lines = failure == nil ? line(on: state, now) : []
+        case .terminal(let event):
+            if case .stop(let signal) = event { return .stopped(signal) }
+            return nil
+        case .tick:
+            // A reader who has left is noticed without anything to write to them.
+            return output.hasReader ? nil : .done
+        }
+        if let failure { return .failed(failure) }
+        for line in lines where !output.write(line + "\n") { return .done }
+        return nil
+    }
+
+    private func line(on person: Person, _ changed: Set<String>, _ now: Date) -> String? {
+        guard changed.contains(person.user) else { return nil }
+        let record = PersonRecord(person)
+        let former = shown.updateValue(record, forKey: person.user)
+        if isJSON { return record == former ? nil : JSONLine(record).text }
+        // That the connection came or went has its own line.
+        if let former, record.says(theSameAs: former) { return nil }
+        return PlainLine(person, now: now).text
+    }
+
+    private func line(on typing: Typing, _ now: Date) -> [String] {
+        let record = TypingRecord(typing)
+        let former = shownTyping.updateValue(record, forKey: typing.conversation)
+        if isJSON { return record == former ? [] : [JSONLine(record).text] }
+        if record.users == former?.users ?? [] { return [] }
+        return [PlainLine(typing, now: now).text]
+    }
+
+    private func line(on state: ConnectionState, _ now: Date) -> [String] {
+        if isJSON { return [JSONLine(ConnectionRecord(state)).text] }
+        switch state {
+        case .idle, .connecting, .closed: return []
+        case .live: return [PlainLine("live from \(address)", now: now).text]
+        case .stale, .reconnecting:
+            return [PlainLine(ConnectionText(observer.board, now: now, address: address).text, now: now).text]
+        }
+    }
+}

@@ -1,0 +1,67 @@
+import Foundation
+import PresenceKit
+
+/// Looks once: waits until everybody is answered for, prints them, and is done.
+@MainActor
+final class Glance: Audience {
+    enum Format: Sendable {
+        case table(isColoured: Bool)
+        case json
+    }
+
+    private let client: PresenceClient
+    private let output: Output
+    private let format: Format
+    private var observer: Observer
+    private var people: [Person] = []
+    private var typing: [String: Typing] = [:]
+    private let began = ContinuousClock.now
+
+    /// A server that is there answers in less; one that has lost sight of the truth may take longer than anybody waits.
+    private static let patience = Duration.seconds(15)
+
+    init(_ watching: Watching, to output: Output, as format: Format) {
+        client = watching.client
+        self.output = output
+        self.format = format
+        observer = Observer(watching.subject)
+    }
+
+    func take(_ news: News) async -> Outcome? {
+        let now = await client.serverNow
+        if let failure = observer.take(news, at: now) { return .failed(failure) }
+        switch news {
+        case .people(let roster): people = roster.people
+        case .typing(let typing): self.typing[typing.conversation] = typing
+        case .terminal(.stop(let signal)): return .stopped(signal)
+        case .terminal, .connection: break
+        case .tick:
+            if began.duration(to: .now) >= Self.patience {
+                return .failed(
+                    Failure(
+                        .noServer, "the server has not answered for everybody within \(Self.patience.shortText)"))
+            }
+        }
+        guard observer.isComplete, observer.board.connection.state.isConnected else { return nil }
+        if let since = observer.board.staleSince {
+            Complaint.print(
+                "the server lost sight of what is true \(Age(of: since, at: now).ago); this is what it holds")
+        }
+        _ = output.write(text(at: now))
+        return .done
+    }
+
+    private func text(at now: Date) -> String {
+        let board = observer.board
+        var lines: [String]
+        switch format {
+        case .table(let isColoured):
+            let table = Table(board, now: now, width: nil)
+            lines = board.rows.map { isColoured ? table.line(for: $0).colouredText : table.line(for: $0).plainText }
+        case .json:
+            lines = people.map { JSONLine(PersonRecord($0)).text }
+            lines += typing.values.sorted { $0.conversation < $1.conversation }.map { JSONLine(TypingRecord($0)).text }
+        }
+        return lines.map { $0 + "\n" }.joined()
+    }
+}

@@ -1,0 +1,108 @@
+import Foundation
+import PresenceKit
+
+/// The table on a terminal, drawn anew as things change and as time goes by.
+@MainActor
+final class LiveTable: Audience {
+    private let client: PresenceClient
+    private let address: String
+    private let terminal: Terminal
+    private var observer: Observer
+    private var viewport = Viewport()
+    private var keys = KeyDecoder()
+    private var canvas = Canvas(isColoured: true)
+    private var isDrawingDue = false
+    private var isOver = false
+    private var lastDrawing = ContinuousClock.now
+
+    /// More pictures a second than this nobody sees, however much happens.
+    private static let betweenDrawings = Duration.milliseconds(33)
+
+    init(_ watching: Watching, on terminal: Terminal) {
+        client = watching.client
+        address = watching.subject.address.shortText
+        self.terminal = terminal
+        observer = Observer(watching.subject)
+    }
+
+    /// Watches until a key, a signal or a failure ends it; the terminal is as before then.
+    static func run(_ watching: Watching, on terminal: Terminal) async -> Outcome {
+        let events = TerminalEvents(reading: terminal.descriptor)
+        let table = LiveTable(watching, on: terminal)
+        do {
+            try terminal.enter()
+        } catch {
+            return .failed(error)
+        }
+        table.draw(at: await watching.client.serverNow)
+        let outcome = await watching.run(table, terminal: events.events)
+        table.isOver = true
+        terminal.leave()
+        return outcome
+    }
+
+    func take(_ news: News) async -> Outcome? {
+        if case .terminal(let event) = news { return take(event) }
+        if let failure = observer.take(news, at: await client.serverNow) { return .failed(failure) }
+        drawSoon()
+        return nil
+    }
+
+    private func take(_ event: TerminalEvent) -> Outcome? {
+        switch event {
+        case .keys(let bytes):
+            for key in keys.take(bytes) {
+                switch key {
+                case .quit: return .done
+                case .redraw: canvas.forget()
+                default: viewport.handle(key, count: observer.board.rows.count, height: screen.rowCount)
+                }
+            }
+        case .resized:
+            viewport.clamp(count: observer.board.rows.count, height: screen.rowCount)
+            // What a terminal leaves on the screen when its size changes is its own affair.
+            canvas.forget()
+        case .suspend:
+            terminal.leave()
+            // SIGTSTP is taken by us; this one cannot be. All threads stop here until somebody says SIGCONT.
+            kill(getpid(), SIGSTOP)
+        case .resumed:
+            do {
+                try terminal.enterAgain()
+            } catch {
+                return .failed(error)
+            }
+            canvas.forget()
+        case .stop(SIGINT): return .done
+        case .stop(let signal): return .stopped(signal)
+        case .hangup: return .stopped(SIGHUP)
+        }
+        drawSoon()
+        return nil
+    }
+
+    private var screen: Screen {
+        let size = terminal.size
+        return Screen(width: size.width, height: size.height, address: address)
+    }
+
+    // MARK: Drawing
+
+    private func drawSoon() {
+        guard !isDrawingDue else { return }
+        isDrawingDue = true
+        Task {
+            try? await Task.sleep(until: lastDrawing + Self.betweenDrawings, clock: .continuous)
+            let now = await client.serverNow
+            isDrawingDue = false
+            if !isOver { draw(at: now) }
+        }
+    }
+
+    private func draw(at now: Date) {
+        let screen = screen
+        let lines = screen.lines(of: observer.board, viewport: viewport, now: now)
+        terminal.write(canvas.update(to: lines, width: screen.width))
+        lastDrawing = .now
+    }
+}

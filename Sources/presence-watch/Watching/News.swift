@@ -1,0 +1,26 @@
+import PresenceKit
+
+/// What may happen to a watcher.
+enum News: Sendable {
+    case people(Roster)
+    case typing(Typing)
+    case connection(ConnectionState)
+    case terminal(TerminalEvent)
+    /// A second has passed.
+    case tick
+}
+
+/// How watching ends.
+enum Outcome: Hashable, Sendable {
+    case done
+    case failed(Failure)
+    /// By this signal.
+    case stopped(Int32)
+}
+
+/// Who is told the news: the live table, the feed of lines, or the one that looks once.
+@MainActor
+protocol Audience: AnyObject, Sendable {
+    /// Takes in what happened; not `nil` if that is the end.
+    func take(_ news: News) async -> Outcome?
+}

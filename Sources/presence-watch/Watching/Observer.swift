@@ -1,0 +1,43 @@
+import Foundation
+import PresenceKit
+
+/// What every audience does with news: keeps the board, and notices what cannot go on.
+struct Observer: Sendable {
+    private(set) var board: Board
+    /// The conversations of which something was heard.
+    private(set) var heardConversations: Set<String> = []
+    private let subject: Subject
+
+    init(_ subject: Subject) {
+        self.subject = subject
+        board = Board(users: subject.users, conversations: subject.conversations)
+    }
+
+    /// Takes in what happened.
+    /// - Parameter now: by the server's clock.
+    mutating func take(_ news: News, at now: Date) -> Failure? {
+        switch news {
+        case .people(let roster):
+            board.take(roster.people, changed: roster.changed)
+        case .typing(let typing):
+            if case .refused(let error) = typing.freshness {
+                let sentence =
+                    error.code == .forbidden
+                    ? "\(typing.conversation) is not a conversation that you take part in" : error.message
+                return Failure(.refused, sentence)
+            }
+            heardConversations.insert(typing.conversation)
+            board.take(typing)
+        case .connection(let state):
+            board.take(state, at: now)
+            return Failure(
+                state, hasConnected: board.hasConnected, tokenIsRenewable: subject.token.isRenewable,
+                address: subject.address.shortText)
+        case .terminal, .tick: break
+        }
+        return nil
+    }
+
+    /// Whether everybody and everything has been answered for.
+    var isComplete: Bool { board.isComplete && heardConversations.isSuperset(of: subject.conversations) }
+}

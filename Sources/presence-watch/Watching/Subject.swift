@@ -1,0 +1,31 @@
+/// Whom and what to watch, and where.
+struct Subject: Hashable, Sendable {
+    /// In the order asked.
+    let users: [String]
+    let conversations: [String]
+    let address: ServerAddress
+    let token: TokenSource
+
+    init(
+        users: [String], conversations: [String], address: ServerAddress, token: TokenSource
+    ) throws(Failure) {
+        for user in users where !Self.isID(user) { throw Self.noID(user, "a user") }
+        for conversation in conversations where !Self.isID(conversation) {
+            throw Self.noID(conversation, "a conversation")
+        }
+        self.users = users
+        self.conversations = conversations
+        self.address = address
+        self.token = token
+    }
+
+    /// 1 to 128 bytes of printable ASCII without space.
+    private static func isID(_ text: String) -> Bool {
+        (1...128).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+    }
+
+    private static func noID(_ text: String, _ what: String) -> Failure {
+        let shown = text.utf8.count > 128 ? Label(String(text.prefix(20))).text + "…" : Label(text).text
+        return Failure(.usage, "\"\(shown)\" is not the id of \(what): 1 to 128 ASCII characters without space")
+    }
+}
