@@ -1,5 +1,3 @@
-import Synchronization
-
 /// What other threads (and the loop itself) want done on the loop, in the order in which it was posted.
 ///
 /// The doorbell (an `ev_async_send`, which may be a system call) is to be rung once a burst: by the post that finds it
@@ -15,7 +13,7 @@ struct Mailbox: ~Copyable {
         var hasRung = false
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     /// Adds `work`; says whether the doorbell has to be rung for it.
     func post(_ work: Work, fromLoop: Bool) -> Bool {

@@ -2,12 +2,11 @@ import CLibEV
 import CLibWebSockets
 import EventLoops
 import Glibc
-import Synchronization
 
 /// libwebsockets as a whole: its log, and the making of contexts.
 public enum LibWebSockets {
     /// Nothing of the process' own is set up before the first context asks for it.
-    private static let log = Mutex<(@Sendable (String) -> Void)?>(nil)
+    private static let log = Locked<(@Sendable (String) -> Void)?>(nil)
 
     /// Says where libwebsockets' complaints go, line by line: errors only, since on lower levels it logs every change
     /// of what it waits for. They come from any loop's thread. Without a handler they are dropped.

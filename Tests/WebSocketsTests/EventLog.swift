@@ -1,4 +1,4 @@
-import Synchronization
+import EventLoops
 
 /// What happened, in order; tests wait for what they expect instead of for a time.
 final class EventLog<Event: Sendable>: Sendable {
@@ -12,7 +12,7 @@ final class EventLog<Event: Sendable>: Sendable {
         var waiters: [Waiter] = []
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     func append(_ event: Event) {
         let served = state.withLock { state -> [Waiter] in
@@ -46,7 +46,7 @@ final class EventLog<Event: Sendable>: Sendable {
 
     /// Waits until `count` matching events have come.
     func count(_ count: Int, where matches: @escaping @Sendable (Event) -> Bool) async {
-        let seen = Mutex(0)
+        let seen = Locked(0)
         guard count > 0 else { return }
         _ = await withCheckedContinuation { (continuation: CheckedContinuation<Event, Never>) in
             let done = state.withLock { state -> Event? in
