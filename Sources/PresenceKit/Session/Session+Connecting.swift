@@ -297,8 +297,9 @@ extension Session {
     }
 
     mutating func enter(_ phase: Phase) {
+        let before = connectionState
         self.phase = phase
-        connectionChanged()
+        if connectionState != before { connectionChanged() }
     }
 }
 

@@ -106,6 +106,9 @@ actor SessionShell {
 
     var user: String? { session.user?.string }
 
+    /// Whether anything is observed.
+    var hasLoops: Bool { !session.loops.isEmpty }
+
     var serverNow: Date { session.clock.date(at: time.now) }
 
     /// Asks for something and waits for the answer.

@@ -1,0 +1,298 @@
+import Foundation
+import PresenceProtocol
+import Testing
+
+@testable import PresenceKit
+
+/// Calls of a client, whose server is played by the test.
+@Suite(.timeLimit(.minutes(1))) struct ClientCallTests {
+    private let dialler = ScriptedDialler()
+    private let time = TestTime()
+
+    @Test func `getting one person, found and not found`() async throws {
+        let client = PresenceClient.scripted(dialler, time)
+        async let bob = client.get("bob")
+        let server = await dialler.next()
+        await server.welcome()
+        try await answer(server, .online("bob", 1, name: "Bob"))
+        #expect(try await bob?.displayName == "Bob")
+        async let zed = client.get("zed")
+        try await answer(server, .unknown("zed"))
+        #expect(try await zed == nil)
+    }
+
+    @Test func `getting many gives those found, in the order asked`() async throws {
+        let client = PresenceClient.scripted(dialler, time)
+        async let people = client.get(["cy", "zed", "bob", "cy"])
+        let server = await dialler.next()
+        await server.welcome()
+        let asked = try await answer(server, .online("bob", 1), .unknown("zed"), .online("cy", 1))
+        #expect(asked == ["cy", "zed", "bob"])
+        #expect(try await people.map(\.user) == ["cy", "bob"])
+    }
+
+    @Test func `away, the cache answers; once cleared, nobody does`() async throws {
+        let client = PresenceClient.scripted(dialler, time)
+        async let live = client.get(["bob"])
+        let server = await dialler.next()
+        await server.welcome()
+        try await answer(server, .online("bob", 1, name: "Bob"))
+        #expect(try await live.first?.freshness == .live)
+        server.end(code: 4006)
+        var states = client.connectionState.makeAsyncIterator()
+        while let state = await states.next(), !state.isClosed {}
+        let stale = try await client.get("bob")
+        #expect(stale?.displayName == "Bob")
+        #expect(stale?.freshness.staleSince != nil)
+        await client.clearCache()
+        await #expect(throws: PresenceError.self) { try await client.get("bob") }
+    }
+
+    @Test func `what is no id is refused before anything is sent`() async {
+        let client = PresenceClient.scripted(dialler, time)
+        await expect(.invalidID) { _ = try await client.get("no id") }
+        await expect(.invalidID) { _ = try await client.get(["bob", ""]) }
+        await expect(.invalidID) { _ = try await client.createConversation(with: ["é"]) }
+        await expect(.invalidID) { try await client.startTyping(in: "a b") }
+        await expect(.invalidID) { try await client.stopTyping(in: "") }
+        #expect(await client.connectionNow == .idle)
+    }
+
+    @Test func `a device or an address that cannot be closes the client, and calls say why`() async {
+        let device = PresenceClient(url: URL(string: "ws://127.0.0.1:1/v1/ws")!, token: "t", device: Device(id: "a b"))
+        await expect(.invalidID) { try await device.setStatus(.busy) }
+        for address in ["http://example.org", "ws:///v1/ws", "nonsense"] {
+            let client = PresenceClient(url: URL(string: address)!, token: "t")
+            await expect(.invalidURL) { _ = try await client.get("bob") }
+        }
+    }
+
+    @Test func `status, profile, conversation and typing are sent and answered`() async throws {
+        let client = PresenceClient.scripted(dialler, time)
+        await client.connect()
+        let server = await dialler.next()
+        await server.welcome()
+
+        async let status: Void = client.setStatus(.busy, text: "lunch", clearAfter: .seconds(60))
+        let statusMessage = try #require(await server.message())
+        #expect(
+            statusMessage.body == .status(StatusChange(status: .busy, text: .set("lunch"), clearAfter: 60_000)))
+        server.say(.ok(id: try #require(statusMessage.id)))
+        try await status
+
+        async let profile = client.updateProfile(displayName: "Ana", photoURL: .remove)
+        let profileMessage = try #require(await server.message())
+        #expect(profileMessage.body == .updateProfile(ProfileChanges(displayName: .set("Ana"), photoURL: .remove)))
+        server.say(.profileUpdated(id: profileMessage.id, Profile(version: 1, displayName: "Ana")))
+        guard case .saved(let saved) = try await profile else {
+            Issue.record("not saved")
+            return
+        }
+        #expect(saved.displayName == "Ana")
+
+        async let conversation = client.createConversation(with: ["bob"])
+        let conversationMessage = try #require(await server.message())
+        server.say(.conversationCreated(id: conversationMessage.id, .init(id: "c1", participants: ["ana", "bob"])))
+        #expect(try await conversation.participants == ["ana", "bob"])
+
+        async let typing: Void = client.startTyping(in: "c1")
+        let typingMessage = try #require(await server.message())
+        server.say(.ok(id: try #require(typingMessage.id)))
+        try await typing
+        time.advance(by: .seconds(3))
+        #expect(await server.message()?.body == .typing(conversation: "c1", typing: true))
+        async let stopping: Void = client.stopTyping(in: "c1")
+        let stopMessage = try #require(await server.message())
+        #expect(stopMessage.body == .typing(conversation: "c1", typing: false))
+        server.say(.ok(id: try #require(stopMessage.id)))
+        try await stopping
+    }
+
+    @Test func `a refusal is the one error, with all that the server said`() async throws {
+        let client = PresenceClient.scripted(dialler, time)
+        await client.connect()
+        let server = await dialler.next()
+        await server.welcome()
+        async let outcome = Task { try await client.updateProfile(displayName: "Ana") }.result
+        let message = try #require(await server.message())
+        server.say(.refusal(message.id, .validationFailed, field: "displayName"))
+        guard case .failure(let error) = await outcome, let error = error as? PresenceError else {
+            Issue.record("no error")
+            return
+        }
+        #expect(error == PresenceError(.validationFailed, "no", field: "displayName"))
+        #expect("\(error)" == "validation_failed: no (displayName)")
+    }
+
+    @Test func `a cancelled call ends at once`() async {
+        let client = PresenceClient.scripted(dialler, time)
+        let call = Task { try await client.setStatus(.busy) }
+        _ = await dialler.next()
+        call.cancel()
+        guard case .failure(let error) = await call.result else {
+            Issue.record("no error")
+            return
+        }
+        #expect((error as? PresenceError)?.code == .cancelled)
+        let cancelled = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            try await client.setStatus(.busy)
+        }
+        guard case .failure = await cancelled.result else {
+            Issue.record("no error")
+            return
+        }
+    }
+
+    @Test func `time runs out for a call`() async throws {
+        let client = PresenceClient.scripted(dialler, time)
+        await client.connect()
+        let server = await dialler.next()
+        await server.welcome()
+        async let outcome = Task { try await client.createConversation(with: ["b"]) }.result
+        _ = await server.message()
+        time.advance(by: .seconds(15))
+        guard case .failure(let error) = await outcome else {
+            Issue.record("no error")
+            return
+        }
+        #expect((error as? PresenceError)?.code == .timedOut)
+        #expect((error as? PresenceError)?.outcomeUnknown == true)
+    }
+
+    // MARK: Tokens
+
+    @Test func `the token provider is asked again when a token was refused`() async {
+        let tokens = Tokens()
+        let client = PresenceClient.scripted(dialler, time, token: { await tokens.next() })
+        await client.connect()
+        let first = await dialler.next()
+        #expect(await first.welcome()?.token == "token 1")
+        first.end(code: 4002)
+        var states = client.connectionState.makeAsyncIterator()
+        while let state = await states.next() {
+            if case .reconnecting = state { break }
+        }
+        time.advance(by: .milliseconds(250))
+        let second = await dialler.next()
+        #expect(await second.welcome()?.token == "token 2")
+        second.say(.tokenExpiring(expiresIn: 60_000))
+        #expect(await second.message()?.body == .refresh(token: "token 3"))
+    }
+
+    @Test func `a provider's own error is told, and it is asked again`() async {
+        struct Offline: Error {}
+        let tokens = Tokens()
+        let client = PresenceClient.scripted(
+            dialler, time,
+            token: {
+                guard await tokens.next() != "token 1" else { throw Offline() }
+                return "good"
+            })
+        var states = client.connectionState.makeAsyncIterator()
+        await client.connect()
+        var state = await states.next()
+        while state == .idle || state == .connecting { state = await states.next() }
+        guard case .reconnecting(_, let why) = state else {
+            Issue.record("\(String(describing: state))")
+            return
+        }
+        #expect(why.code == .tokenUnavailable)
+        time.advance(by: .milliseconds(250))
+        #expect(await dialler.next().welcome()?.token == "good")
+    }
+
+    // MARK: The app's life
+
+    @Test func `background, foreground and a changed network`() async {
+        let client = PresenceClient.scripted(dialler, time)
+        await client.connect()
+        let server = await dialler.next()
+        await server.welcome()
+        await client.background()
+        #expect(await server.message()?.body == .activity(.background))
+        await client.foreground()
+        let probe = await server.message()
+        #expect(probe?.body == .activity(.active))
+        server.say(.ok(id: probe?.id ?? 0))
+        await client.reconnectNow()
+        #expect(await server.next() == .abort)
+        await dialler.next().welcome()
+    }
+
+    @Test func `silence is asked about, then given up`() async {
+        let client = PresenceClient.scripted(dialler, time)
+        var states = client.connectionState.makeAsyncIterator()
+        await client.connect()
+        let server = await dialler.next()
+        await server.welcome()
+        while let state = await states.next(), state != .live {}
+        time.advance(by: .seconds(25))
+        #expect(await server.next() == .ping)
+        time.advance(by: .seconds(5))
+        #expect(await server.next() == .abort)
+        time.advance(by: .seconds(1))
+        await dialler.next().welcome()
+    }
+
+    @Test func `a server that does not say goodbye is not waited for long`() async {
+        let client = PresenceClient.scripted(dialler, time)
+        await client.disconnect()
+        #expect(await client.connectionNow == .closed(nil))
+        await client.connect()
+        let server = await dialler.next()
+        await server.welcome()
+        await client.disconnect()
+        #expect(await client.connectionNow == .closed(nil))
+    }
+
+    @Test func `kept profile changes are told and sent`() async throws {
+        let client = PresenceClient.scripted(dialler, time)
+        await client.disconnect()
+        #expect(try await client.updateProfile(displayName: "Ana", whenAway: .keep) == .kept)
+        var kept = client.keptProfileChanges.makeAsyncIterator()
+        #expect(await kept.next()?.waiting == ProfileChanges(displayName: .set("Ana")))
+        await client.connect()
+        let server = await dialler.next()
+        await server.welcome()
+        let message = try #require(await server.message())
+        #expect(message.body == .updateProfile(ProfileChanges(displayName: .set("Ana"))))
+        server.say(.profileUpdated(id: message.id, Profile(version: 1, displayName: "Ana")))
+        while let changes = await kept.next(), changes.waiting != nil {}
+    }
+
+    // MARK: Steps
+
+    @discardableResult
+    private func answer(_ server: ScriptedConnection, _ people: UserSnapshot...) async throws -> [UserID] {
+        let message = try #require(await server.message())
+        guard case .get(let users) = message.body else {
+            Issue.record("no get: \(message)")
+            return []
+        }
+        server.say(.users(id: message.id, people, more: false))
+        return users
+    }
+
+    private func expect(
+        _ code: PresenceError.Code, sourceLocation: SourceLocation = #_sourceLocation,
+        _ body: () async throws -> Void
+    ) async {
+        do {
+            try await body()
+            Issue.record("nothing was thrown", sourceLocation: sourceLocation)
+        } catch {
+            #expect((error as? PresenceError)?.code == code, sourceLocation: sourceLocation)
+        }
+    }
+}
+
+/// Numbers the tokens that it hands out.
+private actor Tokens {
+    private var count = 0
+
+    func next() -> String {
+        count += 1
+        return "token \(count)"
+    }
+}
