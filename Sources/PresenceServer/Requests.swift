@@ -273,6 +273,9 @@ extension ShardLogic {
                 guard !connection.isClosed else { return }
                 link.noticeFencing(in: result)
                 if let refusal = WriteRefusal(result) {
+                    if refusal.code == .internal {
+                        log("internal error", ["session": connection.session?.id ?? "", "reason": "\(result)"])
+                    }
                     replies.error(refusal.message(id: id), to: connection)
                 } else if case .success(let value) = result {
                     succeeded(value.array ?? [])
@@ -305,11 +308,20 @@ struct WriteRefusal {
         }
     }
 
+    /// What Redis says when it cannot do something now; anything else that it says is a fault of ours.
+    private static let passing: Set<String> = [
+        "OOM", "LOADING", "BUSY", "READONLY", "MASTERDOWN", "MISCONF", "NOREPLICAS", "TRYAGAIN", "CLUSTERDOWN",
+    ]
+
     init(_ failure: RedisFailure) {
+        if case .server(let code, _) = failure, !Self.passing.contains(code) {
+            self.init(code: .internal, text: "the server could not do this", retryAfter: nil)
+            return
+        }
         let text =
             switch failure {
             case .server(code: "OOM", _): "the store is full: nothing was changed"
-            case .server: "the store refused this: nothing was changed"
+            case .server: "the store refused this for now: nothing was changed"
             case _ where failure.mayHaveRun:
                 "the store was lost while this was under way: whether it was changed is unknown"
             default: "the store is out of reach: nothing was changed"

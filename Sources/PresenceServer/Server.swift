@@ -45,7 +45,8 @@ public actor Server {
             let shard = try Shard(
                 .init(
                     configuration: configuration, authenticator: authenticator, endpoint: endpoint, places: places,
-                    isAlone: configuration.redis.url == nil && index == 0, logger: logger, name: "shard-\(index)"))
+                    isAlone: configuration.redis.url == nil && index == 0, logger: logger, name: "shard-\(index)",
+                    place: (index, count)))
             shard.loop.start()
             shards.append(shard)
         }

@@ -36,6 +36,7 @@ actor Shard {
         let isAlone: Bool
         let logger: Logger
         let name: String
+        let place: (number: Int, of: Int)
     }
 
     init(_ parts: Parts) throws {
@@ -54,7 +55,7 @@ actor Shard {
         let authenticator = parts.authenticator
         logic = ShardLogic(
             configuration: configuration, clock: clock, store: store, sockets: sockets, isAlone: parts.isAlone,
-            random: SystemRandomNumberGenerator(), logger: parts.logger
+            random: SystemRandomNumberGenerator(), logger: parts.logger, place: parts.place
         ) { authenticator.verify($0, now: $1) }
         var settings = WebSocketServerConfiguration()
         settings.subprotocols = ["presence.v1"]

@@ -27,6 +27,8 @@ final class ShardLogic {
     let verify: (_ token: String, _ now: Timestamp) -> Result<Claims, AuthenticationFailure>
     private var random: any RandomNumberGenerator
     private let logger: Logger
+    /// Which of the process' shards this is.
+    private let place: (number: Milliseconds, of: Milliseconds)
     /// No one is let in any more.
     var isDraining = false
     private var lastTick: Milliseconds
@@ -36,7 +38,7 @@ final class ShardLogic {
 
     init(
         configuration: ServerConfiguration, clock: ShardClock, store: any Store, sockets: any Sockets, isAlone: Bool,
-        random: any RandomNumberGenerator, logger: Logger,
+        random: any RandomNumberGenerator, logger: Logger, place: (number: Int, of: Int) = (0, 1),
         verify: @escaping (String, Timestamp) -> Result<Claims, AuthenticationFailure>
     ) {
         self.configuration = configuration
@@ -45,6 +47,7 @@ final class ShardLogic {
         self.sockets = sockets
         self.random = random
         self.logger = logger
+        self.place = (Milliseconds(place.number), Milliseconds(place.of))
         self.verify = verify
         partitions = Partitions(count: configuration.partitions)
         lastTick = clock.now
@@ -248,10 +251,10 @@ final class ShardLogic {
         isDraining = true
         let leaving = watchers.connections.compactMap { $0 }
         for (index, connection) in leaving.enumerated() {
-            let wait =
-                waits.lowerBound + Milliseconds(index) * (waits.upperBound - waits.lowerBound)
-                / Milliseconds(leaving.count)
-            close(connection, .serviceRestart, reason: #"{"reconnectAfter":\#(wait)}"#)
+            // No two the same, here or on the process' other shards, as far as there are milliseconds enough.
+            let spread = (waits.upperBound - waits.lowerBound) * Milliseconds(index) / Milliseconds(leaving.count)
+            let wait = (waits.lowerBound + spread) / place.of * place.of + place.number
+            close(connection, .serviceRestart, reason: #"{"reconnectAfter":\#(max(1, wait))}"#)
         }
     }
 

@@ -11,7 +11,12 @@ final class TopicLoader {
     init(_ shard: ShardLogic) { self.shard = shard }
 
     /// Calls `done` once all the topics hold something to answer from, or one of them could not be read.
-    func load(_ topics: [Topic], done: @escaping (Topic.RedisOutcome) -> Void) {
+    ///
+    /// A conversation that `participant` is not known to take part in is read again: they may have been let in a moment
+    /// ago, on another shard.
+    func load(
+        _ topics: [Topic], for participant: UserID? = nil, done: @escaping (Topic.RedisOutcome) -> Void
+    ) {
         var waiting = 1
         var outcome = Topic.RedisOutcome.loaded
         func finish(_ each: Topic.RedisOutcome) {
@@ -19,7 +24,11 @@ final class TopicLoader {
             waiting -= 1
             if waiting == 0 { done(outcome) }
         }
-        for topic in topics where !topic.isLoaded {
+        func isDoubtful(_ topic: Topic) -> Bool {
+            guard let participant, let conversation = topic.conversation, shard.link.isLive else { return false }
+            return !conversation.participants.contains(participant)
+        }
+        for topic in topics where !topic.isLoaded || isDoubtful(topic) {
             waiting += 1
             topic.waiters.append(finish)
             if !topic.isLoading { read(topic) }
@@ -34,7 +43,7 @@ final class TopicLoader {
             topic.isLoading = false
             guard case .success(let value) = result else { return settle(topic, .failed) }
             if topic.isConversation {
-                shard.typing.handle(read: value, topic, announced: false)
+                shard.typing.handle(read: value, topic, announced: topic.isLoaded)
             } else {
                 let read = PersonRead(value)
                 for (kind, version, body) in read.registers where version > topic.version(of: kind) {

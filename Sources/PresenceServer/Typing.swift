@@ -100,8 +100,7 @@ final class Typing {
 
     /// `words`: `USER:MS` of everyone who types.
     private func apply(_ words: [String], version: Int64, at: Timestamp, to topic: Topic, announced: Bool) {
-        guard var state = topic.conversation, version >= state.eventVersion || announced else { return }
-        guard version >= state.eventVersion || version == 0 else { return }
+        guard var state = topic.conversation, version >= state.eventVersion || version == 0 else { return }
         state.eventVersion = version
         let before = Set(state.typists.keys)
         state.typists = [:]

@@ -6,7 +6,7 @@ extension ShardLogic {
         let people = request.users.map { watchers.hold(person: $0) }
         let conversations = request.conversations.map { watchers.hold(conversation: $0) }
         let reply = replies.expect(on: connection)
-        loader.load(people + conversations) { [self] outcome in
+        loader.load(people + conversations, for: connection.session?.user.id) { [self] outcome in
             // The snapshot is taken, and watching begins, when the answer's turn has come: no gap, and no event first.
             replies.fulfil(reply, on: connection) { [self] in
                 defer { (people + conversations).forEach(watchers.release) }
