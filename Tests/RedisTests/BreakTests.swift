@@ -1,5 +1,6 @@
 import EventLoops
 import Glibc
+import TestSupport
 import Testing
 
 @testable import Redis

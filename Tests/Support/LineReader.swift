@@ -7,26 +7,18 @@ struct LineReader {
 
     init(_ descriptor: CInt) { self.descriptor = descriptor }
 
+    /// The next line; `nil` at the end.
     mutating func next() -> String? {
         while true {
             if let end = buffer.firstIndex(of: UInt8(ascii: "\n")) {
                 defer { buffer.removeFirst(end + 1) }
                 return String(decoding: buffer[..<end], as: UTF8.self)
             }
-            guard let more = Self.read(descriptor) else { return nil }
+            let more = [UInt8](unsafeUninitializedCapacity: 4_096) { space, count in
+                count = max(0, read(descriptor, space.baseAddress!, space.count))
+            }
+            if more.isEmpty { return nil }
             buffer += more
         }
-    }
-
-    /// Reads until the other end is closed.
-    func discardAll() {
-        while Self.read(descriptor) != nil {}
-    }
-
-    private static func read(_ descriptor: CInt) -> [UInt8]? {
-        let bytes = [UInt8](unsafeUninitializedCapacity: 4_096) { space, count in
-            count = max(0, Glibc.read(descriptor, space.baseAddress!, space.count))
-        }
-        return bytes.isEmpty ? nil : bytes
     }
 }

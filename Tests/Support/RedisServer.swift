@@ -1,85 +1,71 @@
 import Foundation
 package import Redis
+import Synchronization
 
-/// A real `redis-server` in a temporary directory, on a Unix socket and a free TCP port.
-///
-/// It runs under a shell that kills it as soon as its own input ends: when this object is stopped or released, and
-/// also when the whole test process crashes.
+/// A real `redis-server` in a temporary directory, on a Unix socket and a free TCP port. It ends with this object, and
+/// with the test process.
 package final class RedisServer {
-    package let directory: String
     package let port: UInt16
-    package var socketPath: String { directory + "/socket" }
+    package var socketPath: String { place.file("socket") }
+    /// Its process while it runs.
+    package var pid: pid_t { process?.id ?? 0 }
 
+    private let place: TemporaryDirectory
     private let arguments: [String]
-    private var shell: pid_t?
-    /// Our end of the shell's input and output.
-    private var lifeline: CInt = -1
-    package private(set) var pid: pid_t = 0
+    private var process: ChildProcess?
 
     /// Ready to serve when this returns.
     package init(_ arguments: [String] = []) throws {
-        var template = Array("/tmp/presence-redis-XXXXXX".utf8CString)
-        guard mkdtemp(&template) != nil else { throw Failure(log: "no temporary directory") }
-        directory = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+        place = try TemporaryDirectory()
         port = try FreePort.find()
         self.arguments = arguments
         try start()
     }
 
-    deinit {
-        kill()
-        try? FileManager.default.removeItem(atPath: directory)
-    }
-
     /// Starts it (again), at the same addresses; returns when a line of its log contains `line`.
     package func start(_ more: [String] = [], until line: String = "Ready to accept connections") throws {
-        let script = #"redis-server "$@" </dev/null & echo $!; cat >/dev/null; kill -9 $! 2>/dev/null; wait"#
         let settings = [
-            "--port", "\(port)", "--bind", "127.0.0.1", "--unixsocket", socketPath, "--dir", directory, "--save", "",
+            "--port", "\(port)", "--bind", "127.0.0.1", "--unixsocket", socketPath, "--dir", place.path, "--save", "",
             "--appendonly", "no",
         ]
-        let (shell, lifeline) = try Self.spawn(["/bin/sh", "-c", script, "sh"] + settings + arguments + more)
-        (self.shell, self.lifeline) = (shell, lifeline)
-
-        // The shell says the process's id, the server everything else, in any order.
-        var lines = LineReader(lifeline)
-        var text = ""
-        var isUp = false
-        pid = 0
-        while let next = lines.next() {
-            text += next + "\n"
-            if let id = pid_t(next) { pid = id } else if next.contains(line) { isUp = true }
-            guard isUp, pid > 0 else { continue }
-            // Left unread, a full socket would stop the server.
-            let rest = lines
-            Thread.detachNewThread { rest.discardAll() }
-            return
+        // What it said until it was ready or ended; then of no interest.
+        let said = Mutex<[String]?>([])
+        let isUp = Mutex(false)
+        let decided = DispatchSemaphore(value: 0)
+        process = try ChildProcess(["redis-server"] + settings + arguments + more) { next in
+            said.withLock { lines in
+                guard lines != nil else { return }
+                if let next { lines?.append(next) }
+                guard next?.contains(line) != false else { return }
+                isUp.withLock { $0 = next != nil }
+                if next != nil { lines = nil }
+                decided.signal()
+            }
         }
-        throw Failure(log: text)
+        decided.wait()
+        guard isUp.withLock(\.self) else {
+            throw Failure(log: said.withLock { $0 ?? [] }.joined(separator: "\n"))
+        }
     }
 
     /// kill -9; it is gone when this returns.
     package func kill() {
-        guard let shell else { return }
-        if pid > 0 { Foundation.kill(pid, SIGKILL) }
-        // Also ends the thread that reads from it.
-        shutdown(lifeline, CInt(SHUT_RDWR))
-        while waitpid(shell, nil, 0) < 0, errno == EINTR {}
-        close(lifeline)
-        self.shell = nil
+        process?.kill()
+        process = nil
     }
 
     /// Stops it as a whole; it neither answers nor closes.
-    package func pause() { Foundation.kill(pid, SIGSTOP) }
-    package func resume() { Foundation.kill(pid, SIGCONT) }
+    package func pause() { process?.signal(SIGSTOP) }
+    package func resume() { process?.signal(SIGCONT) }
 
     /// Makes a server go on that loads its data slowly, while it refuses everything else.
     package func loadFast() throws {
-        let command = ["/usr/bin/env", "redis-cli", "-s", socketPath, "CONFIG", "SET", "key-load-delay", "0"]
-        let (cli, output) = try Self.spawn(command)
-        LineReader(output).discardAll()
-        close(output)
-        while waitpid(cli, nil, 0) < 0, errno == EINTR {}
+        let ended = DispatchSemaphore(value: 0)
+        let cli = try ChildProcess(["redis-cli", "-s", socketPath, "CONFIG", "SET", "key-load-delay", "0"]) {
+            if $0 == nil { ended.signal() }
+        }
+        ended.wait()
+        withExtendedLifetime(cli) {}
     }
 
     package var unix: RedisEndpoint { RedisEndpoint(.unix(path: socketPath)) }
@@ -87,25 +73,6 @@ package final class RedisServer {
 
     /// A connection to set things up and look at them with.
     package func admin() throws -> BlockingRedis { try BlockingRedis(unix) }
-
-    /// Starts a process; its input and output are one end of what is returned. No other child gets the ends.
-    private static func spawn(_ words: [String]) throws -> (pid: pid_t, descriptor: CInt) {
-        var ends: [CInt] = [0, 0]
-        let type = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
-        guard socketpair(AF_UNIX, type, 0, &ends) == 0 else { throw Failure(log: "no socket: \(errno)") }
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        posix_spawn_file_actions_adddup2(&actions, ends[1], STDIN_FILENO)
-        posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO)
-        var pid = pid_t()
-        let arguments = words.map { strdup($0) } + [nil]
-        let result = posix_spawn(&pid, words[0], &actions, nil, arguments, environ)
-        arguments.forEach { free($0) }
-        posix_spawn_file_actions_destroy(&actions)
-        close(ends[1])
-        guard result == 0 else { throw Failure(log: "cannot start \(words[0]): \(result)") }
-        return (pid, ends[0])
-    }
 
     struct Failure: Error { let log: String }
 }

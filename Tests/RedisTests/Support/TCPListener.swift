@@ -38,8 +38,3 @@ final class TCPListener {
 
     struct Failure: Error { let error: CInt }
 }
-
-enum FreePort {
-    /// A port that nobody listened on a moment ago.
-    static func find() throws -> UInt16 { try TCPListener().port }
-}

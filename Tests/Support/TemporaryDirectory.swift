@@ -1,0 +1,35 @@
+import Foundation
+
+/// A directory for one test. At its end it is removed, and with it every process that still works in it.
+package final class TemporaryDirectory: Sendable {
+    package let path: String
+
+    package init() throws {
+        var template = Array("/tmp/presence-test-XXXXXX".utf8CString)
+        guard mkdtemp(&template) != nil else { throw Spawning.Failure(reason: "no temporary directory: \(errno)") }
+        path = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
+
+    deinit {
+        for process in processes { kill(process, SIGKILL) }
+        try? FileManager.default.removeItem(atPath: path)
+    }
+
+    package func file(_ name: String) -> String { path + "/" + name }
+
+    /// The processes that work in the directory or name it in their command line, ended ones excepted.
+    package var processes: [pid_t] {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
+        return names.compactMap { pid_t($0) }.filter { $0 != getpid() && concerns($0) }
+    }
+
+    private func concerns(_ process: pid_t) -> Bool {
+        guard let state = Self.read("/proc/\(process)/stat"), !state.contains(") Z ") else { return false }
+        let workplace = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(process)/cwd")
+        return workplace?.hasPrefix(path) == true || Self.read("/proc/\(process)/cmdline")?.contains(path) == true
+    }
+
+    private static func read(_ path: String) -> String? {
+        FileManager.default.contents(atPath: path).map { String(decoding: $0, as: UTF8.self) }
+    }
+}
