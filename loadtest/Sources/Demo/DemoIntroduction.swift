@@ -1,5 +1,4 @@
 import Foundation
-import PresenceProtocol
 
 /// What the demo says at its start: whom to watch, and the command that does.
 struct DemoIntroduction {
@@ -8,20 +7,22 @@ struct DemoIntroduction {
     /// So many people fit on a screen.
     static let mostNamed = 40
 
-    init(_ options: DemoCommand, people: [String], conversation: ConversationID?) {
-        let named = people.prefix(Self.mostNamed)
-        var watch = "\(Self.command("presence-watch")) --url \(options.server.url)"
+    init(_ options: DemoCommand, people: [String], conversations: [String]) {
         let secret = options.server.secretFile.map { URL(fileURLWithPath: $0).deletingLastPathComponent().path }
         let directory = secret ?? options.server.dataDir
-        let token = "\(Self.command("presenced")) token \(options.viewer) --data-dir \(directory)"
-        watch = "PRESENCE_TOKEN=$(\(token)) \\\n    \(watch) \\\n    \(named.joined(separator: " "))"
-        let typing = conversation.map { "\nThe first nine of them type in the conversation \($0)." } ?? ""
+        let named = people.prefix(Self.mostNamed)
+        let circles = conversations.prefix(Self.mostNamed / DemoRun.circle + 1).map { "--conversation \($0)" }
+        let lines = [
+            "PRESENCE_TOKEN=$(\(Self.command("presenced")) token \(options.viewer) --data-dir \(directory))",
+            "\(Self.command("presence-watch")) --url \(options.server.url)", circles.joined(separator: " "),
+            named.joined(separator: " "),
+        ]
         text = """
             \(formatted(people.count)) people come and go on \(options.server.url). To watch them:
 
-              \(watch)
+              \(lines.filter { !$0.isEmpty }.joined(separator: " \\\n    "))
 
-            Whoever watches as \(options.viewer) takes part in their conversations.\(typing)
+            Whoever watches as \(options.viewer) takes part in their conversations.
             """
     }
 

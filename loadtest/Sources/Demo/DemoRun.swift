@@ -16,6 +16,10 @@ final class DemoRun: Scenario {
     private var hasAnybodyCome = false
     private var hasIntroduced = false
     private var refusals = 0
+    /// Circles whose conversation was asked for.
+    private var asked: Set<Int> = []
+    /// 1 if somebody is the only one of the last circle and watches themselves: there is no conversation then.
+    private var alone = 0
 
     init(_ options: DemoCommand, engine: Engine, mint: TokenMint) {
         self.options = options
@@ -24,8 +28,8 @@ final class DemoRun: Scenario {
         people = []
         progress = Progress(always: options.progress)
         for index in 0..<options.people {
-            // Most come within seconds, so that there is something to see.
-            let wait = index == 0 ? 0 : Double.random(in: 0...(Bool.random() ? 3 : 20))
+            // One of every circle at once, who makes their conversation; most others within seconds.
+            let wait = index % Self.circle == 0 ? 0 : Double.random(in: 0...(Bool.random() ? 3 : 20))
             people.append(DemoPerson(index: index, next: began + .seconds(wait / options.pace), random: &random))
         }
     }
@@ -129,17 +133,22 @@ final class DemoRun: Scenario {
         }
         hasAnybodyCome = true
         let first = person / Self.circle * Self.circle
-        guard conversations[person / Self.circle] == nil else { return introduceIfReady() }
+        guard asked.insert(person / Self.circle).inserted else { return }
         var participants = people[first..<min(first + Self.circle, people.count)].map(\.id)
         if let viewer = UserID(options.viewer), !participants.contains(viewer) { participants.append(viewer) }
-        guard participants.count >= 2 else { return introduceIfReady() }
+        guard participants.count >= 2 else {
+            alone = 1
+            return introduceIfReady()
+        }
         engine.send(ClientMessage(id: 4, .createConversation(participants: participants)).encoded(), on: connection)
     }
 
     private func introduceIfReady() {
-        guard !hasIntroduced else { return }
+        let circles = (people.count + Self.circle - 1) / Self.circle
+        guard !hasIntroduced, conversations.count + alone == circles else { return }
         hasIntroduced = true
         progress.clear()
-        print(DemoIntroduction(options, people: people.map(\.id.string), conversation: conversations[0]).text)
+        let ids = (0..<circles).compactMap { conversations[$0]?.string }
+        print(DemoIntroduction(options, people: people.map(\.id.string), conversations: ids).text)
     }
 }

@@ -21,6 +21,7 @@ final class ReplayRun: Scenario {
     /// Nothing counts as quiet before: people whose line was dropped go only then.
     var quietNotBefore = Instant(nanoseconds: 0)
     var lastReceived = Instant.now()
+    private var lastPlayed = Instant.now()
     var linger: Milliseconds = 0
     var cache = EventCache()
 
@@ -81,7 +82,7 @@ final class ReplayRun: Scenario {
         case .settling: settle(now)
         case .asking, .done: break
         }
-        if phase != .playing || isBehind, now - max(lastReceived, quietNotBefore) > .seconds(options.patience) {
+        if phase != .playing || isBehind, now > patienceEnds {
             giveUp()
         }
         return nextWake(now)
@@ -89,7 +90,7 @@ final class ReplayRun: Scenario {
 
     private func nextWake(_ now: Instant) -> Instant? {
         var wakes = typists.compactMap { players[$0].typingAgain }
-        wakes.append(max(lastReceived, quietNotBefore) + .seconds(options.patience))
+        wakes.append(patienceEnds + 1)
         if phase == .settling { wakes.append(quietAt) }
         if phase == .playing, nextDeed < deeds.count { wakes.append(start! + deeds[nextDeed].time) }
         if let due = progress.due { wakes.append(due) }
@@ -104,6 +105,8 @@ final class ReplayRun: Scenario {
             measurement.lateness.record(.now() - (start! + deed.time))
             players[deed.person].deeds.append(deed)
             advance(deed.person)
+            // A trace may be silent for long: waiting begins with what is waited for.
+            lastPlayed = now
         }
         sayTypingAgain(now)
         if nextDeed == deeds.count, !isBehind { phase = .settling }
@@ -124,6 +127,10 @@ final class ReplayRun: Scenario {
     /// Whether anybody has still something to do or an answer to get.
     private var isBehind: Bool {
         players.contains { !$0.deeds.isEmpty || $0.unanswered > 0 || $0.typingAgain != nil }
+    }
+
+    private var patienceEnds: Instant {
+        max(lastReceived, lastPlayed, quietNotBefore) + .seconds(options.patience)
     }
 
     private var quietAt: Instant { max(quietNotBefore, lastReceived + Self.quiet) }
