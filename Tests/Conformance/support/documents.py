@@ -1,0 +1,112 @@
+"""The project's own documents in YAML, and values held against the schemas in them."""
+
+import os
+
+import yaml
+from jsonschema import Draft202012Validator, RefResolver
+
+DOCS = os.path.join(os.path.dirname(__file__), "..", "..", "..", "docs")
+
+
+class Strict(yaml.SafeLoader):
+    """Refuses a key that is there twice, of which YAML says that it must not be and PyYAML takes the last."""
+
+    def construct_mapping(self, node, deep=False):
+        keys = [key.value for key, _ in node.value]
+        twice = {key for key in keys if keys.count(key) > 1}
+        assert not twice, f"{twice} twice{node.start_mark}"
+        return super().construct_mapping(node, deep)
+
+
+def pointer(*steps):
+    """The place of something in a document, as a `$ref` says it."""
+    return "#" + "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
+
+
+class Document:
+    """One document. `met` has the members of its schemas that values had so far, as (place of the schema, name)."""
+
+    def __init__(self, name):
+        with open(os.path.join(DOCS, name), encoding="utf-8") as file:
+            self.root = yaml.load(file, Strict)
+        self.resolver = RefResolver("", self.root)
+        self.places = {id(node): place for place, node in self.nodes() if isinstance(node, dict)}
+        self.met = set()
+
+    def nodes(self):
+        """Every place of the document and what is there, but nothing inside of examples."""
+        return self.below(self.root, ())
+
+    def below(self, node, steps):
+        yield pointer(*steps), node
+        inside = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+        for step, child in inside:
+            if step not in ("example", "examples", "default", "const", "enum"):
+                yield from self.below(child, (*steps, step))
+
+    def resolve(self, node):
+        """The node itself, or what its `$ref` names."""
+        while isinstance(node, dict) and "$ref" in node:
+            _, node = self.resolver.resolve(node["$ref"])
+        return node
+
+    def dangling(self):
+        """The references of which nothing comes."""
+        for place, node in self.nodes():
+            if isinstance(node, dict) and "$ref" in node:
+                try:
+                    self.resolver.resolve(node["$ref"])
+                except Exception:
+                    yield f"{place} names {node['$ref']}"
+
+    # Values
+
+    def faults(self, value, schema):
+        """What is wrong with a value by a schema, and every member of it that the schema says nothing of."""
+        validator = Draft202012Validator(schema, resolver=self.resolver)
+        for error in validator.iter_errors(value):
+            yield f"{error.json_path}: {error.message}"
+        yield from self.undescribed(value, [schema], "$")
+
+    def undescribed(self, value, schemas, place):
+        parts = [part for schema in schemas for part in self.parts(schema)]
+        if isinstance(value, dict):
+            for name, member in value.items():
+                inside = [part["properties"][name] for part in parts if name in part.get("properties", ())]
+                self.met |= {(self.places[id(part)], name) for part in parts if name in part.get("properties", ())}
+                others = [part["additionalProperties"] for part in parts
+                          if isinstance(part.get("additionalProperties"), dict)]
+                if inside or others:
+                    yield from self.undescribed(member, inside or others, f"{place}.{name}")
+                else:
+                    yield f"{place}.{name} is not described"
+        elif isinstance(value, list):
+            items = [part["items"] for part in parts if "items" in part]
+            for index, member in enumerate(value):
+                yield from self.undescribed(member, items, f"{place}[{index}]")
+
+    def parts(self, schema):
+        """A schema and all that it is made of for the same value."""
+        yield schema
+        if "$ref" in schema:
+            yield from self.parts(self.resolve(schema))
+        for word in ("allOf", "anyOf", "oneOf"):
+            for part in schema.get(word, ()):
+                yield from self.parts(part)
+
+    def members(self):
+        """All members of all schemas, as (place of the schema, name)."""
+        return {(place, name) for place, node in self.nodes()
+                if isinstance(node, dict) and isinstance(node.get("properties"), dict)
+                for name in node["properties"]}
+
+    def schemas(self):
+        """The outermost schemas, with their places."""
+        for place, node in self.nodes():
+            if isinstance(node, dict):
+                for word in ("schema", "payload", "headers"):
+                    schema = node.get(word)
+                    if isinstance(schema, dict) and {"$ref", "type", "const", "oneOf", "allOf"} & schema.keys():
+                        yield f"{place}/{word}", schema
+        for name, schema in self.root["components"]["schemas"].items():
+            yield f"#/components/schemas/{name}", schema
