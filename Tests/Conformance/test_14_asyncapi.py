@@ -1,0 +1,338 @@
+"""docs/asyncapi.yaml, held against what is really said: a scene in which every message comes, with every member."""
+
+import asyncio
+import json
+import os
+from unittest import mock
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from support import rules
+from support.asyncapi import AsyncAPI, WitnessedRoom
+from support.client import BREACHES
+from support.patience import PATIENCE, eventually
+from support.redis import Redis
+from support.room import ROOMS
+from support.server import Server
+
+DOCUMENT = AsyncAPI("asyncapi.yaml")
+SETTINGS = {"participants": 30, "conversations": 2, "max_server_message_bytes": 16_384, "subscribe_batch": 300,
+            "linger": 300, "typing": 1_000}
+ENVIRONMENT = {"PRESENCE_COMMAND_TIMEOUT": "500ms", "PRESENCE_STALE_AFTER": "500ms", "PRESENCE_LEASE_RENEWAL": "200ms",
+               "PRESENCE_LIMITS_BAD_REQUESTS": "1000"}
+
+UNPROVOKED_CODES = {
+    "conflict": "only if a random id of 128 bits came twice",
+    "rate_limited": "no rate is limited yet",
+    "internal": "the server would have to be broken",
+}
+UNMET_MEMBERS = {
+    "#/channels/presence/bindings/ws/headers": "headers of the upgrade, which are no message",
+}
+
+
+# The document by itself
+
+
+def test_its_references_lead_somewhere_and_its_schemas_are_json_schema():
+    assert not list(DOCUMENT.dangling())
+    for place, schema in DOCUMENT.schemas():
+        try:
+            Draft202012Validator.check_schema(schema)
+        except Exception as fault:
+            raise AssertionError(f"{place}: {fault}") from None
+
+
+def test_its_channel_and_operations_name_every_message_once():
+    messages = DOCUMENT.root["components"]["messages"]
+    channel = DOCUMENT.root["channels"]["presence"]["messages"]
+    assert channel == {name: {"$ref": f"#/components/messages/{name}"} for name in messages}
+    assert len(DOCUMENT.client) + len(DOCUMENT.server) == len(messages), "two messages of one side have the same type"
+    for side in (DOCUMENT.client, DOCUMENT.server):
+        for type, message in side.items():
+            assert message["payload"].get("properties", {}).get("type", {"const": type}) == {"const": type}
+    asked = [type for operation in DOCUMENT.root["operations"].values() if operation["action"] == "receive"
+             for type in DOCUMENT.message_types(operation["messages"])]
+    assert sorted(asked) == sorted(DOCUMENT.client)
+    answers = {type for type in asked for type in DOCUMENT.replies_to(type)}
+    assert answers | DOCUMENT.unasked == set(DOCUMENT.server) and not answers & DOCUMENT.unasked
+
+
+@pytest.mark.parametrize("side", ["client", "server"])
+def test_its_examples_are_what_its_schemas_describe(side):
+    for type, message in getattr(DOCUMENT, side).items():
+        for example in message["examples"]:
+            assert not DOCUMENT.message_faults(example["payload"], side), example
+            assert example["payload"]["type"] == type
+
+
+def test_its_codes_are_those_of_the_protocol():
+    assert set(DOCUMENT.root["components"]["schemas"]["ErrorCode"]["examples"]) == rules.CODES
+
+
+# The scene
+
+
+@pytest.fixture(scope="module")
+def scene():
+    """The room of a scene that has been played; its connections have what was said."""
+    redis, server = Redis(), None
+    BREACHES.clear()
+    try:
+        with mock.patch.dict(os.environ, ENVIRONMENT):
+            server = Server(SETTINGS, redis=redis, shards=1)
+        room = WitnessedRoom(server)
+        asyncio.run(asyncio.wait_for(played(room, redis), 60))
+        assert not BREACHES, BREACHES[:10]
+        return room
+    finally:
+        ROOMS.clear()
+        if server:
+            server.close()
+        redis.close()
+
+
+async def played(room, redis):
+    try:
+        await people_meet(room)
+        await profiles_change(room)
+        await people_type(room)
+        await replies_are_split(room)
+        await tokens_run_out(room)
+        await mistakes_are_made(room)
+        await the_store_is_lost(room, redis)
+    finally:
+        room.leave()
+        await asyncio.sleep(0)
+
+
+async def people_meet(room):
+    ana = await room.come("ana", {"id": "ana-phone", "kind": "phone", "name": "Ana's phone"}, activity="active")
+    bob = await room.come("bob", "web", status={"status": "busy", "text": "On a train", "clearAfter": 5_400_000})
+    cy = await room.socket(extra_headers={"Authorization": f"Bearer {room.token('cy')}"})
+    await cy.connect(activity="idle", status="invisible")
+    people = await ana.subscribe(bob, cy, room.name("zed"))
+    # Of what is known, only what differs comes.
+    known = {person["user"]: {"presence": person["presence"]["version"], "profile": 1} for person in people}
+    await ana.subscribe(bob, known=known)
+    await ana.subscribe()
+    await ana.get(bob, cy)
+    await bob.status("busy", text="In a meeting", clearAfter=3_600_000)
+    await bob.hear("ownStatus", status=lambda status: "clearAt" in status and status["text"] == "In a meeting")
+    await bob.send({"type": "status", "status": "auto", "text": None})
+    await ana.sees(bob, status="online")
+    await bob.send({"type": "activity", "state": "idle"})
+    await ana.sees(bob, status="away")
+    await bob.activity("active")
+    await ana.activity("background")
+    await ana.activity("active")
+    assert (await ana.did("unsubscribe", users=[cy.user]))["type"] == "unsubscribed"
+    await cy.status()
+    assert (await cy.did("disconnect"))["type"] == "ok"
+    await cy.closed(1000)
+    dan = await room.come("dan", {"kind": "desktop"})
+    await ana.subscribe(dan)
+    await dan.send({"type": "disconnect"})
+    await ana.sees(dan, status="offline", lastSeen=lambda time: time > 0)
+
+
+async def profiles_change(room):
+    ana, bob = await room.come("ana"), await room.come("bob")
+    await ana.subscribe(bob)
+    await bob.update(displayName="Bob Ray", photoURL="https://example.org/bob.jpg", timezone="Europe/Paris",
+                     locale="pt-BR")
+    await ana.sees_profile(bob, displayName="Bob Ray", locale="pt-BR")
+    await bob.update(photoURL=None)
+    await ana.get(bob)
+
+
+async def people_type(room):
+    typists = await asyncio.gather(*[room.come(f"t{number:02}") for number in range(22)])
+    first, *_, last = typists
+    created = await first.did("createConversation", participants=[typist.user for typist in typists])
+    talk = created["conversation"]["id"]
+    await first.watch_typing(talk)
+    await asyncio.gather(*[typist.types(talk) for typist in typists])
+    # More than one event names, and then those who gave over.
+    await first.hear("typing", more=2, users=lambda users: len(users) == 20)
+    await last.watch_typing(talk)
+    await asyncio.gather(*[typist.types(talk, False) for typist in typists])
+    await first.sees_typing(talk, [])
+    await first.did("subscribe", users=[last.user], conversations=[talk])
+    await first.did("unsubscribe", conversations=[talk])
+
+
+async def replies_are_split(room):
+    ana = await room.come("ana")
+    many = [room.name("x" * 110 + str(number)) for number in range(200)]
+    assert len(await ana.subscribe(*many)) == len(await ana.get(*many)) == 200
+    assert {(part["type"], part.get("more")) for part in ana.log} >= {
+        ("subscribed", True), ("subscribed", None), ("users", True), ("users", None)}
+
+
+async def tokens_run_out(room):
+    ana = await room.come("ana", token=room.token("ana", expires=30))
+    assert (await ana.hear("tokenExpiring"))["expiresIn"] <= 30_000
+    assert (await ana.did("refresh", token=room.token("ana")))["type"] == "refreshed"
+    await ana.refused("unauthorized", "refresh", token=room.token("bob"))
+    bob = await room.socket()
+    await bob.refused("unauthorized", "connect", token=room.token("bob", expires=-1))
+    await bob.closed(4001)
+
+
+WRONG = [
+    ("bad_request", {"type": "connect"}),
+    ("bad_request", {"type": "refresh"}),
+    ("bad_request", {"type": "refresh", "token": 7}),
+    ("bad_request", {"type": "subscribe"}),
+    ("bad_request", {"type": "subscribe", "users": "bob"}),
+    ("bad_request", {"type": "subscribe", "users": [1]}),
+    ("bad_request", {"type": "subscribe", "conversations": {}}),
+    ("bad_request", {"type": "subscribe", "users": ["bob"], "known": []}),
+    ("bad_request", {"type": "subscribe", "users": ["bob"], "known": {"bob": 1}}),
+    ("bad_request", {"type": "subscribe", "users": ["bob"], "known": {"bob": {"presence": "1"}}}),
+    ("bad_request", {"type": "unsubscribe"}),
+    ("bad_request", {"type": "get"}),
+    ("bad_request", {"type": "get", "users": [None]}),
+    ("bad_request", {"type": "status"}),
+    ("bad_request", {"type": "status", "status": 1}),
+    ("bad_request", {"type": "status", "status": "busy", "text": 1}),
+    ("bad_request", {"type": "status", "status": "busy", "clearAfter": "1000"}),
+    ("bad_request", {"type": "status", "status": "busy", "clearAfter": 1000.5}),
+    ("bad_request", {"type": "activity"}),
+    ("bad_request", {"type": "activity", "state": True}),
+    ("bad_request", {"type": "updateProfile"}),
+    ("bad_request", {"type": "updateProfile", "changes": []}),
+    ("bad_request", {"type": "updateProfile", "changes": {"displayName": 1}}),
+    ("bad_request", {"type": "updateProfile", "changes": {"locale": []}}),
+    ("bad_request", {"type": "createConversation"}),
+    ("bad_request", {"type": "createConversation", "participants": "bob"}),
+    ("bad_request", {"type": "typing", "typing": True}),
+    ("bad_request", {"type": "typing", "conversation": "c1"}),
+    ("bad_request", {"type": "typing", "conversation": "c1", "typing": "yes"}),
+    ("validation_failed", {"type": "get", "users": ["a b"]}),
+    ("validation_failed", {"type": "get", "users": ["x" * 129]}),
+    ("validation_failed", {"type": "subscribe", "conversations": [""]}),
+    ("validation_failed", {"type": "status", "status": "away"}),
+    ("validation_failed", {"type": "status", "status": "busy", "text": "x" * 1025}),
+    ("validation_failed", {"type": "status", "status": "busy", "clearAfter": 999}),
+    ("validation_failed", {"type": "status", "status": "busy", "clearAfter": 2_592_000_001}),
+    ("validation_failed", {"type": "activity", "state": "asleep"}),
+    ("validation_failed", {"type": "updateProfile", "changes": {"displayName": ""}}),
+    ("validation_failed", {"type": "updateProfile", "changes": {"displayName": None}}),
+    ("validation_failed", {"type": "updateProfile", "changes": {"photoURL": "https://example.org/" + "x" * 2_030}}),
+    ("validation_failed", {"type": "updateProfile", "changes": {"timezone": "7/7"}}),
+    ("validation_failed", {"type": "updateProfile", "changes": {"locale": "x" * 129}}),
+    ("validation_failed", {"type": "createConversation", "participants": ["bob", ""]}),
+    ("validation_failed", {"type": "typing", "conversation": "c 1", "typing": True}),
+]
+"""Requests that are wrong in a way that a schema can tell, and how they are refused. The first says so too late."""
+
+WRONG_CONNECTS = [
+    ("bad_request", {"token": 1}),
+    ("bad_request", {"device": "phone"}),
+    ("bad_request", {"device": {"name": 1}}),
+    ("bad_request", {"status": 1}),
+    ("bad_request", {"status": {}}),
+    ("bad_request", {"activity": 1}),
+    ("validation_failed", {"device": {"id": ""}}),
+    ("validation_failed", {"device": {"kind": "fridge"}}),
+    ("validation_failed", {"device": {"name": "x" * 1025}}),
+    ("validation_failed", {"status": "away"}),
+    ("validation_failed", {"status": {"status": "busy", "clearAfter": 1}}),
+    ("validation_failed", {"activity": "asleep"}),
+]
+
+
+async def mistakes_are_made(room):
+    ana = await room.socket()
+    await ana.refused("unauthorized", "get", users=["bob"])
+    for code, members in WRONG_CONNECTS:
+        await ana.refused(code, "connect", **{"token": room.token("ana")} | members)
+    await ana.connect(room.token("ana"))
+    await ana.refused("unknown_type", "frobnicate")
+    for code, request in WRONG:
+        await ana.refused(code, **request)
+    for text in ("", "{", "[]", '{"type":7}', '{"type":"get","users":[],"id":0}'):
+        await ana.send(text)
+        await ana.hear("error", code="bad_request")
+    await ana.refused("forbidden", "typing", conversation="nowhere", typing=True)
+    await ana.refused("forbidden", "subscribe", conversations=["nowhere"])
+    await ana.refused("too_many", "get", users=[f"u{number}" for number in range(301)])
+    for _ in range(2):
+        await ana.did("createConversation", participants=["bob"])
+    await ana.refused("too_many", "createConversation", participants=["bob"])
+
+
+async def the_store_is_lost(room, redis):
+    ana = await room.come("ana")
+    redis.stop()
+    try:
+        await ana.hear("stale")
+        await ana.refused("unavailable", "updateProfile", changes={"displayName": "Ana"})
+        eve = await room.come("eve")
+        await eve.hear("stale")
+    finally:
+        redis.go_on()
+    for client in (ana, eve):
+        await client.hear("live", within=2 * PATIENCE)
+    await eventually(lambda: "ownStatus" in [message["type"] for message in eve.log], "eve's own status")
+
+
+# What was said
+
+
+def test_every_message_of_the_server_is_as_documented(scene):
+    for message in scene.received:
+        faults = DOCUMENT.message_faults(message, "server")
+        assert not faults, f"{json.dumps(message)[:500]}: {faults}"
+
+
+def test_every_request_that_the_server_took_is_as_documented(scene):
+    refused = ("bad_request", "unknown_type", "validation_failed")
+    for request, error in scene.sent:
+        if error is None or error["code"] not in refused:
+            faults = DOCUMENT.message_faults(request, "client")
+            assert not faults, f"{json.dumps(request)[:500]}: {faults}"
+
+
+def test_every_request_that_is_wrong_for_the_server_is_wrong_by_the_document(scene):
+    wrong = [(request, error) for request, error in scene.sent
+             if error and error["code"] in ("bad_request", "unknown_type", "validation_failed")]
+    assert len(wrong) == len(WRONG) + len(WRONG_CONNECTS) + 1
+    for request, error in wrong:
+        if error["message"] != "connected already":
+            assert DOCUMENT.message_faults(request, "client"), f"{json.dumps(request)[:500]} but {error}"
+
+
+def test_every_message_of_the_document_was_said(scene):
+    unseen = set(DOCUMENT.server) - {message["type"] for message in scene.received}
+    unsaid = set(DOCUMENT.client) - {request["type"] for request, error in scene.sent if error is None}
+    assert not unseen and not unsaid, f"never received: {unseen}; never sent: {unsaid}"
+
+
+def test_every_reply_is_one_that_the_operation_names(scene):
+    for client in scene.open:
+        asked = {request["id"]: request["type"] for request in client.sent if "id" in request}
+        for message in client.log:
+            if "id" in message and asked[message["id"]] in DOCUMENT.client:
+                assert message["type"] in DOCUMENT.replies_to(asked[message["id"]]), message
+            elif "id" not in message:
+                assert message["type"] in DOCUMENT.unasked | {"error"}, message
+
+
+def test_every_member_of_the_document_was_met(scene):
+    DOCUMENT.met.clear()
+    for message in scene.received:
+        DOCUMENT.message_faults(message, "server")
+    for request, error in scene.sent:
+        if error is None:
+            DOCUMENT.message_faults(request, "client")
+    unmet = {(place, name) for place, name in DOCUMENT.members() - DOCUMENT.met if place not in UNMET_MEMBERS}
+    assert not unmet, sorted(unmet)
+
+
+def test_every_code_was_answered(scene):
+    codes = {message["code"] for message in scene.received if message["type"] == "error"}
+    assert codes == rules.CODES - UNPROVOKED_CODES.keys()
