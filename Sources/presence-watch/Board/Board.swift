@@ -41,15 +41,14 @@ struct Board: Sendable {
     }
 
     mutating func take(_ news: Typing) {
-        conversations[news.conversation] = news
+        let former = conversations.updateValue(news, forKey: news.conversation)
         typing = [:]
         for conversation in conversations.values.sorted(by: { $0.conversation < $1.conversation }) {
             for user in conversation.users { typing[user, default: []].append(conversation.conversation) }
         }
-        if let arrival = news.arrival {
-            let who = news.users.first.flatMap { byUser[$0]?.name } ?? Label(news.users.first ?? news.conversation)
-            note(arrival, of: who)
-        }
+        // Whose change it was is said by the difference alone.
+        let difference = Set(news.users).symmetricDifference(former?.users ?? [])
+        if let arrival = news.arrival, let who = difference.min() { note(arrival, of: byUser[who]?.name ?? Label(who)) }
     }
 
     mutating func take(_ state: ConnectionState, at now: Date) {

@@ -42,7 +42,7 @@ struct PlainLine: Hashable, Sendable {
     private static func status(_ row: BoardRow, _ now: Date) -> String {
         guard let status = row.status else { return "" }
         guard let since = row.since else { return "\(status.rawValue), never seen" }
-        let age = Age(of: since, at: now)
-        return row.isHere ? "\(status.rawValue) \(age.lasting)" : "\(status.rawValue), last seen \(age.ago)"
+        if row.isHere { return "\(status.rawValue) \(Age(of: since, at: row.freshness?.staleSince ?? now).lasting)" }
+        return "\(status.rawValue), last seen \(Age(of: since, at: now).ago)"
     }
 }

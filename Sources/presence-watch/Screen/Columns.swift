@@ -2,7 +2,7 @@
 struct Columns: Hashable, Sendable {
     /// From left to right.
     enum Column: Int, CaseIterable, Sendable {
-        case name, id, status, since, text, devices, took
+        case name, id, status, since, text, devices, delay
     }
 
     /// What is absent is not shown.
@@ -16,8 +16,9 @@ struct Columns: Hashable, Sendable {
 
     /// What is given up, in this order, until the rest fits: a column narrowed to so many columns, or to 0, dropped.
     private static let concessions: [(column: Column, width: Int)] = [
-        (.text, 24), (.id, 8), (.name, 18), (.text, 16), (.took, 0), (.devices, 14), (.id, 0), (.text, 10),
-        (.devices, 0), (.name, 14), (.text, 0), (.name, 10), (.since, 0), (.name, 6), (.status, 0),
+        (.text, 24), (.id, 8), (.name, 18), (.text, 16), (.name, 16), (.delay, 0), (.devices, 14), (.text, 14),
+        (.devices, 10), (.name, 14), (.id, 0), (.text, 10), (.devices, 0), (.text, 0), (.name, 10), (.since, 0),
+        (.name, 6), (.status, 0),
     ]
 
     /// - Parameters:

@@ -4,40 +4,35 @@ import PresenceKit
 /// What the board's connection is like, in words that claim no more than is known.
 struct ConnectionText: Hashable, Sendable {
     let text: String
-    /// For where there is no room: a word.
+    /// For where there is little room: a word.
     let short: String
+    /// Since when what is shown may not be true any more; `nil` while it is.
+    let asOf: String?
     let dot: String
-    let style: Style
+    let color: Style.Color
 
     /// - Parameter now: by the server's clock.
     init(_ board: Board, now: Date, address: String) {
-        let asOf = board.staleSince.map { "; shown as of \(Age(of: $0, at: now).ago)" } ?? ""
+        asOf = board.staleSince.map { "shown as of \(Age(of: $0, at: now).ago)" }
+        let text: String
         switch board.connection.state {
         case .idle, .connecting:
-            self.init("connecting to \(address)\(asOf)", short: "connecting", "◌", Style(color: .yellow))
+            (text, short, color) = ("connecting to \(address)", "connecting", .yellow)
         case .live where board.staleSince != nil || !board.isComplete:
-            self.init("connected, catching up\(asOf)", short: "catching up", "◌", Style(color: .yellow))
+            (text, short, color) = ("connected, catching up", "catching up", .yellow)
         case .live:
-            self.init("live from \(address)", short: "live", "●", Style(color: .green))
+            (text, short, color) = ("live from \(address)", "live", .green)
         case .stale(let since):
-            let age = Age(of: since, at: now).text
-            self.init(
-                "stale: the server itself lost sight of what is true \(age) ago", short: "stale", "◌",
-                Style(color: .yellow))
+            let ago = Age(of: since, at: now).ago
+            (text, short, color) = ("stale: the server lost sight of the truth \(ago)", "stale", .yellow)
         case .reconnecting(let delay, let reason):
             let left = delay - .seconds(now.timeIntervalSince(board.connection.since))
             let when = left > .seconds(1) ? "in \(Int((left / .seconds(1)).rounded(.up))) s" : "now"
-            self.init(
-                "reconnecting \(when): \(reason.message)\(asOf)", short: "reconnecting", "◌", Style(color: .red))
+            (text, short, color) = ("reconnecting \(when): \(reason.message)", "reconnecting", .red)
         case .closed(let reason):
-            self.init("closed: \(reason?.message ?? "left")\(asOf)", short: "closed", "◌", Style(color: .red))
+            (text, short, color) = ("closed: \(reason?.message ?? "left")", "closed", .red)
         }
-    }
-
-    private init(_ text: String, short: String, _ dot: String, _ style: Style) {
         self.text = Label(text).text
-        self.short = short
-        self.dot = dot
-        self.style = style
+        dot = short == "live" ? "●" : "◌"
     }
 }

@@ -5,10 +5,10 @@ import PresenceKit
 ///
 /// ```text
 ///   presence   12 people, 7 here                    ● live from 127.0.0.1:4040
-///     NAME       ID     STATUS   SINCE       TEXT              DEVICES   TOOK
-///   ● Ana Silva  ana    online   for 3 min   In a meeting      phone     4 ms
+///     NAME       ID     STATUS   SINCE       TEXT              DEVICES  DELAY
+///   ● Ana Silva  ana    online   for 3 min   In a meeting      phone    4 ms
 ///   ○ Bob        bob    offline  2 h ago
-///   newest change: Ana Silva, took 4 ms, 12 s ago        1–2 of 2   q quits
+///   newest change: Ana Silva, took 4 ms to arrive, 12 s ago             q quit
 /// ```
 /// Header and footer give way when there are few lines, columns when the lines are short; the line on the connection
 /// and the dots stay longest.
@@ -18,7 +18,8 @@ struct Screen: Sendable {
     let address: String
 
     init(width: Int, height: Int, address: String) {
-        self.width = max(1, width)
+        // The dot and its space are always there.
+        self.width = max(Columns.dot, width)
         self.height = max(1, height)
         self.address = address
     }
@@ -46,58 +47,43 @@ struct Screen: Sendable {
     private func title(_ board: Board, _ now: Date) -> Line {
         let connection = ConnectionText(board, now: now, address: address)
         let people = board.rows.count == 1 ? "1 person" : "\(board.rows.count) people"
-        let count = "\(people), \(board.hereCount) \(board.isLive ? "" : board.hereCount == 1 ? "was " : "were ")here"
+        let count = people + Self.here(board)
         let left = [[("presence", Style.bold), (count, Style.plain)], [(count, Style.plain)], []]
-        let right = [("\(connection.dot) \(connection.text)", connection.style)]
-        let short = [("\(connection.dot) \(connection.short)", connection.style)]
-        return fit([(left[0], right), (left[1], right), (left[1], short), (left[2], right), (left[2], short)])
+        let style = Style(color: connection.color)
+        let right = [("\(connection.dot) \(connection.text)", style)]
+        // With the server's own staleness both would say the same.
+        let asOf = connection.short == "stale" ? nil : connection.asOf
+        let long = [("\(connection.dot) \([connection.text, asOf].compactMap { $0 }.joined(separator: "; "))", style)]
+        let short = [("\(connection.dot) \(connection.short)", style)]
+        return Bar(width: width).line([
+            (left[0], long), (left[1], long), (left[0], right), (left[1], right), (left[1], short), (left[2], right),
+            (left[2], short),
+        ])
+    }
+
+    /// How many are here, as far as that is known.
+    private static func here(_ board: Board) -> String {
+        if board.isLive { return ", \(board.hereCount) here" }
+        guard board.rows.contains(where: { $0.status != nil }) else { return "" }
+        return ", \(board.hereCount) \(board.hereCount == 1 ? "was" : "were") here"
     }
 
     private func footer(_ board: Board, _ range: Range<Int>, _ now: Date) -> Line {
         var news = ""
         if let newest = board.newest {
             let age = Age(of: newest.arrival.receivedAt, at: now).ago
-            news = "newest change: \(newest.name.text), took \(newest.arrival.latency.shortText), \(age)"
+            news = "newest change: \(newest.name.text), took \(newest.arrival.latency.shortText) to arrive, \(age)"
         }
         let others =
             board.othersTyping.isEmpty ? "" : Label("typing: \(board.othersTyping.joined(separator: ", "))").text
         let isScrolled = range.count < board.rows.count
         let place = isScrolled ? "\(range.lowerBound + 1)–\(range.upperBound) of \(board.rows.count)" : ""
         let keys = isScrolled ? "↑↓ scroll  q quit" : "q quit"
-        let latency = board.newest.map { "took \($0.arrival.latency.shortText)" } ?? ""
+        let latency = board.newest.map { "newest: \($0.arrival.latency.shortText)" } ?? ""
         func grey(_ parts: String...) -> [(String, Style)] { parts.filter { !$0.isEmpty }.map { ($0, .grey) } }
-        return fit([
+        return Bar(width: width).line([
             (grey(news, others), grey(place, keys)), (grey(news), grey(place, keys)), (grey(news), grey(place)),
             (grey(latency), grey(place, keys)), (grey(latency), grey(place)), (grey(latency), []), ([], grey(place)),
         ])
-    }
-
-    /// The first pair of a left and a right end that fits into the line; if none does, the last one, cut.
-    private func fit(_ choices: [(left: [(String, Style)], right: [(String, Style)])]) -> Line {
-        let margin = width >= 60 ? 1 : 0
-        let gap = 3
-        func measure(_ parts: [(String, Style)]) -> Int {
-            parts.map(\.0.displayWidth).reduce(0, +) + max(0, parts.count - 1) * gap
-        }
-        var line = Line()
-        line.skip(margin)
-        for (left, right) in choices {
-            let used = measure(left) + measure(right) + (left.isEmpty || right.isEmpty ? 0 : gap)
-            guard used + 2 * margin <= width else { continue }
-            add(left, gap, to: &line)
-            if !left.isEmpty { line.skip(width - 2 * margin - measure(left) - measure(right)) }
-            add(right, gap, to: &line)
-            return line
-        }
-        guard let last = choices.last, let part = (last.left + last.right).first else { return line }
-        line.append(Label(part.0), to: width - margin, part.1)
-        return line
-    }
-
-    private func add(_ parts: [(String, Style)], _ gap: Int, to line: inout Line) {
-        for (index, part) in parts.enumerated() {
-            if index > 0 { line.skip(gap) }
-            line.append(part.0, part.1)
-        }
     }
 }

@@ -10,7 +10,7 @@ struct Table: Sendable {
 
     /// A change is shown in bold so long.
     private static let news: TimeInterval = 2
-    private static let mostOfName = 28, mostOfID = 20, mostOfText = 80, mostOfDevices = 22
+    private static let mostOfName = 28, mostOfID = 20, mostOfText = 60, mostOfDevices = 22
     /// As wide as ages and latencies get, so that nothing moves when they tick.
     private static let ageWidth = 10, latencyWidth = 6, statusWidth = 7
 
@@ -18,15 +18,18 @@ struct Table: Sendable {
     init(_ board: Board, now: Date, width: Int?) {
         self.board = board
         self.now = now
-        var natural: [Columns.Column: Int] = [.name: 4, .status: Self.statusWidth, .since: Self.ageWidth]
+        var natural: [Columns.Column: Int] = [
+            .name: 4, .status: Self.statusWidth, .since: Self.ageWidth, .text: 4, .devices: 7,
+            .delay: Self.latencyWidth,
+        ]
+        // On a screen, room is kept for what may come, so that columns stand still while people change.
+        if width != nil { natural.merge([.name: 20, .text: Self.mostOfText, .devices: 15]) { $1 } }
         for row in board.rows {
             let id = row.id.width == 0 ? 0 : max(2, row.id.width)
             natural[.name] = max(natural[.name]!, min(row.name.width, Self.mostOfName))
             natural[.id] = max(natural[.id] ?? 0, min(id, Self.mostOfID))
-            let note = Self.note(on: row, board)
-            natural[.text] = max(natural[.text] ?? 4, min(note.width, Self.mostOfText))
-            natural[.devices] = max(natural[.devices] ?? 7, min(row.devices.width, Self.mostOfDevices))
-            natural[.took] = Self.latencyWidth
+            natural[.text] = max(natural[.text]!, min(Self.note(on: row, board).width, Self.mostOfText))
+            natural[.devices] = max(natural[.devices]!, min(row.devices.width, Self.mostOfDevices))
         }
         columns = Columns(natural: natural, width: width)
     }
@@ -68,7 +71,7 @@ struct Table: Sendable {
             if isTyping(row) { return (Self.note(on: row, board), .typing) }
             return (row.text, .plain)
         case .devices: return (row.devices, .grey)
-        case .took: return (Label(row.arrival?.latency.shortText ?? ""), .grey)
+        case .delay: return (Label(row.arrival?.latency.shortText ?? ""), .grey)
         }
     }
 
@@ -84,8 +87,9 @@ struct Table: Sendable {
         guard row.status != nil else { return "" }
         if row.isRefused { return "" }
         guard let since = row.since else { return "never seen" }
-        let age = Age(of: since, at: now)
-        return row.isHere ? age.lasting : age.ago
+        // How long it lasted is known only up to where it went stale; when somebody was last seen stays as it was.
+        if row.isHere { return Age(of: since, at: row.freshness?.staleSince ?? now).lasting }
+        return Age(of: since, at: now).ago
     }
 
     private func isNews(_ row: BoardRow) -> Bool {
@@ -115,7 +119,7 @@ extension Columns.Column {
         case .since: "SINCE"
         case .text: "TEXT"
         case .devices: "DEVICES"
-        case .took: "TOOK"
+        case .delay: "DELAY"
         }
     }
 }

@@ -17,9 +17,8 @@ struct Canvas: Sendable {
             text += "\u{1B}[0m\u{1B}[2J"
         }
         for (index, line) in lines.enumerated() where shown.isEmpty || shown[index] != line {
-            text += "\u{1B}[\(index + 1);1H\(line.placedText(isColoured: isColoured))"
-            // What stood there before went further to the right.
-            if line.width < width { text += "\u{1B}[\(line.width + 1)G\u{1B}[K" }
+            // Cleared first: where a terminal draws a piece narrower than it was measured, something else would stay.
+            text += "\u{1B}[\(index + 1);1H\u{1B}[2K\(line.placedText(isColoured: isColoured))"
         }
         shown = lines
         self.width = width

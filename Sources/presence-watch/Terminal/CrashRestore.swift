@@ -2,8 +2,8 @@ import Foundation
 
 /// Gives the terminal back as it was, also from a signal handler: at a crash nothing else would.
 enum CrashRestore {
-    // The next three are written on the main thread only, while `descriptor` is negative, and read by it and by a signal
-    // handler that may interrupt any thread: `descriptor` is set last and taken first, and so guards the settings.
+    // The next three are written by the main actor only, and read by it and by a signal handler that may interrupt any
+    // thread: `descriptor` is set last and taken first, and so guards the settings.
     // They live as long as the process.
     nonisolated(unsafe) private static var descriptor: Int32 = -1
     nonisolated(unsafe) private static var settings = termios()

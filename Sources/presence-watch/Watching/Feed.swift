@@ -10,6 +10,8 @@ final class Feed: Audience {
     private let isJSON: Bool
     private var observer: Observer
     private var shown: [String: PersonRecord] = [:]
+    /// What everybody knows without being told.
+    private var shownConnection = ConnectionRecord(.idle)
     private var shownTyping: [String: TypingRecord] = [:]
 
     init(_ watching: Watching, to output: Output, isJSON: Bool) {
@@ -59,7 +61,11 @@ final class Feed: Audience {
     }
 
     private func line(on state: ConnectionState, _ now: Date) -> [String] {
-        if isJSON { return [JSONLine(ConnectionRecord(state)).text] }
+        if isJSON {
+            let record = ConnectionRecord(state)
+            defer { shownConnection = record }
+            return record == shownConnection ? [] : [JSONLine(record).text]
+        }
         switch state {
         case .idle, .connecting, .closed: return []
         case .live: return [PlainLine("live from \(address)", now: now).text]

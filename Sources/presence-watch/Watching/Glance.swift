@@ -45,7 +45,7 @@ final class Glance: Audience {
         guard observer.isComplete, observer.board.connection.state.isConnected else { return nil }
         if let since = observer.board.staleSince {
             Complaint.print(
-                "the server lost sight of what is true \(Age(of: since, at: now).ago); this is what it holds")
+                "the server lost sight of the truth \(Age(of: since, at: now).ago); this is what it holds")
         }
         _ = output.write(text(at: now))
         return .done

@@ -12,6 +12,8 @@ final class LiveTable: Audience {
     private var keys = KeyDecoder()
     private var canvas = Canvas(isColoured: true)
     private var isDrawingDue = false
+    /// Stopped, and not yet told to go on.
+    private var isSuspended = false
     private var isOver = false
     private var lastDrawing = ContinuousClock.now
 
@@ -64,14 +66,18 @@ final class LiveTable: Audience {
             canvas.forget()
         case .suspend:
             terminal.leave()
-            // SIGTSTP is taken by us; this one cannot be. All threads stop here until somebody says SIGCONT.
+            isSuspended = true
+            // SIGTSTP is taken by us; this one cannot be. Another thread may be the one that it stops first, so this one
+            // may go on for a moment, and must leave the terminal alone until SIGCONT has come.
             kill(getpid(), SIGSTOP)
+            return nil
         case .resumed:
             do {
                 try terminal.enterAgain()
             } catch {
                 return .failed(error)
             }
+            isSuspended = false
             canvas.forget()
         case .stop(SIGINT): return .done
         case .stop(let signal): return .stopped(signal)
@@ -95,7 +101,7 @@ final class LiveTable: Audience {
             try? await Task.sleep(until: lastDrawing + Self.betweenDrawings, clock: .continuous)
             let now = await client.serverNow
             isDrawingDue = false
-            if !isOver { draw(at: now) }
+            if !isOver, !isSuspended { draw(at: now) }
         }
     }
 

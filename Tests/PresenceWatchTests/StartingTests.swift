@@ -1,0 +1,83 @@
+import Foundation
+import PresenceKit
+import Testing
+
+@testable import presence_watch
+
+struct StartingTests {
+    @Test(arguments: [
+        ("ws://127.0.0.1:4040/v1/ws", "ws://127.0.0.1:4040/v1/ws", "127.0.0.1:4040"),
+        ("ws://localhost:4040", "ws://localhost:4040/v1/ws", "localhost:4040"),
+        ("wss://presence.example.org/", "wss://presence.example.org/v1/ws", "presence.example.org"),
+        ("wss://example.org/behind/proxy", "wss://example.org/behind/proxy", "example.org"),
+    ])
+    func `an address may leave out the usual path`(_ text: String, _ url: String, _ short: String) throws {
+        let address = try ServerAddress(text)
+        #expect(address.url.absoluteString == url)
+        #expect(address.shortText == short)
+    }
+
+    @Test(arguments: ["", "localhost:4040", "http://localhost", "ws://", "ws:///v1/ws", "ws://a b"])
+    func `what is no address is refused`(_ text: String) {
+        #expect(throws: Failure.self) { try ServerAddress(text) }
+    }
+
+    @Test func `the token comes from a flag, a file or the environment, in this order`() throws {
+        let file = FileManager.default.temporaryDirectory.appending(path: "token-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: file) }
+        try Data(" from-file\n".utf8).write(to: file)
+        let environment = ["PRESENCE_TOKEN": "from-environment"]
+
+        #expect(try TokenSource(token: "flag", file: nil, environment: environment).read() == "flag")
+        #expect(try TokenSource(token: nil, file: nil, environment: environment).read() == "from-environment")
+        let source = try TokenSource(token: nil, file: file.path, environment: environment)
+        #expect(try source.read() == "from-file")
+        // Renewed there, it is read anew.
+        try Data("newer".utf8).write(to: file)
+        #expect(try source.read() == "newer")
+        #expect(source.isRenewable)
+
+        #expect(throws: Failure.self) { try TokenSource(token: "a", file: "b", environment: [:]) }
+        #expect(throws: Failure.self) { try TokenSource(token: nil, file: nil, environment: ["PRESENCE_TOKEN": " "]) }
+        #expect(throws: Failure.self) {
+            try TokenSource(token: nil, file: file.path + "-not", environment: environment)
+        }
+        try Data().write(to: file)
+        #expect(throws: Failure.self) { try TokenSource(token: nil, file: file.path, environment: environment) }
+    }
+
+    @Test func `ids are checked before anything is asked of a server`() throws {
+        let address = try ServerAddress(ServerAddress.standard)
+        func subject(_ users: [String], _ conversations: [String] = []) throws -> Subject {
+            try Subject(users: users, conversations: conversations, address: address, token: .fixed("t"))
+        }
+        _ = try subject(["a", String(repeating: "x", count: 128), "~!"])
+        for bad in ["", "a b", "é", String(repeating: "x", count: 129), "a\u{7F}"] {
+            #expect(throws: Failure.self) { try subject(["ok", bad]) }
+            #expect(throws: Failure.self) { try subject(["ok"], [bad]) }
+        }
+    }
+
+    @Test func `a server that is lost is waited for, one that never was is not`() {
+        let lost = ConnectionState.reconnecting(in: .seconds(1), because: PresenceError(.connectionLost, "gone"))
+        func failure(_ state: ConnectionState, _ connected: Bool, renewable: Bool = false) -> Failure? {
+            Failure(state, hasConnected: connected, tokenIsRenewable: renewable, address: "host:1")
+        }
+        #expect(failure(lost, true) == nil)
+        #expect(failure(lost, false) == Failure(.noServer, "no connection to host:1: gone"))
+        #expect(failure(.live, false) == nil)
+        #expect(failure(.stale(since: Scene.now), true) == nil)
+        #expect(failure(.closed(nil), true) == nil)
+
+        let expired = ConnectionState.reconnecting(
+            in: .seconds(1), because: PresenceError(.unauthorized, "the token expired"))
+        #expect(failure(expired, true)?.kind == .refused)
+        #expect(failure(expired, true)?.sentence.hasPrefix("the token expired") == true)
+        // The file may hold a new one by then.
+        #expect(failure(expired, true, renewable: true) == nil)
+        #expect(failure(expired, false, renewable: true)?.kind == .refused)
+
+        let replaced = ConnectionState.closed(PresenceError(.replaced, "connected elsewhere"))
+        #expect(failure(replaced, true, renewable: true) == Failure(.refused, "connected elsewhere"))
+    }
+}
