@@ -17,6 +17,9 @@ final class SimulatedRedis {
     /// Reachable, but nothing is answered.
     var isSilent = false
 
+    /// What was asked, by script or command.
+    var counts: [String: Int] = [:]
+
     init(partitions: Int) throws {
         server = try RedisServer()
         admin = try BlockingRedis(server.unix)
@@ -25,14 +28,16 @@ final class SimulatedRedis {
     }
 
     func run(_ script: Script, keys: [String], arguments: [String]) -> Result<RedisValue, RedisFailure> {
-        attempt { () throws(RedisFailure) in
+        counts[script.rawValue, default: 0] += 1
+        return attempt { () throws(RedisFailure) in
             try admin.run(
                 script.redis, keys: keys.map(RedisArgument.string), arguments: arguments.map(RedisArgument.string))
         }
     }
 
     func command(_ words: [String]) -> Result<RedisValue, RedisFailure> {
-        attempt { () throws(RedisFailure) in try admin.command(words.map(RedisArgument.string)) }
+        counts[words[0], default: 0] += 1
+        return attempt { () throws(RedisFailure) in try admin.command(words.map(RedisArgument.string)) }
     }
 
     private func attempt(

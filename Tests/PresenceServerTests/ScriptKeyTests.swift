@@ -1,0 +1,141 @@
+import PresenceProtocol
+import Redis
+import Testing
+
+@testable import PresenceServer
+
+/// Redis 7.0 runs a script that touches keys which it did not declare, as long as they live on the same node; a cluster
+/// would not. So what the scripts touch is watched.
+@Suite struct ScriptKeyTests {
+    @Test func `every key that a script touches is declared`() throws {
+        let world = try World(shards: 2)
+        let monitor = try BlockingRedis(world.redis.server.unix)
+        try monitor.command("MONITOR")
+        try everyScript(in: world)
+        _ = world.redis.command(["ECHO", "the end"])
+
+        var declared: Set<String> = []
+        var digest = ""
+        var scriptsSeen: Set<String> = []
+        while let line = try monitor.receive().string {
+            let words = Self.words(line)
+            if words.first == "ECHO" { break }
+            if line.contains(" lua] ") {
+                scriptsSeen.insert(digest)
+                guard words.count > 1, !["TIME", "PUBLISH"].contains(words[0].uppercased()) else { continue }
+                #expect(declared.contains(words[1]), "\(words[0]) \(words[1]) in a script that declares \(declared)")
+            } else if ["EVALSHA", "EVAL"].contains(words[0].uppercased()), let count = Int(words[2]) {
+                digest = words[0].uppercased() == "EVAL" ? RedisScript(name: "", source: words[1]).sha1 : words[1]
+                declared = Set(words[3..<3 + count])
+            }
+        }
+        for script in Script.allCases {
+            #expect(scriptsSeen.contains(script.redis.sha1), "\(script) was not run")
+        }
+    }
+
+    @Test func `a change that finds memory full is refused whole, and people can still leave`() throws {
+        let world = try World(shards: 1)
+        let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
+        let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
+        try world.run(for: 100)
+        _ = world.redis.command(["CONFIG", "SET", "maxmemory", "1"])
+        bob.send(.updateProfile(.init(displayName: .set("Bob"))))
+        bob.send(.status(.init(status: .busy)))
+        try world.run(for: 30_000)
+        let refusals = bob.received.filter { if case .error(let e) = $0 { e.code == .unavailable } else { false } }
+        #expect(refusals.count == 2)
+        #expect(watcher.status(of: "bob") == .online)
+        #expect(world.shards[0].logic.link.isLive)
+        bob.close(code: 1000)
+        try world.run(for: 100)
+        #expect(watcher.status(of: "bob") == .offline)
+    }
+
+    @Test func `an idle hour costs no command but renewals, canaries and sweeps`() throws {
+        let world = try World(shards: 2)
+        try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
+        try SimulatedClient("bob", in: world).connect(to: world.shards[1])
+        try world.run(for: 1_000)
+        world.redis.counts = [:]
+        try world.run(for: 3_600_000)
+        #expect(Set(world.redis.counts.keys) == ["renew", "sweep", "PUBLISH"])
+        let lease = world.configuration.lease
+        #expect(world.redis.counts["renew"]! <= Int(2 * 3_600_000 / lease.renewal) + 2)
+        #expect(world.redis.counts["sweep"]! <= Int(2 * 3_600_000 / lease.sweep) + 2)
+    }
+
+    /// Provokes each script at least once.
+    private func everyScript(in world: World) throws {
+        let shard = world.shards[0]
+        shard.cut(.lease)
+        try world.run(for: 1_000)
+        let ana = try SimulatedClient("ana", in: world).connect(to: shard, device: "d").watch("bob")
+        let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
+        try SimulatedClient("ana", in: world).connect(to: world.shards[1], device: "d").watch("bob")
+        bob.send(.activity(.idle))
+        bob.send(.status(.init(status: .busy, text: .set("t"), clearAfter: 1_000)))
+        bob.send(.updateProfile(.init(displayName: .set("Bob"), timezone: .set("Europe/Paris"))))
+        bob.send(.updateProfile(.init(timezone: .remove)))
+        bob.send(.createConversation(participants: [UserID("ana")!]))
+        try world.run(for: 2_000)
+        let conversation = try #require(
+            bob.received.compactMap { if case .conversationCreated(_, let c) = $0 { c.id } else { nil } }.first)
+        bob.send(.subscribe(.init(conversations: [conversation])))
+        bob.send(.typing(conversation: conversation, typing: true))
+        try world.run(for: 100)
+        bob.send(.typing(conversation: conversation, typing: false))
+        let keys = shard.logic.partitions.keys(of: conversation)
+        shard.run(
+            .participants,
+            keys: [keys.shards, keys.floor, keys.conversation(conversation), keys.typing(conversation)],
+            arguments: [keys.events, shard.logic.link.incarnation, conversation.string, "ana", "cy"], lane: .commands
+        ) { _ in }
+        let user = UserID("bob")!
+        let bobs = shard.logic.partitions.keys(of: user)
+        shard.run(
+            .renumber, keys: [bobs.shards, bobs.floor, bobs.user(user)],
+            arguments: [bobs.events, shard.logic.link.incarnation, "bob", "9000000000000", "9000000000000"],
+            lane: .commands
+        ) { _ in }
+        shard.run(
+            .disconnect, keys: [bobs.shards, bobs.floor, bobs.user(user), bobs.sessions(user)],
+            arguments: [bobs.events, shard.logic.link.incarnation, "bob"], lane: .commands
+        ) { _ in }
+        try world.run(for: 1_000)
+        ana.close(code: 1000)
+        try SimulatedClient("cy", in: world).connect(to: world.shards[1])
+        world.shards[1].die()
+        try world.run(for: 20_000)
+    }
+
+    /// The quoted words of a line of `MONITOR`, with its escapes undone.
+    private static func words(_ line: String) -> [String] {
+        var words: [String] = []
+        var word: [UInt8]?
+        var bytes = Array(line.utf8)[...]
+        while let byte = bytes.popFirst() {
+            switch (byte, word) {
+            case (UInt8(ascii: "\""), nil): word = []
+            case (UInt8(ascii: "\""), let done?):
+                words.append(String(decoding: done, as: UTF8.self))
+                word = nil
+            case (UInt8(ascii: "\\"), .some):
+                guard let escaped = bytes.popFirst() else { continue }
+                switch escaped {
+                case UInt8(ascii: "n"): word?.append(10)
+                case UInt8(ascii: "r"): word?.append(13)
+                case UInt8(ascii: "t"): word?.append(9)
+                case UInt8(ascii: "x"):
+                    let digits = String(decoding: bytes.prefix(2), as: UTF8.self)
+                    bytes = bytes.dropFirst(2)
+                    word?.append(UInt8(digits, radix: 16) ?? 0)
+                default: word?.append(escaped)
+                }
+            case (_, .some): word?.append(byte)
+            default: break
+            }
+        }
+        return words
+    }
+}
