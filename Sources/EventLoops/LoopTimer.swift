@@ -91,6 +91,7 @@ public final class LoopTimer {
             // libev counts from the beginning of the turn, as `turnBegan` does.
             clibev_timer_set(watcher, Double(max(0, due * 1000 - loop.turnBegan)) / 1_000_000, 0)
             ev_timer_start(loop.raw, watcher)
+            // Released in `cancel`, which firing calls too.
             if retained == nil { retained = Unmanaged.passRetained(self) }
         }
 
