@@ -36,6 +36,4 @@ struct Loop: Sendable {
     let topic: Topic
     /// The session's stamp when the app last got an element; what has a larger stamp is news.
     var seen: UInt64 = 0
-    /// Whether an element was ever given.
-    var hasYielded = false
 }

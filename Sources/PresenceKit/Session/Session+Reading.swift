@@ -31,9 +31,12 @@ extension Session {
     }
 
     mutating func nextRoster(_ id: LoopID) -> Roster? {
-        news(id) { session, topic, seen in
-            guard case .roster(let users) = topic else { return nil }
-            return session.roster(of: users, seen: seen)
+        // Out of the dictionary while it changes, so that it need not be copied.
+        guard var roster = rosters.removeValue(forKey: id) else { return nil }
+        defer { rosters[id] = roster }
+        return roster.next { string in
+            guard let user = UserID(string) else { return .refused(string) }
+            return people[user].flatMap { person(user, $0) }
         }
     }
 
@@ -130,29 +133,6 @@ extension Session {
             freshness: freshness(
                 isConfirmed: held.isConfirmed, staleSince: held.staleSince, refusal: held.watch.refusal),
             arrival: held.arrival)
-    }
-
-    private func roster(of users: [String], seen: UInt64) -> Roster? {
-        var known: [Person] = []
-        known.reserveCapacity(users.count)
-        var changed: Set<String> = []
-        var staleSince: Date?
-        for string in users {
-            guard let user = UserID(string) else {
-                known.append(.refused(string))
-                if seen == 0 { changed.insert(string) }
-                continue
-            }
-            guard let held = people[user], let person = person(user, held) else { continue }
-            known.append(person)
-            if held.stamp > seen { changed.insert(string) }
-            if let since = person.freshness.staleSince { staleSince = min(staleSince ?? since, since) }
-        }
-        // An empty roster is complete at once; else it is news when somebody is.
-        guard !changed.isEmpty || (users.isEmpty && seen == 0) else { return nil }
-        return Roster(
-            users: users, people: known, changed: changed,
-            freshness: staleSince.map { .stale(since: $0) } ?? .live)
     }
 }
 

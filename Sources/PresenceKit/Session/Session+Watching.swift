@@ -7,6 +7,7 @@ extension Session {
     mutating func open(_ topic: Topic, at now: Moment) -> LoopID {
         let id = newLoopID()
         loops[id] = Loop(topic: topic)
+        if case .roster(let users) = topic { rosters[id] = HeldRoster(users) }
         let users = topic.users
         for user in users {
             loopsByUser[user, default: []].insert(id)
@@ -31,6 +32,7 @@ extension Session {
     /// A loop is over, or its task was cancelled.
     mutating func close(_ id: LoopID, at now: Moment) {
         guard let loop = loops.removeValue(forKey: id) else { return }
+        rosters[id] = nil
         let leaving = now.uptime + configuration.unsubscribeGrace
         for user in loop.topic.users {
             loopsByUser[user]?.remove(id)
@@ -51,6 +53,7 @@ extension Session {
     /// Ends a loop from this side.
     mutating func endLoop(_ id: LoopID) {
         guard let loop = loops.removeValue(forKey: id) else { return }
+        rosters[id] = nil
         for user in loop.topic.users { loopsByUser[user] = nil }
         if let conversation = loop.topic.conversation { loopsByConversation[conversation] = nil }
         woken.insert(id)
@@ -68,7 +71,11 @@ extension Session {
         let stamp = nextStamp()
         if part != .profile { people[user]?.presenceStamp = stamp }
         if part != .presence { people[user]?.profileStamp = stamp }
-        if let loops = loopsByUser[user] { woken.formUnion(loops) }
+        guard let loops = loopsByUser[user] else { return }
+        woken.formUnion(loops)
+        if !rosters.isEmpty {
+            for loop in loops { rosters[loop]?.touch(user) }
+        }
     }
 
     /// Something about this conversation changed.

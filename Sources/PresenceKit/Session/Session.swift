@@ -60,6 +60,7 @@ struct Session: Sendable {
     var people: [UserID: HeldPerson] = [:]
     var conversations: [ConversationID: HeldConversation] = [:]
     var loops: [LoopID: Loop] = [:]
+    var rosters: [LoopID: HeldRoster] = [:]
     /// Which loops look at whom, to wake them.
     var loopsByUser: [UserID: Set<LoopID>] = [:]
     var loopsByConversation: [ConversationID: Set<LoopID>] = [:]

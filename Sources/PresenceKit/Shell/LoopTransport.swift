@@ -11,6 +11,11 @@
         private var client: WebSocketClient?
         /// The client holds its delegate weakly: this keeps it until the end.
         private var itself: LoopTransport?
+        /// When a sign of life was last reported, in the loop's milliseconds.
+        private var lastAlive: Int64?
+
+        /// Heartbeats are counted in seconds: more often than this, signs of life are not worth reporting.
+        private static let aliveInterval: Int64 = 500
 
         init(_ url: String, subprotocol: String, report: @escaping @Sendable (TransportEvent) -> Void) {
             self.report = report
@@ -67,6 +72,8 @@
         }
 
         func heard(_ client: WebSocketClient) {
+            guard let now = loop?.now, now - (lastAlive ?? .min / 2) >= Self.aliveInterval else { return }
+            lastAlive = now
             report(.alive)
         }
 

@@ -109,6 +109,9 @@ actor SessionShell {
     /// Whether anything is observed.
     var hasLoops: Bool { !session.loops.isEmpty }
 
+    /// The uptime at which anything last came from the server.
+    var lastHeard: Duration { session.lastHeard }
+
     var serverNow: Date { session.clock.date(at: time.now) }
 
     /// Asks for something and waits for the answer.

@@ -1,0 +1,251 @@
+import Foundation
+import PresenceProtocol
+import Testing
+import WebSockets
+
+@testable import PresenceKit
+
+/// The client as an app makes it, over real sockets.
+@Suite(.timeLimit(.minutes(1))) struct SocketTests {
+    /// Short waits, so that coming back takes no time worth speaking of.
+    private static func client(
+        _ url: URL, base: Duration = .milliseconds(5), token: @escaping PresenceClient.TokenProvider = { "t" }
+    ) -> PresenceClient {
+        var configuration = PresenceClient.Configuration()
+        configuration.reconnectBase = base
+        configuration.reconnectCap = .milliseconds(20)
+        return PresenceClient(url: url, token: token, configuration: configuration)
+    }
+
+    private func state(
+        of client: PresenceClient, _ isIt: (ConnectionState) -> Bool
+    ) async -> ConnectionState? {
+        for await state in client.connectionState where isIt(state) { return state }
+        return nil
+    }
+
+    @Test func `a loop sees a change, and how long it took`() async throws {
+        try await withSocketServer { server in
+            let client = Self.client(server.url)
+            var loop = client.presence(of: "bob").makeAsyncIterator()
+            async let first = loop.next()
+            let peer = await server.welcome()
+            #expect(await server.subscribe(.online("bob", 1))?.users == ["bob"])
+            #expect(await first?.isOnline == true)
+            server.say(.event("bob", 2, .busy, at: Int64(Date().timeIntervalSince1970 * 1_000)), to: peer)
+            let busy = await loop.next()
+            #expect(busy?.status == .busy)
+            let latency = try #require(busy?.changeLatency)
+            #expect(latency < .seconds(30))
+            await client.disconnect()
+        }
+    }
+
+    @Test func `leaving says goodbye and closes with 1000`() async throws {
+        try await withSocketServer { server in
+            let client = Self.client(server.url)
+            await client.connect()
+            let peer = await server.welcome()
+            _ = await state(of: client) { $0 == .live }
+            await client.disconnect()
+            #expect(await server.message().message.body == .disconnect)
+            let (closed, closure) = await server.closed()
+            #expect(closed == peer)
+            #expect(closure == .byPeer(code: 1000, reason: ""))
+        }
+    }
+
+    @Test(arguments: [1001, 1011, 1012, 1013, 4001, 4002, 4005] as [UInt16])
+    func `closed with some codes, it comes back and subscribes with what it knows`(code: UInt16) async throws {
+        try await withSocketServer { server in
+            let client = Self.client(server.url)
+            var loop = client.presence(of: "bob").makeAsyncIterator()
+            async let first = loop.next()
+            let peer = await server.welcome()
+            await server.subscribe(.online("bob", 7))
+            _ = await first
+            server.close(peer, code: code, reason: #"{"reconnectAfter":3}"#)
+            #expect(await loop.next()?.freshness.staleSince != nil)
+            await server.welcome()
+            #expect(await server.subscribe()?.known == ["bob": .init(presence: 7)])
+            #expect(await loop.next()?.freshness == .live)
+            await client.disconnect()
+        }
+    }
+
+    @Test(
+        arguments: [
+            (1003, .protocolViolation), (1007, .protocolViolation), (1008, .protocolViolation),
+            (1009, .protocolViolation), (4004, .replaced), (4006, .disconnectedByAdministrator),
+        ] as [(UInt16, PresenceError.Code)])
+    func `closed with others, it stays away and says why`(code: UInt16, reason: PresenceError.Code) async throws {
+        try await withSocketServer { server in
+            let client = Self.client(server.url)
+            await client.connect()
+            let peer = await server.welcome()
+            server.close(peer, code: code)
+            guard case .closed(let error?) = await state(of: client, { $0.isClosed }) else {
+                Issue.record("not closed")
+                return
+            }
+            #expect(error.code == reason)
+        }
+    }
+
+    @Test func `a connection that just breaks is made again`() async throws {
+        try await withSocketServer { server in
+            let client = Self.client(server.url)
+            await client.connect()
+            for _ in 0..<5 {
+                let peer = await server.welcome()
+                _ = await state(of: client) { $0 == .live }
+                server.abort(peer)
+                _ = await state(of: client) { !$0.isConnected }
+            }
+            await server.welcome()
+            _ = await state(of: client) { $0 == .live }
+            await client.disconnect()
+        }
+    }
+
+    @Test func `a server that is not there yet is found when it comes`() async throws {
+        let port: Int
+        do {
+            let probe = try SocketServer()
+            port = probe.port
+            probe.stop()
+        }
+        let client = Self.client(URL(string: "ws://127.0.0.1:\(port)/v1/ws")!)
+        await client.connect()
+        guard
+            case .reconnecting(_, let why) = await state(
+                of: client, { if case .reconnecting = $0 { true } else { false } })
+        else { return }
+        #expect(why.code == .connectionLost)
+        try await withSocketServer(port: port) { server in
+            await server.welcome()
+            _ = await state(of: client) { $0 == .live }
+            await client.disconnect()
+        }
+    }
+
+    @Test func `an upgrade refused for now is tried again, refused for its token twice it is not`() async throws {
+        try await withSocketServer(refuse: [503, 429, 404, 401, 403, 401]) { server in
+            // The first 401 is about a token that was fetched for an earlier attempt.
+            let client = Self.client(server.url)
+            await client.connect()
+            guard case .closed(let error?) = await state(of: client, { $0.isClosed }) else {
+                Issue.record("not closed")
+                return
+            }
+            #expect(error.code == .unauthorized)
+            await client.connect()
+            await server.welcome()
+            _ = await state(of: client) { $0 == .live }
+            await client.disconnect()
+        }
+    }
+
+    @Test func `the server's pings are signs of life, their absence is the end`() async throws {
+        try await withSocketServer { server in
+            let time = TestTime()
+            let client = PresenceClient(
+                url: server.url, token: { "t" }, device: Device(), configuration: .init(), cache: MemoryCache(),
+                dialler: LoopDialler(), time: time)
+            await client.connect()
+            let peer = await server.welcome()
+            _ = await state(of: client) { $0 == .live }
+            for _ in 0..<2 {
+                time.advance(by: .seconds(29))
+                while await client.shell.lastHeard != time.now.uptime {
+                    server.ping(peer)
+                    await server.heard()
+                }
+            }
+            #expect(await client.connectionNow == .live)
+            time.advance(by: .seconds(30))
+            let (closed, closure) = await server.closed()
+            #expect(closed == peer)
+            #expect(closure == .lost)
+            time.advance(by: .seconds(1))
+            await server.welcome()
+            await client.disconnect()
+        }
+    }
+
+    @Test func `binary and bad UTF-8 are no messages: the connection is made anew`() async throws {
+        for frame in [[0x82, 1, 0x7b], [0x81, 2, 0xc3, 0x28]] as [[UInt8]] {
+            try await withSocketServer { server in
+                let client = Self.client(server.url)
+                await client.connect()
+                let peer = await server.welcome()
+                _ = await state(of: client) { $0 == .live }
+                server.send(frame, to: peer)
+                await server.welcome()
+                await client.disconnect()
+            }
+        }
+    }
+
+    @Test func `a roster of ten thousand comes in parts and is kept up to date`() async throws {
+        try await withSocketServer { server in
+            let client = Self.client(server.url)
+            let users = (0..<10_000).map { "user-\($0)" }
+            var loop = client.roster(users).makeAsyncIterator()
+            async let first = loop.next()
+            let peer = await server.welcome()
+            for _ in 0..<10 {
+                let (peer, message) = await server.message()
+                guard case .subscribe(let subscribe) = message.body else {
+                    Issue.record("no subscribe")
+                    return
+                }
+                #expect(subscribe.users.count == 1_000)
+                let halves = [subscribe.users.prefix(500), subscribe.users.suffix(500)]
+                for (index, half) in halves.enumerated() {
+                    let answer = half.map { UserSnapshot.online($0, 1, name: "somebody") }
+                    server.say(
+                        .subscribed(id: message.id, users: answer, conversations: [], more: index == 0), to: peer)
+                }
+            }
+            var roster = await first
+            while roster?.isComplete == false { roster = await loop.next() }
+            #expect(roster?.online.count == 10_000)
+            server.say(.event("user-77", 2, .offline), to: peer)
+            repeat { roster = await loop.next() } while roster?["user-77"]?.isOnline == true
+            #expect(roster?.online.count == 9_999)
+            await client.disconnect()
+        }
+    }
+
+    @Test func `a thousand changes arrive in their order, the last one last`() async throws {
+        try await withSocketServer { server in
+            let client = Self.client(server.url)
+            var loop = client.presence(of: "bob").makeAsyncIterator()
+            async let first = loop.next()
+            let peer = await server.welcome()
+            await server.subscribe(.online("bob", 1))
+            var last = await first
+            let frames = (2...1_000).flatMap { WebSocketFrame.text(ServerMessage.event("bob", $0).encoded()) }
+            server.send(frames, to: peer)
+            while let version = last?.version, version < 1_000 {
+                let next = await loop.next()
+                #expect(next.map { $0.version > version } == true)
+                last = next
+            }
+            await client.disconnect()
+        }
+    }
+
+    @Test func `many clients of one process share its one loop`() async throws {
+        try await withSocketServer { server in
+            let clients = (0..<50).map { _ in Self.client(server.url) }
+            for client in clients { await client.connect() }
+            for _ in clients { await server.welcome() }
+            for client in clients { _ = await state(of: client) { $0 == .live } }
+            await withTaskGroup(of: Void.self) { group in
+                for client in clients { group.addTask { await client.disconnect() } }
+            }
+        }
+    }
+}
