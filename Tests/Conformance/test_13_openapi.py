@@ -360,7 +360,7 @@ async def test_other_paths_are_not_found(stage, place):
 
 
 async def test_bodies_that_cannot_be_taken_are_refused_at_every_path(stage):
-    for place in ("/healthz", "/v1/users/bob", "/nowhere"):
+    for place in [*{stage.place(operation) for operation in OPERATIONS}, "/nowhere"]:
         for method in ("POST", "PUT", "PATCH"):
             assert (await refused_by_hand(stage, method, place, "LengthRequired")).status == 411
         for method in ("GET", "POST", "DELETE"):
@@ -368,6 +368,14 @@ async def test_bodies_that_cannot_be_taken_are_refused_at_every_path(stage):
             assert answer.status == 413
             answer = await refused_by_hand(stage, method, place, "BodyNotTaken", "Content-Length: -1")
             assert answer.status == 400
+
+
+def test_operations_that_may_have_a_body_say_how_it_is_refused():
+    for operation in OPERATIONS:
+        may = operation.method in ("POST", "PUT", "PATCH")
+        assert (411 in operation.responses) == (413 in operation.responses) == may, operation
+        if may:
+            assert len(operation.responses[400]["content"]) == 2, operation
 
 
 async def test_a_body_sent_ahead_is_refused(stage):
@@ -381,6 +389,15 @@ async def sent_ahead(stage):
     answer = await stage.exchange(first + second, answers=2)
     DOCUMENT.check("POST", answer, DOCUMENT.component("BodyNotTaken"), "sent ahead")
     return answer
+
+
+@pytest.mark.parametrize("line", ["FOO /healthz HTTP/1.1", "GET /v1/users/%zz HTTP/1.1", "hello", "\0"], ids=ascii)
+async def test_what_is_no_proper_http_ends_the_connection(stage, line):
+    raw = await RawSocket(stage.server).dial()
+    await raw.write(f"{line}\r\nHost: x\r\n\r\n".encode())
+    said = await asyncio.wait_for(raw.reader.read(), PATIENCE)
+    raw.abort()
+    assert not said or 400 <= int(said.split(b" ")[1]) < 500, said
 
 
 # The examples are true
