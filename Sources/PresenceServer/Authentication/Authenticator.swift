@@ -12,7 +12,7 @@ public import PresenceProtocol
 /// - claims are read only after the signature held;
 /// - nothing that it returns holds anything of the token.
 ///
-/// It costs 3 µs for HS256, and what the curve or the RSA key costs for the others (some 50 to 200 µs).
+/// Measured: 7 µs of CPU for HS256, 130 to 200 µs for ES256 and EdDSA.
 public struct Authenticator: Sendable {
     /// The longest token that is looked at, in bytes: what fits the headers of an upgrade request.
     public static let longestToken = 16_384
