@@ -33,7 +33,7 @@ package final class ChildProcess: Sendable {
         onLine: @escaping @Sendable (String?) -> Void = { _ in }
     ) throws {
         let script = """
-            env --default-signal "$@" </dev/null >&3 3>&- & exec 3>&-; echo $!
+            env --default-signal "$@" </dev/null >&3 3>&- & exec 3>&-; echo $!; exec 2>/dev/null
             cat >/dev/null; kill -9 $! 2>/dev/null; wait $!; echo $?
             """
         let output = try Descriptors.pair()
@@ -83,6 +83,12 @@ package final class ChildProcess: Sendable {
     package func kill() {
         signal(SIGKILL)
         fate.gone.wait()
+    }
+
+    /// Blocks until its end; what it exited with, or 128 and the signal that ended it.
+    package func waitForStatus() -> Int32 {
+        fate.gone.wait()
+        return fate.state.withLock(\.status)
     }
 
     /// Waits for its end; what it exited with, or 128 and the signal that ended it.

@@ -7,6 +7,8 @@ import Synchronization
 package final class RedisServer {
     package let port: UInt16
     package var socketPath: String { place.file("socket") }
+    /// Its address, as a server is told it.
+    package var url: String { "unix://\(socketPath)" }
     /// Its process while it runs.
     package var pid: pid_t { process?.id ?? 0 }
 

@@ -17,14 +17,17 @@ package final class TemporaryDirectory: Sendable {
 
     package func file(_ name: String) -> String { path + "/" + name }
 
-    /// The processes that work in the directory or name it in their command line, ended ones excepted.
+    /// The processes that work in the directory or name it in their command line, but for ended ones and the shells of
+    /// ``ChildProcess``.
     package var processes: [pid_t] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
         return names.compactMap { pid_t($0) }.filter { $0 != getpid() && concerns($0) }
     }
 
     private func concerns(_ process: pid_t) -> Bool {
-        guard let state = Self.read("/proc/\(process)/stat"), !state.contains(") Z ") else { return false }
+        guard let state = Self.read("/proc/\(process)/stat"), !state.contains(") Z "),
+            !state.contains("(sh) S \(getpid()) ")
+        else { return false }
         let workplace = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(process)/cwd")
         return workplace?.hasPrefix(path) == true || Self.read("/proc/\(process)/cmdline")?.contains(path) == true
     }

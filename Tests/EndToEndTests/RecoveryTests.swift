@@ -1,0 +1,104 @@
+import Foundation
+import PresenceKit
+import Testing
+
+/// What clients see of a server, or of its Redis, that is killed and comes back.
+struct RecoveryTests {
+    @Test func `a server killed and started again is found again, and nobody flaps`() async throws {
+        let server = try await Presenced(
+            settings: ["linger": "8s", "lease.duration": "8s", "lease.renewal": "500ms"], arguments: ["--shards", "2"])
+        let ana = server.client("ana")
+        let connection = Sightings(ana.connectionState)
+        let roster = Sightings(ana.roster(["bob", "cy"]))
+        let bob = server.client("bob")
+        let cy = server.client("cy")
+        try await bob.setStatus(.busy, text: "hard to get")
+        try await bob.updateProfile(displayName: "Bob")
+        await cy.connect()
+        let before = try await roster.until("both, bob busy") {
+            $0.freshness.isLive && $0.online.count == 2 && $0["bob"]?.presence.status == .busy
+                && $0["bob"]?.displayName == "Bob"
+        }
+
+        server.kill()
+        try await connection.next("a broken connection") { !$0.isConnected }
+        try await roster.next("stale people") { $0.freshness.staleSince != nil && $0.online.count == 2 }
+        // One changes what can be changed while away; one leaves and will not come back.
+        #expect(try await bob.updateProfile(displayName: "Bobby", whenAway: .keep) == .kept)
+        await cy.disconnect()
+        try await server.start()
+
+        try await connection.next("the same client, live") { $0 == .live }
+        let back = try await roster.until("live people, the new name") {
+            $0.freshness.isLive && $0["bob"]?.displayName == "Bobby"
+        }
+        #expect(back["bob"]?.presence.since == before["bob"]?.presence.since)
+        #expect(back["bob"]?.presence.text == "hard to get")
+        let end = try await roster.until("the one who left, gone") { $0.online.map(\.user) == ["bob"] }
+        // Their old session ended with the lease, and by then was nothing that anybody saw.
+        #expect(end["bob"]?.presence.version == before["bob"]?.presence.version)
+        let shown = await roster.all.drop { $0["bob"]?.isOnline != true }
+        #expect(shown.allSatisfy { $0["bob"]?.presence.status == .busy })
+        #expect(await ana.currentUser == "ana")
+        #expect(try await server.stop() == 0)
+    }
+
+    @Test func `every acknowledged change is there after Redis was killed`() async throws {
+        let server = try await Presenced(settings: ["limits.pendingRequests": "100"])
+        let watcher = Sightings(server.client("watcher").presence(of: "nobody"))
+        try await watcher.until("an answer") { $0.freshness.isLive }
+        let backend = try await server.token("office", role: "backend")
+        let redis = try #require(server.redisChild)
+
+        // Eight at a time, each change another user's, until a hundred are acknowledged and Redis has been killed.
+        let race = Race()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<8 {
+                group.addTask {
+                    while let number = await race.next() {
+                        let answer = try await server.http(
+                            "PATCH", "/v1/users/u\(number)/profile", token: backend,
+                            body: #"{"displayName":"Number \#(number)"}"#)
+                        if answer.status == 200 {
+                            if await race.isSaved(number) { kill(redis, SIGKILL) }
+                        } else {
+                            // Redis is on its way back.
+                            #expect(answer.status == 503, "\(answer)")
+                            try await Task.sleep(for: .milliseconds(20))
+                        }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        try await watcher.next("stale") { $0.freshness.staleSince != nil }
+        try await watcher.until("live again") { $0.freshness.isLive }
+        #expect(server.redisChild != redis)
+
+        let saved = await race.saved
+        let reader = server.client("reader")
+        let people = try await reader.get(saved.sorted().map { "u\($0)" })
+        #expect(people.count == saved.count)
+        for person in people { #expect(person.displayName == "Number \(person.user.dropFirst())") }
+        #expect(try await server.stop() == 0)
+    }
+}
+
+/// Changes numbered as they are begun, and which of them were acknowledged.
+private actor Race {
+    private(set) var saved: Set<Int> = []
+    private var begun = 0
+
+    /// The next one, unless enough have been acknowledged.
+    func next() -> Int? {
+        guard saved.count < 100 else { return nil }
+        begun += 1
+        return begun
+    }
+
+    /// Whether this one is the fiftieth: the moment to strike, with others in flight.
+    func isSaved(_ number: Int) -> Bool {
+        saved.insert(number)
+        return saved.count == 50
+    }
+}

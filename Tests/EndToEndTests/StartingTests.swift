@@ -1,0 +1,106 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What a newcomer is told when a server cannot start.
+struct StartingTests {
+    /// Runs a server that must not come up: it ends with a status that says so, prints nothing on standard output, and
+    /// its reason as the one sentence on standard error that is no log line.
+    private func reason(
+        _ words: [String], directory: TemporaryDirectory, settings: [String: String] = [:],
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws -> String {
+        let result = try await Presenced.run(
+            ["serve", "--port", "0", "--data-dir", directory.path] + words, settings: settings)
+        #expect(result.status != 0 && result.status < 128, "\(result)", sourceLocation: sourceLocation)
+        #expect(result.output.isEmpty, "\(result)", sourceLocation: sourceLocation)
+        let sentences = result.complaints.filter { !$0.starts(with: #/\d{4}-\d\d-\d\dT/#) }
+        #expect(sentences.count == 1, "\(result)", sourceLocation: sourceLocation)
+        #expect(sentences.first == result.complaints.last, "\(result)", sourceLocation: sourceLocation)
+        return try #require(sentences.first, "\(result)", sourceLocation: sourceLocation)
+    }
+
+    @Test func `a port that is taken is named`() async throws {
+        let directory = try TemporaryDirectory()
+        let server = try await Presenced()
+        let refusal = try await reason(["--port", "\(server.port)"], directory: directory)
+        #expect(refusal.contains("\(server.port)"), "\(refusal)")
+        #expect(directory.processes.isEmpty)
+    }
+
+    @Test func `two servers share a port only if both say so`() async throws {
+        let redis = try RedisServer()
+        let directory = try TemporaryDirectory()
+        let first = try await Presenced(directory: directory, redis: redis.url, arguments: ["--share-port"])
+        let second = try await Presenced(
+            directory: directory, redis: redis.url, arguments: ["--share-port", "--port", "\(first.port)"])
+        #expect(second.port == first.port)
+        _ = try await reason(
+            ["--port", "\(first.port)", "--redis", redis.url], directory: directory)
+    }
+
+    @Test func `a data directory in use is named, with the process that uses it`() async throws {
+        let server = try await Presenced()
+        let refusal = try await reason([], directory: server.directory)
+        #expect(refusal.contains(server.directory.path) && refusal.contains("\(server.process?.id ?? 0)"), "\(refusal)")
+        #expect(server.directory.processes.count == 2)
+    }
+
+    @Test(arguments: ["lingre: 3s", "heartbeat:\n  intervall: 3s", "linger: soon", "shards: many", "limits: 7"])
+    func `a key that is not known or a value that is none is named`(line: String) async throws {
+        let directory = try TemporaryDirectory()
+        let file = directory.file("presenced.yaml")
+        try line.write(toFile: file, atomically: false, encoding: .utf8)
+        let key = try #require(line.firstMatch(of: #/(?:^|\n  )([a-z]+)(?=: [^\n]|:?$)/#)?.1)
+        let refusal = try await reason(["--config", file], directory: directory)
+        #expect(refusal.contains(key) && refusal.contains(file), "\(refusal)")
+        #expect(directory.processes.isEmpty)
+    }
+
+    @Test func `an unknown variable of ours is named`() async throws {
+        let directory = try TemporaryDirectory()
+        let refusal = try await reason([], directory: directory, settings: ["lingre": "3s"])
+        #expect(refusal.contains("PRESENCE_LINGRE"), "\(refusal)")
+    }
+
+    @Test func `a misspelled flag is named`() async throws {
+        let directory = try TemporaryDirectory()
+        let result = try await Presenced.run(["serve", "--prot", "0", "--data-dir", directory.path])
+        #expect(result.status != 0 && result.output.isEmpty)
+        #expect(result.complaints.first?.contains("--prot") == true, "\(result)")
+    }
+
+    @Test(arguments: ["http://localhost", "redis://", "rediss://localhost", "redis://host:port"])
+    func `an address that is none of a Redis is refused`(url: String) async throws {
+        let refusal = try await reason(["--redis", url], directory: try TemporaryDirectory())
+        #expect(refusal.contains("redis.url") && refusal.contains("--redis"), "\(refusal)")
+    }
+
+    @Test func `a Redis that keeps another number of partitions is refused`() async throws {
+        let redis = try RedisServer()
+        let first = try await Presenced(redis: redis.url, settings: ["partitions": "16"])
+        let refusal = try await reason(["--redis", redis.url], directory: first.directory)
+        #expect(refusal.contains("16") && refusal.contains("128") && refusal.contains("partitions"), "\(refusal)")
+        #expect(first.process != nil)
+    }
+
+    @Test func `a Redis that evicts is refused`() async throws {
+        let redis = try RedisServer(["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"])
+        let directory = try TemporaryDirectory()
+        let refusal = try await reason(["--redis", redis.url], directory: directory)
+        #expect(refusal.contains("allkeys-lru") && refusal.contains("noeviction"), "\(refusal)")
+    }
+
+    @Test func `a server waits for a Redis that is not there yet`() async throws {
+        let redis = try RedisServer()
+        redis.kill()
+        let directory = try TemporaryDirectory()
+        let url = redis.url
+        async let starting = Presenced(directory: directory, redis: url)
+        try await Patience.until("a word on what it waits for") { directory.logs.contains("waiting for Redis") }
+        try redis.start()
+        let server = try await starting
+        #expect(try await server.http("GET", "/readyz").status == 200)
+        #expect(try await server.stop() == 0)
+    }
+}

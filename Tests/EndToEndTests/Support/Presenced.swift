@@ -1,0 +1,144 @@
+import Foundation
+import PresenceKit
+import Synchronization
+import TestSupport
+import Testing
+
+/// A `presenced`, started as a person would start it, on a free port. It ends with this object, and with the test
+/// process.
+final class Presenced: Sendable {
+    let directory: TemporaryDirectory
+    /// Its address; the same after another start.
+    var url: URL { URL(string: "ws://127.0.0.1:\(port)/v1/ws")! }
+    var port: UInt16 { state.withLock(\.port) }
+    /// Its process, if it runs.
+    var process: ChildProcess? { state.withLock(\.process) }
+
+    private let settings: [String: String]
+    private let arguments: [String]
+    private let state = Mutex(State())
+
+    private struct State {
+        var process: ChildProcess?
+        var port: UInt16 = 0
+    }
+
+    /// Serves when this returns.
+    ///
+    /// - Parameters:
+    ///   - directory: its data directory; one of its own unless given.
+    ///   - redis: the address of the Redis that it shares with others; one of its own unless given.
+    ///   - settings: by their keys in the configuration; said through the environment.
+    ///   - arguments: further ones on the command line.
+    init(
+        directory: TemporaryDirectory? = nil, redis: String? = nil, settings: [String: String] = [:],
+        arguments: [String] = []
+    ) async throws {
+        self.directory = try directory ?? TemporaryDirectory()
+        self.settings = settings
+        self.arguments = (redis.map { ["--redis", $0] } ?? []) + arguments
+        try await start()
+    }
+
+    /// Starts it (again), on the same port and directory, and waits until it serves.
+    func start() async throws {
+        let (lines, continuation) = AsyncStream<String>.makeStream()
+        let log = directory.file("server-\(UInt32.random(in: 0 ... .max)).log")
+        let words = ["serve", "--port", "\(port)", "--data-dir", directory.path] + arguments
+        let process = try ChildProcess(
+            [Self.program] + words, environment: Self.variables(settings), complaints: log,
+            onLine: { line in
+                if let line { continuation.yield(line) } else { continuation.finish() }
+            })
+        let first = try await Patience.wait(for: "a server that serves") { await lines.first { _ in true } }
+        guard let address = first?.wholeMatch(of: #/listening on ws://127\.0\.0\.1:(\d+)/v1/ws/#),
+            let port = UInt16(address.1)
+        else {
+            let complaints = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
+            throw Patience.Exhausted(description: "\(first ?? "nothing") instead of an address\n\(complaints)")
+        }
+        state.withLock { $0 = State(process: process, port: port) }
+    }
+
+    /// Asks it to end, and waits for that; its exit status.
+    @discardableResult
+    func stop(_ signal: Int32 = SIGTERM) async throws -> Int32 {
+        guard let process else { return 0 }
+        process.signal(signal)
+        let status = try await Patience.end(of: process)
+        state.withLock { $0.process = nil }
+        return status
+    }
+
+    /// kill -9; it is gone when this returns.
+    func kill() {
+        process?.kill()
+        state.withLock { $0.process = nil }
+    }
+
+    /// What `presenced token` prints.
+    func token(_ user: String, expires: String = "24h", role: String = "user") async throws -> String {
+        let result = try await Self.run([
+            "token", user, "--data-dir", directory.path, "--expires", expires, "--role", role,
+        ])
+        return try #require(result.status == 0 ? result.output.first : nil, "\(result)")
+    }
+
+    /// A client of it that comes back quickly.
+    func client(
+        _ user: String, device: Device = Device(kind: .phone),
+        _ change: (inout PresenceClient.Configuration) -> Void = { _ in }
+    ) -> PresenceClient {
+        var configuration = PresenceClient.Configuration()
+        configuration.reconnectBase = .milliseconds(50)
+        configuration.reconnectCap = .milliseconds(400)
+        configuration.requestTimeout = Patience.limit
+        change(&configuration)
+        return PresenceClient(
+            url: url, token: { try await self.token(user) }, device: device, configuration: configuration)
+    }
+}
+
+extension Presenced {
+    /// What a command said and how it ended.
+    struct Result: Sendable {
+        var status: Int32
+        var output: [String]
+        var complaints: [String]
+    }
+
+    /// Runs the command to its end.
+    static func run(_ words: [String], settings: [String: String] = [:]) async throws -> Result {
+        let place = try TemporaryDirectory()
+        let log = place.file("stderr")
+        let output = Mutex<[String]>([])
+        let process = try ChildProcess(
+            [program] + words, environment: variables(settings), complaints: log,
+            onLine: { line in
+                if let line { output.withLock { $0.append(line) } }
+            })
+        let status = try await Patience.end(of: process)
+        let complaints = try String(contentsOfFile: log, encoding: .utf8)
+        return Result(
+            status: status, output: output.withLock(\.self),
+            complaints: complaints.split(separator: "\n").map(String.init))
+    }
+
+    /// The command: where `PRESENCED` says, else beside the tests in the build directory.
+    static let program: String = {
+        if let path = ProcessInfo.processInfo.environment["PRESENCED"], !path.isEmpty { return path }
+        let tests = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
+        let bundles = CommandLine.arguments.filter { $0.hasSuffix(".xctest") } + [tests]
+        let candidates = bundles.map { URL(filePath: $0).deletingLastPathComponent().path + "/presenced" }
+        return candidates.first { FileManager.default.isExecutableFile(atPath: $0) } ?? ".build/debug/presenced"
+    }()
+
+    /// `heartbeat.interval` is `PRESENCE_HEARTBEAT_INTERVAL`.
+    private static func variables(_ settings: [String: String]) -> [String: String] {
+        Dictionary(
+            uniqueKeysWithValues: settings.map { key, value in
+                let words = key.replacing(#/[A-Z]/#) { "_\($0.output)" }.replacing(".", with: "_")
+                return ("PRESENCE_\(words.uppercased())", value)
+            })
+    }
+}
