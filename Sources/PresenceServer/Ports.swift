@@ -8,6 +8,8 @@ protocol Sockets: AnyObject {
     /// Sends bytes that are framed already, one or many messages at once.
     func write(_ bytes: UnsafeRawBufferPointer, to socket: SocketID) -> WriteResult
     func ping(_ socket: SocketID)
+    /// How long ago the host last received anything from the peer, in ms; `nil` if that cannot be told.
+    func silence(of socket: SocketID) -> Milliseconds?
     func close(_ socket: SocketID, code: CloseCode, reason: String)
     func pauseReading(_ socket: SocketID)
     func resumeReading(_ socket: SocketID)

@@ -60,6 +60,7 @@ actor Shard {
         var settings = WebSocketServerConfiguration()
         settings.subprotocols = ["presence.v1"]
         settings.maxMessageBytes = configuration.limits.maxMessageBytes
+        settings.errorResponse = { .error($0, .init(code: .badRequest, message: $1)) }
         settings.handshakeTimeout = configuration.connectTimeout
         // The process' own limit is kept by `Places`, over all shards.
         settings.maxConnections = 1_000_000

@@ -184,8 +184,15 @@ final class ShardLogic {
     private func heartbeat(_ connection: Connection) {
         guard !connection.isClosed, clock.now >= connection.nextLook else { return }
         let settings = configuration.heartbeat
-        let silentUntil = connection.lastHeard + settings.interval + settings.timeout
-        if clock.now >= silentUntil { return lose(connection) }
+        var silentUntil = connection.lastHeard + settings.interval + settings.timeout
+        if clock.now >= silentUntil {
+            // Not every sign of life is reported, an empty pong is not: the kernel has the last word.
+            if let silence = sockets.silence(of: connection.socket) {
+                connection.lastHeard = max(connection.lastHeard, clock.now - silence)
+            }
+            silentUntil = connection.lastHeard + settings.interval + settings.timeout
+            if clock.now >= silentUntil { return lose(connection) }
+        }
         var next = silentUntil
         if connection.session == nil {
             let end = connection.began + configuration.connectTimeout

@@ -84,6 +84,7 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
 
     func write(_ bytes: UnsafeRawBufferPointer, to socket: SocketID) -> WriteResult { server.write(bytes, to: socket) }
     func ping(_ socket: SocketID) { server.ping(socket) }
+    func silence(of socket: SocketID) -> Milliseconds? { server.silence(of: socket) }
     func pauseReading(_ socket: SocketID) { server.pauseReading(socket) }
     func resumeReading(_ socket: SocketID) { server.resumeReading(socket) }
 

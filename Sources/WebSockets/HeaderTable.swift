@@ -53,6 +53,10 @@ struct HeaderTable {
         return nil
     }
 
+    /// Whether the request line ends as it should. libwebsockets takes an encoded line break in a path for the line's end,
+    /// and would let a part of the path stand for the whole.
+    var isWhole: Bool { value(WSI_TOKEN_HTTP)?.hasPrefix("HTTP/1.") == true }
+
     /// Whether the connection may serve another request after this one, as libwebsockets sees it.
     var keepsAlive: Bool {
         let connection = value(WSI_TOKEN_CONNECTION)?.lowercased()

@@ -21,7 +21,10 @@ extension WebSocketServer {
     // MARK: - Upgrades
 
     func confirmUpgrade(_ index: Int, _ wsi: OpaquePointer) -> Int32 {
-        guard let request = HeaderTable(wsi).request(from: table[index].peer) else { return -1 }
+        let headers = HeaderTable(wsi)
+        guard let request = headers.request(from: table[index].peer), headers.isWhole else {
+            return refuse(index, configuration.errorResponse(400, "the request line is malformed"))
+        }
         do {
             let upgrade = try UpgradeRequest(checking: request)
             switch delegate.shouldUpgrade(upgrade) {
@@ -30,7 +33,7 @@ extension WebSocketServer {
             case .accept:
                 let known = upgrade.subprotocols.contains(where: configuration.subprotocols.contains)
                 guard known || upgrade.subprotocols.isEmpty else {
-                    return refuse(index, .text(400, "none of the offered subprotocols is spoken here"))
+                    return refuse(index, configuration.errorResponse(400, "none of the offered subprotocols is spoken here"))
                 }
                 upgrading = (wsi, upgrade)
                 return 0
@@ -50,7 +53,9 @@ extension WebSocketServer {
 
     func beginRequest(_ index: Int, _ wsi: OpaquePointer) -> Int32 {
         let headers = HeaderTable(wsi)
-        guard let request = headers.request(from: table[index].peer) else { return -1 }
+        guard let request = headers.request(from: table[index].peer), headers.isWhole else {
+            return refuse(index, configuration.errorResponse(400, "the request line is malformed"))
+        }
         let exchange = table[index].exchange ?? HTTPExchange()
         table[index].exchange = exchange
         table[index].state = .http
@@ -64,19 +69,19 @@ extension WebSocketServer {
         let length = request.headers["content-length"]
         let mayHaveBody = ["POST", "PUT", "PATCH"].contains(request.method)
         if mayHaveBody && length == nil {
-            return refuseBody(index, .text(411, "the header Content-Length is required"))
+            return refuseBody(index, configuration.errorResponse(411, "the header Content-Length is required"))
         }
         guard request.headers["transfer-encoding"] == nil,
             let expected = length.map({ $0.utf8.allSatisfy { 48...57 ~= $0 } ? Int($0) : nil }) ?? 0
         else {
-            return refuse(index, .text(400, "a body's length must be told, as a number, in Content-Length"))
+            return refuse(index, configuration.errorResponse(400, "a body's length must be told, as a number, in Content-Length"))
         }
         guard expected <= configuration.maxBodyBytes else {
-            return refuseBody(index, .text(413, "a body has at most \(configuration.maxBodyBytes) bytes"))
+            return refuseBody(index, configuration.errorResponse(413, "a body has at most \(configuration.maxBodyBytes) bytes"))
         }
         if expected == 0 { return dispatch(index, wsi, exchange) }
         guard !isReadAhead(exchange, wsi) else {
-            return refuse(index, .text(400, "a request with a body must not be sent before the last one is answered"))
+            return refuse(index, configuration.errorResponse(400, "a request with a body must not be sent before the last one is answered"))
         }
         exchange.request?.body.reserveCapacity(expected)
         if request.headers["expect"]?.lowercased() == "100-continue" {

@@ -1,5 +1,6 @@
 import CLibWebSockets
 import EventLoops
+import Glibc
 
 /// A WebSocket and HTTP server on one loop, made of libwebsockets.
 ///
@@ -123,6 +124,19 @@ public final class WebSocketServer {
     }
 
     // MARK: - Reading
+
+    /// How long ago, in ms, the kernel last received a byte from the peer; `nil` if the connection is gone.
+    ///
+    /// For the moment before somebody is called dead: libwebsockets reports no empty pong, and costs a system call.
+    public func silence(of socket: SocketID) -> Int64? {
+        guard let index = table.index(socket) else { return nil }
+        var info = tcp_info()
+        var size = socklen_t(MemoryLayout<tcp_info>.size)
+        guard getsockopt(lws_get_socket_fd(table[index].wsi), Int32(IPPROTO_TCP), TCP_INFO, &info, &size) == 0 else {
+            return nil
+        }
+        return Int64(info.tcpi_last_data_recv)
+    }
 
     /// Takes nothing more from this connection, so that the peer feels it in its own sends, until `resumeReading`.
     /// (What is on its way through libwebsockets may still arrive.) That it went away shows only after `resumeReading`.

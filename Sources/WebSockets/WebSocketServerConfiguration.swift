@@ -21,6 +21,9 @@ public struct WebSocketServerConfiguration: Sendable {
     /// Seconds that an idle HTTP connection is kept, and that an answer may take.
     public var httpTimeout: UInt32 = 30
 
+    /// What an HTTP request is answered that the delegate never sees: status and reason.
+    public var errorResponse: @Sendable (_ status: Int, _ reason: String) -> HTTPResponse = { .text($0, $1) }
+
     public init() {}
 }
 

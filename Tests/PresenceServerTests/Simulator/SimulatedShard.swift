@@ -252,6 +252,7 @@ final class SimulatedShard: Store, Sockets {
         world.after(1) { [weak self] in self?.input { $0.closed(socket, code: code.rawValue, hadCloseFrame: true) } }
     }
 
+    func silence(of socket: SocketID) -> Milliseconds? { nil }
     func pauseReading(_ socket: SocketID) {}
     func resumeReading(_ socket: SocketID) {}
 }
