@@ -28,6 +28,16 @@ extension Session {
         return earliest
     }
 
+    mutating func hear(at now: Moment) {
+        lastHeard = now.uptime
+        hasPinged = false
+    }
+
+    /// When a sign of life is asked for, and when it is given up.
+    var heartbeatDeadlines: (ping: Duration, death: Duration) {
+        (lastHeard + heartbeat.interval + heartbeat.timeout / 2, lastHeard + heartbeat.interval + heartbeat.timeout)
+    }
+
     mutating func tick(at now: Moment) {
         switch phase {
         case .dialling(let until), .introducing(let until):

@@ -1,0 +1,92 @@
+import PresenceProtocol
+
+// What the server will not or cannot do.
+extension Session {
+    mutating func refuse(_ message: ServerMessage.ErrorMessage, at now: Moment) {
+        let error = PresenceError(message)
+        guard let id = message.id, let request = requests.removeValue(forKey: id) else { return }
+        switch request {
+        case .connect(_, let status): refuseConnect(status, error, at: now)
+        case .refresh: refreshed(false)
+        case .subscribe(let users):
+            for user in users where people[user]?.watch.stage == .asked {
+                people[user]!.watch.stage = stage(after: error, at: now)
+                if error.isPassing || people[user]!.watch.loops == 0 { unsettledPeople.insert(user) }
+                touch(user)
+            }
+        case .follow(let conversation):
+            guard conversations[conversation]?.watch.stage == .asked else { return }
+            conversations[conversation]!.watch.stage = stage(after: error, at: now)
+            if error.isPassing || conversations[conversation]!.watch.loops == 0 {
+                unsettledConversations.insert(conversation)
+            }
+            touch(conversation: conversation)
+        case .get(_, let call): failReading(call, error)
+        case .status(let pending): pending.calls.forEach { answer($0, .failure(error.ofWrite)) }
+        case .updateProfile(let changes, .keep, let call) where error.isPassing:
+            profileQueue.append(changes)
+            profileQueue.postpone(until: now.uptime + error.delay)
+            keptProfileChanged()
+            answer(call, .success(.profile(.kept)))
+        case .updateProfile(_, _, let call), .createConversation(let call), .stopTyping(let call):
+            answer(call, .failure(error.ofWrite))
+        case .keptProfile:
+            if error.isPassing {
+                profileQueue.postpone(until: now.uptime + error.delay)
+            } else {
+                profileQueue.refuse(error)
+                sendKeptProfile(at: now)
+            }
+            keptProfileChanged()
+        case .typing(let conversation, let call):
+            if !error.isPassing { _ = ownTyping.stop(conversation) }
+            if let call { answer(call, .failure(error)) }
+        case .unsubscribe, .probe: break
+        }
+    }
+
+    private mutating func refuseConnect(_ status: PendingStatus?, _ error: PresenceError, at now: Moment) {
+        let isAboutStatus = error.field == "status" || error.field?.hasPrefix("status.") == true
+        if isAboutStatus, let status {
+            status.calls.forEach { answer($0, .failure(error)) }
+            return introduce(with: nil, at: now)
+        }
+        if let status { choose(status) }
+        rejection = error
+        // After `unauthorized` the server closes by itself, with a code.
+        if error.code != .unauthorized { hangUp(.rejected(error), at: now) }
+    }
+
+    /// Where a refused subscription goes.
+    private mutating func stage(after error: PresenceError, at now: Moment) -> Watch.Stage {
+        subscriptions -= 1
+        return error.isPassing ? .later(now.uptime + error.delay) : .refused(error, room: false)
+    }
+}
+
+extension PresenceError {
+    init(_ message: ServerMessage.ErrorMessage) {
+        self.init(
+            Code(message.code), message.message, field: message.field,
+            retryAfter: message.retryAfter.map { .milliseconds($0) })
+    }
+
+    /// Whether the same request may be answered later.
+    var isPassing: Bool {
+        switch code {
+        case .badRequest, .unknownType, .forbidden, .validationFailed, .conflict, .tooMany: false
+        default: true
+        }
+    }
+
+    /// How long to wait before the same request is made again; never so short that it becomes a flood.
+    var delay: Duration { max(retryAfter ?? .seconds(1), .milliseconds(100)) }
+
+    /// The same for a change: the server says in words when it may have been made all the same.
+    var ofWrite: PresenceError {
+        guard code == .unavailable, message.contains("unknown") else { return self }
+        var error = self
+        error.outcomeUnknown = true
+        return error
+    }
+}

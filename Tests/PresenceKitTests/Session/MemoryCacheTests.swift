@@ -1,0 +1,34 @@
+import Foundation
+import PresenceProtocol
+import Testing
+
+@testable import PresenceKit
+
+@Suite struct MemoryCacheTests {
+    private static func person(_ number: Int, version: Int64 = 1) -> CachedPerson {
+        CachedPerson(
+            user: UserID("u\(number)")!, asOf: Date(timestamp: 1), presence: Presence(version: version, status: .away),
+            profile: .none)
+    }
+
+    @Test func `it gives back the newest of each, and forgets on demand`() async {
+        let cache = MemoryCache()
+        await cache.write([Self.person(1), Self.person(2)])
+        await cache.write([Self.person(1, version: 2)])
+        #expect(await cache.read(["u1", "u3"]) == [Self.person(1, version: 2)])
+        await cache.removeAll()
+        #expect(await cache.read(["u1", "u2"]).isEmpty)
+    }
+
+    @Test func `full, it keeps the capacity; one more, and those written longest ago go`() async {
+        let cache = MemoryCache(capacity: 8)
+        await cache.write((1...8).map { Self.person($0) })
+        #expect(await cache.read((1...8).map { "u\($0)" }).count == 8)
+        await cache.write([Self.person(1), Self.person(9)])
+        let left = await cache.read((1...9).map { "u\($0)" }).map(\.user)
+        #expect(left.count <= 8)
+        #expect(left.contains("u1"))
+        #expect(left.contains("u9"))
+        #expect(!left.contains("u2"))
+    }
+}
