@@ -28,13 +28,12 @@ final class ScriptedServer: @unchecked Sendable {
         listening = descriptor
         Thread.detachNewThread { [self] in
             let accepted = accept(descriptor, nil, nil)
-            if accepted >= 0 {
-                do {
-                    try script(Peer(descriptor: accepted))
-                } catch {
-                    outcome = error
-                }
-                close(accepted)
+            do {
+                guard accepted >= 0 else { throw Peer.Ended() }
+                defer { close(accepted) }
+                try script(Peer(descriptor: accepted))
+            } catch {
+                outcome = error
             }
             ended.signal()
         }
@@ -42,14 +41,15 @@ final class ScriptedServer: @unchecked Sendable {
 
     /// From now on nobody is at the address.
     func stopListening() {
+        // Closed only when the thread is done with it: its number may be another test's socket at once.
         shutdown(listening, Int32(SHUT_RDWR))
+        ended.wait()
         close(listening)
     }
 
-    /// Waits for the script's end and throws what it threw.
+    /// Waits for the script's end and throws what it threw, or that nobody came.
     func finish() throws {
-        ended.wait()
-        close(listening)
+        stopListening()
         if let outcome { throw outcome }
     }
 
