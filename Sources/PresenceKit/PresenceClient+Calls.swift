@@ -33,6 +33,7 @@ extension PresenceClient {
     /// `outcomeUnknown`, and the status is sent all the same.
     ///
     /// - Parameters:
+    ///   - status: what others see, or `auto` for what the devices do.
     ///   - text: at most 140 characters and 1 KiB; left as it is unless given.
     ///   - clearAfter: after it, 1 s to 30 days, the status is `auto` again and the text gone.
     public func setStatus(
@@ -56,8 +57,10 @@ extension PresenceClient {
 
     /// Changes the own profile: all of the changes, or none.
     ///
-    /// - Parameter whenAway: with `.keep`, what cannot be sent now, or was not acknowledged when the connection broke,
-    ///   is kept and sent when there is a connection; ``keptProfileChanges`` tells what became of it.
+    /// - Parameters:
+    ///   - changes: those not given stay as they are.
+    ///   - whenAway: with `.keep`, what cannot be sent now, or was not acknowledged when the connection broke, is kept
+    ///     and sent when there is a connection; ``keptProfileChanges`` tells what became of it.
     /// - Throws: `validationFailed` with `field` if a member is out of bounds; `notConnected` or `connectionLost` with
     ///   `.fail`.
     @discardableResult

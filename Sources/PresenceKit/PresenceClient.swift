@@ -34,6 +34,7 @@ public final class PresenceClient: Sendable {
     ///   - token: fetches the user's token. If it throws, connecting is tried again later, unless it throws
     ///     ``PresenceError`` with the code `unauthorized`: then the client closes.
     ///   - device: what this device is called and what others see of it.
+    ///   - configuration: times and bounds; the defaults suit an app.
     ///   - cache: keeps what was known of people, to be shown as stale while there is no connection.
     public convenience init(
         url: URL, token: @escaping TokenProvider, device: Device = Device(),
