@@ -10,7 +10,10 @@ struct HTTPAPI {
     let respondMetrics: (HTTPExchangeID) -> Void
 
     func handle(_ exchange: HTTPExchangeID, _ request: HTTPRequest) {
-        switch Route(request.method, request.path) {
+        guard let target = request.target else {
+            return refuse(exchange, 400, .badRequest, "the request line must come in one piece, one a connection")
+        }
+        switch Route(request.method, target) {
         case .health: respond(exchange, .json(200, #"{"status":"ok"}"#))
         case .readiness:
             respond(
@@ -30,6 +33,7 @@ struct HTTPAPI {
                 405, .init(code: .badRequest, message: "this path takes \(allowed) only"))
             response.headers.append(("Allow", allowed))
             respond(exchange, response)
+        case .badEscape: refuse(exchange, 400, .badRequest, "this path has a malformed escape")
         case .badID: refuse(exchange, 400, .validationFailed, "an id is 1 to 128 bytes of printable ASCII", "id")
         case .api(let call): authorize(exchange, request, call)
         }

@@ -1,13 +1,12 @@
 import PresenceProtocol
 
-/// What a request line asks for.
-///
-/// Ids may hold a slash, and paths arrive percent-decoded; so an id is what lies between the path's fixed ends, of
-/// which each method has only one pair.
+/// What a request line asks for, by its path as it came: split at the slashes, then each part percent-decoded. So an id
+/// may hold anything that an id may, encoded, and can never reach beyond its place.
 enum Route {
     case health, readiness, metrics, webSocket
     case api(Call)
     case badID
+    case badEscape
     case otherMethod(allowed: String)
     case unknown
 
@@ -30,44 +29,78 @@ enum Route {
 
     static let webSocketPath = "/v1/ws"
 
-    init(_ method: String, _ path: String) {
-        let fixed: [String: Route] = [
-            "/healthz": .health, "/readyz": .readiness, "/metrics": .metrics, Self.webSocketPath: .webSocket,
-        ]
-        if let route = fixed[path] {
-            self = method == "GET" || method == "HEAD" ? route : .otherMethod(allowed: "GET")
-        } else if path == "/v1/users/get" {
-            self = method == "POST" ? .api(.users) : .otherMethod(allowed: "POST")
-        } else if let id = Self.part(of: path, "/v1/conversations/", "/participants") {
-            switch method {
-            case "PUT": self = Self.call(id) { .setParticipants($0) }
-            case "DELETE": self = Self.call(id) { .removeParticipants($0) }
-            default: self = .otherMethod(allowed: "PUT, DELETE")
-            }
-        } else if method == "PATCH", let id = Self.part(of: path, "/v1/users/", "/profile") {
-            self = Self.call(id) { .profile($0) }
-        } else if method == "POST", let id = Self.part(of: path, "/v1/users/", "/disconnect") {
-            self = Self.call(id) { .disconnect($0) }
-        } else if method == "GET", let id = Self.part(of: path, "/v1/users/", "") {
-            self = Self.call(id) { .user($0) }
-        } else if Self.part(of: path, "/v1/users/", "/profile") != nil {
-            self = .otherMethod(allowed: "PATCH")
-        } else if Self.part(of: path, "/v1/users/", "/disconnect") != nil {
-            self = .otherMethod(allowed: "POST")
-        } else if Self.part(of: path, "/v1/users/", "") != nil {
-            self = .otherMethod(allowed: "GET")
-        } else {
+    init(_ method: String, _ target: String) {
+        guard target.utf8.first == UInt8(ascii: "/") else {
             self = .unknown
+            return
+        }
+        var parts: [[UInt8]] = []
+        for part in target.utf8.dropFirst().split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
+            guard let decoded = Self.decoded(part) else {
+                self = .badEscape
+                return
+            }
+            parts.append(decoded)
+        }
+        self = Self.route(method, parts.map { String(decoding: $0, as: UTF8.self) })
+    }
+
+    private static func route(_ method: String, _ parts: [String]) -> Route {
+        switch parts.count {
+        case 1 where parts[0] == "healthz": return reading(method, .health)
+        case 1 where parts[0] == "readyz": return reading(method, .readiness)
+        case 1 where parts[0] == "metrics": return reading(method, .metrics)
+        case 2 where parts == ["v1", "ws"]: return reading(method, .webSocket)
+        case 3 where parts == ["v1", "users", "get"] && method == "POST": return .api(.users)
+        case 3 where parts[0] == "v1" && parts[1] == "users":
+            let allowed = parts[2] == "get" ? "GET, POST" : "GET"
+            return call(method, parts[2], ["GET": Call.user], allowed)
+        case 4 where parts[0] == "v1" && parts[1] == "users" && parts[3] == "profile":
+            return call(method, parts[2], ["PATCH": Call.profile], "PATCH")
+        case 4 where parts[0] == "v1" && parts[1] == "users" && parts[3] == "disconnect":
+            return call(method, parts[2], ["POST": Call.disconnect], "POST")
+        case 4 where parts[0] == "v1" && parts[1] == "conversations" && parts[3] == "participants":
+            return call(
+                method, parts[2], ["PUT": Call.setParticipants, "DELETE": Call.removeParticipants], "PUT, DELETE")
+        default: return .unknown
         }
     }
 
-    private static func call(_ id: Substring, _ make: (Identifier) -> Call) -> Route {
-        Identifier(String(id)).map { .api(make($0)) } ?? .badID
+    private static func reading(_ method: String, _ route: Route) -> Route {
+        method == "GET" || method == "HEAD" ? route : .otherMethod(allowed: "GET, HEAD")
     }
 
-    private static func part(of path: String, _ prefix: String, _ suffix: String) -> Substring? {
-        guard path.hasPrefix(prefix), path.hasSuffix(suffix), path.utf8.count > prefix.utf8.count + suffix.utf8.count
-        else { return nil }
-        return path.dropFirst(prefix.count).dropLast(suffix.count)
+    private static func call(
+        _ method: String, _ id: String, _ calls: [String: (Identifier) -> Call], _ allowed: String
+    ) -> Route {
+        guard let make = calls[method] else { return .otherMethod(allowed: allowed) }
+        guard let id = Identifier(id) else { return .badID }
+        return .api(make(id))
+    }
+
+    /// The bytes of a part of a path; `nil` for a percent sign that encodes nothing.
+    private static func decoded(_ part: Substring.UTF8View) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        var rest = part[...]
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            guard let high = rest.popFirst().flatMap(hexDigit), let low = rest.popFirst().flatMap(hexDigit) else {
+                return nil
+            }
+            bytes.append(high << 4 | low)
+        }
+        return bytes
+    }
+
+    private static func hexDigit(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+        default: nil
+        }
     }
 }

@@ -77,22 +77,25 @@ actor Shard {
         let loop = loop
         let clock = clock
         let logic = logic
-        sockets.api = HTTPAPI(logic: logic) { [server] in
-            server.respond($0, $1)
+        sockets.api = HTTPAPI(logic: logic) { [server] exchange, response in
+            // One request a connection: of a later one the target is not known as it came.
+            var response = response
+            response.isLast = true
+            server.respond(exchange, response)
         } respondMetrics: { [weak self] exchange in
             guard let self else { return }
             Task { await self.respondMetrics(exchange) }
         }
         store.onChange = { change in
-            clock.now = loop.now
+            clock.advance(to: loop.now)
             logic.handle(change)
         }
         store.onEvent = { payload, partition in
-            clock.now = loop.now
+            clock.advance(to: loop.now)
             logic.handle(event: payload, partition: partition)
         }
         store.onCanary = { payload in
-            clock.now = loop.now
+            clock.advance(to: loop.now)
             logic.link.handle(canary: payload)
         }
         store.onRoundTrip = { logic.metrics.redisRoundTrip.record($0) }
@@ -124,13 +127,13 @@ actor Shard {
     // MARK: The loop
 
     private func tick() {
-        clock.now = loop.now
+        clock.advance(to: loop.now)
         logic.tick()
         logic.metrics.loopTurn.record(loop.takeLag().longestTurn)
     }
 
     private func endTurn() {
-        clock.now = loop.now
+        clock.advance(to: loop.now)
         logic.endTurn()
         let next = min(max(logic.nextWake, clock.now + 1), clock.now + ShardLogic.longestSleep)
         wake.set(at: next)
@@ -150,7 +153,7 @@ actor Shard {
     private func respondMetrics(_ exchange: HTTPExchangeID) async {
         var sum = MetricsSnapshot()
         for shard in family { sum.add(await shard.metrics()) }
-        server.respond(
+        sockets.api.respond(
             exchange,
             HTTPResponse(
                 status: 200, headers: [("Content-Type", "text/plain; version=0.0.4; charset=utf-8")],
@@ -161,7 +164,7 @@ actor Shard {
 
     /// Sends everyone away with a time to come back, and renews the lease once more: it is then their linger.
     func drain() async {
-        clock.now = loop.now
+        clock.advance(to: loop.now)
         server.stopListening()
         logic.drain()
         await withCheckedContinuation { continuation in

@@ -31,7 +31,6 @@ final class ShardLogic {
     private let place: (number: Milliseconds, of: Milliseconds)
     /// No one is let in any more.
     var isDraining = false
-    private var lastTick: Milliseconds
 
     /// The longest that the loop sleeps: `tick` comes at least so often.
     static let longestSleep: Milliseconds = 250
@@ -50,7 +49,6 @@ final class ShardLogic {
         self.place = (Milliseconds(place.number), Milliseconds(place.of))
         self.verify = verify
         partitions = Partitions(count: configuration.partitions)
-        lastTick = clock.now
         watchers = Watchers(metrics: metrics)
         delivery = Delivery(watchers: watchers, sockets: sockets, clock: clock, metrics: metrics)
         replies = Replies(watchers: watchers, sockets: sockets, limits: configuration.limits, metrics: metrics)
@@ -59,6 +57,7 @@ final class ShardLogic {
         loader = TopicLoader(self)
         typing = Typing(self)
         reaper = Reaper(self)
+        clock.onPause = { [unowned self] in stoodStill(for: $0) }
         delivery.onCongestion = { [unowned self] in
             deadlines.set(.congestion($0.socket), at: self.clock.now + configuration.slowConsumer.timeout)
         }
@@ -144,7 +143,6 @@ final class ShardLogic {
 
     /// Something may be due. Comes at `nextWake`, and at least every `longestSleep`.
     func tick() {
-        noticePause()
         link.tick()
         while let subject = deadlines.popDue(clock.now) { due(subject) }
     }
@@ -155,10 +153,7 @@ final class ShardLogic {
     func endTurn() { delivery.flush() }
 
     /// The clients were not silent while the loop stood still (SIGSTOP, a stalled machine): it was deaf.
-    private func noticePause() {
-        let gap = clock.now - lastTick
-        lastTick = clock.now
-        guard gap > 4 * Self.longestSleep else { return }
+    private func stoodStill(for gap: Milliseconds) {
         log("the loop stood still", ["ms": "\(gap)"])
         for case let connection? in watchers.connections {
             connection.lastHeard += gap

@@ -34,7 +34,7 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
     }
 
     func opened(_ socket: SocketID, request: UpgradeRequest) {
-        clock.now = now()
+        clock.advance(to: now())
         guard places.take(), !logic.isDraining else {
             turnedAway.insert(socket)
             server.close(socket, code: CloseCode.tryAgainLater.rawValue, reason: logic.reconnectAdvice())
@@ -44,22 +44,22 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
     }
 
     func received(_ message: UnsafeRawBufferPointer, on socket: SocketID) {
-        clock.now = now()
+        clock.advance(to: now())
         logic.received(message, on: socket)
     }
 
     func heard(_ socket: SocketID) {
-        clock.now = now()
+        clock.advance(to: now())
         logic.heard(socket)
     }
 
     func writable(_ socket: SocketID) {
-        clock.now = now()
+        clock.advance(to: now())
         logic.writable(socket)
     }
 
     func closed(_ socket: SocketID, _ closure: Closure) {
-        clock.now = now()
+        clock.advance(to: now())
         places.give()
         guard turnedAway.remove(socket) == nil else { return }
         switch closure {
@@ -70,7 +70,7 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
     }
 
     func request(_ exchange: HTTPExchangeID, _ request: HTTPRequest) {
-        clock.now = now()
+        clock.advance(to: now())
         api.handle(exchange, request)
     }
 

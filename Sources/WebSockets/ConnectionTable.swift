@@ -35,6 +35,10 @@ struct ConnectionTable {
         var message: [UInt8] = []
         var closure: Closure?
         var exchange: HTTPExchange?
+        /// Until its first bytes come, libwebsockets does not know of it.
+        var arrival: Arrival?
+        /// That of its first request.
+        var target: String?
     }
 
     private(set) var entries: [Entry] = []
@@ -89,6 +93,8 @@ final class HTTPExchange {
         case answering
         /// The response is to be written.
         case answered
+        /// The last response was written; the connection ends when all of it has gone to the kernel.
+        case leaving
     }
 
     var stage = Stage.idle

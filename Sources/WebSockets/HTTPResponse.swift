@@ -4,6 +4,8 @@ public struct HTTPResponse: Sendable {
     /// Beside `Content-Length` and `Connection`, which are added. Values must not contain line breaks.
     public var headers: [(name: String, value: String)]
     public var body: [UInt8]
+    /// The connection ends with this answer.
+    public var isLast = false
 
     public init(status: Int, headers: [(name: String, value: String)] = [], body: [UInt8] = []) {
         self.status = status

@@ -30,7 +30,7 @@ extension WebSocketServer {
             var address = sockaddr_storage()
             let descriptor = clws_accept(socket.descriptor, &address)
             if descriptor >= 0 {
-                adopt(descriptor, from: PeerAddress(address))
+                welcome(descriptor, from: PeerAddress(address))
                 continue
             }
             switch -descriptor {
@@ -48,10 +48,60 @@ extension WebSocketServer {
         }
     }
 
-    private func adopt(_ descriptor: Int32, from peer: PeerAddress) {
-        guard let context else { return _ = Glibc.close(descriptor) }
+    /// libwebsockets gets a connection when its first bytes are there, so that they can be looked at before.
+    private func welcome(_ descriptor: Int32, from peer: PeerAddress) {
         counters.accepted += 1
         let socket = table.add(from: peer)
+        handshakes.add(socket, now: loop.now)
+        armDeadlines()
+        if take(descriptor, socket) { return }
+        guard let index = table.index(socket) else { return }
+        let watcher = ReadableWatcher(loop, descriptor: descriptor) { [unowned self] in arrived(socket) }
+        table[index].arrival = Arrival(descriptor: descriptor, watcher: watcher)
+    }
+
+    private func arrived(_ socket: SocketID) {
+        guard let index = table.index(socket), let arrival = table[index].arrival else { return }
+        arrival.watcher.cancel()
+        table[index].arrival = nil
+        if !take(arrival.descriptor, socket) {
+            table[index].arrival = arrival
+            arrival.watcher.resume()
+        }
+    }
+
+    /// Whether the connection was dealt with; false when nothing has come yet.
+    private func take(_ descriptor: Int32, _ socket: SocketID) -> Bool {
+        guard let index = table.index(socket) else { return true }
+        switch RequestTarget.glance(descriptor) {
+        case .nothing: return false
+        case .gone:
+            Glibc.close(descriptor)
+            table.remove(index)
+            if acceptRetry?.isSet != true { resumeAccepting() }
+        case .line(let target?) where !RequestTarget.isWellFormed(target):
+            let response = configuration.errorResponse(400, "the path has a malformed escape")
+            RequestTarget.refuse(descriptor, with: response.encoded(keepAlive: false))
+            table.remove(index)
+            if acceptRetry?.isSet != true { resumeAccepting() }
+        case .line(let target):
+            table[index].target = target
+            adopt(descriptor, socket)
+        }
+        return true
+    }
+
+    /// Ends one that sent nothing.
+    func discardArrival(_ index: Int) {
+        guard let arrival = table[index].arrival else { return }
+        arrival.watcher.cancel()
+        Glibc.close(arrival.descriptor)
+        table.remove(index)
+        if acceptRetry?.isSet != true { resumeAccepting() }
+    }
+
+    private func adopt(_ descriptor: Int32, _ socket: SocketID) {
+        guard let context else { return _ = Glibc.close(descriptor) }
         var description = lws_adopt_desc_t()
         description.vh = lws_get_vhost_by_name(context.raw, "default")
         description.type = lws_adoption_type(LWS_ADOPT_SOCKET.rawValue | LWS_ADOPT_HTTP.rawValue)
@@ -66,8 +116,6 @@ extension WebSocketServer {
         table[index].wsi = wsi
         // libwebsockets' own timer for it would stand in a sorted list; ours is in a queue.
         lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0)
-        handshakes.add(socket, now: loop.now)
-        armDeadlines()
     }
 
     private func pauseAccepting() {

@@ -49,8 +49,8 @@ extension WebSocketServer {
             let batch = doomed
             doomed = []
             for socket in batch {
-                guard let index = table.index(socket), let wsi = table[index].wsi else { continue }
-                clws_kill(wsi)
+                guard let index = table.index(socket) else { continue }
+                if let wsi = table[index].wsi { clws_kill(wsi) } else { discardArrival(index) }
             }
         }
     }

@@ -12,6 +12,7 @@ extension WebSocketServer {
             let pending = table[index].exchange, pending.stage == .answering, pending.number == exchange.number
         else { return }
         pending.stage = .answered
+        if response.isLast { pending.keepsAlive = false }
         pending.response = response.encoded(keepAlive: pending.keepsAlive, withBody: !pending.isHead)
         lws_rx_flow_control(table[index].wsi, 1)
         // Written in `writeResponse`, where libwebsockets can go on to the next request or hang up.
@@ -33,7 +34,8 @@ extension WebSocketServer {
             case .accept:
                 let known = upgrade.subprotocols.contains(where: configuration.subprotocols.contains)
                 guard known || upgrade.subprotocols.isEmpty else {
-                    return refuse(index, configuration.errorResponse(400, "none of the offered subprotocols is spoken here"))
+                    return refuse(
+                        index, configuration.errorResponse(400, "none of the offered subprotocols is spoken here"))
                 }
                 upgrading = (wsi, upgrade)
                 return 0
@@ -61,6 +63,8 @@ extension WebSocketServer {
         table[index].state = .http
         exchange.number &+= 1
         exchange.request = request
+        if exchange.number == 1 { exchange.request?.target = table[index].target }
+        table[index].target = nil
         exchange.isHead = request.method == "HEAD"
         exchange.keepsAlive = headers.keepsAlive
         exchange.stage = .receiving
@@ -68,20 +72,25 @@ extension WebSocketServer {
 
         let length = request.headers["content-length"]
         let mayHaveBody = ["POST", "PUT", "PATCH"].contains(request.method)
-        if mayHaveBody && length == nil {
+        if mayHaveBody && length == nil && request.headers["transfer-encoding"] != nil {
             return refuseBody(index, configuration.errorResponse(411, "the header Content-Length is required"))
         }
         guard request.headers["transfer-encoding"] == nil,
             let expected = length.map({ $0.utf8.allSatisfy { 48...57 ~= $0 } ? Int($0) : nil }) ?? 0
         else {
-            return refuse(index, configuration.errorResponse(400, "a body's length must be told, as a number, in Content-Length"))
+            return refuse(
+                index, configuration.errorResponse(400, "a body's length must be told, as a number, in Content-Length"))
         }
         guard expected <= configuration.maxBodyBytes else {
-            return refuseBody(index, configuration.errorResponse(413, "a body has at most \(configuration.maxBodyBytes) bytes"))
+            return refuseBody(
+                index, configuration.errorResponse(413, "a body has at most \(configuration.maxBodyBytes) bytes"))
         }
         if expected == 0 { return dispatch(index, wsi, exchange) }
         guard !isReadAhead(exchange, wsi) else {
-            return refuse(index, configuration.errorResponse(400, "a request with a body must not be sent before the last one is answered"))
+            return refuse(
+                index,
+                configuration.errorResponse(
+                    400, "a request with a body must not be sent before the last one is answered"))
         }
         exchange.request?.body.reserveCapacity(expected)
         if request.headers["expect"]?.lowercased() == "100-continue" {
@@ -125,15 +134,23 @@ extension WebSocketServer {
     }
 
     func writeResponse(_ index: Int, _ wsi: OpaquePointer) -> Int32 {
-        guard table[index].state == .http, let exchange = table[index].exchange, exchange.stage == .answered else {
-            return 0
-        }
+        guard table[index].state == .http, let exchange = table[index].exchange else { return 0 }
+        if exchange.stage == .leaving { return leave(wsi) }
+        guard exchange.stage == .answered else { return 0 }
         let response = exchange.response
         exchange.response = []
-        exchange.stage = .idle
+        exchange.stage = exchange.keepsAlive ? .idle : .leaving
         guard response.withUnsafeBytes({ send($0, index) }) else { return -1 }
+        guard exchange.keepsAlive else { return leave(wsi) }
         exchange.bytesRead = clws_bytes_read(wsi)
         return lws_http_transaction_completed(wsi) == 0 ? 0 : -1
+    }
+
+    /// Hangs up as soon as the kernel has everything.
+    private func leave(_ wsi: OpaquePointer) -> Int32 {
+        guard lws_partial_buffered(wsi) != 0 else { return -1 }
+        lws_callback_on_writable(wsi)
+        return 0
     }
 
     /// Answers a request whose body we will not take. Hanging up while the client still sends would make its kernel

@@ -83,6 +83,7 @@ public final class WebSocketServer {
         acceptRetry = nil
         deadlineTimer = nil
         endOfTurn?.cancel()
+        for index in table.entries.indices { discardArrival(index) }
         context.destroy()
         self.context = nil
     }

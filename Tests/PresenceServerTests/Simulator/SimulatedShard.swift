@@ -59,7 +59,7 @@ final class SimulatedShard: Store, Sockets {
     func input(_ body: @escaping (ShardLogic) -> Void) {
         guard !isDead else { return }
         guard !isStopped else { return waiting.append { [unowned self] in input(body) } }
-        clock.now = world.now
+        clock.advance(to: world.now)
         body(logic)
         logic.endTurn()
         planTick()
