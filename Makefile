@@ -32,7 +32,7 @@ STAMPS := .build/stamps
 
 # What the server needs to be built and to run, and what the tests need beside it.
 PACKAGES := libwebsockets-dev libwebsockets-evlib-ev libev-dev libhiredis-dev redis-server
-TEST_PACKAGES := python3-pytest python3-pytest-xdist python3-websockets
+TEST_PACKAGES := python3-pytest python3-pytest-xdist python3-websockets python3-yaml python3-jsonschema
 
 SOURCES := Package.swift $(shell find Sources loadtest -type f \
     \( -name '*.swift' -o -name '*.[ch]' -o -name '*.modulemap' -o -name '*.lua' \) 2>/dev/null)

@@ -16,8 +16,8 @@ PRESENCED=$(realpath "$PRESENCED")
 export PRESENCED PYTHONDONTWRITEBYTECODE=1
 cd "$(dirname "$0")"
 
-if ! /usr/bin/python3 -c 'import pytest, websockets' 2>/dev/null; then
-    echo "needs the Debian packages python3-pytest and python3-websockets" >&2
+if ! /usr/bin/python3 -c 'import pytest, websockets, yaml, jsonschema' 2>/dev/null; then
+    echo "needs the Debian packages python3-pytest, python3-websockets, python3-yaml and python3-jsonschema" >&2
     exit 2
 fi
 parallel=""
