@@ -1,0 +1,140 @@
+import Foundation
+import PresenceKit
+import TestSupport
+import Testing
+
+/// The command as scripts run it, against a real server.
+@Suite(.timeLimit(.minutes(2)))
+struct CommandTests {
+    private func watch(
+        _ server: Server?, _ arguments: String..., token: String? = nil
+    ) async throws -> Programs.Result {
+        var environment: [String: String] = [:]
+        if let server {
+            environment["PRESENCE_URL"] = server.url
+            let usual = try await server.token("viewer")
+            environment["PRESENCE_TOKEN"] = token ?? usual
+        }
+        return try await Programs.run([Programs.watch] + arguments, environment: environment)
+    }
+
+    @Test func `once prints everybody, as a table and as JSON`() async throws {
+        let server = try await Server()
+        let ana = try await server.client("ana")
+        try await ana.updateProfile(displayName: "Ana Silva")
+        let room = try await ana.createConversation(with: ["viewer"])
+        try await ana.startTyping(in: room.id)
+
+        let table = try await watch(server, "--once", "bob", "ana", "--conversation", room.id)
+        #expect(table.status == 0 && table.complaints == "")
+        #expect(table.output.count == 2)
+        #expect(table.output[0].hasPrefix("● Ana Silva  ana  online "))
+        #expect(table.output[0].contains("typing…"))
+        #expect(table.output[1].hasPrefix("○ bob"))
+        #expect(!table.output.joined().contains("\u{1B}"))
+
+        let json = try await watch(server, "--once", "--json", "bob", "ana", "--conversation", room.id)
+        #expect(json.status == 0)
+        let objects = try json.output.map {
+            try #require(JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])
+        }
+        #expect(objects.map { $0["type"] as? String } == ["person", "person", "typing"])
+        #expect(objects[0]["user"] as? String == "bob")
+        #expect(objects[0]["found"] as? Bool == false)
+        #expect(objects[1]["displayName"] as? String == "Ana Silva")
+        #expect(objects[1]["live"] as? Bool == true)
+        #expect(objects[2]["users"] as? [String] == ["ana"])
+        await ana.disconnect()
+    }
+
+    @Test func `JSON is a line a change, and a reader who leaves ends it quietly`() async throws {
+        let server = try await Server()
+        let environment = ["PRESENCE_URL": server.url, "PRESENCE_TOKEN": try await server.token("viewer")]
+        let (lines, continuation) = AsyncStream<String>.makeStream()
+        let place = try TemporaryDirectory()
+        // The reader leaves after the first line that says that Ana is here; then there is nothing more to write.
+        let script = #"{ "$@"; echo "ended: $?" >&2; } | sed -u '/online/q'"#
+        let process = try ChildProcess(
+            ["sh", "-c", script, "sh", Programs.watch, "--json", "ana"], environment: environment,
+            complaints: place.file("stderr")
+        ) { line in
+            if let line { continuation.yield(line) } else { continuation.finish() }
+        }
+        var seen: [String] = []
+        var ana: PresenceClient?
+        for await line in lines {
+            seen.append(line)
+            if line.contains(#""status":"offline""#) { ana = try await server.client("ana") }
+        }
+        #expect(seen.contains(#"{"state":"live","type":"connection"}"#))
+        #expect(seen.last?.contains(#""devices":["phone"]"#) == true)
+        #expect(seen.last?.contains(#""latency":"#) == true)
+        #expect(try await Patience.end(of: process) == 0)
+        #expect(try String(contentsOfFile: place.file("stderr"), encoding: .utf8) == "ended: 0\n")
+        await ana?.disconnect()
+    }
+
+    @Test func `what is wrong is one sentence and a status`() async throws {
+        let server = try await Server()
+        let port = try FreePort.find()
+        let token = try await server.token("viewer")
+        func expect(
+            _ arguments: String..., token: String = token, url: String? = nil, fails status: Int32, _ sentence: String
+        ) async throws {
+            let environment = ["PRESENCE_URL": url ?? server.url, "PRESENCE_TOKEN": token]
+            let result = try await Programs.run([Programs.watch] + arguments, environment: environment)
+            #expect(result.status == status, "\(arguments)")
+            #expect(result.complaints.hasPrefix("presence-watch: \(sentence)"), "\(result.complaints)")
+            #expect(result.complaints.split(separator: "\n").count == 1)
+        }
+        try await expect("ana", url: "ws://127.0.0.1:\(port)", fails: 69, "no connection to 127.0.0.1:\(port): ")
+        try await expect("ana", token: "not.a.token", fails: 77, "the server refused the token; ")
+        try await expect("a b", fails: 64, "\"a b\" is not the id of a user")
+        try await expect("ana", "--url", "http://x", fails: 64, "http://x is not the address of a server")
+        try await expect("ana", token: "", fails: 64, "a token is needed: ")
+        try await expect("ana", "--token-file", "/nonexistent", fails: 64, "the token file /nonexistent cannot be read")
+        try await expect("ana", "--conversation", "c1", fails: 77, "c1 is not a conversation that you take part in")
+        try await expect(
+            "--once", "ana", "--conversation", "c1", fails: 77, "c1 is not a conversation that you take part in")
+    }
+
+    @Test func `a token that expires ends it`() async throws {
+        let server = try await Server()
+        let expired = try await watch(server, "ana", token: try await server.token("viewer", expires: "2s"))
+        #expect(expired.status == 77)
+        #expect(expired.complaints.hasPrefix("presence-watch: the token expired; "))
+    }
+
+    @Test func `a token that is renewed in its file in time lets it go on`() async throws {
+        let server = try await Server()
+        let file = server.directory.file("token")
+        try await server.token("viewer", expires: "2s").write(toFile: file, atomically: true, encoding: .utf8)
+        let expiry = ContinuousClock.now + .seconds(2)
+        let (lines, continuation) = AsyncStream<String>.makeStream()
+        let process = try ChildProcess(
+            [Programs.watch, "--url", server.url, "--token-file", file, "--json", "ana"]
+        ) { line in
+            if let line { continuation.yield(line) } else { continuation.finish() }
+        }
+        var ana: PresenceClient?
+        for await line in lines {
+            if line.contains(#""found":false"#) {
+                try await server.token("viewer").write(toFile: file, atomically: true, encoding: .utf8)
+                // Only time makes a token expire.
+                try await Task.sleep(until: expiry + .milliseconds(500))
+                ana = try await server.client("ana")
+            } else if line.contains(#""live":true"#), line.contains(#""status":"online""#) {
+                process.signal(SIGTERM)
+            }
+        }
+        #expect(ana != nil)
+        #expect(try await Patience.end(of: process) == 128 + SIGTERM)
+        await ana?.disconnect()
+    }
+
+    @Test func `a wrong flag is told with the usage`() async throws {
+        let result = try await watch(nil, "--wrong", "ana")
+        #expect(result.status == 64)
+        #expect(result.complaints.contains("--wrong"))
+    }
+}

@@ -1,0 +1,93 @@
+import Foundation
+import Synchronization
+import TestSupport
+
+/// A terminal with a watcher in it: what it wrote becomes a picture, and keys can be pressed.
+final class PseudoTerminal: Sendable {
+    private let master: Int32
+    /// Kept open, so that the terminal outlives the watcher and can be looked at.
+    private let slave: Int32
+    let watcher: ChildProcess
+    private let state = Mutex(TerminalPicture())
+    private let changes: AsyncStream<Void>
+
+    init(width: Int, height: Int, _ arguments: [String], environment: [String: String]) throws {
+        var ends: (master: Int32, slave: Int32) = (-1, -1)
+        var name = [CChar](repeating: 0, count: 128)
+        var size = winsize(ws_row: UInt16(height), ws_col: UInt16(width), ws_xpixel: 0, ws_ypixel: 0)
+        guard openpty(&ends.master, &ends.slave, &name, nil, &size) == 0 else {
+            throw Patience.Exhausted(description: "no pseudo terminal: \(errno)")
+        }
+        (master, slave) = ends
+        let path = String(decoding: name.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+        for end in [master, slave] { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+
+        // The first terminal that the leader of a session opens is its controlling one. The output that it had is kept
+        // open beside: its end is taken for the end of the process.
+        let script = #"terminal=$1; shift; exec "$@" 4>&1 <>"$terminal" >&0 2>&0"#
+        let words = ["setsid", "sh", "-c", script, "sh", path, Programs.watch] + arguments
+        watcher = try ChildProcess(
+            words, environment: ["TERM": "xterm", "NO_COLOR": ""].merging(environment) { $1 })
+
+        let (changes, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+        self.changes = changes
+        // Ends when the master is closed: `deinit` hangs up by closing our end of the slave after the watcher's.
+        Thread.detachNewThread { [master, weak self] in
+            var bytes = [UInt8](repeating: 0, count: 4_096)
+            while true {
+                let count = read(master, &bytes, bytes.count)
+                guard count > 0, let self else { break }
+                self.state.withLock { $0.take(bytes[..<count]) }
+                continuation.yield()
+            }
+            continuation.finish()
+            close(master)
+        }
+    }
+
+    deinit {
+        watcher.kill()
+        close(slave)
+    }
+
+    func press(_ keys: String) { _ = Array(keys.utf8).withUnsafeBytes { write(master, $0.baseAddress, $0.count) } }
+
+    /// The kernel tells the watcher.
+    func resize(width: Int, height: Int) {
+        var size = winsize(ws_row: UInt16(height), ws_col: UInt16(width), ws_xpixel: 0, ws_ypixel: 0)
+        _ = ioctl(master, UInt(TIOCSWINSZ), &size)
+    }
+
+    /// Whether lines are edited and echoed, as a shell left them.
+    var isAsBefore: Bool {
+        var settings = termios()
+        tcgetattr(slave, &settings)
+        let flags = tcflag_t(ICANON | ECHO | ISIG)
+        return settings.c_lflag & flags == flags && settings.c_iflag & tcflag_t(IXON) != 0
+    }
+
+    var picture: TerminalPicture { state.withLock(\.self) }
+
+    /// Waits until the picture is as wanted.
+    @discardableResult
+    func until(
+        _ what: String, _ isWanted: @escaping @Sendable (TerminalPicture) -> Bool
+    ) async throws -> TerminalPicture {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                if isWanted(self.picture) { return }
+                for await _ in self.changes where isWanted(self.picture) { return }
+                throw Patience.Exhausted(
+                    description: "the terminal ended before: \(what)\n\(self.picture.text)\n\(self.picture.main)")
+            }
+            group.addTask {
+                try await Task.sleep(for: Patience.limit)
+                throw Patience.Exhausted(
+                    description: "not within \(Patience.limit): \(what)\n\(self.picture.text)\n\(self.picture.main)")
+            }
+            defer { group.cancelAll() }
+            try await group.next()
+        }
+        return picture
+    }
+}

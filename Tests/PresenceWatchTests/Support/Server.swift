@@ -1,0 +1,60 @@
+import Foundation
+import PresenceKit
+import Synchronization
+import TestSupport
+import Testing
+
+/// A real `presenced` with a Redis of its own, on a free port. It ends with this object, and with the test process.
+final class Server: Sendable {
+    let directory: TemporaryDirectory
+    private let state = Mutex<(process: ChildProcess?, port: UInt16)>((nil, 0))
+
+    var url: String { "ws://127.0.0.1:\(state.withLock(\.port))/v1/ws" }
+
+    /// Serves when this returns.
+    init() async throws {
+        directory = try TemporaryDirectory()
+        try await start()
+    }
+
+    /// Starts it (again), on the same port and directory.
+    func start() async throws {
+        let (lines, continuation) = AsyncStream<String>.makeStream()
+        let port = state.withLock(\.port)
+        let process = try ChildProcess(
+            [Programs.presenced, "serve", "--port", "\(port)", "--data-dir", directory.path, "--shards", "1"],
+            environment: ["PRESENCE_LINGER": "500ms"], complaints: directory.file("log"),
+            onLine: { line in
+                if let line { continuation.yield(line) } else { continuation.finish() }
+            })
+        let line = try #require(await lines.first { _ in true })
+        let found = try #require(line.split(separator: ":").last?.split(separator: "/").first.flatMap { UInt16($0) })
+        state.withLock { $0 = (process, found) }
+    }
+
+    /// kill -9; it is gone when this returns.
+    func kill() {
+        state.withLock { state in
+            state.process?.kill()
+            state.process = nil
+        }
+    }
+
+    func token(_ user: String, expires: String = "1h") async throws -> String {
+        let result = try await Programs.run([
+            Programs.presenced, "token", user, "--data-dir", directory.path, "--expires", expires,
+        ])
+        return try #require(result.output.first, "\(result)")
+    }
+
+    /// Someone who is here.
+    func client(_ user: String, _ kind: DeviceKind = .phone) async throws -> PresenceClient {
+        var configuration = PresenceClient.Configuration()
+        configuration.reconnectCap = .milliseconds(200)
+        let client = PresenceClient(
+            url: try #require(URL(string: url)), token: try await token(user), device: Device(kind: kind),
+            configuration: configuration)
+        await client.connect()
+        return client
+    }
+}
