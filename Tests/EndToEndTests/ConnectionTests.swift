@@ -6,7 +6,7 @@ import Testing
 /// The life of a client's connection, by the library's calls against a server.
 @Suite(
     .sharedServer([
-        "linger": "500ms", "lease.duration": "4s", "lease.renewal": "1s", "tokenExpiringNotice": "2s",
+        "linger": "500ms", "lease.duration": "4s", "lease.renewal": "1s", "tokenExpiringNotice": "4s",
     ]))
 struct ConnectionTests {
     let server = SharedServer.current!
@@ -97,13 +97,13 @@ struct ConnectionTests {
                     count += 1
                     return count == 1
                 }
-                return isFirst ? try await server.token("renew", expires: "3s") : lasting
+                return isFirst ? try await server.token("renew", expires: "5s") : lasting
             })
         let connection = Sightings(client.connectionState)
         await client.connect()
         try await connection.until("live") { $0 == .live }
         // Another one, whose token is as short, cannot renew it, and is put out at its end.
-        let short = try await server.token("renew-not", expires: "3s")
+        let short = try await server.token("renew-not", expires: "5s")
         let control = PresenceClient(url: server.url, token: short)
         let controlled = Sightings(control.connectionState)
         await control.connect()

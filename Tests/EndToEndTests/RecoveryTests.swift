@@ -6,7 +6,8 @@ import Testing
 struct RecoveryTests {
     @Test func `a server killed and started again is found again, and nobody flaps`() async throws {
         let server = try await Presenced(
-            settings: ["linger": "8s", "lease.duration": "8s", "lease.renewal": "500ms"], arguments: ["--shards", "2"])
+            settings: ["linger": "10s", "lease.duration": "10s", "lease.renewal": "500ms"],
+            arguments: ["--shards", "2"])
         let ana = server.client("ana")
         let connection = Sightings(ana.connectionState)
         let roster = Sightings(ana.roster(["bob", "cy"]))
