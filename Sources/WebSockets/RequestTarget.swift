@@ -30,7 +30,7 @@ enum RequestTarget {
     }
 
     /// The second word of the first line, without its query.
-    static func target(_ bytes: UnsafeRawBufferPointer) -> String? {
+    static func target(_ bytes: some RandomAccessCollection<UInt8>) -> String? {
         guard let end = bytes.firstIndex(of: 0x0D) ?? bytes.firstIndex(of: 0x0A) else { return nil }
         let words = bytes[..<end].split(separator: 0x20, omittingEmptySubsequences: false)
         guard words.count == 3 else { return nil }

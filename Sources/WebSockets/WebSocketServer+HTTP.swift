@@ -72,8 +72,12 @@ extension WebSocketServer {
 
         let length = request.headers["content-length"]
         let mayHaveBody = ["POST", "PUT", "PATCH"].contains(request.method)
-        if mayHaveBody && length == nil && request.headers["transfer-encoding"] != nil {
-            return refuseBody(index, configuration.errorResponse(411, "the header Content-Length is required"))
+        if mayHaveBody && length == nil {
+            guard request.headers["transfer-encoding"] == nil else {
+                return refuseBody(index, configuration.errorResponse(411, "the header Content-Length is required"))
+            }
+            // No length is no body (RFC 9112, 6.3); libwebsockets would wait for one on this connection.
+            exchange.keepsAlive = false
         }
         guard request.headers["transfer-encoding"] == nil,
             let expected = length.map({ $0.utf8.allSatisfy { 48...57 ~= $0 } ? Int($0) : nil }) ?? 0

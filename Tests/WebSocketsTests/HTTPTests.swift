@@ -1,6 +1,7 @@
 import Synchronization
 import Testing
-import WebSockets
+
+@testable import WebSockets
 
 @Suite(.timeLimit(.minutes(1)))
 struct HTTPTests {
@@ -176,7 +177,6 @@ struct HTTPTests {
     }
 
     @Test(arguments: [
-        ("POST / HTTP/1.1\r\nHost: h\r\n\r\n", 411),
         ("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", 411),
         ("GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
         ("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3x\r\n\r\n", 400),
@@ -189,6 +189,30 @@ struct HTTPTests {
             let response = try client.readResponse()
             #expect(response.status == status)
             #expect(response.head.contains("Connection: close"))
+            _ = client.readToEnd()
+        }
+    }
+
+    @Test func `a request without a length has no body, and is the last on its connection`() async throws {
+        try await withServer { server in
+            let client = try RawClient(port: server.port)
+            try client.send("POST /x HTTP/1.1\r\nHost: h\r\n\r\n")
+            let response = try client.readResponse()
+            #expect(response.text == "POST /x ")
+            #expect(response.head.contains("Connection: close"))
+            _ = client.readToEnd()
+        }
+    }
+
+    @Test func `the first request's target is known as it came`() async throws {
+        #expect(RequestTarget.target(Array("GET /a%2F..%2Fb?x=/y HTTP/1.1\r\n".utf8)) == "/a%2F..%2Fb")
+        #expect(RequestTarget.target(Array("GET /a HTTP".utf8)) == nil)
+        #expect(RequestTarget.isWellFormed("/a%2f%C3"))
+        for bad in ["/%", "/%z", "/%2", "/%2z", "/%+1", "/a%%41"] { #expect(!RequestTarget.isWellFormed(bad)) }
+        try await withServer { server in
+            let client = try RawClient(port: server.port)
+            try client.send("GET /% HTTP/1.1\r\nHost: h\r\n\r\n")
+            #expect(try client.readResponse().status == 400)
             _ = client.readToEnd()
         }
     }
