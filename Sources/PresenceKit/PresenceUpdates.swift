@@ -25,7 +25,7 @@ public struct PresenceUpdates<Element: Sendable>: AsyncSequence, Sendable {
     }
 
     /// Ends its observation when the last copy of it goes.
-    public struct Iterator: AsyncIteratorProtocol {
+    public struct Iterator: AsyncIteratorProtocol, Sendable {
         public typealias Failure = Never
 
         private let client: PresenceClient

@@ -5,20 +5,28 @@ extension Session {
     /// Asks for those who became observed, leaves those who are no more.
     mutating func settleSubscriptions(at now: Moment) {
         guard !unsettledPeople.isEmpty || !unsettledConversations.isEmpty else { return }
-        leaveUnobserved(at: now)
+        leaveUnobserved(at: now, keepingGrace: !isCrowded)
         guard isConnected else { return }
         askForPeople(at: now)
         askForConversations(at: now)
     }
 
-    private mutating func leaveUnobserved(at now: Moment) {
+    /// Whether there is no room for all who want to be asked for: then nobody is kept whom nobody looks at.
+    private var isCrowded: Bool {
+        guard isConnected else { return false }
+        let people = unsettledPeople.count { self.people[$0].map { $0.watch.loops > 0 } ?? false }
+        let conversations = unsettledConversations.count { self.conversations[$0].map { $0.watch.loops > 0 } ?? false }
+        return subscriptions + people + conversations > limits.subscriptions
+    }
+
+    private mutating func leaveUnobserved(at now: Moment, keepingGrace: Bool) {
         var users: [UserID] = []
         for user in unsettledPeople {
             guard let person = people[user] else {
                 unsettledPeople.remove(user)
                 continue
             }
-            guard person.watch.isOver(at: now.uptime) else { continue }
+            guard person.watch.isOver(at: keepingGrace ? now.uptime : nil) else { continue }
             // While the answer is awaited the person stays; it brings them here again.
             unsettledPeople.remove(user)
             if person.watch.stage == .asked { continue }
@@ -33,7 +41,7 @@ extension Session {
                 unsettledConversations.remove(id)
                 continue
             }
-            guard conversation.watch.isOver(at: now.uptime) else { continue }
+            guard conversation.watch.isOver(at: keepingGrace ? now.uptime : nil) else { continue }
             unsettledConversations.remove(id)
             if conversation.watch.stage == .asked { continue }
             if conversation.watch.stage == .watched { left.append(id) }
@@ -125,9 +133,11 @@ extension Session {
 }
 
 extension Watch {
-    /// Whether nobody has looked for so long that it can go.
-    fileprivate func isOver(at uptime: Duration) -> Bool {
-        loops == 0 && leavesAt.map { $0 <= uptime } ?? true
+    /// Whether nobody has looked for so long that it can go; without a time, whether nobody looks.
+    fileprivate func isOver(at uptime: Duration?) -> Bool {
+        guard loops == 0 else { return false }
+        guard let uptime, let leavesAt else { return true }
+        return leavesAt <= uptime
     }
 
     fileprivate func waits(at uptime: Duration) -> Bool {

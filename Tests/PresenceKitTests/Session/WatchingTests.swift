@@ -184,6 +184,18 @@ import Testing
         #expect(bench.session.nextPresence(third)?.freshness == .live)
     }
 
+    @Test mutating func `who is only kept for a moment makes room for who is looked at`() {
+        bench = Bench()
+        bench.connect(limits: ConnectionLimits(subscriptions: 2))
+        let old = bench.open(.roster(["a", "b"]))
+        bench.receive(.answer(bench.lastID, .online("a", 1), .online("b", 1)))
+        bench.close(old)
+        #expect(bench.sent.isEmpty)
+        _ = bench.open(.roster(["b", "c"]))
+        #expect(bench.bodies == [.unsubscribe(users: ["a"], conversations: []), .subscribe(.init(users: ["c"]))])
+        #expect(bench.session.subscriptions == 2)
+    }
+
     // MARK: Refusals
 
     @Test mutating func `what the server cannot answer now is asked again when it said`() {
