@@ -7,7 +7,7 @@ import re
 import pytest
 
 from support.api import path
-from support.patience import eventually
+from support.patience import PATIENCE, eventually
 from support.raw import RawSocket
 from support.tokens import FOR_EVER
 
@@ -221,9 +221,10 @@ async def test_403_for_what_only_backends_may(room, method, place, body):
         is_error(await room.api.request(method, place, body, token=token), 403, "forbidden")
 
 
-@pytest.mark.parametrize("place", ["/", "/v1", "/v1/", "/v1/users", "/v1/users/", "/v1/nothing", "/v2/users/bob",
+@pytest.mark.parametrize("place", ["/", "/v1", "/v1/", "/v1/users", "/v1/nothing", "/v2/users/bob",
                                    "/v1/users/bob/nothing", "/v1/users/a/b/c", "/favicon.ico", "/v1/wsx", "/../etc/passwd",
-                                   "/v1/conversations/c1", "/metrics/x"])
+                                   "/v1/conversations/c1", "/metrics/x", "/v1/users/bob/", "/v1/users/x/../bob", "//healthz",
+                                   "/v1//users/bob", "/healthz/", "/v1/./ws"])
 async def test_404_for_what_is_not_there(room, place):
     is_error(await room.api.request("GET", place, token=room.backend), 404)
 
@@ -268,35 +269,71 @@ async def test_400_for_a_body_that_is_none(room, body):
     is_error(answer, answer.status, "bad_request", "validation_failed")
 
 
-@pytest.mark.parametrize("name", ["a b", "jos\u00e9", "x" * 129, "\x7f", "a\nb", "\u202e", "\x00"], ids=ascii)
-async def test_an_id_that_is_not_printable_ascii_is_refused(room, name):
-    for method, place, body in [("GET", path("users", name), None),
-                                ("PATCH", path("users", name, "profile"), {"displayName": "x"}),
-                                ("POST", path("users", name, "disconnect"), None),
-                                ("PUT", path("conversations", name, "participants"), {"participants": ["a", "b"]})]:
-        answer = await room.api.request(method, place, body, token=room.backend)
-        assert answer.status in (400, 404, 422), f"{method} {place}: {answer}"
-        is_error(answer, answer.status)
+def pieces(data, length):
+    return [data[start:start + length] for start in range(0, len(data), length)]
 
 
-async def test_a_percent_that_encodes_nothing_is_refused(room):
-    for name in ("%", "%2", "%zz", "%c3%28"):
-        answer = await room.api.request("GET", f"/v1/users/{name}", token=room.backend)
-        assert answer.status in (400, 404), answer
+async def answer_on(reader):
+    """Status, headers (in lower case) and body of the next answer on a connection."""
+    head = (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), PATIENCE)).decode().lower()
+    first, *lines = head.rstrip("\r\n").split("\r\n")
+    headers = dict(line.split(": ", 1) for line in lines)
+    body = await asyncio.wait_for(reader.readexactly(int(headers["content-length"])), PATIENCE)
+    return int(first.split()[1]), headers, body.decode()
 
 
-async def test_a_connection_is_kept_for_the_next_request(room):
-    reader, writer = await asyncio.open_connection(room.server.host, room.server.port)
-    for _ in range(3):
-        writer.write(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
-        head = (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 15)).decode().lower()
-        assert head.startswith("http/1.1 200")
-        await reader.readexactly(int(re.search("content-length: ([0-9]+)", head)[1]))
-    writer.close()
+async def test_a_connection_for_operators_is_kept_for_the_next_request(room):
+    raw = await room.dial()
+    for page in ("/healthz", "/readyz", "/metrics", "/healthz"):
+        await raw.write(f"GET {page} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        status, headers, _ = await answer_on(raw.reader)
+        assert status == 200 and headers.get("connection", "keep-alive") == "keep-alive", f"{page}: {headers}"
+
+
+@pytest.mark.parametrize("method,place", [
+    ("GET", "/v1/users/bob"), ("GET", "/v1/users/a%20b"), ("POST", "/v1/users/bob/disconnect"),
+    ("GET", "/v1/users/bob/profile"), ("DELETE", "/v1/conversations/c1/participants")])
+async def test_a_connection_ends_with_the_answer_to_a_backend(room, method, place):
+    raw = await room.dial()
+    head = f"{method} {place} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {room.backend}\r\n\r\n"
+    await raw.write(head.encode())
+    said = await asyncio.wait_for(raw.reader.read(), PATIENCE)
+    assert b"\r\nconnection: close\r\n" in said.lower(), said
+
+
+@pytest.mark.parametrize("length", [1, 7, 40])
+async def test_a_request_may_come_in_pieces(room, length):
+    body = b'{"users":["bob"]}'
+    head = f"POST /v1/users/get HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {room.backend}\r\n"
+    raw = await room.dial()
+    for piece in pieces(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body, length):
+        await raw.write(piece)
+        await asyncio.sleep(0.001)
+    status, _, body = await answer_on(raw.reader)
+    assert status == 200 and json.loads(body)["users"][0]["user"] == "bob", body
+
+
+async def test_a_request_without_content_length_has_an_empty_body(room):
+    bob = await room.come("bob")
+    head = f" HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {room.backend}\r\n\r\n"
+    for line, status in [(f"POST /v1/users/{bob.user}/disconnect", 200), ("POST /v1/users/get", 400),
+                         (f"PATCH /v1/users/{bob.user}/profile", 400), ("PUT /v1/conversations/c1/participants", 400)]:
+        raw = await room.dial()
+        await raw.write((line + head).encode())
+        answer = await answer_on(raw.reader)
+        assert answer[0] == status, f"{line}: {answer}"
+    await bob.closed(4006)
+
+
+async def test_411_for_a_chunked_body(room):
+    raw = await room.dial()
+    await raw.write(f"POST /v1/users/get HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {room.backend}\r\n"
+                    "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n".encode())
+    status, headers, body = await answer_on(raw.reader)
+    assert status == 411 and headers["content-type"] == "application/json" and json.loads(body)["code"] == "bad_request"
 
 
 async def test_a_websocket_at_another_path_is_refused(room):
-
     socket = await RawSocket(room.server).dial()
     status, _ = await socket.shake_hands(path="/v1/other")
     socket.abort()
@@ -306,3 +343,17 @@ async def test_a_websocket_at_another_path_is_refused(room):
 async def test_a_plain_get_of_the_sockets_path_is_refused(room):
     answer = await room.api.request("GET", "/v1/ws")
     assert answer.status in (400, 404, 405, 426), answer
+
+
+@pytest.mark.parametrize("status,headers", [
+    (400, {"Sec-WebSocket-Key": "short"}), (400, {"Connection": "keep-alive"}), (400, {"Sec-WebSocket-Protocol": "chess"}),
+    (426, {"Sec-WebSocket-Version": "8"}), (426, {"Upgrade": None})], ids=str)
+async def test_a_refused_upgrade_says_why_as_json(room, status, headers):
+    headers = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13",
+               "Sec-WebSocket-Key": "MTIzNDU2Nzg5MDEyMzQ1Ng=="} | headers
+    raw = await room.dial()
+    lines = ["GET /v1/ws HTTP/1.1", "Host: x", *(f"{name}: {value}" for name, value in headers.items() if value)]
+    await raw.write(("\r\n".join(lines) + "\r\n\r\n").encode())
+    answer = await answer_on(raw.reader)
+    assert answer[0] == status and answer[1]["content-type"] == "application/json", answer
+    assert json.loads(answer[2]).items() >= {"type": "error", "code": "bad_request"}.items()

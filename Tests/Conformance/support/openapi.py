@@ -102,10 +102,10 @@ class OpenAPI(Document):
         """What answers held that were as the document describes: (content type, body)."""
 
     def methods_at(self, path):
-        """The methods of the paths that one path may be, ids having slashes."""
+        """The methods that one path has, by whichever of the document's paths."""
         found = set()
         for operation in self.operations:
-            if re.fullmatch(re.sub(r"\{[a-z]+\}", ".+", operation.path), path):
+            if re.fullmatch(re.sub(r"\{[a-z]+\}", "[^/]*", operation.path), path):
                 found.add(operation.method)
         return found
 
