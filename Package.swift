@@ -136,12 +136,15 @@ let package = Package(
             swiftSettings: ours),
         .testTarget(
             name: "PresenceWatchTests",
-            dependencies: ["presence-watch", "PresenceKit", "PresenceProtocol"], swiftSettings: ours),
+            dependencies: ["presence-watch", "presenced", "PresenceKit", "TestSupport"], swiftSettings: ours),
         .testTarget(
             name: "EndToEndTests",
-            dependencies: ["presenced", "PresenceKit", "PresenceProtocol", "Redis", "TestSupport"],
+            dependencies: ["presenced", "PresenceKit", "TestSupport"], exclude: ["watcher.py"],
             swiftSettings: ours),
         .testTarget(
-            name: "PresenceLoadTests", dependencies: ["presence-load", "PresenceProtocol"], swiftSettings: ours),
+            name: "PresenceLoadTests",
+            dependencies: [
+                "presence-load", "PresenceProtocol", .product(name: "Crypto", package: "swift-crypto"),
+            ], swiftSettings: ours),
     ]
 )
