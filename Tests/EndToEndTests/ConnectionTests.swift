@@ -4,10 +4,7 @@ import Synchronization
 import Testing
 
 /// The life of a client's connection, by the library's calls against a server.
-@Suite(
-    .sharedServer([
-        "linger": "500ms", "lease.duration": "4s", "lease.renewal": "1s", "tokenExpiringNotice": "4s",
-    ]))
+@Suite(.sharedServer(["tokenExpiringNotice": "4s"]))
 struct ConnectionTests {
     let server = SharedServer.current!
 
@@ -114,7 +111,8 @@ struct ConnectionTests {
         default: Issue.record("\(end)")
         }
         try await controlled.until("closed: no other token") { if case .closed = $0 { true } else { false } }
-        #expect(fetches.withLock(\.self) == 2)
+        // More than once if the machine was so slow that the client asked again.
+        #expect(fetches.withLock(\.self) >= 2)
         #expect(await connection.all.last == .live)
         #expect(await connection.all.count { $0 == .live } == 1)
         #expect(try await client.get("nobody") == nil)

@@ -72,7 +72,7 @@ struct RecoveryTests {
             }
             try await group.waitForAll()
         }
-        try await watcher.next("stale") { $0.freshness.staleSince != nil }
+        // It may be back so soon that a slow loop never saw it gone.
         try await watcher.until("live again") { $0.freshness.isLive }
         #expect(server.redisChild != redis)
 
