@@ -7,7 +7,8 @@ import PresenceTransport
 
 /// One WebSocket connection of URLSession.
 ///
-/// Everything that can change is confined to `queue`, on which the session calls its delegate, too.
+/// It lives until its end: the session retains its delegate, and the end invalidates the session.
+// @unchecked: everything that can change is confined to `queue`, on which the session calls its delegate, too.
 final class URLSessionTransport: NSObject, Transport, URLSessionWebSocketDelegate, @unchecked Sendable {
     /// Serial; also what orders the events that are reported.
     private let queue = OperationQueue()
@@ -32,10 +33,9 @@ final class URLSessionTransport: NSObject, Transport, URLSessionWebSocketDelegat
     }
 
     func send(_ text: [UInt8]) {
-        let message = URLSessionWebSocketTask.Message.string(String(decoding: text, as: UTF8.self))
         queue.addOperation { [self] in
             // A failure to send ends the connection, of which the delegate hears.
-            task?.send(message) { _ in }
+            task?.send(.string(String(decoding: text, as: UTF8.self))) { _ in }
         }
     }
 

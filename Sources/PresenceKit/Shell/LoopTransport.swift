@@ -1,4 +1,4 @@
-#if canImport(WebSockets)
+#if os(Linux)
     import EventLoops
     import PresenceTransport
     import WebSockets

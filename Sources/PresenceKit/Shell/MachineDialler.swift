@@ -1,6 +1,6 @@
 import PresenceTransport
 
-#if canImport(WebSockets)
+#if os(Linux)
     /// How connections are made on this platform: libwebsockets, on one loop for all clients of the process.
     func machineDialler() -> any Dialler { LoopDialler() }
 #else
