@@ -70,6 +70,9 @@ struct HTTPAPI {
                 }
             case .profile(let id):
                 let changes = try ProfileChanges.decode(json: body)
+                guard !changes.arguments.isEmpty else {
+                    return refuse(exchange, 400, .badRequest, "the body has no member of a profile")
+                }
                 guard changes.hasKnownTimezone else {
                     return respond(exchange, .error(422, ProfileChanges.unknownTimezone))
                 }

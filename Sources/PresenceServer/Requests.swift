@@ -274,7 +274,9 @@ extension ShardLogic {
                 link.noticeFencing(in: result)
                 if let refusal = WriteRefusal(result) {
                     if refusal.code == .internal {
-                        log("internal error", ["session": connection.session?.id ?? "", "reason": "\(result)"])
+                        log(
+                            "internal error", ["session": connection.session?.id ?? "", "reason": "\(result)"],
+                            level: .error)
                     }
                     replies.error(refusal.message(id: id), to: connection)
                 } else if case .success(let value) = result {

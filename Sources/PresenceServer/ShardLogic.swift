@@ -296,7 +296,7 @@ final class ShardLogic {
         return String((0..<20).map { _ in alphabet.randomElement(using: &random)! })
     }
 
-    func log(_ event: String, _ fields: [String: String] = [:]) {
-        logger.info("\(event)", metadata: fields.mapValues { .string($0) })
+    func log(_ event: String, _ fields: [String: String] = [:], level: Logger.Level = .info) {
+        logger.log(level: level, "\(event)", metadata: fields.mapValues { .string($0) })
     }
 }

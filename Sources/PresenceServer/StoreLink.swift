@@ -131,7 +131,7 @@ final class StoreLink {
     private func noteAbsence(_ reason: String) {
         guard state == .starting, reason != lastAbsence else { return }
         lastAbsence = reason
-        shard.log("waiting for Redis", ["reason": reason])
+        shard.log("waiting for Redis", ["reason": reason], level: .warning)
     }
 
     private func lost(_ reason: String, since: Timestamp) {
@@ -143,7 +143,7 @@ final class StoreLink {
     private func goStale(_ reason: String, since: Timestamp) {
         guard state == .live else { return }
         state = .stale(since: since)
-        shard.log("stale", ["reason": reason])
+        shard.log("stale", ["reason": reason], level: .warning)
         shard.metrics.staleCount += 1
         shard.announceStaleness(since: since)
     }
@@ -272,7 +272,7 @@ final class StoreLink {
         switch result {
         case .success(let value): next(value)
         case .failure(let failure):
-            shard.log("resynchronising failed", ["step": step, "reason": "\(failure)"])
+            shard.log("resynchronising failed", ["step": step, "reason": "\(failure)"], level: .warning)
             needsIncarnation = true
             isResynchronising = false
             self.attempt += 1

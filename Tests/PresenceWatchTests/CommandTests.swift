@@ -100,7 +100,7 @@ struct CommandTests {
 
     @Test func `a token that expires ends it`() async throws {
         let server = try await Server()
-        let expired = try await watch(server, "ana", token: try await server.token("viewer", expires: "2s"))
+        let expired = try await watch(server, "ana", token: try await server.token("viewer", expires: "10s"))
         #expect(expired.status == 77)
         #expect(expired.complaints.hasPrefix("presence-watch: the token expired; "))
     }
@@ -108,8 +108,8 @@ struct CommandTests {
     @Test func `a token that is renewed in its file in time lets it go on`() async throws {
         let server = try await Server()
         let file = server.directory.file("token")
-        try await server.token("viewer", expires: "2s").write(toFile: file, atomically: true, encoding: .utf8)
-        let expiry = ContinuousClock.now + .seconds(2)
+        try await server.token("viewer", expires: "10s").write(toFile: file, atomically: true, encoding: .utf8)
+        let expiry = ContinuousClock.now + .seconds(10)
         let (lines, continuation) = AsyncStream<String>.makeStream()
         let process = try ChildProcess(
             [Programs.watch, "--url", server.url, "--token-file", file, "--json", "ana"]
