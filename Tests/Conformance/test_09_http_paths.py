@@ -13,8 +13,8 @@ from support.raw import RawSocket
 # What an id may look like that means something else to one who normalises or decodes twice; `{}` is the victim's id.
 LOOKALIKES = [
     "x/../{}", "../{}", "./{}", "/{}", "//{}", "{}/", "{}/.", "{}/x/..", "x//../{}", "{}//", "../users/{}",
-    "../../v1/users/{}", "x%2F..%2F{}", "%2e%2e/{}", "{}%00", "{}%20", "{}+", "\\..\\{}", "{}?x", "{}#x", "{};x", "{}&x=1",
-    "{}/profile", "{}/disconnect", "{}/participants",
+    "../../v1/users/{}", "x%2F..%2F{}", "%2e%2e/{}", "{}%00", "{}%20", "{}+", "\\..\\{}", "{}?x", "{}#x", "{};x",
+    "{}&x=1", "{}/profile", "{}/disconnect", "{}/participants",
 ]
 WITHOUT_VICTIM = ["..", ".", "/", "//", "a//b", "../..", "get", "profile", "%", "%zz", "+", "a+b", "a%2Fb", "a%252Fb",
                   "?", "#"]

@@ -112,8 +112,9 @@ class Stage:
         return clients
 
     def place(self, operation, id=None):
-        prefix = next((each if id is None else id for start, each in IN_PLACE.items() if operation.path.startswith(start)), "")
-        return operation.path.replace("{id}", prefix)
+        if id is None:
+            id = next((each for start, each in IN_PLACE.items() if operation.path.startswith(start)), "")
+        return operation.path.replace("{id}", id)
 
     def token(self, operation):
         return self.backend if operation.needs_token else None
@@ -314,7 +315,8 @@ async def test_a_users_token_opens_what_needs_no_backend(stage):
         assert (401 in operation.responses) == operation.needs_token, operation
 
 
-IDS = ["bob", "a%2Fb", "a%25b", "x%2F..%2Fbob", "..", "%2E%2E", "", "%zz", "%00", "get", "%7E", "a%20b", "a+b", "%C3%A9", "x" * 128, "x" * 129, "profile"]
+IDS = ["bob", "a%2Fb", "a%25b", "x%2F..%2Fbob", "..", "%2E%2E", "", "%zz", "%00",
+       "get", "%7E", "a%20b", "a+b", "%C3%A9", "x" * 128, "x" * 129, "profile"]
 BODIES = [None, b"", b"{}", b"null", b"{", b'"x"', b'{"users":["a"]}', b'{"users":{}}', b'{"participants":["a","b"]}',
           b'{"participants":[]}', b'{"participants":["a",null]}', b'{"displayName":"Ann"}', b'{"displayName":""}',
           b'{"photoURL":7}', b'{"locale":"\\ud800"}', b'{"x":1}', b"\x00", b"[" * 40]
@@ -352,7 +354,8 @@ async def test_other_methods_are_refused_with_those_that_there_are(stage):
 
 
 @pytest.mark.parametrize("place", [
-    "/", "/v1", "/v1/users", "/v1/conversations/c1", "/v1/users/bob/nothing", "/v1/users/x/../bob", "//healthz", "/healthz/", "/metrics/x", "/v1/ws/x", "/v2/users/bob",
+    "/", "/v1", "/v1/users", "/v1/conversations/c1", "/v1/users/bob/nothing", "/v1/users/x/../bob",
+    "//healthz", "/healthz/", "/metrics/x", "/v1/ws/x", "/v2/users/bob",
     "/openapi.yaml"])
 async def test_other_paths_are_not_found(stage, place):
     assert not DOCUMENT.methods_at(place)
