@@ -244,7 +244,12 @@ async def test_ids_of_1_and_of_128_bytes_and_of_every_character_are_taken(room):
         client = await room.socket()
         await client.connect(room.server.mint.token(user))
         assert client.user == user
-        assert (await ana.truth(user))["status"] == "online"
+        # To be `connected` is to be stored; those who watch are answered with what they were told.
+        await eventually(lambda: is_online(ana, user), f"{user} online")
+
+
+async def is_online(client, user):
+    return (await client.truth(user))["status"] == "online"
 
 
 async def test_ids_are_compared_byte_by_byte(room):

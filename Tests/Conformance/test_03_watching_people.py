@@ -257,10 +257,11 @@ async def test_there_is_no_gap_between_a_snapshot_and_its_events(room):
         await asyncio.sleep(0.01)
     going_on = False
     number = await changing
-    truth = await bob.truth(bob)
     for watcher in watchers:
-        await watcher.sees(bob, **truth)
+        await watcher.sees(bob, text=f"change {number}", status="busy" if number % 2 else "online")
         await watcher.sees_profile(bob, displayName=f"Bob {number}")
+    assert all(watcher.presence[bob.user] == watchers[0].presence[bob.user] for watcher in watchers)
+    assert await watchers[0].truth(bob) == watchers[0].presence[bob.user]
 
 
 async def test_one_persons_pending_events_leave_in_the_order_of_their_making(room):
