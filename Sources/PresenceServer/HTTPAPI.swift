@@ -5,18 +5,28 @@ import WebSockets
 /// What backends and operators ask over HTTP, on the port that clients use. Described in docs/openapi.yaml.
 struct HTTPAPI {
     let logic: ShardLogic
-    let respond: (HTTPExchangeID, HTTPResponse) -> Void
+    let keep: (HTTPExchangeID, HTTPResponse) -> Void
     /// Answers `/metrics` with the numbers of all the process' shards.
     let respondMetrics: (HTTPExchangeID) -> Void
 
+    /// Answers, and ends the connection.
+    private func respond(_ exchange: HTTPExchangeID, _ response: HTTPResponse) {
+        var response = response
+        response.isLast = true
+        keep(exchange, response)
+    }
+
     func handle(_ exchange: HTTPExchangeID, _ request: HTTPRequest) {
-        guard let target = request.target else {
-            return refuse(exchange, 400, .badRequest, "the request line must come in one piece, one a connection")
+        // Operators' paths hold nothing that could be misread, so their connections may go on; a call names somebody, and
+        // is taken only as it came, which is known of a connection's first request.
+        let isOperators = ["/healthz", "/readyz", "/metrics"].contains(request.path)
+        guard let target = request.target ?? (isOperators ? request.path : nil) else {
+            return refuse(exchange, 400, .badRequest, "a call must be the first request of its connection")
         }
         switch Route(request.method, target) {
-        case .health: respond(exchange, .json(200, #"{"status":"ok"}"#))
+        case .health: keep(exchange, .json(200, #"{"status":"ok"}"#))
         case .readiness:
-            respond(
+            keep(
                 exchange,
                 logic.link.isLive
                     ? .json(200, #"{"status":"ready"}"#)

@@ -78,9 +78,6 @@ actor Shard {
         let clock = clock
         let logic = logic
         sockets.api = HTTPAPI(logic: logic) { [server] exchange, response in
-            // One request a connection: of a later one the target is not known as it came.
-            var response = response
-            response.isLast = true
             server.respond(exchange, response)
         } respondMetrics: { [weak self] exchange in
             guard let self else { return }
@@ -153,7 +150,7 @@ actor Shard {
     private func respondMetrics(_ exchange: HTTPExchangeID) async {
         var sum = MetricsSnapshot()
         for shard in family { sum.add(await shard.metrics()) }
-        sockets.api.respond(
+        server.respond(
             exchange,
             HTTPResponse(
                 status: 200, headers: [("Content-Type", "text/plain; version=0.0.4; charset=utf-8")],

@@ -11,7 +11,7 @@ public struct HTTPRequest: Sendable {
     public var body: [UInt8]
     public var peer: PeerAddress
     /// The path as it came, neither decoded nor normalised; `nil` when that is not known: for any but the first request
-    /// of a connection, and when its line came in pieces.
+    /// of a connection, and when its line is too long.
     public var target: String?
 
     /// The value of the query's part `name=value`, nil if there is none.

@@ -11,11 +11,13 @@ enum RequestTarget {
         case nothing
         /// The peer has hung up.
         case gone
-        /// Bytes are there; `nil` when they are not a whole request line.
+        /// Bytes are there, but not yet a whole line.
+        case piece
+        /// A line; `nil` when it is no request line, or too long.
         case line(target: String?)
     }
 
-    /// Longer ones than this, or those that come in pieces, are not told.
+    /// Longer lines than this are not told.
     fileprivate static let longest = 8 * 1024
 
     static func glance(_ descriptor: Int32) -> Glance {
@@ -25,7 +27,9 @@ enum RequestTarget {
                 descriptor, buffer.baseAddress, buffer.count, Int32(MSG_PEEK | MSG_DONTWAIT))
             if count < 0 { return errno == EAGAIN || errno == EINTR ? .nothing : .gone }
             guard count > 0 else { return .gone }
-            return .line(target: target(UnsafeRawBufferPointer(rebasing: buffer[..<count])))
+            let bytes = buffer[..<count]
+            guard count == longest || bytes.contains(0x0A) else { return .piece }
+            return .line(target: target(UnsafeRawBufferPointer(rebasing: bytes)))
         }
     }
 
@@ -67,6 +71,8 @@ extension RequestTarget {
 final class Arrival {
     let descriptor: Int32
     let watcher: ReadableWatcher
+    /// Looks again for the rest of a line: its descriptor stays readable, so waiting for that would spin.
+    var again: LoopTimer?
 
     init(descriptor: Int32, watcher: ReadableWatcher) {
         self.descriptor = descriptor

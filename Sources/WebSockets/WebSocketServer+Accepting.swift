@@ -54,50 +54,60 @@ extension WebSocketServer {
         let socket = table.add(from: peer)
         handshakes.add(socket, now: loop.now)
         armDeadlines()
-        if take(descriptor, socket) { return }
-        guard let index = table.index(socket) else { return }
+        guard let wait = take(descriptor, socket), let index = table.index(socket) else { return }
         let watcher = ReadableWatcher(loop, descriptor: descriptor) { [unowned self] in arrived(socket) }
         table[index].arrival = Arrival(descriptor: descriptor, watcher: watcher)
+        if wait == .piece { arrived(socket) }
     }
+
+    /// How long, in ms, the rest of a request line is waited for before it is looked at again.
+    private static let pieceDelay: Int64 = 5
 
     private func arrived(_ socket: SocketID) {
         guard let index = table.index(socket), let arrival = table[index].arrival else { return }
         arrival.watcher.cancel()
         table[index].arrival = nil
-        if !take(arrival.descriptor, socket) {
-            table[index].arrival = arrival
-            arrival.watcher.resume()
-        }
+        guard let wait = take(arrival.descriptor, socket) else { return }
+        table[index].arrival = arrival
+        guard wait == .piece else { return arrival.watcher.resume() }
+        arrival.again = arrival.again ?? LoopTimer(loop) { [unowned self] in arrived(socket) }
+        arrival.again?.set(after: Self.pieceDelay)
     }
 
-    /// Whether the connection was dealt with; false when nothing has come yet.
-    private func take(_ descriptor: Int32, _ socket: SocketID) -> Bool {
-        guard let index = table.index(socket) else { return true }
+    private enum Wait { case nothing, piece }
+
+    /// Deals with the connection, or says what it has to wait for.
+    private func take(_ descriptor: Int32, _ socket: SocketID) -> Wait? {
+        guard let index = table.index(socket) else { return nil }
         switch RequestTarget.glance(descriptor) {
-        case .nothing: return false
+        case .nothing: return .nothing
+        case .piece: return .piece
         case .gone:
             Glibc.close(descriptor)
-            table.remove(index)
-            if acceptRetry?.isSet != true { resumeAccepting() }
+            forget(index)
         case .line(let target?) where !RequestTarget.isWellFormed(target):
             let response = configuration.errorResponse(400, "the path has a malformed escape")
             RequestTarget.refuse(descriptor, with: response.encoded(keepAlive: false))
-            table.remove(index)
-            if acceptRetry?.isSet != true { resumeAccepting() }
+            forget(index)
         case .line(let target):
             table[index].target = target
             adopt(descriptor, socket)
         }
-        return true
+        return nil
+    }
+
+    private func forget(_ index: Int) {
+        table.remove(index)
+        if acceptRetry?.isSet != true { resumeAccepting() }
     }
 
     /// Ends one that sent nothing.
     func discardArrival(_ index: Int) {
         guard let arrival = table[index].arrival else { return }
         arrival.watcher.cancel()
+        arrival.again?.cancel()
         Glibc.close(arrival.descriptor)
-        table.remove(index)
-        if acceptRetry?.isSet != true { resumeAccepting() }
+        forget(index)
     }
 
     private func adopt(_ descriptor: Int32, _ socket: SocketID) {

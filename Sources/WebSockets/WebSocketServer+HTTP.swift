@@ -41,7 +41,10 @@ extension WebSocketServer {
                 return 0
             }
         } catch {
-            return refuse(index, error.response)
+            let reason = String(decoding: error.response.body, as: UTF8.self).split(separator: "\n").first ?? ""
+            var response = configuration.errorResponse(error.response.status, String(reason))
+            response.headers += error.response.headers.filter { $0.name != "Content-Type" }
+            return refuse(index, response)
         }
     }
 
@@ -55,9 +58,12 @@ extension WebSocketServer {
 
     func beginRequest(_ index: Int, _ wsi: OpaquePointer) -> Int32 {
         let headers = HeaderTable(wsi)
-        guard let request = headers.request(from: table[index].peer), headers.isWhole else {
+        guard var request = headers.request(from: table[index].peer), headers.isWhole || table[index].target != nil
+        else {
             return refuse(index, configuration.errorResponse(400, "the request line is malformed"))
         }
+        // A line break out of the path: what follows it is no header of the client's.
+        if !headers.isWhole { request.headers = [:] }
         let exchange = table[index].exchange ?? HTTPExchange()
         table[index].exchange = exchange
         table[index].state = .http
@@ -66,7 +72,7 @@ extension WebSocketServer {
         if exchange.number == 1 { exchange.request?.target = table[index].target }
         table[index].target = nil
         exchange.isHead = request.method == "HEAD"
-        exchange.keepsAlive = headers.keepsAlive
+        exchange.keepsAlive = headers.keepsAlive && headers.isWhole
         exchange.stage = .receiving
         counters.requests += 1
 
