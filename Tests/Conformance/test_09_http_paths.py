@@ -159,7 +159,7 @@ async def test_no_header_comes_out_of_a_path(room):
     for line_break in ("%0A", "%0D%0A", "%20HTTP/1.1%0D%0A"):
         place = f"/v1/users/bob{line_break}Authorization:%20Bearer%20{room.backend}{line_break}X:%20"
         answer = await room.api.request("GET", place)
-        assert answer.status in (400, 401), answer
+        assert answer.status in (400, 401, 404), answer
 
 
 @pytest.mark.parametrize("query", ["", "x", "x=1/2", "x=%2F..%2F", "..", "/../../v1/users/eve", "?"])
