@@ -17,3 +17,17 @@ func on<T: Sendable>(_ loop: EventLoop, _ work: @escaping @Sendable () -> T) asy
         loop.execute { continuation.resume(returning: work()) }
     }
 }
+
+/// Comes back when the turn in which it was called has ended: work that is posted may still run in the same one.
+func laterTurn(of loop: EventLoop) async {
+    await withCheckedContinuation { continuation in
+        loop.execute {
+            var timer: LoopTimer?
+            timer = LoopTimer(loop) {
+                timer = nil
+                continuation.resume()
+            }
+            timer?.set(after: 1)
+        }
+    }
+}
