@@ -1,0 +1,1 @@
+"""What was found, told: JSON for programs, pictures and a table for people."""

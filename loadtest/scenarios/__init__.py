@@ -1,0 +1,5 @@
+"""The scenarios, a module each: its flags, what it runs, and its picture."""
+
+from scenarios import burst, fanout
+
+SCENARIOS = {scenario.NAME: scenario for scenario in (fanout, burst)}

@@ -1,0 +1,59 @@
+"""How every scenario measures: fresh servers for each round, ours and the baseline in turn."""
+
+import sys
+from typing import Callable
+
+from report.results import BASELINE, PRESENCE, Case, Results
+from stage.binaries import REPOSITORY
+from stage.stage import Stage
+from stage.usage import Usage
+
+# How the clients talk to the baseline: the templates of its subscribe and publish.
+BASELINE_PEER = REPOSITORY / "loadtest/peers/baseline.json"
+
+
+def presence_round(stage: Stage, scenario: str, *arguments, shards: int = 1) -> dict:
+    """`presence-load SCENARIO` against a server of ours with a Redis beside it, both new."""
+    stage.clear()
+    redis = stage.redis()
+    server = stage.presence(redis, shards=shards)
+    usage = Usage(server, redis)
+    report = stage.load(scenario, server, *arguments, "--server-pid", server.pid)
+    report["usage"] = usage.report()
+    return report
+
+
+def baseline_round(stage: Stage, scenario: str, *arguments) -> dict:
+    """The same clients against the baseline."""
+    stage.clear()
+    server = stage.baseline()
+    usage = Usage(server)
+    report = stage.load(scenario, server, *arguments, "--peer", BASELINE_PEER, "--server-pid", server.pid)
+    report["usage"] = usage.report()
+    return report
+
+
+def alternate(
+    results: Results, case: Case, rounds: int, presence: Callable[[], dict], baseline: Callable[[], dict] | None,
+    told: dict[str, str],
+) -> None:
+    """So many rounds, our server and the baseline in turn, each told in a line when it is through.
+
+    What the machine does meanwhile (other work, a change of clock frequency) hits both alike.
+    """
+    for _ in range(rounds):
+        for subject, measure in ((PRESENCE, presence), (BASELINE, baseline)):
+            if measure is not None:
+                results.add(case, subject, measure())
+                tell(results, case, subject, told)
+
+
+def tell(results: Results, case: Case, subject: str, told: dict[str, str]) -> None:
+    """The figures of the latest round, as {what to call it: figure}."""
+    number = len(case.rounds[subject])
+    values = [(name, case.values(subject, figure)) for name, figure in told.items()]
+    words = [f"{name} {found[-1]:,.4g}" for name, found in values if found]
+    careful = case.rounds[subject][-1].get("bottlenecks", [])
+    print(f"{results.scenario}: {case.name}, {subject}, round {number}: " + ", ".join(words), file=sys.stderr)
+    for sentence in careful:
+        print(f"  careful: {sentence}", file=sys.stderr)

@@ -1,0 +1,99 @@
+"""`loadtest/run SCENARIO`: one command for every scenario, which leaves JSON and a picture."""
+
+import argparse
+import shutil
+import sys
+from pathlib import Path
+
+from report import pictures
+from report.results import Results
+from scenarios import SCENARIOS
+from stage.binaries import REPOSITORY, Binaries
+from stage.cores import Cores
+from stage.failure import Failure, Interrupted
+from stage.stage import Stage
+
+
+def parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="loadtest/run",
+        description="Starts everything that a scenario needs on free ports, runs it, ends everything, and writes JSON and "
+        "a picture. LOADTEST_BIN=DIR takes presenced and presence-load from there instead of building them.")
+    commands = parser.add_subparsers(dest="scenario", required=True, metavar="SCENARIO")
+    for name, scenario in SCENARIOS.items():
+        command = commands.add_parser(name, help=scenario.ABOUT, description=scenario.ABOUT)
+        add_common_flags(command, scenario)
+        scenario.add_flags(command)
+    return parser
+
+
+def add_common_flags(parser: argparse.ArgumentParser, scenario) -> None:
+    parser.add_argument("--small", action="store_true", help="a size for all.sh: about a minute")
+    parser.add_argument("--rounds", type=int, default=getattr(scenario, "ROUNDS", 5), help="rounds (%(default)s)")
+    parser.add_argument("--no-baseline", dest="baseline", action="store_false", help="our server alone: no ratios")
+    parser.add_argument("--out", type=Path, default=REPOSITORY / "loadtest/out", metavar="DIR",
+                        help="where the JSON and the picture go (loadtest/out)")
+    parser.add_argument("--keep", action="store_true", help="copy them to loadtest/results/DATE-SCENARIO too")
+    parser.add_argument("--server-core", type=int, metavar="CORE", help="the servers' core (the last)")
+    parser.add_argument("--client-core", type=int, metavar="CORE", help="the core of clients and Redis (the first)")
+    parser.add_argument("--no-pin", dest="pin", action="store_false", help="leave the choice to the kernel")
+    parser.add_argument("--time-limit", type=float, default=scenario.TIME_LIMIT, metavar="SECONDS",
+                        help="the whole run ends after so long (%(default)s)")
+
+
+def main() -> int:
+    arguments = parser()
+    options = arguments.parse_args()
+    scenario = SCENARIOS[options.scenario]
+    if options.small:
+        # Once more with the small sizes as defaults, so that a flag given counts all the same.
+        command = next(action for action in arguments._actions if action.dest == "scenario").choices[options.scenario]
+        command.set_defaults(**scenario.SMALL)
+        options = arguments.parse_args()
+    try:
+        return measure(scenario, options)
+    except Failure as failure:
+        print(f"loadtest/run {options.scenario}: {failure}", file=sys.stderr)
+        return 1
+    except Interrupted as interrupted:
+        print("interrupted; everything was ended", file=sys.stderr)
+        return 128 + interrupted.signal_number
+
+
+def measure(scenario, options) -> int:
+    pictures.require_matplotlib()
+    options.out = options.out.resolve()
+    options.out.mkdir(parents=True, exist_ok=True)
+    cores = Cores.choose(options.server_core, options.client_core, options.pin)
+    results = Results(scenario.NAME, parameters(options) | {"cores": vars(cores)})
+    with Stage(Binaries.find(), cores, options.time_limit) as stage:
+        try:
+            scenario.run(stage, options, results)
+        except Failure as failure:
+            # What was found until then is kept.
+            results.failures.append(str(failure))
+    files = [options.out / f"{scenario.NAME}.json"]
+    results.write(files[0])
+    if any(case.rounds for case in results.cases):
+        files.append(options.out / f"{scenario.NAME}.png")
+        pictures.save(scenario.draw(results), files[1])
+    if options.keep:
+        files += keep(results, files)
+    for file in files:
+        print(file)
+    for failure in results.failures:
+        print(f"failed: {failure}", file=sys.stderr)
+    return 1 if results.failures else 0
+
+
+def parameters(options) -> dict:
+    left_out = {"scenario", "out", "keep", "server_core", "client_core", "pin"}
+    return {name: str(value) if isinstance(value, Path) else value
+            for name, value in vars(options).items() if name not in left_out}
+
+
+def keep(results: Results, files: list[Path]) -> list[Path]:
+    """Copies for the repository, in a folder of their date."""
+    folder = REPOSITORY / "loadtest/results" / f"{results.date[:10]}-{results.scenario}"
+    folder.mkdir(parents=True, exist_ok=True)
+    return [Path(shutil.copy(file, folder)) for file in files]

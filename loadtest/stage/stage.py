@@ -1,0 +1,154 @@
+"""The stage itself: a temporary directory, its processes, and the promise that nothing of either is left."""
+
+import json
+import os
+import selectors
+import shutil
+import signal
+import tempfile
+import time
+from pathlib import Path
+from typing import Callable
+
+from stage.binaries import Binaries
+from stage.cores import Cores
+from stage.failure import Failure, Interrupted
+from stage.limits import raise_open_files
+from stage.processes import Process, Processes
+from stage.redis import RedisServer
+from stage.servers import BaselineServer, PresenceServer, Server
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Stage:
+    """Use it in a `with`: at its end, however it comes, every process is gone and the directory too."""
+
+    def __init__(self, binaries: Binaries, cores: Cores, time_limit: float):
+        self.binaries = binaries
+        self.cores = cores
+        self._deadline = time.monotonic() + time_limit
+        self._time_limit = time_limit
+        self._redis: list[RedisServer] = []
+        self._servers: list[Server] = []
+        self._made = 0
+
+    def __enter__(self) -> "Stage":
+        self.open_files = raise_open_files()
+        if self.cores.client is not None:
+            os.sched_setaffinity(0, {self.cores.client})
+        self._handlers = {number: signal.signal(number, self._interrupt) for number in SIGNALS}
+        self.directory = Path(tempfile.mkdtemp(prefix="presence-load."))
+        self.processes = Processes(self.directory)
+        return self
+
+    def __exit__(self, *exception) -> None:
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
+        try:
+            self.clear()
+        finally:
+            shutil.rmtree(self.directory, ignore_errors=True)
+            for number, handler in self._handlers.items():
+                signal.signal(number, handler)
+
+    @staticmethod
+    def _interrupt(number: int, _frame) -> None:
+        raise Interrupted(number)
+
+    def clear(self) -> None:
+        """Ends all that was started, so that the next measurement finds nothing of the last one."""
+        for redis in self._redis:
+            redis.stop_sync()
+        self.processes.end_all()
+        for entry in self.directory.iterdir():
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+        self._redis.clear()
+        self._servers.clear()
+
+    # ---- Who is on it ----
+
+    def redis(self) -> RedisServer:
+        """A Redis on the clients' core: what is measured has its own to itself."""
+        redis = RedisServer(self.processes, self.directory / f"redis-{len(self._redis)}", self.cores.client)
+        self._redis.append(redis)
+        return redis
+
+    def presence(self, redis: RedisServer | None, **options) -> PresenceServer:
+        """One of our servers; all of a stage share their secret."""
+        server = PresenceServer(
+            self.processes, self.binaries.presenced, self.directory / "data", redis, self.cores.server, **options)
+        self._servers.append(server)
+        return server
+
+    def baseline(self) -> BaselineServer:
+        server = BaselineServer(self.processes, self.binaries.load, self.cores.server)
+        self._servers.append(server)
+        return server
+
+    # ---- Loading it ----
+
+    def start_load(self, scenario: str, *arguments, server: Server | None = None, **options) -> Process:
+        """Starts `presence-load SCENARIO` on the clients' core; its report goes where ``report`` reads it."""
+        self._made += 1
+        command = [self.binaries.load, scenario]
+        if server is not None:
+            command += ["--url", server.url]
+        command += ["--data-dir", self.directory / "data", *arguments]
+        return self.processes.start(f"load-{scenario}", command, core=self.cores.client, **options)
+
+    def load(
+        self, scenario: str, server: Server, *arguments, patience: float = 600,
+        every: float = 0.5, sample: Callable[[], None] | None = None, control: "Control | None" = None,
+    ) -> dict:
+        """Runs `presence-load SCENARIO` against a server to its end and returns its report.
+
+        A report that says that something did not hold is returned like any other: its `failures` tell.
+        """
+        file = self.directory / f"report-{self._made}.json"
+        with open(self.directory / "load.out", "wb") as output:
+            process = self.start_load(scenario, *arguments, "--json", file, server=server, stdout=output)
+        status = self.wait(process, patience, every=every, sample=sample, control=control)
+        if not file.exists():
+            raise Failure(f"presence-load {scenario} ended with {status}:\n{process.last_words()}")
+        report = json.loads(file.read_text())
+        if status != 0 and not report.get("failures"):
+            report["failures"] = [f"presence-load {scenario} ended with {status}: {process.last_words(5)}"]
+        return report
+
+    def wait(
+        self, process: Process, patience: float, every: float = 0.5, sample: Callable[[], None] | None = None,
+        control: "Control | None" = None,
+    ) -> int:
+        """Waits for a process' end, looking meanwhile that no server died, and serving the control, if any."""
+        deadline = min(time.monotonic() + patience, self._deadline)
+        ended = os.pidfd_open(process.pid)
+        try:
+            with selectors.DefaultSelector() as selector:
+                selector.register(ended, selectors.EVENT_READ)
+                if control is not None:
+                    selector.register(control.listener, selectors.EVENT_READ)
+                while True:
+                    for key, _ in selector.select(every):
+                        if key.fileobj == ended:
+                            return process.popen.wait()
+                        control.serve()
+                    if sample is not None:
+                        sample()
+                    self.check()
+                    if time.monotonic() > deadline:
+                        raise Failure(f"{process.name} had not ended in time; its log ends:\n{process.last_words()}")
+        finally:
+            os.close(ended)
+
+    def check(self) -> None:
+        """Nobody on the stage may have gone on their own."""
+        for server in self._servers:
+            if not server.process.is_running:
+                status = server.process.popen.returncode
+                raise Failure(f"{server.name} ended with {status}:\n{server.process.last_words()}")
+        for redis in self._redis:
+            if not redis.process.is_running:
+                raise Failure(f"redis-server ended:\n{redis.process.last_words()}")
+        if time.monotonic() > self._deadline:
+            raise Failure(f"the time limit of {self._time_limit:.0f} s is over (--time-limit)")
