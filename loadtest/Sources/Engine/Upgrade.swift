@@ -56,7 +56,8 @@ struct Upgrade {
         return answered ? .accepted(length: end) : .refused("the upgrade was answered without the right accept key")
     }
 
-    private static func endOfHead(_ bytes: UnsafeRawBufferPointer) -> Int? {
+    /// Where the first empty line ends; `nil` if there is none.
+    static func endOfHead(_ bytes: UnsafeRawBufferPointer) -> Int? {
         guard bytes.count >= 4 else { return nil }
         for index in 3..<bytes.count where bytes[index] == 0x0A {
             if bytes[index - 1] == 0x0D, bytes[index - 2] == 0x0A, bytes[index - 3] == 0x0D { return index + 1 }
