@@ -1,7 +1,8 @@
 import PresenceProtocol
 import WebSockets
 
-/// One socket: who speaks on it, what waits to be written to it, and what it watches.
+/// One socket: who speaks on it, and what waits to be written to it beside events. What it watches, and which events
+/// wait, is in its `Line`.
 ///
 /// What it holds is bounded: replies by the number of requests that may wait, everything else by one mark for each
 /// register that it watches.
@@ -33,18 +34,12 @@ final class Connection {
     var replies: [Reply] = []
     var isReadingPaused = false
 
-    // What waits for the end of the turn, or for the peer to read.
+    // What waits for the end of the turn, or for the peer to read; events are in its `Line`.
     var outbox: [UInt8] = []
-    var isDirty = false
     var congestedSince: Milliseconds?
     /// `stale` or `live` when that is still to be said; only the newest counts.
     var staleness: Staleness?
     var ownStatusPending = false
-
-    // What it watches: see Watchers.
-    var subscriptions: [Subscription] = []
-    /// Positions in `subscriptions` that have something to send, in the order of their marking.
-    var pending: [UInt32] = []
 
     enum Staleness { case stale, live }
 
@@ -56,26 +51,11 @@ final class Connection {
         nextPing = firstPing
     }
 
-    /// State events are held back; everything else goes on.
-    var holdsEvents: Bool { session?.activity == .background }
+    /// Where it stands in the arrays of `Watchers`.
+    var index: Int { Int(socket.index) }
 
     /// A reply's place in the order; `emit` is set when its content is known.
     final class Reply {
         var emit: (() -> Void)?
-    }
-
-    /// One watched topic, from the connection's side. 12 bytes.
-    struct Subscription {
-        let topic: UInt32
-        /// Where this connection stands in the topic's watchers.
-        var place: UInt32
-        /// Registers that have changed and not been written.
-        var marks: Marks
-    }
-
-    struct Marks: OptionSet {
-        let rawValue: UInt8
-        static let first = Marks(rawValue: 1)
-        static let second = Marks(rawValue: 2)
     }
 }

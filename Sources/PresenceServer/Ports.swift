@@ -24,6 +24,8 @@ protocol Store: AnyObject {
     func command(_ words: [String], lane: StoreLane, reply: @escaping StoreReply)
     /// Drops the subscription, if there is one, and subscribes anew: to every partition's events and to `canary`.
     func subscribe(canary: String)
+    /// Commands that have not been answered.
+    var pending: Int { get }
     /// Drops both command connections and makes them anew: they have been silent.
     func reconnect()
 }

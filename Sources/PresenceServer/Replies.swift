@@ -56,7 +56,7 @@ final class Replies {
     func send(_ payload: [UInt8], to connection: Connection) {
         guard !connection.isClosed else { return }
         WebSocketFrame.append(text: payload, to: &connection.outbox)
-        watchers.markDirty(connection)
+        watchers.markMail(connection)
         if connection.congestedSince != nil { adjustReading(of: connection) }
     }
 

@@ -34,6 +34,7 @@ final class Sessions {
             activity: connect.activity, connection: connection, now: shard.clock.now)
         session.wantedStatus = connect.status
         connection.session = session
+        shard.watchers.setBackground(session.activity == .background, connection)
         user.sessions.append(session)
         byNumber[session.number] = session
         guard shard.link.isLive else { return answer(.unheard) }
@@ -117,9 +118,8 @@ final class Sessions {
 
     func change(_ session: Session, to activity: Activity) {
         let before = session.state
-        let held = session.activity == .background
         session.activity = activity
-        if held, activity != .background, let connection = session.connection { shard.watchers.markDirty(connection) }
+        if let connection = session.connection { shard.watchers.setBackground(activity == .background, connection) }
         guard before != session.state, shard.link.isLive else { return }
         let user = session.user
         shard.store.run(
@@ -199,7 +199,7 @@ final class Sessions {
         guard tell || differs else { return }
         for case let connection? in user.sessions.map(\.connection) where tell {
             connection.ownStatusPending = true
-            shard.watchers.markDirty(connection)
+            shard.watchers.markMail(connection)
         }
     }
 

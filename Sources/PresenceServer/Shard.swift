@@ -131,8 +131,11 @@ actor Shard {
 
     private func endTurn() {
         clock.advance(to: loop.now)
-        logic.endTurn()
-        let next = min(max(logic.nextWake, clock.now + 1), clock.now + ShardLogic.longestSleep)
+        let began = loop.preciseNow
+        let gathering = logic.endTurn()
+        logic.delivery.turnEnded(after: (loop.preciseNow - began) / 1_000)
+        let sleep = min(gathering ?? .max, ShardLogic.longestSleep)
+        let next = min(max(logic.nextWake, clock.now + 1), clock.now + sleep)
         wake.set(at: next)
     }
 

@@ -89,7 +89,7 @@ final class ShardLogic {
     func writable(_ socket: SocketID) {
         guard let connection = watchers[socket] else { return }
         connection.congestedSince = nil
-        watchers.markDirty(connection)
+        watchers.setCongested(false, connection)
         replies.adjustReading(of: connection)
     }
 
@@ -99,7 +99,7 @@ final class ShardLogic {
         let final: Set<UInt16> = [1000, 1005, 1008, 4004, 4006]
         let code = connection.closedWith?.rawValue ?? code ?? (hadCloseFrame ? 1005 : 1006)
         metrics.closes[code, default: 0] += 1
-        connection.isClosed = true
+        watchers.close(connection)
         watchers.remove(connection)
         replies.abandon(connection)
         if let session = connection.session {
@@ -149,8 +149,8 @@ final class ShardLogic {
 
     var nextWake: Milliseconds { min(deadlines.next ?? .max, link.nextWake) }
 
-    /// The loop's turn is over: what is pending is written.
-    func endTurn() { delivery.flush() }
+    /// The loop's turn is over: what is pending is written, at the latest when so many ms are over as it returns.
+    func endTurn() -> Milliseconds? { delivery.flush(commandsPending: store.pending) }
 
     /// The clients were not silent while the loop stood still (SIGSTOP, a stalled machine): it was deaf.
     private func stoodStill(for gap: Milliseconds) {
@@ -221,7 +221,7 @@ final class ShardLogic {
         guard !connection.isClosed else { return }
         // What was answered before the close is still to go out.
         delivery.flush(now: connection)
-        connection.isClosed = true
+        watchers.close(connection)
         connection.closedWith = code
         // The session's fate does not wait for the peer to answer the close.
         if let session = connection.session {
@@ -272,14 +272,14 @@ final class ShardLogic {
     private func announce(_ staleness: Connection.Staleness) {
         for case let connection? in watchers.connections where connection.session != nil {
             connection.staleness = staleness
-            watchers.markDirty(connection)
+            watchers.markMail(connection)
         }
     }
 
     func tellOwnStatus(_ user: LocalUser) {
         for case let connection? in user.sessions.map(\.connection) {
             connection.ownStatusPending = true
-            watchers.markDirty(connection)
+            watchers.markMail(connection)
         }
     }
 

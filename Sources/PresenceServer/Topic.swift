@@ -10,6 +10,8 @@ final class Topic {
     var first = Register()
     /// A person's profile.
     var second = Register()
+    /// Registers that have changed in this turn and stand to be laid out.
+    var changed: Marks = []
     var watchers: [Watch] = []
     /// Requests that wait for it or are about to use it.
     var holds = 0

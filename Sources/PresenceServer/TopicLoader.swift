@@ -159,7 +159,7 @@ struct PersonRead {
 }
 
 extension RegisterKind {
-    var mark: Connection.Marks { self == .presence ? .first : .second }
+    var mark: Marks { self == .presence ? .first : .second }
 }
 
 extension Topic {

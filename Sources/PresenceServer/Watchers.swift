@@ -2,12 +2,12 @@ import PresenceProtocol
 import Redis
 import WebSockets
 
-/// Who hears what: topics, the connections that watch them, and the marks of what each has still to be sent.
+/// Who hears what: topics, the connections that watch them, and what each has still to be written.
 ///
-/// A change replaces the topic's register and sets a mark on every watching connection; what is written at the end of
-/// the turn is whatever the register holds then. So a connection that cannot take more keeps a bounded number of
-/// marks, and later gets only the newest of each: that is the whole policy for slow consumers.
-/// Marks and watches are indices, not references: nothing is counted on this path.
+/// A change replaces the topic's register and enters the turn. When the turn ends, each change is laid out once and
+/// every connection that watches is marked with its number; then each marked connection is written what it has. One
+/// that cannot take more keeps the topics' numbers instead, each once, and later gets only the newest of each: that is
+/// the whole policy for slow consumers. Marks and watches are numbers, not references: nothing is counted on this path.
 final class Watchers {
     private(set) var topics: [Topic?] = []
     private var freeTopics: [UInt32] = []
@@ -16,8 +16,11 @@ final class Watchers {
     private var orders: UInt64 = 0
     /// Connections by the index of their socket.
     private(set) var connections: [Connection?] = []
+    /// Their lines, by the same index.
+    var lines: [Line] = []
     /// Indices of connections that have something to write when the turn ends.
     private(set) var dirty: [UInt32] = []
+    private(set) var turn = Turn()
     /// Watches over all connections.
     private(set) var subscriptionCount = 0
     private let metrics: Metrics
@@ -27,14 +30,25 @@ final class Watchers {
     // MARK: Connections
 
     func add(_ connection: Connection) {
-        let index = Int(connection.socket.index)
-        while connections.count <= index { connections.append(nil) }
+        let index = connection.index
+        while connections.count <= index {
+            connections.append(nil)
+            lines.append(Line())
+        }
         connections[index] = connection
+        lines[index] = Line(generation: connection.socket.generation, flags: .open)
     }
 
     func remove(_ connection: Connection) {
-        unsubscribeAll(connection)
-        connections[Int(connection.socket.index)] = nil
+        while let last = lines[connection.index].subscriptions.indices.last { remove(last, of: connection.index) }
+        connections[connection.index] = nil
+        lines[connection.index] = Line()
+    }
+
+    /// Nothing is marked on it any more.
+    func close(_ connection: Connection) {
+        connection.isClosed = true
+        lines[connection.index].flags.remove(.open)
     }
 
     subscript(_ socket: SocketID) -> Connection? {
@@ -44,13 +58,42 @@ final class Watchers {
         return connection
     }
 
-    func markDirty(_ connection: Connection) {
-        guard !connection.isDirty, !connection.isClosed else { return }
-        connection.isDirty = true
-        dirty.append(connection.socket.index)
+    /// The connection itself holds something to be written.
+    func markMail(_ connection: Connection) {
+        guard !connection.isClosed else { return }
+        lines[connection.index].flags.insert(.mail)
+        markDirty(connection.index)
     }
 
-    /// Hands over the connections to write to; marks set meanwhile go into the next round.
+    /// Whether its events are held back.
+    func setBackground(_ isInBackground: Bool, _ connection: Connection) {
+        let index = connection.index
+        if isInBackground {
+            // What has not been written by now waits.
+            keepTurn(of: index)
+            lines[index].flags.insert(.background)
+        } else if lines[index].flags.remove(.background) != nil {
+            markDirty(index)
+        }
+    }
+
+    func setCongested(_ isCongested: Bool, _ connection: Connection) {
+        let index = connection.index
+        if isCongested {
+            keepTurn(of: index)
+            lines[index].flags.insert(.congested)
+        } else if lines[index].flags.remove(.congested) != nil {
+            markDirty(index)
+        }
+    }
+
+    private func markDirty(_ index: Int) {
+        guard lines[index].flags.isDisjoint(with: .dirty), lines[index].flags.contains(.open) else { return }
+        lines[index].flags.insert(.dirty)
+        dirty.append(UInt32(index))
+    }
+
+    /// Hands over the connections to write to; what is marked meanwhile goes into the next round.
     func takeDirty() -> [UInt32] {
         let taken = dirty
         dirty.removeAll(keepingCapacity: true)
@@ -107,80 +150,71 @@ final class Watchers {
 
     // MARK: Watching
 
-    func isSubscribed(_ connection: Connection, to topic: Topic) -> Bool {
-        position(of: topic, in: connection) != nil
-    }
+    func subscriptions(of connection: Connection) -> Int { lines[connection.index].subscriptions.count }
 
     /// How many of `topics` the connection does not watch yet.
     func unwatched(_ wanted: [Topic], by connection: Connection) -> Int {
-        // A long list is checked against a set; building one for a short list would cost more than looking.
-        guard wanted.count > 8, !connection.subscriptions.isEmpty else {
-            return wanted.count { !isSubscribed(connection, to: $0) }
-        }
-        let watched = Set(connection.subscriptions.map(\.topic))
-        return wanted.count { !watched.contains($0.index) }
+        let isWatched = lookUp(connection, for: wanted.count)
+        return wanted.count { !isWatched($0) }
     }
 
-    /// From now on every change of the topic is marked on the connection.
+    /// From now on the connection hears of every change of these topics.
     func subscribe(_ connection: Connection, to wanted: [Topic]) {
-        let watched: Set<UInt32>? =
-            wanted.count > 8 && !connection.subscriptions.isEmpty ? Set(connection.subscriptions.map(\.topic)) : nil
-        for topic in wanted {
-            if let watched {
-                if watched.contains(topic.index) { continue }
-            } else if isSubscribed(connection, to: topic) {
-                continue
-            }
+        let index = connection.index
+        let isWatched = lookUp(connection, for: wanted.count)
+        // What changed before is in the snapshot.
+        if wanted.contains(where: { !$0.changed.isEmpty }) { markWatchers() }
+        lines[index].subscriptions.reserveCapacity(lines[index].subscriptions.count + wanted.count)
+        for topic in wanted where !isWatched(topic) {
             let place = UInt32(topic.watchers.count)
-            let position = UInt32(connection.subscriptions.count)
-            topic.watchers.append(.init(connection: connection.socket.index, position: position))
-            connection.subscriptions.append(.init(topic: topic.index, place: place, marks: []))
+            let position = UInt32(lines[index].subscriptions.count)
+            topic.watchers.appendSparingly(.init(connection: UInt32(index), position: position))
+            lines[index].subscriptions.append(.init(topic: topic.index, place: place))
             subscriptionCount += 1
         }
     }
 
+    /// Tells whether the connection watches a topic, for so many questions.
+    private func lookUp(_ connection: Connection, for questions: Int) -> (Topic) -> Bool {
+        let watched = lines[connection.index].subscriptions
+        if watched.isEmpty { return { _ in false } }
+        // Many are checked against a set; building one for a few would cost more than looking.
+        guard questions > 8 else { return { [self] in position(of: $0, in: connection.index) != nil } }
+        let set = Set(watched.map(\.topic))
+        return { set.contains($0.index) }
+    }
+
     func unsubscribe(_ connection: Connection, from topic: Topic) {
-        guard let position = position(of: topic, in: connection) else { return }
-        remove(position, of: connection)
+        guard let position = position(of: topic, in: connection.index) else { return }
+        remove(position, of: connection.index)
     }
 
-    private func unsubscribeAll(_ connection: Connection) {
-        connection.pending.removeAll()
-        while !connection.subscriptions.isEmpty { remove(connection.subscriptions.count - 1, of: connection) }
-    }
-
-    private func position(of topic: Topic, in connection: Connection) -> Int? {
+    private func position(of topic: Topic, in index: Int) -> Int? {
         // Whichever side has fewer to look through.
-        if topic.watchers.count < connection.subscriptions.count {
-            let index = connection.socket.index
+        if topic.watchers.count < lines[index].subscriptions.count {
             return topic.watchers.first { $0.connection == index }.map { Int($0.position) }
         }
-        return connection.subscriptions.firstIndex { $0.topic == topic.index }
+        return lines[index].subscriptions.firstIndex { $0.topic == topic.index }
     }
 
     /// Both sides keep dense arrays: the last entry moves into the gap, and its other side is told where it is now.
-    private func remove(_ position: Int, of connection: Connection) {
-        let removed = connection.subscriptions[position]
+    private func remove(_ position: Int, of index: Int) {
+        let removed = lines[index].subscriptions[position]
         let topic = topics[Int(removed.topic)]!
 
         let lastWatch = topic.watchers.removeLast()
         if Int(removed.place) < topic.watchers.count {
             topic.watchers[Int(removed.place)] = lastWatch
-            connections[Int(lastWatch.connection)]!.subscriptions[Int(lastWatch.position)].place = removed.place
+            lines[Int(lastWatch.connection)].subscriptions[Int(lastWatch.position)].place = removed.place
         }
-
-        let lastPosition = connection.subscriptions.count - 1
-        let moved = connection.subscriptions.removeLast()
-        if position < lastPosition {
-            connection.subscriptions[position] = moved
+        let moved = lines[index].subscriptions.removeLast()
+        if position < lines[index].subscriptions.count {
+            lines[index].subscriptions[position] = moved
             topics[Int(moved.topic)]!.watchers[Int(moved.place)].position = UInt32(position)
         }
-        if !connection.pending.isEmpty {
-            connection.pending = connection.pending.compactMap { pending in
-                if Int(pending) == position { return nil }
-                return Int(pending) == lastPosition ? UInt32(position) : pending
-            }
-        }
+        // What it was to be written of this topic, it is not written any more.
+        keepTurn(of: index)
+        lines[index].kept.removeAll { $0.topic == removed.topic }
         subscriptionCount -= 1
         discardIfUnused(topic)
     }
@@ -188,24 +222,74 @@ final class Watchers {
     // MARK: Changes
 
     /// Replaces a topic's register. `announced`: as a change that every watcher is to hear of.
-    func set(_ register: Register, _ marks: Connection.Marks, on topic: Topic, announced: Bool) {
+    func set(_ register: Register, _ marks: Marks, on topic: Topic, announced: Bool) {
         orders += 1
         var register = register
         register.order = orders
         if marks == .first { topic.first = register } else { topic.second = register }
-        guard announced else { return }
+        guard announced, !topic.watchers.isEmpty else { return }
         metrics.marked += topic.watchers.count
-        for watch in topic.watchers {
-            let connection = connections[Int(watch.connection)]!
-            let position = Int(watch.position)
-            let held = connection.subscriptions[position].marks
-            if held.contains(marks) {
-                metrics.conflated += 1
-            } else {
-                connection.subscriptions[position].marks = held.union(marks)
-                if held.isEmpty { connection.pending.append(watch.position) }
-            }
-            markDirty(connection)
+        if topic.changed.isEmpty { turn.add(topic.index) }
+        if topic.changed.contains(marks) { metrics.conflated += topic.watchers.count }
+        topic.changed.formUnion(marks)
+    }
+
+    /// Lays out this turn's changes and marks those who watch. At the end of the turn; before, only if somebody begins
+    /// to watch what has changed in it.
+    func markWatchers() {
+        while let index = turn.next {
+            let topic = topics[Int(index)]
+            let number = turn.layOut(topic)
+            if let topic, !turn.changes[Int(number)].marks.isEmpty { mark(topic, number) }
         }
     }
+
+    private func mark(_ topic: Topic, _ number: UInt32) {
+        let marks = turn.changes[Int(number)].marks
+        // Unsafe only in that indices are not checked in the release build: they are ours, and neither array is
+        // changed by anything else meanwhile.
+        lines.withUnsafeMutableBufferPointer { lines in
+            topic.watchers.withUnsafeBufferPointer { watchers in
+                for watch in watchers {
+                    let index = Int(watch.connection)
+                    guard lines[index].flags.contains(.open) else { continue }
+                    if lines[index].keeps {
+                        metrics.conflated += lines[index].keep(topic.index, marks)
+                    } else if lines[index].turn.isEmpty {
+                        lines[index].turn = number..<number + 1
+                    } else if lines[index].turn.upperBound == number {
+                        lines[index].turn = lines[index].turn.lowerBound..<number + 1
+                    } else {
+                        // A gap: this connection's changes are put together one by one.
+                        keepTurn(of: &lines[index])
+                        metrics.conflated += lines[index].keep(topic.index, marks)
+                    }
+                    if lines[index].flags.isDisjoint(with: .dirty) {
+                        lines[index].flags.insert(.dirty)
+                        dirty.append(watch.connection)
+                    }
+                }
+            }
+        }
+    }
+
+    private func keepTurn(of index: Int) { keepTurn(of: &lines[index]) }
+
+    /// Changes of this turn that the connection could not be written wait for it.
+    func keep(_ run: Range<UInt32>, _ index: Int) {
+        lines[index].turn = run
+        keepTurn(of: index)
+    }
+
+    /// Moves a line's run of this turn to what it keeps.
+    private func keepTurn(of line: inout Line) {
+        for number in line.turn {
+            let change = turn.changes[Int(number)]
+            metrics.conflated += line.keep(change.topic, change.marks)
+        }
+        line.turn = 0..<0
+    }
+
+    /// Everyone has been written to.
+    func endTurn() { turn.clear() }
 }

@@ -41,7 +41,7 @@ extension ShardLogic {
         _ outcome: Topic.RedisOutcome
     ) -> ServerMessage.ErrorMessage? {
         let limit = configuration.limits.subscriptions
-        if connection.subscriptions.count + watchers.unwatched(people + conversations, by: connection) > limit {
+        if watchers.subscriptions(of: connection) + watchers.unwatched(people + conversations, by: connection) > limit {
             return .init(code: .tooMany, message: "at most \(limit) people and conversations watched by one connection")
         }
         if outcome == .failed {

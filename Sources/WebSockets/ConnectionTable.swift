@@ -18,9 +18,12 @@ struct ConnectionTable {
         case draining
     }
 
+    /// 40 bytes, of which writing needs the first half.
     struct Entry {
         var wsi: OpaquePointer?
         var generation: UInt32 = 0
+        /// What open connections are written to directly; -1 for all others.
+        var descriptor: Int32 = -1
         var state = State.free
         /// The delegate was told `opened`, and has to be told `closed`.
         var isAnnounced = false
@@ -30,15 +33,22 @@ struct ConnectionTable {
         var isDoomed = false
         /// The code that we closed with; 0 if we did not.
         var ownCode: UInt16 = 0
-        var peer = PeerAddress(.init())
         /// The fragments of a message that is not whole yet.
         var message: [UInt8] = []
-        var closure: Closure?
+        var extras: Extras?
+    }
+
+    /// What an open WebSocket does without: before the upgrade, while HTTP is spoken, and when it closes.
+    final class Extras {
+        let peer: PeerAddress?
         var exchange: HTTPExchange?
         /// Until its first bytes come, libwebsockets does not know of it.
         var arrival: Arrival?
         /// That of its first request.
         var target: String?
+        var closure: Closure?
+
+        init(peer: PeerAddress? = nil) { self.peer = peer }
     }
 
     private(set) var entries: [Entry] = []
@@ -73,7 +83,7 @@ struct ConnectionTable {
             entries.append(Entry())
         }
         entries[index].state = .handshaking
-        entries[index].peer = peer
+        entries[index].extras = Extras(peer: peer)
         return id(index)
     }
 

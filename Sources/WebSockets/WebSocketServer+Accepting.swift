@@ -56,7 +56,7 @@ extension WebSocketServer {
         armDeadlines()
         guard let wait = take(descriptor, socket), let index = table.index(socket) else { return }
         let watcher = ReadableWatcher(loop, descriptor: descriptor) { [unowned self] in arrived(socket) }
-        table[index].arrival = Arrival(descriptor: descriptor, watcher: watcher)
+        table[index].extras?.arrival = Arrival(descriptor: descriptor, watcher: watcher)
         if wait == .piece { arrived(socket) }
     }
 
@@ -64,11 +64,11 @@ extension WebSocketServer {
     private static let pieceDelay: Int64 = 5
 
     private func arrived(_ socket: SocketID) {
-        guard let index = table.index(socket), let arrival = table[index].arrival else { return }
+        guard let index = table.index(socket), let arrival = table[index].extras?.arrival else { return }
         arrival.watcher.cancel()
-        table[index].arrival = nil
+        table[index].extras?.arrival = nil
         guard let wait = take(arrival.descriptor, socket) else { return }
-        table[index].arrival = arrival
+        table[index].extras?.arrival = arrival
         guard wait == .piece else { return arrival.watcher.resume() }
         arrival.again = arrival.again ?? LoopTimer(loop) { [unowned self] in arrived(socket) }
         arrival.again?.set(after: Self.pieceDelay)
@@ -90,7 +90,7 @@ extension WebSocketServer {
             RequestTarget.refuse(descriptor, with: response.encoded(keepAlive: false))
             forget(index)
         case .line(let target):
-            table[index].target = target
+            table[index].extras?.target = target
             adopt(descriptor, socket)
         }
         return nil
@@ -103,7 +103,7 @@ extension WebSocketServer {
 
     /// Ends one that sent nothing.
     func discardArrival(_ index: Int) {
-        guard let arrival = table[index].arrival else { return }
+        guard let arrival = table[index].extras?.arrival else { return }
         arrival.watcher.cancel()
         arrival.again?.cancel()
         Glibc.close(arrival.descriptor)

@@ -65,8 +65,9 @@ extension WebSocketServer {
     private func established(_ index: Int, _ wsi: OpaquePointer) {
         guard let upgrading, upgrading.wsi == wsi else { return doom(index) }
         self.upgrading = nil
-        table[index].exchange = nil
+        table[index].extras = nil
         table[index].state = .open
+        table[index].descriptor = lws_get_socket_fd(wsi)
         guard openCount < configuration.maxConnections else {
             counters.turnedAway += 1
             return beginClosing(index, code: 1013, reason: delegate.reasonWhenFull())

@@ -81,7 +81,7 @@ extension WebSocketServer {
     private func isShakingHands(_ index: Int) -> Bool {
         switch table[index].state {
         case .handshaking: true
-        case .http: table[index].exchange.map { $0.number == 1 && $0.stage == .receiving } ?? false
+        case .http: table[index].extras?.exchange.map { $0.number == 1 && $0.stage == .receiving } ?? false
         case .free, .open, .closing, .draining: false
         }
     }
@@ -94,9 +94,9 @@ extension WebSocketServer {
         if payload.count >= 2 {
             let code = UInt16(payload[0]) << 8 | UInt16(payload[1])
             let reason = String(decoding: payload.dropFirst(2), as: UTF8.self)
-            table[index].closure = .byPeer(code: code, reason: reason)
+            extras(index).closure = .byPeer(code: code, reason: reason)
         } else {
-            table[index].closure = .byPeer(code: nil, reason: "")
+            extras(index).closure = .byPeer(code: nil, reason: "")
         }
         // libwebsockets answers it and ends the connection; nothing may be written behind its answer. If its answer
         // does not fit into the socket, our deadline ends the connection.
@@ -104,6 +104,12 @@ extension WebSocketServer {
         closings.add(table.id(index), now: loop.now)
         armDeadlines()
         return false
+    }
+
+    private func extras(_ index: Int) -> ConnectionTable.Extras {
+        let extras = table[index].extras ?? .init()
+        table[index].extras = extras
+        return extras
     }
 
     /// libwebsockets begins to close: at the end of every connection, and when it found the protocol broken. Then it
@@ -124,7 +130,7 @@ extension WebSocketServer {
         let closure: Closure
         if table[index].ownCode != 0 {
             closure = .byServer(code: table[index].ownCode)
-        } else if let byPeer = table[index].closure {
+        } else if let byPeer = table[index].extras?.closure {
             closure = byPeer
         } else if lws_get_close_length(wsi) >= 2, let payload = lws_get_close_payload(wsi) {
             // libwebsockets found the protocol broken and closed by itself.

@@ -9,7 +9,7 @@ extension WebSocketServer {
     /// Answers a request; does nothing if its client is gone, or it was answered already.
     public func respond(_ exchange: HTTPExchangeID, _ response: HTTPResponse) {
         guard let index = table.index(exchange.socket), table[index].state == .http,
-            let pending = table[index].exchange, pending.stage == .answering, pending.number == exchange.number
+            let pending = table[index].extras?.exchange, pending.stage == .answering, pending.number == exchange.number
         else { return }
         pending.stage = .answered
         if response.isLast { pending.keepsAlive = false }
@@ -23,7 +23,7 @@ extension WebSocketServer {
 
     func confirmUpgrade(_ index: Int, _ wsi: OpaquePointer) -> Int32 {
         let headers = HeaderTable(wsi)
-        guard let request = headers.request(from: table[index].peer), headers.isWhole else {
+        guard let peer = table[index].extras?.peer, let request = headers.request(from: peer), headers.isWhole else {
             return refuse(index, configuration.errorResponse(400, "the request line is malformed"))
         }
         do {
@@ -58,19 +58,20 @@ extension WebSocketServer {
 
     func beginRequest(_ index: Int, _ wsi: OpaquePointer) -> Int32 {
         let headers = HeaderTable(wsi)
-        guard var request = headers.request(from: table[index].peer), headers.isWhole || table[index].target != nil
+        guard let extras = table[index].extras, let peer = extras.peer, var request = headers.request(from: peer),
+            headers.isWhole || extras.target != nil
         else {
             return refuse(index, configuration.errorResponse(400, "the request line is malformed"))
         }
         // A line break out of the path: what follows it is no header of the client's.
         if !headers.isWhole { request.headers = [:] }
-        let exchange = table[index].exchange ?? HTTPExchange()
-        table[index].exchange = exchange
+        let exchange = extras.exchange ?? HTTPExchange()
+        extras.exchange = exchange
         table[index].state = .http
         exchange.number &+= 1
         exchange.request = request
-        if exchange.number == 1 { exchange.request?.target = table[index].target }
-        table[index].target = nil
+        if exchange.number == 1 { exchange.request?.target = extras.target }
+        extras.target = nil
         exchange.isHead = request.method == "HEAD"
         exchange.keepsAlive = headers.keepsAlive && headers.isWhole
         exchange.stage = .receiving
@@ -118,7 +119,8 @@ extension WebSocketServer {
     }
 
     func receiveBody(_ index: Int, _ piece: UnsafeRawBufferPointer) {
-        guard table[index].state == .http, let exchange = table[index].exchange, exchange.stage == .receiving else {
+        guard table[index].state == .http, let exchange = table[index].extras?.exchange, exchange.stage == .receiving
+        else {
             return
         }
         exchange.request?.body.append(contentsOf: piece)
@@ -127,7 +129,7 @@ extension WebSocketServer {
     /// libwebsockets may call this once more when the next request comes early.
     func endBody(_ index: Int, _ wsi: OpaquePointer) -> Int32 {
         if table[index].state == .draining { return -1 }
-        guard let exchange = table[index].exchange, exchange.stage == .receiving else { return 0 }
+        guard let exchange = table[index].extras?.exchange, exchange.stage == .receiving else { return 0 }
         return dispatch(index, wsi, exchange)
     }
 
@@ -144,7 +146,7 @@ extension WebSocketServer {
     }
 
     func writeResponse(_ index: Int, _ wsi: OpaquePointer) -> Int32 {
-        guard table[index].state == .http, let exchange = table[index].exchange else { return 0 }
+        guard table[index].state == .http, let exchange = table[index].extras?.exchange else { return 0 }
         if exchange.stage == .leaving { return leave(wsi) }
         guard exchange.stage == .answered else { return 0 }
         let response = exchange.response

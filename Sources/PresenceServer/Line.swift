@@ -1,0 +1,79 @@
+import WebSockets
+
+/// What fan-out has to know of one connection. Lines stand in one array, by the index of their socket, so that
+/// marking thousands of connections walks over memory and counts no references. 32 bytes.
+struct Line {
+    /// That of its socket.
+    var generation: UInt32 = 0
+    var flags: Flags = []
+    /// Changes of this turn that it is still to be written, by their numbers: one run without gaps.
+    var turn: Range<UInt32> = 0..<0
+    var subscriptions: [Subscription] = []
+    /// What could not be written in the turn of its change, in the order of the changes; each topic at most once.
+    var kept: [Kept] = []
+
+    struct Flags: OptionSet {
+        let rawValue: UInt8
+        /// In use, and not closed.
+        static let open = Flags(rawValue: 1)
+        /// Stands in the list of those to be written to at the end of the turn.
+        static let dirty = Flags(rawValue: 2)
+        /// Its `Connection` holds something for it beside events: replies, staleness, its user's own status.
+        static let mail = Flags(rawValue: 4)
+        /// The socket takes no more for now.
+        static let congested = Flags(rawValue: 8)
+        /// Its client is in the background: events are held back, everything else goes on.
+        static let background = Flags(rawValue: 16)
+    }
+
+    /// Events for it are kept: it cannot or shall not get them now, or older ones wait already.
+    var keeps: Bool { !flags.isDisjoint(with: [.congested, .background]) || !kept.isEmpty }
+
+    /// One watched topic, from the connection's side. 8 bytes.
+    struct Subscription {
+        let topic: UInt32
+        /// Where this connection stands in the topic's watchers.
+        var place: UInt32
+    }
+
+    /// A topic with the registers of it that are to be written. 4 bytes.
+    struct Kept {
+        private let bits: UInt32
+
+        init(topic: UInt32, marks: Marks) { bits = topic << 2 | UInt32(marks.rawValue) }
+
+        var topic: UInt32 { bits >> 2 }
+        var marks: Marks { Marks(rawValue: UInt8(bits & 3)) }
+    }
+
+    /// Adds a change to what is kept; returns how many older ones it replaces.
+    mutating func keep(_ topic: UInt32, _ marks: Marks) -> Int {
+        guard let place = kept.firstIndex(where: { $0.topic == topic }) else {
+            kept.append(Kept(topic: topic, marks: marks))
+            return 0
+        }
+        let replaced = kept[place].marks.intersection(marks)
+        kept[place] = Kept(topic: topic, marks: kept[place].marks.union(marks))
+        return replaced.rawValue.nonzeroBitCount
+    }
+
+    /// An array that has been long is given back: most connections never need it again.
+    mutating func clearKept() {
+        kept.removeAll(keepingCapacity: kept.capacity <= 32)
+    }
+}
+
+/// Registers of a topic.
+struct Marks: OptionSet {
+    let rawValue: UInt8
+    static let first = Marks(rawValue: 1)
+    static let second = Marks(rawValue: 2)
+}
+
+extension Array {
+    /// Appends, growing by an eighth: doubling would cost as much memory again as all subscriptions need.
+    mutating func appendSparingly(_ element: Element) {
+        if count == capacity { reserveCapacity(count + Swift.max(4, count / 8)) }
+        append(element)
+    }
+}

@@ -1,0 +1,71 @@
+/// What changed in this turn of the loop, in order: the frames that go out at its end, one behind the other.
+///
+/// A topic that changes twice in a turn is here once. A connection that is to get a run of changes without a gap, be it
+/// one change or all of them, is written that run as it stands here: nothing is put together for it.
+struct Turn {
+    struct Change {
+        let topic: UInt32
+        /// The registers that changed; known when it is laid out.
+        var marks: Marks = []
+        /// Where its frames end in `bytes`; they begin where those of the change before end.
+        var end = 0
+        /// Events up to and including it.
+        var events = 0
+    }
+
+    private(set) var changes: [Change] = []
+    private(set) var bytes: [UInt8] = []
+    /// So many of `changes` have their frames in `bytes`, and their watchers marked.
+    private(set) var laidOut = 0
+
+    var isEmpty: Bool { changes.isEmpty }
+
+    mutating func add(_ topic: UInt32) { changes.append(Change(topic: topic)) }
+
+    /// The next change that is not laid out yet.
+    var next: UInt32? { laidOut < changes.count ? changes[laidOut].topic : nil }
+
+    /// Lays out the next change: the frames of its topic's changed registers, in the order of their making. (A topic
+    /// that has gone, or whose change is laid out already, has none.)
+    mutating func layOut(_ topic: Topic?) -> UInt32 {
+        var events = laidOut > 0 ? changes[laidOut - 1].events : 0
+        let marks = topic?.changed ?? []
+        if let topic, !marks.isEmpty {
+            let secondIsOlder = topic.second.order < topic.first.order
+            if marks.contains(.second), secondIsOlder { bytes += topic.second.bytes }
+            if marks.contains(.first) { bytes += topic.first.bytes }
+            if marks.contains(.second), !secondIsOlder { bytes += topic.second.bytes }
+            events += marks.rawValue.nonzeroBitCount
+            topic.changed = []
+        }
+        changes[laidOut].marks = marks
+        changes[laidOut].end = bytes.count
+        changes[laidOut].events = events
+        defer { laidOut += 1 }
+        return UInt32(laidOut)
+    }
+
+    func start(of change: UInt32) -> Int { change == 0 ? 0 : changes[Int(change) - 1].end }
+    func bytes(of run: Range<UInt32>) -> Range<Int> { start(of: run.lowerBound)..<start(of: run.upperBound) }
+
+    func events(in run: Range<UInt32>) -> Int {
+        let before = run.lowerBound == 0 ? 0 : changes[Int(run.lowerBound) - 1].events
+        return changes[Int(run.upperBound) - 1].events - before
+    }
+
+    /// The longest beginning of `run` that fits into so many bytes, but at least one change.
+    func prefix(of run: Range<UInt32>, bytes most: Int) -> Range<UInt32> {
+        let limit = start(of: run.lowerBound) + most
+        guard start(of: run.upperBound) > limit else { return run }
+        var end = run.lowerBound + 1
+        while end < run.upperBound, start(of: end + 1) <= limit { end += 1 }
+        return run.lowerBound..<end
+    }
+
+    /// Everyone has been written what they were to get.
+    mutating func clear() {
+        changes.removeAll(keepingCapacity: changes.capacity <= 4_096)
+        bytes.removeAll(keepingCapacity: bytes.capacity <= 1 << 20)
+        laidOut = 0
+    }
+}
