@@ -5,6 +5,8 @@
 #   make demo      fill the running server with simulated people
 #   make test      set up, build for tests, run all of them
 #   make quick     the quick end-to-end run of the load tester
+#   make guard     the server's system calls per delivery and message against their bounds
+#   make loadtest  every load test at a small size, and a report: ten minutes
 #   make format    format all Swift sources in place        make lint   complain about what make format would change
 #   make tsan      the Swift tests under ThreadSanitizer     make docs   the library's documentation
 #   make clean     remove what was built; data stay
@@ -13,7 +15,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-tests build run demo test quick format lint tsan docs clean
+.PHONY: help setup setup-tests setup-loadtest build run demo test quick guard loadtest format lint tsan docs clean
 
 PORT ?= 4040
 # The server's own default, so that `presenced token` without further ado uses the same secret.
@@ -30,9 +32,10 @@ RELEASE := .build/release
 DEBUG := .build/debug
 STAMPS := .build/stamps
 
-# What the server needs to be built and to run, and what the tests need beside it.
+# What the server needs to be built and to run, what the tests need beside it, and what draws the load tests' pictures.
 PACKAGES := libwebsockets-dev libwebsockets-evlib-ev libev-dev libhiredis-dev redis-server
-TEST_PACKAGES := python3-pytest python3-pytest-xdist python3-websockets python3-yaml python3-jsonschema
+TEST_PACKAGES := python3-pytest python3-pytest-xdist python3-websockets python3-yaml python3-jsonschema strace
+LOADTEST_PACKAGES := python3-matplotlib
 
 SOURCES := Package.swift $(shell find Sources loadtest -type f \
     \( -name '*.swift' -o -name '*.[ch]' -o -name '*.modulemap' -o -name '*.lua' \) 2>/dev/null)
@@ -61,6 +64,7 @@ endef
 
 PACKAGES_STAMP := $(STAMPS)/packages-$(shell echo $(PACKAGES) | cksum | cut -d ' ' -f 1)
 TEST_PACKAGES_STAMP := $(STAMPS)/test-packages-$(shell echo $(TEST_PACKAGES) | cksum | cut -d ' ' -f 1)
+LOADTEST_PACKAGES_STAMP := $(STAMPS)/loadtest-packages-$(shell echo $(LOADTEST_PACKAGES) | cksum | cut -d ' ' -f 1)
 
 $(STAMPS):
 	@mkdir -p $@
@@ -71,6 +75,9 @@ $(PACKAGES_STAMP): | $(STAMPS)
 $(TEST_PACKAGES_STAMP): | $(STAMPS)
 	$(call install,$(TEST_PACKAGES))
 
+$(LOADTEST_PACKAGES_STAMP): | $(STAMPS)
+	$(call install,$(LOADTEST_PACKAGES))
+
 # A stamp says that the packages were there once; this finds out when one was removed since, for the price of one look.
 PRESENT := $(shell dpkg-query -W -f '$${db:Status-Status}\n' $(PACKAGES) 2>/dev/null | grep -c '^installed$$')
 ifneq ($(PRESENT),$(words $(PACKAGES)))
@@ -80,10 +87,16 @@ TEST_PRESENT := $(shell dpkg-query -W -f '$${db:Status-Status}\n' $(TEST_PACKAGE
 ifneq ($(TEST_PRESENT),$(words $(TEST_PACKAGES)))
 .PHONY: $(TEST_PACKAGES_STAMP)
 endif
+LOADTEST_PRESENT := $(shell dpkg-query -W -f '$${db:Status-Status}\n' $(LOADTEST_PACKAGES) 2>/dev/null | grep -c '^installed$$')
+ifneq ($(LOADTEST_PRESENT),$(words $(LOADTEST_PACKAGES)))
+.PHONY: $(LOADTEST_PACKAGES_STAMP)
+endif
 
 setup: $(PACKAGES_STAMP)
 
 setup-tests: $(PACKAGES_STAMP) $(TEST_PACKAGES_STAMP)
+
+setup-loadtest: setup-tests $(LOADTEST_PACKAGES_STAMP)
 
 # ---- Building ---------------------------------------------------------------------------------------------------------
 
@@ -133,8 +146,14 @@ test: setup-tests
 	for target in $(SWIFT_TESTS); do \
 	    echo "Running $$target"; swift test --skip-build --filter "^$$target\\." || status=1; done; exit $$status
 
-quick: setup
-	@if [ -x loadtest/quick.sh ]; then loadtest/quick.sh; fi
+quick: setup-tests
+	@loadtest/run quick
+
+guard: setup-tests
+	@loadtest/run guard
+
+loadtest: setup-loadtest
+	@loadtest/all.sh
 
 tsan: setup-tests
 	swift test -j $(JOBS) --sanitize=thread --scratch-path .build-tsan

@@ -5,6 +5,7 @@ import shutil
 import sys
 from pathlib import Path
 
+from checks import CHECKS
 from report import pictures
 from report.results import Results
 from scenarios import SCENARIOS
@@ -22,21 +23,30 @@ def parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="scenario", required=True, metavar="SCENARIO")
     for name, scenario in SCENARIOS.items():
         command = commands.add_parser(name, help=scenario.ABOUT, description=scenario.ABOUT)
+        add_scenario_flags(command, scenario)
         add_common_flags(command, scenario)
         scenario.add_flags(command)
+    for name, check in CHECKS.items():
+        command = commands.add_parser(name, help=check.ABOUT, description=check.ABOUT)
+        add_common_flags(command, check)
+        check.add_flags(command)
     return parser
 
 
-def add_common_flags(parser: argparse.ArgumentParser, scenario) -> None:
+def add_scenario_flags(parser: argparse.ArgumentParser, scenario) -> None:
     parser.add_argument("--small", action="store_true", help="a size for all.sh: about a minute")
     parser.add_argument("--rounds", type=int, default=getattr(scenario, "ROUNDS", 5), help="rounds (%(default)s)")
     parser.add_argument("--no-baseline", dest="baseline", action="store_false", help="our server alone: no ratios")
     parser.add_argument("--out", type=Path, default=REPOSITORY / "loadtest/out", metavar="DIR",
                         help="where the JSON and the picture go (loadtest/out)")
     parser.add_argument("--keep", action="store_true", help="copy them to loadtest/results/DATE-SCENARIO too")
+
+
+def add_common_flags(parser: argparse.ArgumentParser, scenario) -> None:
     parser.add_argument("--server-core", type=int, metavar="CORE", help="the servers' core (the last)")
     parser.add_argument("--client-core", type=int, metavar="CORE", help="the core of clients and Redis (the first)")
-    parser.add_argument("--no-pin", dest="pin", action="store_false", help="leave the choice to the kernel")
+    parser.add_argument("--no-pin", dest="pin", action="store_false", default=getattr(scenario, "PINNED", True),
+                        help="leave the choice of cores to the kernel")
     parser.add_argument("--time-limit", type=float, default=scenario.TIME_LIMIT, metavar="SECONDS",
                         help="the whole run ends after so long (%(default)s)")
 
@@ -44,20 +54,26 @@ def add_common_flags(parser: argparse.ArgumentParser, scenario) -> None:
 def main() -> int:
     arguments = parser()
     options = arguments.parse_args()
-    scenario = SCENARIOS[options.scenario]
-    if options.small:
+    scenario = SCENARIOS.get(options.scenario)
+    if scenario and options.small:
         # Once more with the small sizes as defaults, so that a flag given counts all the same.
         command = next(action for action in arguments._actions if action.dest == "scenario").choices[options.scenario]
         command.set_defaults(**scenario.SMALL)
         options = arguments.parse_args()
     try:
-        return measure(scenario, options)
+        return measure(scenario, options) if scenario else check(CHECKS[options.scenario], options)
     except Failure as failure:
         print(f"loadtest/run {options.scenario}: {failure}", file=sys.stderr)
         return 1
     except Interrupted as interrupted:
         print("interrupted; everything was ended", file=sys.stderr)
         return 128 + interrupted.signal_number
+
+
+def check(check, options) -> int:
+    cores = Cores.choose(options.server_core, options.client_core, options.pin)
+    with Stage(Binaries.find(), cores, options.time_limit) as stage:
+        return check.run(stage, options)
 
 
 def measure(scenario, options) -> int:

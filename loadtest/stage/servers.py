@@ -14,8 +14,13 @@ LISTENING = "listening on "
 class Server:
     """A process that has said where it listens."""
 
-    def __init__(self, processes: Processes, name: str, command: list[str], core: int | None):
+    def __init__(
+        self, processes: Processes, name: str, command: list[str], core: int | None, environment: dict[str, str] = {},
+    ):
         self._processes = processes
+        # What the caller's environment configures must not reach a server that is measured.
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("PRESENCE_")}
+        self._environment = inherited | environment
         self._command = command
         self._core = core
         self.name = name
@@ -24,9 +29,7 @@ class Server:
         self._launch(command)
 
     def _launch(self, command: list[str]) -> None:
-        # What the caller's environment configures must not reach a server that is measured.
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("PRESENCE_")}
-        self.process = self._processes.start(self.name, command, core=self._core, env=environment)
+        self.process = self._processes.start(self.name, command, core=self._core, env=self._environment)
         line = self.process.read_line(patience=60)
         if not line.startswith(LISTENING):
             raise Failure(f"{self.name} said {line!r} instead of where it listens")
@@ -42,19 +45,22 @@ class Server:
 
 
 class PresenceServer(Server):
-    """`presenced serve`, on a free port; with no Redis given it runs one of its own."""
+    """`presenced serve`, on a free port; with no Redis given it runs one of its own.
+
+    - `under` is a command that runs it, such as strace.
+    """
 
     def __init__(
         self, processes: Processes, binary: Path, data: Path, redis: RedisServer | None, core: int | None,
-        shards: int | None = 1, extra: list[str] = [], name: str = "presenced",
+        shards: int | None = 1, under: list[str] = [], environment: dict[str, str] = {}, name: str = "presenced",
     ):
         self.data = data
-        command = [str(binary), "serve", "--port", "0", "--data-dir", str(data)]
+        command = [*under, str(binary), "serve", "--port", "0", "--data-dir", str(data)]
         if shards is not None:
             command += ["--shards", str(shards)]
         if redis is not None:
             command += ["--redis", redis.url]
-        super().__init__(processes, name, command + extra, core)
+        super().__init__(processes, name, command, core, environment)
 
     def restart(self) -> None:
         """Ends it as an operator would and starts it anew on the same port."""

@@ -32,6 +32,7 @@ class Stage:
         self._redis: list[RedisServer] = []
         self._servers: list[Server] = []
         self._made = 0
+        self._kept: set[Path] = set()
 
     def __enter__(self) -> "Stage":
         self.open_files = raise_open_files()
@@ -62,9 +63,18 @@ class Stage:
             redis.stop_sync()
         self.processes.end_all()
         for entry in self.directory.iterdir():
+            if entry in self._kept:
+                continue
             shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
         self._redis.clear()
         self._servers.clear()
+
+    def keep_directory(self, name: str) -> Path:
+        """A directory that stays until the stage ends."""
+        path = self.directory / name
+        path.mkdir()
+        self._kept.add(path)
+        return path
 
     # ---- Who is on it ----
 
@@ -74,10 +84,10 @@ class Stage:
         self._redis.append(redis)
         return redis
 
-    def presence(self, redis: RedisServer | None, **options) -> PresenceServer:
+    def presence(self, redis: RedisServer | None, binary: Path | None = None, **options) -> PresenceServer:
         """One of our servers; all of a stage share their secret."""
         server = PresenceServer(
-            self.processes, self.binaries.presenced, self.directory / "data", redis, self.cores.server, **options)
+            self.processes, binary or self.binaries.presenced, self.directory / "data", redis, self.cores.server, **options)
         self._servers.append(server)
         return server
 
