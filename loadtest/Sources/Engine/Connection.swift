@@ -1,4 +1,4 @@
-/// What the engine keeps of one connection: 40 bytes while nothing is under way.
+/// What the engine keeps of one connection: 32 bytes while nothing is under way.
 ///
 ///     vacant → connecting → upgrading → open → closing → vacant
 ///                  └────────────┴─────────┴──────────────↗
@@ -19,6 +19,9 @@ struct Connection {
     private(set) var generation: UInt32 = 0
     private var storedTag: UInt32 = 0
     var phase = Phase.vacant
+    /// Nothing is read from it.
+    var isPaused = false
+    private var storedServer: UInt16 = 0
     /// The beginning of a frame whose end has not come.
     var inbox: [UInt8] = []
     /// What the socket did not take.
@@ -27,9 +30,13 @@ struct Connection {
     /// The scenario's own number for it.
     var tag: Int { Int(storedTag) }
 
-    mutating func begin(descriptor: Int32, tag: Int) {
+    /// Which of the engine's endpoints it goes to.
+    var server: Int { Int(storedServer) }
+
+    mutating func begin(descriptor: Int32, tag: Int, server: Int) {
         self.descriptor = descriptor
         storedTag = UInt32(tag)
+        storedServer = UInt16(server)
         phase = .connecting
     }
 

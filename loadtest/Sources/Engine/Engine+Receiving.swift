@@ -8,11 +8,12 @@ extension Engine {
         var size = socklen_t(MemoryLayout<Int32>.size)
         getsockopt(connections[Int(id.slot)].descriptor, SOL_SOCKET, SO_ERROR, &status, &size)
         guard status == 0 else {
-            return end(id, .refused("no server answers at \(endpoint.url): \(Failure.reason(status))"), scenario)
+            let url = endpoints[connections[Int(id.slot)].server].url
+            return end(id, .refused("no server answers at \(url): \(Failure.reason(status))"), scenario)
         }
         connections[Int(id.slot)].phase = .upgrading
         watch(connections[Int(id.slot)].descriptor, EPOLLIN.rawValue, EPOLL_CTL_MOD, data: id.packed)
-        write(upgrade.request, on: id)
+        write(upgrades[connections[Int(id.slot)].server].request, on: id)
     }
 
     func receive(_ id: ConnectionID, _ scenario: some Scenario) {
@@ -31,10 +32,11 @@ extension Engine {
             }
             return end(id, .lost(count == 0 ? "the server hung up" : Failure.reason()), scenario)
         }
+        reads += 1
         let bytes = UnsafeRawBufferPointer(rebasing: scratch[..<(begun + count)])
         var used = 0
         if connections[slot].phase == .upgrading {
-            switch upgrade.judge(bytes) {
+            switch upgrades[connections[slot].server].judge(bytes) {
             case .incomplete: break
             case .refused(let why): return end(id, .refused(why), scenario)
             case .accepted(let length):
@@ -43,12 +45,40 @@ extension Engine {
                 scenario.opened(id, tag: connections[slot].tag)
             }
         }
+        used = takeTexts(bytes, from: used, id, at, scenario)
         while isCurrent(id), connections[slot].phase == .open || connections[slot].phase == .closing {
             let rest = UnsafeRawBufferPointer(rebasing: bytes[used...])
             guard let length = takeFrame(rest, id, at, scenario) else { break }
-            used += length
+            used = takeTexts(bytes, from: used + length, id, at, scenario)
         }
         if isCurrent(id), used < bytes.count { connections[slot].inbox = [UInt8](bytes[used...]) }
+    }
+
+    /// Handles the whole texts of less than 64 KiB in one frame that `bytes` go on with at `start`, which nearly
+    /// everything is that ever comes, and returns where the first frame begins that is something else.
+    private func takeTexts(
+        _ bytes: UnsafeRawBufferPointer, from start: Int, _ id: ConnectionID, _ at: Instant, _ scenario: some Scenario
+    ) -> Int {
+        guard isCurrent(id), connections[Int(id.slot)].phase == .open, fragments[id.slot] == nil else { return start }
+        let tag = connections[Int(id.slot)].tag
+        var used = start
+        while used + 4 <= bytes.count, bytes[used] == 0x81 {
+            var head = 2
+            var length = Int(bytes[used + 1])
+            if length == 126 {
+                head = 4
+                length = Int(bytes[used + 2]) << 8 | Int(bytes[used + 3])
+            } else if length > 126 {
+                break
+            }
+            let end = used + head + length
+            guard end <= bytes.count else { break }
+            scenario.received(
+                UnsafeRawBufferPointer(rebasing: bytes[(used + head)..<end]), on: id, tag: tag, at: at)
+            used = end
+            guard isCurrent(id), connections[Int(id.slot)].phase == .open else { break }
+        }
+        return used
     }
 
     /// Handles the frame that `bytes` begin with and returns its length; `nil` if there is no whole one.

@@ -1,19 +1,24 @@
 import CEpoll
 import Glibc
 
-/// Many WebSocket clients on one thread and one epoll: some 60 bytes and a socket a connection, nothing else.
+/// Many WebSocket clients on one thread and one epoll: 32 bytes and a socket a connection, nothing else.
 ///
 /// It knows RFC 6455 and nothing of presence: it dials, upgrades, answers pings and closes, and hands whole text
 /// messages to a `Scenario`. Bytes are read into one buffer that all connections share; a connection has memory of
 /// its own only while a message of it has come in part, or while the server does not take what is sent.
 final class Engine {
-    let endpoint: Endpoint
+    /// The servers that connections may go to.
+    let endpoints: [Endpoint]
+    var endpoint: Endpoint { endpoints[0] }
     /// Sockets that exist, those included that are being opened or closed.
     private(set) var open = 0
     /// Set by Ctrl-C; the run has then ended before its time.
     private(set) var interrupted = false
+    /// Reads from sockets that brought something.
+    var reads = 0
 
-    let upgrade: Upgrade
+    /// One for each endpoint.
+    let upgrades: [Upgrade]
     private let epoll: Int32
     private var sources: SourceAddresses
     var writer = FrameWriter()
@@ -32,17 +37,29 @@ final class Engine {
     /// - Parameters:
     ///   - connections: how many there will be at most; decides from how many addresses they come.
     ///   - source: the first of these addresses; `nil` is 127.0.0.1, or whatever the system takes if one is enough.
-    init(endpoint: Endpoint, connections: Int, source: String? = nil) throws(Failure) {
+    ///   - subprotocol: what upgrades ask for; `nil` asks for none.
+    ///   - heedsInterrupt: false in all engines of a process but one: who hears Ctrl-C takes it from the others.
+    init(
+        endpoints: [Endpoint], connections: Int, source: String? = nil, subprotocol: String? = Upgrade.presence,
+        heedsInterrupt: Bool = true
+    ) throws(Failure) {
+        precondition(!endpoints.isEmpty && endpoints.count <= Int(UInt16.max), "\(endpoints.count) endpoints")
         try OpenFiles.allow(connections)
-        self.endpoint = endpoint
-        sources = try SourceAddresses(connections: connections, first: source, endpoint: endpoint)
-        upgrade = Upgrade(endpoint: endpoint)
+        self.endpoints = endpoints
+        sources = try SourceAddresses(connections: connections, first: source, endpoint: endpoints[0])
+        upgrades = endpoints.map { Upgrade(endpoint: $0, subprotocol: subprotocol) }
         epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
         guard epoll >= 0 else { throw Failure("cannot make an epoll: \(Failure.reason())") }
         scratch = .allocate(byteCount: FrameHeader.longestPayload + 65_536, alignment: 16)
         events = .allocate(capacity: 512)
         self.connections.reserveCapacity(connections)
-        watch(Interrupt.shared.descriptor, EPOLLIN.rawValue, EPOLL_CTL_ADD, data: Self.interruptMark)
+        if heedsInterrupt {
+            watch(Interrupt.shared.descriptor, EPOLLIN.rawValue, EPOLL_CTL_ADD, data: Self.interruptMark)
+        }
+    }
+
+    convenience init(endpoint: Endpoint, connections: Int, source: String? = nil) throws(Failure) {
+        try self.init(endpoints: [endpoint], connections: connections, source: source)
     }
 
     deinit {
@@ -74,12 +91,20 @@ final class Engine {
     // MARK: - What a scenario does
 
     /// Begins to open a connection; the scenario hears `opened` or `closed` with `tag`, never before this returns.
-    func dial(tag: Int) throws(Failure) -> ConnectionID {
+    /// - Parameters:
+    ///   - server: which of the endpoints.
+    ///   - receiveBuffer: its SO_RCVBUF, which the kernel doubles; `nil` lets the kernel choose and grow it.
+    func dial(tag: Int, server: Int = 0, receiveBuffer: Int32? = nil) throws(Failure) -> ConnectionID {
+        let endpoint = endpoints[server]
         let kind = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
         let descriptor = socket(endpoint.family, kind, 0)
         guard descriptor >= 0 else { throw Failure("cannot open a socket: \(Failure.reason())") }
         var yes: Int32 = 1
         setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &yes, socklen_t(MemoryLayout<Int32>.size))
+        if var receiveBuffer {
+            // Before the connect: the window that the server is offered follows from it.
+            setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &receiveBuffer, socklen_t(MemoryLayout<Int32>.size))
+        }
         guard sources.bind(descriptor) else {
             defer { Glibc.close(descriptor) }
             throw Failure("cannot connect from another address of 127.0.0.0/8: \(Failure.reason())")
@@ -93,7 +118,7 @@ final class Engine {
         }
         let slot = vacant.popLast() ?? UInt32(connections.count)
         if slot == connections.count { connections.append(Connection()) }
-        connections[Int(slot)].begin(descriptor: descriptor, tag: tag)
+        connections[Int(slot)].begin(descriptor: descriptor, tag: tag, server: server)
         let id = ConnectionID(slot: slot, generation: connections[Int(slot)].generation)
         watch(descriptor, EPOLLIN.rawValue | EPOLLOUT.rawValue, EPOLL_CTL_ADD, data: id.packed)
         open += 1
@@ -115,6 +140,19 @@ final class Engine {
         if isCurrent(id) { connections[Int(id.slot)].phase = .closing }
     }
 
+    /// Leaves what comes in the kernel until `resume`, as a client does that has stopped reading.
+    func pause(_ id: ConnectionID) {
+        guard isCurrent(id) else { return }
+        connections[Int(id.slot)].isPaused = true
+        watch(connections[Int(id.slot)].descriptor, 0, EPOLL_CTL_MOD, data: id.packed)
+    }
+
+    func resume(_ id: ConnectionID) {
+        guard isCurrent(id) else { return }
+        connections[Int(id.slot)].isPaused = false
+        watch(connections[Int(id.slot)].descriptor, EPOLLIN.rawValue, EPOLL_CTL_MOD, data: id.packed)
+    }
+
     /// Drops the line without a word, as a phone in a tunnel does.
     func abandon(_ id: ConnectionID) {
         guard isCurrent(id) else { return }
@@ -133,10 +171,23 @@ final class Engine {
         }
     }
 
+    /// Lets the scenario hear when this descriptor of its own can be read, or has ended.
+    /// Tells whether that is possible: it is not with files, nor with /dev/null.
+    func attach(_ descriptor: Int32) -> Bool {
+        var event = epoll_event()
+        event.events = EPOLLIN.rawValue
+        event.data.u64 = ConnectionID(slot: Self.attachedSlot, generation: UInt32(descriptor)).packed
+        return epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) == 0
+    }
+
+    func detach(_ descriptor: Int32) { epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, nil) }
+
     // MARK: - The loop
 
     /// Marks the events of the interrupt's pipe; no connection has it.
     private static let interruptMark = UInt64.max
+    /// Marks those of attached descriptors, which stand where a connection has its generation.
+    private static let attachedSlot = UInt32.max
 
     private func wait(until wake: Instant?) -> Int {
         let count: Int32
@@ -158,6 +209,7 @@ final class Engine {
             return stop()
         }
         let id = ConnectionID(packed: event.data.u64)
+        guard id.slot != Self.attachedSlot else { return scenario.readable(Int32(id.generation)) }
         guard isCurrent(id) else { return }
         if connections[Int(id.slot)].phase == .connecting {
             finishConnect(id, scenario)

@@ -10,6 +10,12 @@ protocol Scenario: AnyObject {
     /// The end of a turn of the loop, which comes at the latest when the scenario asked for it:
     /// it returns when the next one must come if nothing is received before; `nil` waits for whatever is received.
     func tick(now: Instant) -> Instant?
+    /// A descriptor that the scenario attached to the engine can be read, or has ended.
+    func readable(_ descriptor: Int32)
+}
+
+extension Scenario {
+    func readable(_ descriptor: Int32) {}
 }
 
 /// One connection of an engine. An id of a connection that is gone stays harmless: nothing is sent to its successor.

@@ -1,37 +1,40 @@
 import ArgumentParser
-import Foundation
 
-/// Which server is tested and how its clients get in: the same for every scenario.
+/// Which server is tested and how its clients get in: the same for every scenario with one server.
 struct ServerOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The server's address.", valueName: "ws://…"))
     var url = "ws://127.0.0.1:4040/v1/ws"
 
-    @Option(help: ArgumentHelp("The server's data directory: its secret makes the clients' tokens.", valueName: "dir"))
-    var dataDir = Self.standardDataDirectory(environment: ProcessInfo.processInfo.environment)
+    @OptionGroup var clients: ClientOptions
 
-    @Option(help: ArgumentHelp("The secret itself, instead of the data directory's.", valueName: "file"))
-    var secretFile: String?
+    var dataDir: String { clients.dataDir }
+    var secretFile: String? { clients.secretFile }
 
-    @Option(
-        help: ArgumentHelp(
-            """
-            The first address of 127.0.0.0/8 that connections come from; another one is taken for every \
-            \(SourceAddresses.connectionsAnAddress) of them. Processes that run at once do well to have their own.
-            """, valueName: "127.x.y.z"))
-    var source: String?
-
-    /// Where the server keeps its data if it is told nothing else.
-    static func standardDataDirectory(environment: [String: String]) -> String {
-        if let directory = environment["PRESENCE_DATA_DIRECTORY"], !directory.isEmpty { return directory }
-        if geteuid() == 0 { return "/var/lib/presence" }
-        if let data = environment["XDG_DATA_HOME"], data.hasPrefix("/") { return data + "/presence" }
-        return (environment["HOME"] ?? NSHomeDirectory()) + "/.local/share/presence"
-    }
-
-    func mint() throws(Failure) -> TokenMint { try TokenMint(file: secretFile ?? "\(dataDir)/secret") }
+    func mint() throws(Failure) -> TokenMint { try clients.mint() }
 
     /// An engine for at most so many connections to this server.
+    /// - Parameter subprotocol: what upgrades ask for; `nil` asks for none.
+    func engine(connections: Int, subprotocol: String? = Upgrade.presence) throws(Failure) -> Engine {
+        try Engine(
+            endpoints: [Endpoint(url: url)], connections: connections, source: clients.source, subprotocol: subprotocol)
+    }
+}
+
+/// The same for scenarios with several servers, among which connections are spread evenly.
+struct ServersOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "A server's address; given several times, connections are spread over all of them.", valueName: "ws://…"))
+    var url = ["ws://127.0.0.1:4040/v1/ws"]
+
+    @OptionGroup var clients: ClientOptions
+
+    func mint() throws(Failure) -> TokenMint { try clients.mint() }
+
+    /// An engine for at most so many connections to these servers together.
     func engine(connections: Int) throws(Failure) -> Engine {
-        try Engine(endpoint: Endpoint(url: url), connections: connections, source: source)
+        var endpoints: [Endpoint] = []
+        for url in url { endpoints.append(try Endpoint(url: url)) }
+        return try Engine(endpoints: endpoints, connections: connections, source: clients.source)
     }
 }

@@ -1,0 +1,16 @@
+/// One client of a storm.
+struct StormClient {
+    enum Stage: UInt8 {
+        /// Without a connection, until it is its time to dial.
+        case waiting
+        /// From the dialling up to the answer to its subscription.
+        case coming
+        case back
+    }
+
+    var connection: ConnectionID?
+    var stage = Stage.waiting
+    var comeback = Comeback()
+    /// When it was to dial.
+    var due = Instant(nanoseconds: 0)
+}

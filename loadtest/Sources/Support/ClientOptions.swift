@@ -1,0 +1,29 @@
+import ArgumentParser
+import Foundation
+
+/// How the tool's clients get in, and where they come from.
+struct ClientOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("The server's data directory: its secret makes the clients' tokens.", valueName: "dir"))
+    var dataDir = Self.standardDataDirectory(environment: ProcessInfo.processInfo.environment)
+
+    @Option(help: ArgumentHelp("The secret itself, instead of the data directory's.", valueName: "file"))
+    var secretFile: String?
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            The first address of 127.0.0.0/8 that connections come from; another one is taken for every \
+            \(SourceAddresses.connectionsAnAddress) of them. Processes that run at once do well to have their own.
+            """, valueName: "127.x.y.z"))
+    var source: String?
+
+    /// Where the server keeps its data if it is told nothing else.
+    static func standardDataDirectory(environment: [String: String]) -> String {
+        if let directory = environment["PRESENCE_DATA_DIRECTORY"], !directory.isEmpty { return directory }
+        if geteuid() == 0 { return "/var/lib/presence" }
+        if let data = environment["XDG_DATA_HOME"], data.hasPrefix("/") { return data + "/presence" }
+        return (environment["HOME"] ?? NSHomeDirectory()) + "/.local/share/presence"
+    }
+
+    func mint() throws(Failure) -> TokenMint { try TokenMint(file: secretFile ?? "\(dataDir)/secret") }
+}
