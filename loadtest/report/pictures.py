@@ -1,5 +1,6 @@
 """Pictures of results. Bars begin at zero, a bar is a median, and every round is a point on it."""
 
+import statistics
 from pathlib import Path
 
 from report.results import BASELINE, PRESENCE, Results
@@ -72,12 +73,36 @@ def bars(
             axis.annotate(
                 f"{ratio:.2f} ×", (position, 1), xycoords=("data", "axes fraction"), xytext=(0, -12),
                 textcoords="offset points", ha="center", fontsize=9, fontweight="bold")
+    finish(axis, [case.name for case in cases], highest, title, unit, at_most, at_least)
+
+
+def columns(
+    axis, values: list[tuple[str, list[float]]], title: str, unit: str, *,
+    at_most: float | None = None, at_least: float | None = None,
+) -> None:
+    """A bar for each of some figures of ours that share a unit."""
+    values = [(label, found) for label, found in values if found]
+    for position, (_, found) in enumerate(values):
+        median = statistics.median(found)
+        axis.bar(position, median, 0.6, color=COLOURS[PRESENCE])
+        spread = [position + (i - (len(found) - 1) / 2) * 0.08 for i in range(len(found))]
+        axis.plot(spread, found, "o", color="black", markersize=2.6, zorder=3)
+        axis.annotate(short(median), (position, max(found)), xytext=(0, 4), textcoords="offset points", ha="center",
+                      fontsize=8)
+    highest = max((max(found) for _, found in values), default=0)
+    finish(axis, [label for label, _ in values], highest, title, unit, at_most, at_least)
+
+
+def finish(
+    axis, labels: list[str], highest: float, title: str, unit: str, at_most: float | None, at_least: float | None,
+) -> None:
+    """Targets, names, and an axis that begins at zero."""
     for limit, word in ((at_most, "at most"), (at_least, "at least")):
         if limit is not None:
             axis.axhline(limit, linestyle="--", color=TARGET, linewidth=1.2, label=f"target: {word} {short(limit)} {unit}")
             highest = max(highest, limit)
-    axis.set_xticks(range(len(cases)), [case.name for case in cases], fontsize=8)
-    axis.set_xlim(-0.6, len(cases) - 0.4)
+    axis.set_xticks(range(len(labels)), labels, fontsize=8)
+    axis.set_xlim(-0.6, len(labels) - 0.4)
     axis.set_ylim(0, highest * 1.22 or 1)
     axis.set_title(title, fontsize=10)
     axis.set_ylabel(unit, fontsize=9)

@@ -12,23 +12,29 @@ from stage.usage import Usage
 BASELINE_PEER = REPOSITORY / "loadtest/peers/baseline.json"
 
 
-def presence_round(stage: Stage, scenario: str, *arguments, shards: int = 1) -> dict:
-    """`presence-load SCENARIO` against a server of ours with a Redis beside it, both new."""
+def presence_round(
+    stage: Stage, scenario: str, *arguments, shards: int = 1, names_server: bool = True, **options,
+) -> dict:
+    """`presence-load SCENARIO` against a server of ours with a Redis beside it, both new.
+
+    - `names_server`: whether the scenario takes the server's process, to measure it.
+    """
     stage.clear()
     redis = stage.redis()
     server = stage.presence(redis, shards=shards)
     usage = Usage(server, redis)
-    report = stage.load(scenario, server, *arguments, "--server-pid", server.pid)
+    named = ["--server-pid", server.pid] if names_server else []
+    report = stage.load(scenario, server, *arguments, *named, **options)
     report["usage"] = usage.report()
     return report
 
 
-def baseline_round(stage: Stage, scenario: str, *arguments) -> dict:
+def baseline_round(stage: Stage, scenario: str, *arguments, **options) -> dict:
     """The same clients against the baseline."""
     stage.clear()
     server = stage.baseline()
     usage = Usage(server)
-    report = stage.load(scenario, server, *arguments, "--peer", BASELINE_PEER, "--server-pid", server.pid)
+    report = stage.load(scenario, server, *arguments, "--peer", BASELINE_PEER, "--server-pid", server.pid, **options)
     report["usage"] = usage.report()
     return report
 

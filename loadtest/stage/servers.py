@@ -62,10 +62,10 @@ class PresenceServer(Server):
             command += ["--redis", redis.url]
         super().__init__(processes, name, command, core, environment)
 
-    def restart(self) -> None:
-        """Ends it as an operator would and starts it anew on the same port."""
+    def restart(self, kill: bool = False) -> None:
+        """Ends it as an operator would, or kills it, and starts it anew on the same port."""
         port = self.port
-        self.process.end()
+        self.process.kill() if kill else self.process.end()
         command = list(self._command)
         command[command.index("--port") + 1] = str(port)
         self._launch(command)

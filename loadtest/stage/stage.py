@@ -84,10 +84,10 @@ class Stage:
         self._redis.append(redis)
         return redis
 
-    def presence(self, redis: RedisServer | None, binary: Path | None = None, **options) -> PresenceServer:
-        """One of our servers; all of a stage share their secret."""
-        server = PresenceServer(
-            self.processes, binary or self.binaries.presenced, self.directory / "data", redis, self.cores.server, **options)
+    def presence(self, redis: RedisServer | None, **options) -> PresenceServer:
+        """One of our servers, on the servers' core unless told otherwise; all of a stage share their secret."""
+        options = {"binary": self.binaries.presenced, "core": self.cores.server} | options
+        server = PresenceServer(self.processes, data=self.directory / "data", redis=redis, **options)
         self._servers.append(server)
         return server
 
