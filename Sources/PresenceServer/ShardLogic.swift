@@ -290,11 +290,22 @@ final class ShardLogic {
         return WebSocketFrame.text(payload)
     }
 
-    /// 96 random bits: session ids, incarnations and conversation ids that cannot be guessed.
+    /// 100 random bits: session ids, incarnations and conversation ids that cannot be guessed.
     func randomName() -> String {
-        let alphabet = Array("abcdefghijkmnpqrstuvwxyz23456789")
-        return String((0..<20).map { _ in alphabet.randomElement(using: &random)! })
+        // Ten characters of five bits out of each number: one asked of the system for each character would cost a
+        // connect 20 system calls.
+        let numbers = (random.next(), random.next())
+        return String(unsafeUninitializedCapacity: 20) { buffer in
+            for place in 0..<20 {
+                let bits = place < 10 ? numbers.0 >> (place * 5) : numbers.1 >> ((place - 10) * 5)
+                buffer[place] = Self.nameAlphabet[Int(bits & 31)]
+            }
+            return 20
+        }
     }
+
+    /// 32 characters that are not taken for one another.
+    private static let nameAlphabet = Array("abcdefghijkmnpqrstuvwxyz23456789".utf8)
 
     func log(_ event: String, _ fields: [String: String] = [:], level: Logger.Level = .info) {
         logger.log(level: level, "\(event)", metadata: fields.mapValues { .string($0) })

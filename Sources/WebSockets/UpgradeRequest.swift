@@ -63,10 +63,17 @@ extension UpgradeRequest {
 
     /// The elements of a comma-separated header.
     private static func list(_ value: String?) -> [String] {
-        (value ?? "").split(separator: ",", omittingEmptySubsequences: true)
-            .map { $0.drop { $0 == " " || $0 == "\t" } }
-            .map { String($0.reversed().drop { $0 == " " || $0 == "\t" }.reversed()) }
-            .filter { !$0.isEmpty }
+        // Over bytes: as characters this would be the dearest part of a handshake.
+        (value ?? "").utf8.split(separator: UInt8(ascii: ",")).compactMap { element in
+            var element = element
+            while let first = element.first, isBlank(first) { element.removeFirst() }
+            while let last = element.last, isBlank(last) { element.removeLast() }
+            return element.isEmpty ? nil : String(Substring(element))
+        }
+    }
+
+    private static func isBlank(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
     }
 
     /// What libwebsockets' tokenizer takes as part of a name.
