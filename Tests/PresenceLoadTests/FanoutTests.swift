@@ -36,6 +36,40 @@ import Testing
         #expect(changer.intended[1] - changer.intended[0] == 5)
     }
 
+    @Test func `everybody's newest change is awaited by whoever has not seen it`() {
+        var broadcast = Broadcast(changers: 2, watchers: 2, expectsAnswers: true)
+        let start = Instant(nanoseconds: 10)
+        let first = broadcast.change(of: 1, intended: start)
+        #expect(broadcast.see(first, by: 0, at: start + 4) == Broadcast.Receipt(latency: 4, conflated: 0))
+        #expect(broadcast.see(first, by: 0, at: start + 5) == nil, "again")
+        #expect(broadcast.awaited == 1)
+        let second = broadcast.change(of: 1, intended: start + 5)
+        #expect(broadcast.awaited == 2)
+        #expect(broadcast.idle(after: 0) == 0)
+        #expect(broadcast.see(second, by: 1, at: start + 7) == Broadcast.Receipt(latency: 2, conflated: 1))
+        #expect(broadcast.see(first, by: 1, at: start + 8) == nil)
+        #expect(broadcast.older == 1)
+        #expect(broadcast.missing(of: 1) == [0])
+        #expect(broadcast.isUpToDate(1) && !broadcast.isUpToDate(0))
+        #expect(broadcast.see(first, by: 0, at: start + 9) == nil)
+        #expect(broadcast.see(second, by: 0, at: start + 9) == Broadcast.Receipt(latency: 4, conflated: 0))
+        #expect(broadcast.awaited == 0)
+        #expect(broadcast.invented == nil)
+        #expect(broadcast.see(NumberedChange(changer: 0, number: 1), by: 0, at: start) == nil)
+        #expect(broadcast.invented == NumberedChange(changer: 0, number: 1))
+    }
+
+    @Test func `an answer that says no number is to the oldest change`() {
+        var broadcast = Broadcast(changers: 1, watchers: 1, expectsAnswers: true)
+        let start = Instant(nanoseconds: 10)
+        for place in 0..<3 { _ = broadcast.change(of: 0, intended: start + Int64(place)) }
+        #expect(broadcast.acknowledge(nil, of: 0) == start)
+        #expect(broadcast.acknowledge(nil, of: 0) == start + 1)
+        #expect(broadcast.acknowledge(3, of: 0) == start + 2)
+        #expect(broadcast.unanswered == 0)
+        #expect(broadcast.acknowledge(nil, of: 0) == nil, "nothing was asked")
+    }
+
     @Test func `a report carries its figures to text and to JSON`() throws {
         var measurement = FanoutMeasurement()
         measurement.begin(at: Instant(nanoseconds: 0), serverUsed: 0)

@@ -18,14 +18,17 @@ extension Engine {
         }
         guard count < bytes.count, count >= 0 || errno == EAGAIN else { return }
         connections[slot].outbox = [UInt8](bytes[max(0, count)...])
-        watch(
-            connections[slot].descriptor, EPOLLIN.rawValue | EPOLLOUT.rawValue, EPOLL_CTL_MOD, data: id.packed)
+        watch(connections[slot].descriptor, interest(id) | EPOLLOUT.rawValue, EPOLL_CTL_MOD, data: id.packed)
+    }
+
+    private func interest(_ id: ConnectionID) -> UInt32 {
+        connections[Int(id.slot)].isPaused ? 0 : EPOLLIN.rawValue
     }
 
     func flush(_ id: ConnectionID) {
         let waiting = connections[Int(id.slot)].outbox
         connections[Int(id.slot)].outbox = []
-        watch(connections[Int(id.slot)].descriptor, EPOLLIN.rawValue, EPOLL_CTL_MOD, data: id.packed)
+        watch(connections[Int(id.slot)].descriptor, interest(id), EPOLL_CTL_MOD, data: id.packed)
         if !waiting.isEmpty { write(waiting, on: id) }
     }
 }

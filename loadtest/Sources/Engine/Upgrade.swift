@@ -6,7 +6,12 @@ struct Upgrade {
     let request: [UInt8]
     private let accept: String
 
-    init(endpoint: Endpoint) {
+    /// The subprotocol of our server.
+    static let presence = "presence.v1"
+
+    /// - Parameter subprotocol: what to ask for; `nil` asks for none.
+    init(endpoint: Endpoint, subprotocol: String? = presence) {
+        let wish = subprotocol.map { "Sec-WebSocket-Protocol: \($0)\r\n" } ?? ""
         let key = Data((0..<16).map { _ in UInt8.random(in: .min ... .max) }).base64EncodedString()
         accept = Self.accept(key)
         request = Array(
@@ -17,8 +22,7 @@ struct Upgrade {
             Connection: Upgrade\r
             Sec-WebSocket-Key: \(key)\r
             Sec-WebSocket-Version: 13\r
-            Sec-WebSocket-Protocol: presence.v1\r
-            \r
+            \(wish)\r
 
             """.utf8)
     }

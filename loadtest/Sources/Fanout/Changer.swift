@@ -22,16 +22,3 @@ struct Changer {
     /// A watcher has the newest change.
     mutating func reached() { awaited -= 1 }
 }
-
-/// How a change carries its number through the server: as text that a person could have written.
-enum NumberedText {
-    private static let beginning = "change "
-
-    static func text(_ number: Int) -> String { beginning + String(number) }
-
-    /// The number in `text`; 0 for any other text, or none.
-    static func number(in text: String?) -> Int {
-        guard let text, text.hasPrefix(beginning) else { return 0 }
-        return Int(text.dropFirst(beginning.count)) ?? 0
-    }
-}

@@ -15,6 +15,8 @@ struct FanoutCommand: ParsableCommand {
     )
 
     @OptionGroup var server: ServerOptions
+    @OptionGroup var peering: PeerOptions
+    @OptionGroup var measuring: MeasuringOptions
     @OptionGroup var reporting: ReportOptions
 
     @Option(help: "How many connections watch.")
@@ -33,7 +35,7 @@ struct FanoutCommand: ParsableCommand {
     var pending = 1
 
     @Option(help: "What changes: the status text of the presence, or the profile's displayName.")
-    var change = Kind.text
+    var change = ChangeKind.text
 
     @Option(help: "Changes before the measured ones.")
     var warmUp = 10
@@ -41,29 +43,26 @@ struct FanoutCommand: ParsableCommand {
     @Option(help: "Connections opened a second; 0 is as fast as the server answers.")
     var connectRate = 2_000.0
 
-    @Option(help: "The server's process, to measure what a delivery costs it; may be given several times.")
-    var serverPid: [Int32] = []
-
-    @Option(help: "How many seconds without any progress are too long.")
-    var patience = 15.0
-
-    enum Kind: String, ExpressibleByArgument, CaseIterable { case text, name }
-
     func validate() throws {
         guard watchers >= 1, people >= 1, changes >= 1, warmUp >= 0 else {
             throw ValidationError("--watchers, --people and --changes are at least 1.")
         }
-        guard rate >= 0, connectRate >= 0, patience > 0 else { throw ValidationError("A rate cannot be negative.") }
+        guard rate >= 0, connectRate >= 0 else { throw ValidationError("A rate cannot be negative.") }
+        guard peering.peer == nil || change == .text else {
+            throw ValidationError("--change is for our own server.")
+        }
         guard (1...people).contains(pending) else {
             throw ValidationError("--pending counts different people: it is from 1 to --people.")
         }
     }
 
     func run() throws {
-        let mint = try server.mint()
-        let processor = try ProcessorTime(processes: serverPid)
-        let engine = try server.engine(connections: watchers + people)
-        let run = FanoutRun(self, engine: engine, mint: mint, processor: processor)
+        try Core.pin(to: measuring.pin)
+        let crowd = Crowd(subjects: people, watchers: watchers)
+        let dialect = try peering.dialect(server, crowd: crowd, kind: change)
+        let processor = try ProcessorTime(processes: measuring.serverPid)
+        let engine = try server.engine(connections: crowd.total, subprotocol: dialect.subprotocol)
+        let run = FanoutRun(self, engine: engine, crowd: crowd, dialect: dialect, processor: processor)
         try engine.run(run)
         run.finish()
         engine.closeAll()

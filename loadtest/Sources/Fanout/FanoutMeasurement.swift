@@ -6,6 +6,8 @@ struct FanoutMeasurement {
     private(set) var conflated = 0
     /// Older changes shown after newer ones, which must never be.
     var older = 0
+    /// The length of the last change that came and was not known.
+    var messageBytes = 0
     /// From a change's intended time to each watcher's receipt.
     private(set) var latencies = Latencies()
     /// From a change's intended time to the server's answer to whoever made it.
@@ -15,6 +17,8 @@ struct FanoutMeasurement {
     private(set) var serverUsed: Nanoseconds = 0
     private(set) var ownUsed: Nanoseconds = 0
     var failures: [String] = []
+    /// Deliveries with the same latency, not recorded yet: what comes in one read of what was sent at one time.
+    private var alike = (latency: Nanoseconds(0), count: 0)
 
     mutating func begin(at instant: Instant, serverUsed: Nanoseconds) {
         began = instant
@@ -26,6 +30,7 @@ struct FanoutMeasurement {
     mutating func end(serverUsed: Nanoseconds) {
         self.serverUsed += serverUsed
         ownUsed += ProcessorTime.own()
+        record()
     }
 
     mutating func sent(late: Nanoseconds) { lateness.record(late) }
@@ -33,8 +38,17 @@ struct FanoutMeasurement {
     mutating func delivered(after latency: Nanoseconds, conflated: Int, at instant: Instant) {
         deliveries += 1
         self.conflated += conflated
-        latencies.record(latency)
         ended = instant
+        if latency != alike.latency {
+            record()
+            alike.latency = latency
+        }
+        alike.count += 1
+    }
+
+    private mutating func record() {
+        if alike.count > 0 { latencies.record(alike.latency, count: alike.count) }
+        alike.count = 0
     }
 
     /// From the first change to the last delivery.

@@ -2,6 +2,10 @@
 struct FanoutReport: Report {
     let scenario = "fanout"
     let server: String
+    /// The file of the peer's templates; absent if our own server was measured.
+    let peer: String?
+    /// The length of a delivered change, without the head of its frame.
+    let messageBytes: Int
     let connections: Int
     let watchers: Int
     let people: Int
@@ -31,6 +35,8 @@ struct FanoutReport: Report {
 
     init(_ options: FanoutCommand, _ measurement: FanoutMeasurement, connections: Int, server: String) {
         self.server = server
+        peer = options.peering.peer
+        messageBytes = measurement.messageBytes
         self.connections = connections
         watchers = options.watchers
         people = options.people
@@ -45,12 +51,13 @@ struct FanoutReport: Report {
         latency = measurement.latencies.summary
         acknowledgement = measurement.acknowledged.summary
         lateness = measurement.lateness.summary
-        let isServerKnown = !options.serverPid.isEmpty && deliveries > 0
+        let isServerKnown = !options.measuring.serverPid.isEmpty && deliveries > 0
         serverCPUMicrosecondsPerDelivery =
             isServerKnown ? Double(measurement.serverUsed) / 1e3 / Double(deliveries) : nil
         serverCPUShare = isServerKnown ? measurement.serverUsed.inSeconds / wall : nil
         ownCPUShare = measurement.ownUsed.inSeconds / wall
-        bottlenecks = Bottlenecks.find(cpuShare: ownCPUShare, lateness: rate > 0 ? measurement.lateness : nil)
+        bottlenecks = Bottlenecks.find(
+            cpuShare: ownCPUShare, serverCPUShare: serverCPUShare, lateness: rate > 0 ? measurement.lateness : nil)
         var failures = measurement.failures
         if measurement.older > 0 {
             failures.append(

@@ -25,6 +25,9 @@ struct Sightings {
         return .new(conflated: number - before - 1)
     }
 
+    /// The number of the newest change of `changer` that a watcher has seen.
+    func newest(of changer: Int, by watcher: Int) -> Int { Int(newest[watcher * changers + changer]) }
+
     /// The watchers who do not have this change of `changer`.
     func missing(_ number: Int, of changer: Int) -> [Int] {
         stride(from: changer, to: newest.count, by: changers).enumerated()

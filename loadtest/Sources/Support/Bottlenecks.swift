@@ -7,12 +7,16 @@ enum Bottlenecks {
 
     /// - Parameters:
     ///   - cpuShare: what the tool used of one core while it measured.
+    ///   - serverCPUShare: what the server used meanwhile, where that is known.
     ///   - lateness: by how much it was late in sending what was due by the clock; `nil` without a clock.
-    static func find(cpuShare: Double, lateness: Latencies?) -> [String] {
+    static func find(cpuShare: Double, serverCPUShare: Double? = nil, lateness: Latencies?) -> [String] {
         var found: [String] = []
         if cpuShare > busiest {
+            let share = "this tool used \(formatted(cpuShare * 100, digits: 0)) % of a core"
+            // A server that was as busy was no less the reason.
+            let isShared = serverCPUShare.map { $0 >= busiest } ?? false
             found.append(
-                "this tool used \(formatted(cpuShare * 100, digits: 0)) % of a core and was itself the bottleneck")
+                share + (isShared ? " and the server as much: both were full" : " and was itself the bottleneck"))
         }
         if let lateness, lateness.count > 0, lateness.percentile(99) > latest {
             let late = Double(lateness.percentile(99)) / 1e6

@@ -9,8 +9,8 @@ struct Latencies {
 
     init() { histogram.autoResize = true }
 
-    mutating func record(_ latency: Nanoseconds) {
-        histogram.record(UInt64(max(0, latency)))
+    mutating func record(_ latency: Nanoseconds, count: Int = 1) {
+        histogram.record(UInt64(max(0, latency)), count: UInt64(count))
         largest = max(largest, latency)
     }
 

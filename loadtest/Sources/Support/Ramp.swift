@@ -8,20 +8,28 @@ struct Ramp {
 
     /// Handshakes under way at most: beyond a listening socket's backlog the kernel makes clients wait a second.
     static let atOnce = 256
+    private let atOnce: Int
 
-    init(total: Int, rate: Double) {
+    init(total: Int, rate: Double, atOnce: Int = atOnce) {
         self.total = total
         self.rate = rate
+        self.atOnce = atOnce
     }
 
     /// The numbers of the connections to begin now, given how many are ready.
-    mutating func due(now: Instant, ready: Int) -> Range<Int> {
+    /// - Parameter limit: none with this number or a larger one.
+    mutating func due(now: Instant, ready: Int, upTo limit: Int = .max) -> Range<Int> {
         let start = self.start ?? now
         self.start = start
         let allowed = rate > 0 ? Int((now - start).inSeconds * rate) + 1 : total
-        let end = max(begun, min(total, allowed, ready + Self.atOnce))
+        let end = max(begun, min(total, limit, allowed, ready + atOnce))
         defer { begun = end }
         return begun..<end
+    }
+
+    /// When a connection was to begin by the rate; `nil` without one.
+    func intended(_ number: Int) -> Instant? {
+        start.flatMap { rate > 0 ? $0 + .seconds(Double(number) / rate) : nil }
     }
 
     /// When the next one is due by the rate; `nil` if none is, or if only an answer lets it begin.

@@ -1,0 +1,114 @@
+/// Brings a crowd in: dials its people, lets them say who they are and whom they watch, and tells when each is in.
+final class Entrance {
+    let crowd: Crowd
+    let dialect: any Dialect
+    private let engine: Engine
+    private(set) var ramp: Ramp
+    /// How many are in.
+    private(set) var ready = 0
+    /// By tag.
+    private(set) var connections: [ConnectionID?]
+    /// When each was meant to be dialled, by tag.
+    private(set) var intended: [Instant]
+    /// Messages of a subscription that were not answered, by tag.
+    private var unanswered: [Int32]
+    private var batch = 1
+    /// Made before anybody is dialled, tokens and all, so that the tool is not what is slow; gone once sent.
+    private var greetings: [[[UInt8]]]
+    private let watched: (Int) -> [String]
+    /// Of those who are dialled with it, by tag; `nil` leaves it to the kernel.
+    var receiveBuffer: (Int) -> Int32? = { _ in nil }
+
+    /// - Parameter watched: whom a tag watches from the beginning.
+    init(
+        _ crowd: Crowd, _ dialect: any Dialect, _ engine: Engine, rate: Double, atOnce: Int = Ramp.atOnce,
+        watched: @escaping (Int) -> [String]
+    ) {
+        self.crowd = crowd
+        self.dialect = dialect
+        self.engine = engine
+        self.watched = watched
+        ramp = Ramp(total: crowd.total, rate: rate, atOnce: atOnce)
+        connections = Array(repeating: nil, count: crowd.total)
+        intended = Array(repeating: Instant(nanoseconds: 0), count: crowd.total)
+        unanswered = Array(repeating: 0, count: crowd.total)
+        greetings = (0..<crowd.total).map { dialect.greeting(of: crowd.user($0)) }
+    }
+
+    var isComplete: Bool { ready == crowd.total }
+
+    /// Dials whoever is due, up to `limit`; a failure stops the engine.
+    func dial(_ now: Instant, upTo limit: Int = .max) {
+        do {
+            for tag in ramp.due(now: now, ready: ready, upTo: limit) {
+                intended[tag] = ramp.intended(tag) ?? now
+                connections[tag] = try engine.dial(tag: tag, receiveBuffer: receiveBuffer(tag))
+            }
+        } catch {
+            engine.stop(error)
+        }
+    }
+
+    /// Tells whether this brought `tag` in.
+    func opened(_ connection: ConnectionID, tag: Int) -> Bool {
+        for message in greetings[tag] { engine.send(message, on: connection) }
+        greetings[tag] = []
+        return dialect.answersGreetings ? false : subscribe(tag, to: watched(tag))
+    }
+
+    /// Takes what is about coming in, or refuses it, and tells whether this brought `tag` in.
+    func take(_ incoming: Incoming, on connection: ConnectionID, tag: Int) -> Bool {
+        switch incoming {
+        case .connected(let subscriptions, let batch):
+            self.batch = batch
+            let people = watched(tag)
+            guard people.count <= subscriptions else {
+                engine.stop(Failure("the server lets nobody watch more than \(subscriptions) people"))
+                return false
+            }
+            return subscribe(tag, to: people)
+        case .subscribed:
+            unanswered[tag] -= 1
+            if unanswered[tag] == 0 { ready += 1 }
+            return unanswered[tag] == 0
+        case .asked(let answer): engine.send(answer, on: connection)
+        case .refused(let what): engine.stop(Failure("the server refused \(crowd.user(tag)) \(what)"))
+        case .change, .acknowledged: break
+        }
+        return false
+    }
+
+    /// Lets everyone who watches do so for more people, and counts anew who is in.
+    func subscribe(tag: Int, toMore people: [String]) {
+        ready -= 1
+        _ = subscribe(tag, to: people)
+    }
+
+    /// Someone whose connection ended.
+    func closed(_ tag: Int, _ closing: Closing) {
+        if case .refused(let why) = closing { return engine.stop(Failure(why)) }
+        engine.stop(Failure("the connection of \(crowd.user(tag)) ended: \(closing)"))
+    }
+
+    /// Why a run ends in which nobody comes in any more.
+    func stuck(patience: Double) -> Failure {
+        Failure(
+            """
+            the server stopped answering: \(formatted(ready)) of \(formatted(crowd.total)) clients were in, \
+            then nothing for \(formatted(patience, digits: 0)) s
+            """)
+    }
+
+    var description: String { "\(formatted(ready)) of \(formatted(crowd.total)) clients connected" }
+
+    private func subscribe(_ tag: Int, to people: [String]) -> Bool {
+        let messages = dialect.subscription(to: people, batch: batch)
+        for message in messages { engine.send(message, on: connections[tag]!) }
+        if !messages.isEmpty, dialect.answersSubscriptions {
+            unanswered[tag] = Int32(messages.count)
+            return false
+        }
+        ready += 1
+        return true
+    }
+}
