@@ -9,6 +9,9 @@ struct PresenceLoad: ParsableCommand {
             Its clients share one thread and cost next to nothing, so that what is measured is the server. \
             It ends with status 0 only if everything that it checks held.
             """,
-        subcommands: [FanoutCommand.self, BaselineCommand.self, ReplayCommand.self, StormCommand.self, DemoCommand.self]
+        subcommands: [
+            FanoutCommand.self, BaselineCommand.self, ReplayCommand.self, StormCommand.self, MillionCommand.self,
+            DemoCommand.self,
+        ]
     )
 }

@@ -1,0 +1,22 @@
+import Foundation
+
+/// What this process keeps in memory, in kilobytes, as the kernel counts it.
+struct OwnMemory: Equatable {
+    var resident = 0
+    /// Of these, what is not a file's: heap and stack.
+    var anonymous = 0
+
+    static func now() -> OwnMemory {
+        OwnMemory(status: (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? "")
+    }
+
+    /// Reads what /proc/PID/status says.
+    init(status: String) {
+        for line in status.split(separator: "\n") {
+            let words = line.split { $0 == " " || $0 == "\t" || $0 == ":" }
+            guard words.count >= 2, let kilobytes = Int(words[1]) else { continue }
+            if words[0] == "VmRSS" { resident = kilobytes }
+            if words[0] == "RssAnon" { anonymous = kilobytes }
+        }
+    }
+}
