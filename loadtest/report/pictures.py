@@ -109,15 +109,17 @@ def finish(
     tidy(axis)
 
 
-def tidy(axis) -> None:
-    """A legend with each label once, below; light lines to read values by."""
+def tidy(axis, legend_below: bool = True) -> None:
+    """A legend with each label once, below or inside; light lines to read values by."""
     axis.grid(axis="y", color="#e4e4e4", linewidth=0.8)
     axis.set_axisbelow(True)
     axis.tick_params(labelsize=8)
     for side in ("top", "right"):
         axis.spines[side].set_visible(False)
     handles = dict(zip(*reversed(axis.get_legend_handles_labels())))
-    if handles:
+    if handles and not legend_below:
+        axis.legend(handles.values(), handles.keys(), fontsize=7, frameon=False, loc="best")
+    elif handles:
         axis.legend(handles.values(), handles.keys(), fontsize=7, frameon=False, loc="upper center",
                     bbox_to_anchor=(0.5, -0.1), ncol=2 if len(handles) > 2 else len(handles))
 

@@ -14,8 +14,8 @@ SMALL = {"speed": 60}
 TIME_LIMIT = 3_600
 
 EXAMPLES = REPOSITORY / "loadtest/examples"
-STEPS = {"connecting": "connected", "online": "seen to come", "renaming": "seen renamed", "typing": "seen typing",
-         "offline": "seen to go"}
+STEPS = {"connecting": "connected", "online": "seen to\ncome", "renaming": "seen\nrenamed", "typing": "seen\ntyping",
+         "offline": "seen to\ngo"}
 
 
 def add_flags(parser) -> None:

@@ -36,11 +36,11 @@ class Stage:
 
     def __enter__(self) -> "Stage":
         self.open_files = raise_open_files()
+        self.directory = Path(tempfile.mkdtemp(prefix="presence-load."))
+        self.processes = Processes(self.directory)
         if self.cores.client is not None:
             os.sched_setaffinity(0, {self.cores.client})
         self._handlers = {number: signal.signal(number, self._interrupt) for number in SIGNALS}
-        self.directory = Path(tempfile.mkdtemp(prefix="presence-load."))
-        self.processes = Processes(self.directory)
         return self
 
     def __exit__(self, *exception) -> None:
@@ -78,9 +78,10 @@ class Stage:
 
     # ---- Who is on it ----
 
-    def redis(self) -> RedisServer:
-        """A Redis on the clients' core: what is measured has its own to itself."""
-        redis = RedisServer(self.processes, self.directory / f"redis-{len(self._redis)}", self.cores.client)
+    def redis(self, **options) -> RedisServer:
+        """A Redis on the clients' core unless told otherwise: what is measured has its own to itself."""
+        options = {"core": self.cores.client} | options
+        redis = RedisServer(self.processes, self.directory / f"redis-{len(self._redis)}", **options)
         self._redis.append(redis)
         return redis
 
@@ -105,7 +106,7 @@ class Stage:
         if server is not None:
             command += ["--url", server.url]
         command += ["--data-dir", self.directory / "data", *arguments]
-        return self.processes.start(f"load-{scenario}", command, core=self.cores.client, **options)
+        return self.processes.start(f"load-{scenario}", command, **({"core": self.cores.client} | options))
 
     def load(
         self, scenario: str, server: Server, *arguments, patience: float = 600,
