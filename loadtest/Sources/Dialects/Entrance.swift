@@ -49,6 +49,9 @@ final class Entrance {
         }
     }
 
+    /// Lets the rate of dialling count from now on.
+    func restart(_ now: Instant) { ramp.restart(now: now) }
+
     /// Tells whether this brought `tag` in.
     func opened(_ connection: ConnectionID, tag: Int) -> Bool {
         for message in greetings[tag] { engine.send(message, on: connection) }
@@ -78,10 +81,10 @@ final class Entrance {
         return false
     }
 
-    /// Lets everyone who watches do so for more people, and counts anew who is in.
-    func subscribe(tag: Int, toMore people: [String]) {
+    /// Lets somebody who is in watch more people; they are out until that is answered. Tells whether it was at once.
+    func subscribe(tag: Int, toMore people: [String]) -> Bool {
         ready -= 1
-        _ = subscribe(tag, to: people)
+        return subscribe(tag, to: people)
     }
 
     /// Someone whose connection ended.

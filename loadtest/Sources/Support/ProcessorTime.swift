@@ -16,6 +16,9 @@ struct ProcessorTime {
         self.clocks = clocks
     }
 
+    /// No process is measured.
+    var isEmpty: Bool { clocks.isEmpty }
+
     /// Nanoseconds since the processes started, together; what has ended counts nothing.
     func used() -> Nanoseconds { clocks.reduce(0) { $0 + Self.read($1) } }
 

@@ -5,6 +5,8 @@ struct Ramp {
     let rate: Double
     private(set) var begun = 0
     private var start: Instant?
+    /// The connection that was due at `start`.
+    private var first = 0
 
     /// Handshakes under way at most: beyond a listening socket's backlog the kernel makes clients wait a second.
     static let atOnce = 256
@@ -21,21 +23,27 @@ struct Ramp {
     mutating func due(now: Instant, ready: Int, upTo limit: Int = .max) -> Range<Int> {
         let start = self.start ?? now
         self.start = start
-        let allowed = rate > 0 ? Int((now - start).inSeconds * rate) + 1 : total
+        let allowed = rate > 0 ? first + Int((now - start).inSeconds * rate) + 1 : total
         let end = max(begun, min(total, limit, allowed, ready + atOnce))
         defer { begun = end }
         return begun..<end
     }
 
+    /// Lets the rate count from now on, as if those before had not been.
+    mutating func restart(now: Instant) {
+        start = now
+        first = begun
+    }
+
     /// When a connection was to begin by the rate; `nil` without one.
     func intended(_ number: Int) -> Instant? {
-        start.flatMap { rate > 0 ? $0 + .seconds(Double(number) / rate) : nil }
+        start.flatMap { rate > 0 ? $0 + .seconds(Double(number - first) / rate) : nil }
     }
 
     /// When the next one is due by the rate; `nil` if none is, or if only an answer lets it begin.
     func next(now: Instant) -> Instant? {
         guard let start, begun < total, rate > 0 else { return nil }
-        let due = start + .seconds(Double(begun) / rate)
+        let due = start + .seconds(Double(begun - first) / rate)
         return due > now ? due : nil
     }
 }
