@@ -10,9 +10,8 @@ struct PresenceLoad: ParsableCommand {
             It ends with status 0 only if everything that it checks held.
             """,
         subcommands: [
-            FanoutCommand.self, ConnectCommand.self, BaselineCommand.self, ReplayCommand.self, StormCommand.self,
-            MillionCommand.self,
-            DemoCommand.self,
+            FanoutCommand.self, ConnectCommand.self, ChurnCommand.self, TypingCommand.self, StormCommand.self,
+            MillionCommand.self, ReplayCommand.self, BaselineCommand.self, DemoCommand.self,
         ]
     )
 }
