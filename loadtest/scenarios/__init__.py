@@ -1,5 +1,8 @@
 """The scenarios, a module each: its flags, what it runs, and its picture."""
 
-from scenarios import burst, connect, fanout, million, replay, storm
+from scenarios import burst, changes, churn, connect, fanout, idle, million, replay, storm
 
-SCENARIOS = {scenario.NAME: scenario for scenario in (connect, fanout, burst, storm, million, replay)}
+SCENARIOS = {
+    scenario.NAME: scenario
+    for scenario in (idle, connect, fanout, burst, changes, churn, storm, million, replay)
+}
