@@ -1,6 +1,6 @@
 """A target beside what was measured: reached, or by how much not."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from report.pictures import short
 from report.results import BASELINE, PRESENCE, Case, Results
@@ -46,6 +46,21 @@ class Verdict:
             f"{short(base * scale)} {unit}" if base is not None else "",
             f"{ratio:.2f}" if ratio is not None else "",
             judged(median * scale, at_most=at_most, at_least=at_least))
+
+    def at_full_size(self, case: Case | None, **full: float) -> "Verdict":
+        """What was reached with fewer people than the target speaks of is not reached yet."""
+        smaller = case and any(case.parameters.get(name, 0) < least for name, least in full.items())
+        return replace(self, verdict=self.verdict + ", at this size") if smaller and self.verdict else self
+
+    @staticmethod
+    def told(target: str, case: Case | None, figure: str, unit: str) -> "Verdict":
+        """A figure without a bound, that belongs beside the others."""
+        median = case.median(PRESENCE, figure) if case else None
+        if median is None:
+            return Verdict.missing(target)
+        base, ratio = case.median(BASELINE, figure), case.ratio(figure)
+        return Verdict(target, case.name, f"{short(median)} {unit}", f"{short(base)} {unit}" if base is not None else "",
+                       f"{ratio:.2f}" if ratio is not None else "", "")
 
 
 def judged(value: float, at_most: float | None = None, at_least: float | None = None) -> str:

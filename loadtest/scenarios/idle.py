@@ -12,7 +12,7 @@ SMALL = {"rounds": 1, "seconds": 25}
 TIME_LIMIT = 1_800
 
 CONNECTIONS = 19_000
-MEMORY = "anonymousKBPerConnection"
+MEMORY = "userKBPerConnection"
 BASELINE_SECONDS = 5
 
 

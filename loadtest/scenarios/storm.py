@@ -48,6 +48,9 @@ def storm(stage, options) -> dict:
     report["usage"] = usage.report()
     # Of both servers: each carried one change or more.
     report["writes"] = sum(figures["counted"]["batch_events_count"] for figures in report["serverMetrics"])
+    # Everybody goes and comes before everybody who watches them: what would be told if nothing were held back.
+    report["goingsAndComings"] = 2 * report["clients"] * report["watchedEach"]
+    report["writesPerGoingAndComing"] = report["writes"] / report["goingsAndComings"]
     report["restartedServerCPUSeconds"] = server.process.cpu_seconds()
     return report
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from checks import CHECKS
-from report import pictures
+from report import document, pictures
 from report.results import Results
 from scenarios import SCENARIOS
 from stage.binaries import REPOSITORY, Binaries
@@ -26,6 +26,8 @@ def parser() -> argparse.ArgumentParser:
         add_scenario_flags(command, scenario)
         add_common_flags(command, scenario)
         scenario.add_flags(command)
+    report = commands.add_parser("report", help="one report of all results in a directory: the targets, then pictures")
+    add_out_flag(report)
     for name, check in CHECKS.items():
         command = commands.add_parser(name, help=check.ABOUT, description=check.ABOUT)
         add_common_flags(command, check)
@@ -37,9 +39,13 @@ def add_scenario_flags(parser: argparse.ArgumentParser, scenario) -> None:
     parser.add_argument("--small", action="store_true", help="a size for all.sh: about a minute")
     parser.add_argument("--rounds", type=int, default=getattr(scenario, "ROUNDS", 5), help="rounds (%(default)s)")
     parser.add_argument("--no-baseline", dest="baseline", action="store_false", help="our server alone: no ratios")
-    parser.add_argument("--out", type=Path, default=REPOSITORY / "loadtest/out", metavar="DIR",
-                        help="where the JSON and the picture go (loadtest/out)")
+    add_out_flag(parser)
     parser.add_argument("--keep", action="store_true", help="copy them to loadtest/results/DATE-SCENARIO too")
+
+
+def add_out_flag(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", type=Path, default=REPOSITORY / "loadtest/out", metavar="DIR",
+                        help="where JSON, pictures and reports are (loadtest/out)")
 
 
 def add_common_flags(parser: argparse.ArgumentParser, scenario) -> None:
@@ -61,6 +67,9 @@ def main() -> int:
         command.set_defaults(**scenario.SMALL)
         options = arguments.parse_args()
     try:
+        if options.scenario == "report":
+            print(*document.write(options.out.resolve()), sep="\n")
+            return 0
         return measure(scenario, options) if scenario else check(CHECKS[options.scenario], options)
     except Failure as failure:
         print(f"loadtest/run {options.scenario}: {failure}", file=sys.stderr)

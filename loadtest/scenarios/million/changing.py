@@ -30,6 +30,7 @@ class Changing:
             "count": len(one_by_one),
             "expected": self._expected,
             "received": len(latencies),
+            "receivedShare": len(latencies) / self._expected if self._expected else 0,
             "latencies": latencies,
             "latency": summary(latencies),
             "acknowledgement": summary(acknowledgements),

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Every scenario at a size that fits ten minutes together, then one report: loadtest/all.sh [DIR] (loadtest/out).
+#
+#   LOADTEST_BIN     where presenced and presence-load are; without it they are built, in release mode
+#   LOADTEST_GRAPH   who knows whom, for churn and replay; LOADTEST_TRACE  a chat of them; LOADTEST_SPEED  how fast
+#
+# One that fails does not keep the others from running; the status tells.
+set -uo pipefail
+out="$(realpath -m "${1:-"$(dirname "${BASH_SOURCE[0]}")/out"}")"
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+if [[ -z "${LOADTEST_BIN:-}" ]]; then
+    for product in presenced presence-load; do swift build -c release --product "$product" >&2 || exit 1; done
+    LOADTEST_BIN="$(swift build -c release --show-bin-path)"
+fi
+export LOADTEST_BIN
+
+graph=(${LOADTEST_GRAPH:+--graph "$LOADTEST_GRAPH" --people 2000})
+chat=(${LOADTEST_GRAPH:+--graph "$LOADTEST_GRAPH"} ${LOADTEST_TRACE:+--trace "$LOADTEST_TRACE"}
+    ${LOADTEST_SPEED:+--speed "$LOADTEST_SPEED"})
+
+status=0
+# A Ctrl-C ends the scenario that runs and this script with it.
+run() {
+    loadtest/run "$1" --small --out "$out" "${@:2}" >&2
+    local ended=$?
+    ((ended < 128)) || exit "$ended"
+    ((ended == 0)) || { status=1 && echo "$1 did not succeed; going on" >&2; }
+    echo "---- $1 done after $SECONDS s" >&2
+}
+for scenario in idle connect fanout burst changes; do run "$scenario"; done
+run churn "${graph[@]}"
+for scenario in typing storm slow million; do run "$scenario"; done
+run replay "${chat[@]}"
+loadtest/run report --out "$out" || status=1
+exit "$status"

@@ -1,0 +1,133 @@
+"""What is to be reached, each beside what was measured. Every line is computed from the scenarios' JSON."""
+
+from report.results import PRESENCE, Results
+from report.verdicts import Verdict, case
+
+PEOPLE = (1_000, 10_000)
+
+
+def verdicts(results: dict[str, Results]) -> list[tuple[str, list[Verdict]]]:
+    """By what they are about, in the order in which they matter."""
+    return [
+        ("1. Fan-out, one change at a time", fanout(results)),
+        ("2. Fan-out under load", burst(results)),
+        ("3. Memory", memory(results)),
+        ("4. Connecting", connecting(results)),
+        ("5. Idle", idle(results)),
+        ("6. Changes", changes(results)),
+        ("7. Storm", storm(results)),
+        ("8. Slow readers", slow(results)),
+        ("9. A million", million(results)),
+    ]
+
+
+def fanout(results) -> list[Verdict]:
+    lines = []
+    for watchers in PEOPLE:
+        found = case(results, "fanout", watchers=watchers)
+        lines += [
+            Verdict.of_ratio(f"{watchers:,} watchers: server CPU a delivery, at most 1.15 × the baseline", found,
+                             "serverCPUMicrosecondsPerDelivery", 1.15, "µs"),
+            Verdict.of_ratio(f"{watchers:,} watchers: change to receipt p50, at most 1.2 × the baseline", found,
+                             "latency.p50", 1.2, "ms"),
+            Verdict.of_ratio(f"{watchers:,} watchers: change to receipt p99, at most 1.2 × the baseline", found,
+                             "latency.p99", 1.2, "ms"),
+        ]
+    return lines
+
+
+def burst(results) -> list[Verdict]:
+    lines = []
+    for watchers in PEOPLE:
+        found = case(results, "burst", watchers=watchers)
+        lines += [
+            Verdict.of_ratio(f"{watchers:,} watchers: server CPU a delivery, at most 0.12 × the baseline", found,
+                             "serverCPUMicrosecondsPerDelivery", 0.12, "µs"),
+            Verdict.of_value(f"{watchers:,} watchers: at least 1,500,000 deliveries a second", found,
+                             "deliveriesPerSecond", "a second", at_least=1_500_000),
+        ]
+    return lines
+
+
+def memory(results) -> list[Verdict]:
+    found = case(results, "idle")
+    lines = [
+        Verdict.of_value("user space of a connection that watches 20 people, at most 4 KB", found,
+                         "userKBPerConnection", "KB", at_most=4),
+        Verdict.of_value("each further watched person, at most 24 bytes", found, "userBytesPerFurtherWatch", "bytes",
+                         at_most=24),
+        Verdict.told("kernel memory of a connection, both ends (no bound)", found,
+                     "kernelSlabKBPerConnectionBothEnds", "KB"),
+    ]
+    return [line.at_full_size(found, connections=19_000) for line in lines]
+
+
+def connecting(results) -> list[Verdict]:
+    found = case(results, "connect")
+    lines = [
+        Verdict.of_value("server CPU a connection, at most 100 µs", found, "serverCPUMicrosecondsPerConnection", "µs",
+                         at_most=100),
+        Verdict.of_value("flat: the last thousand cost at most 1.1 × the first", found, "lastStepToFirstStep", "×",
+                         at_most=1.1),
+    ]
+    return [line.at_full_size(found, connections=19_000) for line in lines]
+
+
+def idle(results) -> list[Verdict]:
+    found = case(results, "idle")
+    nobody = found.median(PRESENCE, "redisCommandsPerSecondWithNobody") if found else None
+    lines = [
+        Verdict.of_value("server CPU, heartbeats included, at most 1 % of a core", found, "serverCPUShare",
+                         "% of a core", at_most=1, scale=100),
+        # One command a second is what two looks at different moments of the leases differ by.
+        Verdict.of_value(
+            "Redis commands a second: those of the leases alone"
+            + (f" ({nobody:.1f} with nobody there)" if nobody is not None else ""),
+            found, "redisCommandsPerSecond", "a second", at_most=(nobody or 0) + 1),
+    ]
+    return [line.at_full_size(found, connections=19_000, seconds=20) for line in lines]
+
+
+def changes(results) -> list[Verdict]:
+    return [Verdict.of_value("through one Redis and one shard, with watchers, at least 20,000 a second",
+                             case(results, "changes"), "changesPerSecond", "a second", at_least=20_000)]
+
+
+def storm(results) -> list[Verdict]:
+    found = case(results, "storm")
+    lines = [
+        Verdict.of_value("all are back and right within 20 s", found, "restartToAllRightSeconds", "s", at_most=20),
+        Verdict.of_value("bystanders' change to receipt p99 meanwhile, at most 1 s", found,
+                         "bystanderDuringMilliseconds.p99", "ms", at_most=1_000),
+        Verdict.of_value("writes for each going and coming before each who watches, a fraction of 1", found,
+                         "writesPerGoingAndComing", "writes", at_most=0.999),
+        Verdict.told("of what was due at all: events in a write (no bound)", found, "eventsPerSocketWrite", "events"),
+    ]
+    return [line.at_full_size(found, clients=19_000) for line in lines]
+
+
+def slow(results) -> list[Verdict]:
+    found = case(results, "slow")
+    lines = [
+        Verdict.of_value("the others' change to receipt p99, of that with all reading at most 1.1", found,
+                         "latencyRatio.p99", "×", at_most=1.1),
+        Verdict.of_value("the server's CPU a delivery, of that with all reading at most 1.1", found, "costRatio", "×",
+                         at_most=1.1),
+        Verdict.of_value("kernel memory a slow reader, at most 200 KB", found, "kernelKBPerSlowReader", "KB",
+                         at_most=200),
+        Verdict.of_value("user memory a slow reader, at most 4 KB", found, "userKBPerSlowReader", "KB", at_most=4),
+    ]
+    return [line.at_full_size(found, watchers=10_000, slow=1_000, seconds=60) for line in lines]
+
+
+def million(results) -> list[Verdict]:
+    found = case(results, "million")
+    return [
+        Verdict.of_value("1,000,000 connected, authenticated and watching", found, "open", "people",
+                         at_least=1_000_000),
+        Verdict.of_value("the share of its watchers that a change reached, all of them", found,
+                         "changes.receivedShare", "of 1", at_least=1),
+        Verdict.told("change to receipt, p99 (no bound)", found, "changes.latency.p99", "ms"),
+        Verdict.told("user space of the servers, a connection (no bound)", found, "perConnection.serverUserBytes",
+                     "bytes"),
+    ]
