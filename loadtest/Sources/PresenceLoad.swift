@@ -10,7 +10,8 @@ struct PresenceLoad: ParsableCommand {
             It ends with status 0 only if everything that it checks held.
             """,
         subcommands: [
-            FanoutCommand.self, ConnectCommand.self, ChurnCommand.self, TypingCommand.self, StormCommand.self,
+            FanoutCommand.self, ConnectCommand.self, IdleCommand.self, SlowCommand.self, ChurnCommand.self,
+            TypingCommand.self, StormCommand.self,
             MillionCommand.self, ReplayCommand.self, BaselineCommand.self, DemoCommand.self,
         ]
     )
