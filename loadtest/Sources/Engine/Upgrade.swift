@@ -48,16 +48,24 @@ struct Upgrade {
         guard let end = Self.endOfHead(bytes) else {
             return bytes.count > Self.longestHead ? .refused("an endless HTTP answer") : .incomplete
         }
-        let lines = String(decoding: bytes[..<end], as: UTF8.self).split(separator: "\r\n")
-        guard let status = lines.first, status.hasPrefix("HTTP/1.1 101") else {
-            return .refused("the upgrade was answered \(lines.first ?? "with nothing")")
+        let head = UnsafeRawBufferPointer(rebasing: bytes[..<end])
+        guard head.starts(with: "HTTP/1.1 101".utf8) else {
+            let line = String(decoding: head.prefix { $0 != 0x0D }, as: UTF8.self)
+            return .refused("the upgrade was answered \(line.isEmpty ? "with nothing" : line)")
         }
-        let answered = lines.dropFirst().contains { line in
-            let parts = line.split(separator: ":", maxSplits: 1)
-            return parts.count == 2 && parts[0].lowercased() == "sec-websocket-accept"
-                && parts[1].trimmingCharacters(in: .whitespaces) == accept
-        }
+        let answered = head.indices.contains { head[$0] == 0x0A && isAccept(head[($0 + 1)...]) }
         return answered ? .accepted(length: end) : .refused("the upgrade was answered without the right accept key")
+    }
+
+    /// Whether `lines` begin with the header that the key asks for. By bytes, since every connection comes by here.
+    private func isAccept(_ lines: Slice<UnsafeRawBufferPointer>) -> Bool {
+        let name = "sec-websocket-accept:".utf8
+        // The bit that tells large letters from small ones is set in the name's other characters.
+        guard lines.prefix(name.count).elementsEqual(name, by: { $0 | 0x20 == $1 }) else { return false }
+        let line = lines.dropFirst(name.count).prefix { $0 != 0x0D }
+        let isSpace = { (byte: UInt8) in byte == 0x20 || byte == 0x09 }
+        let value = line.drop(while: isSpace)
+        return value.starts(with: accept.utf8) && value.dropFirst(accept.utf8.count).allSatisfy(isSpace)
     }
 
     /// Where the first empty line ends; `nil` if there is none.
