@@ -15,9 +15,15 @@ if [[ -z "${LOADTEST_BIN:-}" ]]; then
 fi
 export LOADTEST_BIN
 
-graph=(${LOADTEST_GRAPH:+--graph "$LOADTEST_GRAPH" --people 2000})
-chat=(${LOADTEST_GRAPH:+--graph "$LOADTEST_GRAPH"} ${LOADTEST_TRACE:+--trace "$LOADTEST_TRACE"}
-    ${LOADTEST_SPEED:+--speed "$LOADTEST_SPEED"})
+# The graph of examples/ has thirty people.
+churn=(--rate 5)
+chat=()
+if [[ -n "${LOADTEST_GRAPH:-}" ]]; then
+    churn=(--graph "$LOADTEST_GRAPH" --people 2000)
+    chat+=(--graph "$LOADTEST_GRAPH")
+fi
+if [[ -n "${LOADTEST_TRACE:-}" ]]; then chat+=(--trace "$LOADTEST_TRACE"); fi
+if [[ -n "${LOADTEST_SPEED:-}" ]]; then chat+=(--speed "$LOADTEST_SPEED"); fi
 
 status=0
 # A Ctrl-C ends the scenario that runs and this script with it.
@@ -29,7 +35,7 @@ run() {
     echo "---- $1 done after $SECONDS s" >&2
 }
 for scenario in idle connect fanout burst changes; do run "$scenario"; done
-run churn "${graph[@]}"
+run churn "${churn[@]}"
 for scenario in typing storm slow million; do run "$scenario"; done
 run replay "${chat[@]}"
 loadtest/run report --out "$out" || status=1

@@ -82,6 +82,7 @@ def demangled(names: list[str]) -> list[str]:
     if not tool:
         return names
     command = [tool, "demangle"] if tool.endswith("swift") else [tool]
-    text = subprocess.run([*command, "--compact", "--simplified"], input="\n".join(names), capture_output=True, text=True)
+    command += ["--compact", "--simplified"]
+    text = subprocess.run(command, input="\n".join(names), capture_output=True, text=True)
     lines = text.stdout.splitlines()
     return [line[:100] for line in lines] if len(lines) == len(names) else names

@@ -11,8 +11,8 @@ from scenarios import SCENARIOS
 from stage.failure import Failure
 
 HEAD = ["Target", "Measured at", "Measured", "Baseline", "Ratio", "Verdict"]
-NOTE = ("Medians of the rounds of one run; the baseline is a server that only sends prepared bytes, run in turn with ours. "
-        "The targets are for full sizes; the second column tells the size that was run.")
+NOTE = ("Medians of the rounds of one run; the baseline is a server that only sends prepared bytes, run in turn with "
+        "ours. The targets are for full sizes; the second column tells the size that was run.")
 
 
 def write(directory: Path) -> list[Path]:

@@ -16,7 +16,8 @@ def require_matplotlib() -> None:
     try:
         import matplotlib
     except ImportError:
-        raise Failure("pictures need matplotlib: make setup-loadtest installs it (Debian: python3-matplotlib)") from None
+        raise Failure(
+            "pictures need matplotlib: make setup-loadtest installs it (Debian: python3-matplotlib)") from None
     matplotlib.use("Agg")
 
 
@@ -29,7 +30,7 @@ def figure(results: Results, columns: int, rows: int = 1, width: float = 4.2, he
     head = results.head
     machine = head["machine"]
     drawn.suptitle(
-        f"{head['scenario']}\n{head['date']}   commit {head['commit']}   {machine['processor']}, "
+        f"{head['scenario']}: {', '.join(case.name for case in results.cases)}\n{head['date']}   commit {head['commit']}   {machine['processor']}, "
         f"{machine['cores']} cores, {machine['kernel']}", fontsize=9)
     return drawn, [axis for row in axes for axis in row]
 
@@ -62,7 +63,8 @@ def bars(
             spread = [middle + (i - (len(values) - 1) / 2) * width * 0.12 for i in range(len(values))]
             axis.plot(spread, values, "o", color="black", markersize=2.6, zorder=3)
             axis.annotate(
-                short(median), (middle, max(values)), xytext=(0, 4), textcoords="offset points", ha="center", fontsize=8)
+                short(median), (middle, max(values)), xytext=(0, 4), textcoords="offset points", ha="center",
+                fontsize=8)
             highest = max(highest, *values)
         if at_most_ratio is not None and (base := case.median(BASELINE, figure)):
             limit = base * scale * at_most_ratio
@@ -99,10 +101,12 @@ def finish(
     """Targets, names, and an axis that begins at zero."""
     for limit, word in ((at_most, "at most"), (at_least, "at least")):
         if limit is not None:
-            axis.axhline(limit, linestyle="--", color=TARGET, linewidth=1.2, label=f"target: {word} {short(limit)} {unit}")
+            axis.axhline(
+                limit, linestyle="--", color=TARGET, linewidth=1.2, label=f"target: {word} {short(limit)} {unit}")
             highest = max(highest, limit)
     axis.set_xticks(range(len(labels)), labels, fontsize=8)
-    axis.set_xlim(-0.6, len(labels) - 0.4)
+    margin = 0.6 if len(labels) > 1 else 1
+    axis.set_xlim(-margin, len(labels) - 1 + margin)
     axis.set_ylim(0, highest * 1.22 or 1)
     axis.set_title(title, fontsize=10)
     axis.set_ylabel(unit, fontsize=9)

@@ -50,7 +50,9 @@ class Verdict:
     def at_full_size(self, case: Case | None, **full: float) -> "Verdict":
         """What was reached with fewer people than the target speaks of is not reached yet."""
         smaller = case and any(case.parameters.get(name, 0) < least for name, least in full.items())
-        return replace(self, verdict=self.verdict + ", at this size") if smaller and self.verdict else self
+        if not (smaller and self.size and self.verdict):
+            return self
+        return replace(self, verdict=self.verdict + ", at this size")
 
     @staticmethod
     def told(target: str, case: Case | None, figure: str, unit: str) -> "Verdict":
@@ -59,8 +61,9 @@ class Verdict:
         if median is None:
             return Verdict.missing(target)
         base, ratio = case.median(BASELINE, figure), case.ratio(figure)
-        return Verdict(target, case.name, f"{short(median)} {unit}", f"{short(base)} {unit}" if base is not None else "",
-                       f"{ratio:.2f}" if ratio is not None else "", "")
+        return Verdict(
+            target, case.name, f"{short(median)} {unit}", f"{short(base)} {unit}" if base is not None else "",
+            f"{ratio:.2f}" if ratio is not None else "", "")
 
 
 def judged(value: float, at_most: float | None = None, at_least: float | None = None) -> str:

@@ -15,8 +15,8 @@ TIME_LIMIT = 1_800
 
 
 def add_flags(parser) -> None:
-    parser.add_argument("--graph", type=Path, default=REPOSITORY / "loadtest/examples/evening-graph.txt", metavar="FILE",
-                        help="who knows whom, two names a line (examples/evening-graph.txt: a small one)")
+    parser.add_argument("--graph", type=Path, default=REPOSITORY / "loadtest/examples/evening-graph.txt",
+                        metavar="FILE", help="who knows whom, two names a line (a small one of examples/)")
     parser.add_argument("--people", type=int, default=0, help="of its people; 0 is everybody (%(default)s)")
     parser.add_argument("--duration", type=float, default=60, help="seconds (%(default)s)")
     parser.add_argument("--rate", type=float, default=50, help="arrivals a second (%(default)s)")

@@ -20,7 +20,8 @@ def add_flags(parser) -> None:
     parser.add_argument("--connections", type=int, default=CONNECTIONS, help="how many are idle (%(default)s)")
     parser.add_argument("--watching", type=int, default=20, help="people that each watches (%(default)s)")
     parser.add_argument("--further", type=int, default=200, help="people that each watches after that (%(default)s)")
-    parser.add_argument("--seconds", type=float, default=60, help="for so long; heartbeats come each 20 s (%(default)s)")
+    parser.add_argument("--seconds", type=float, default=60,
+                        help="for so long; heartbeats are 20 s apart (%(default)s)")
 
 
 def run(stage, options, results) -> None:

@@ -18,8 +18,8 @@ from stage.stage import Stage
 def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="loadtest/run",
-        description="Starts everything that a scenario needs on free ports, runs it, ends everything, and writes JSON and "
-        "a picture. LOADTEST_BIN=DIR takes presenced and presence-load from there instead of building them.")
+        description="Starts everything that a scenario needs on free ports, runs it, ends everything, and writes JSON "
+        "and a picture. LOADTEST_BIN=DIR takes presenced and presence-load from there instead of building them.")
     commands = parser.add_subparsers(dest="scenario", required=True, metavar="SCENARIO")
     for name, scenario in SCENARIOS.items():
         command = commands.add_parser(name, help=scenario.ABOUT, description=scenario.ABOUT)

@@ -1,4 +1,4 @@
-"""The processes of a run: started pinned to a core, watched, and ended whatever happens, with the children of children."""
+"""The processes of a run: started pinned to a core, watched, and ended whatever happens, their children too."""
 
 import ctypes
 import os

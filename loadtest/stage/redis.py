@@ -92,7 +92,7 @@ class RedisServer:
 
 
 class LogSync:
-    """Forces the append-only log to the disk once a second (RedisServerProcess+Sync.swift): everysec, without its flaw."""
+    """Forces the append-only log to the disk once a second, as servers do (RedisServerProcess+Sync.swift)."""
 
     def __init__(self, directory: Path):
         self._directory = directory

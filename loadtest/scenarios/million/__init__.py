@@ -26,8 +26,8 @@ def add_flags(parser) -> None:
     parser.add_argument("--rate", type=float, default=1_000,
                         help="connects a second, of all together; each is told to every server (%(default)s)")
     parser.add_argument("--heartbeat", default="60s", metavar="DURATION",
-                        help="the servers' heartbeat.interval: at 20s a million pings and answers are 100,000 messages a "
-                        "second, a core of their own (%(default)s)")
+                        help="the servers' heartbeat.interval; at 20s a million pings and their answers are 100,000 "
+                        "messages a second, a core of their own (%(default)s)")
     parser.add_argument("--reserve", type=float, default=1.0, metavar="GIB",
                         help="stop when less memory than this is left (%(default)s)")
     parser.add_argument("--changes", type=int, default=500, help="changes made one by one at the end (%(default)s)")
