@@ -51,6 +51,8 @@ final class LocalUser {
     var sessions: [Session] = []
     /// `nil` until Redis has answered once.
     var chosen: Chosen?
+    /// The version of it that its sessions here have been told, apart from what `connected` says.
+    var toldVersion: Int64 = 0
     /// When the end of what is chosen is looked for; an entry that comes earlier was replaced by this one.
     var nextLook = Milliseconds.max
 

@@ -140,10 +140,11 @@ final class Sessions {
             arguments: [user.keys.events, shard.link.incarnation, user.id.string] + StatusArguments(status).words,
             lane: .commands
         ) { [self] result in
-            if case .success(let value) = result, let words = value.array, words.first?.string == "OK" {
-                learn(words, of: user, tell: false)
-            }
+            // First the answer, then what it means for all of the user's sessions here.
             done(result)
+            if case .success(let value) = result, let words = value.array, words.first?.string == "OK" {
+                learn(words, of: user, tell: true)
+            }
         }
     }
 
@@ -196,11 +197,10 @@ final class Sessions {
             if chosen.clearAt != nil { scheduleLapse(of: user) }
             if chosen.status == .invisible { user.sessions.forEach { shard.typing.stop($0) } }
         }
-        guard tell || differs else { return }
-        for case let connection? in user.sessions.map(\.connection) where tell {
-            connection.ownStatusPending = true
-            shard.watchers.markMail(connection)
-        }
+        // Redis does not tell what its answer says already; if it does all the same, once is enough.
+        guard tell, chosen.version > user.toldVersion else { return }
+        user.toldVersion = chosen.version
+        shard.tellOwnStatus(user)
     }
 
     // MARK: Ending

@@ -69,7 +69,7 @@ final class ShardLogic {
     func opened(_ socket: SocketID, headerToken: String?) {
         let connection = Connection(
             socket: socket, headerToken: headerToken, now: clock.now,
-            firstPing: clock.now + configuration.heartbeat.interval)
+            firstPing: nextPing)
         watchers.add(connection)
         metrics.connectionsOpened += 1
         look(at: connection, clock.now + min(configuration.connectTimeout, configuration.heartbeat.interval))
@@ -197,10 +197,18 @@ final class ShardLogic {
         if let tokenDue = checkToken(connection) { next = min(next, tokenDue) }
         guard !connection.isClosed else { return }
         if clock.now >= connection.nextPing {
-            connection.nextPing = clock.now + settings.interval
+            connection.nextPing = nextPing
             if connection.congestedSince == nil { sockets.ping(connection.socket) }
         }
         look(at: connection, min(next, connection.nextPing))
+    }
+
+    /// An interval from now, or up to a 128th of it earlier: pings that fall due together cost one turn of the loop, and
+    /// so do their answers, which is most of what an idle connection costs.
+    private var nextPing: Milliseconds {
+        let interval = configuration.heartbeat.interval
+        let beat = max(1, interval / 128)
+        return max(clock.now + 1, (clock.now + interval) / beat * beat)
     }
 
     func look(at connection: Connection, _ time: Milliseconds) {

@@ -7,6 +7,7 @@ local value = redis.call('HGET', KEYS[4], ARGV[5])
 if not value then return { 'GONE' } end
 local changed = string.gsub(value, '^(%S+ %S+ %S+) %S', '%1 ' .. ARGV[6])
 redis.call('HSET', KEYS[4], ARGV[5], changed)
-lapse(KEYS[3], ARGV[2], ARGV[4])
-announce(KEYS[3], KEYS[4], KEYS[2], ARGV[2], ARGV[4], now)
+local user = read(ARGV[4], KEYS[3], KEYS[4], KEYS[2], ARGV[2])
+lapse(user)
+finish(user, now)
 return { 'OK' }

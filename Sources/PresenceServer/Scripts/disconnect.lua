@@ -4,12 +4,13 @@
 -- ARGV: now, channel, incarnation, user
 -- Replies {OK, number of sessions} or {FENCED}.
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
+local user = read(ARGV[4], KEYS[3], KEYS[4], KEYS[2], ARGV[2])
 local count = redis.call('HLEN', KEYS[4])
 if count > 0 then
-    redis.call('HSET', KEYS[3], 'barredAt', int(now))
     redis.call('DEL', KEYS[4])
-    seen(KEYS[3], now)
+    put(user, 'barredAt', int(now))
+    seen(user, now)
 end
-redis.call('PUBLISH', ARGV[2], table.concat({ 'D', ARGV[4], '0', int(now) }, ' '))
-announce(KEYS[3], KEYS[4], KEYS[2], ARGV[2], ARGV[4], now)
+tell(user, 'D', ARGV[4], '0', int(now))
+finish(user, now)
 return { 'OK', int(count) }

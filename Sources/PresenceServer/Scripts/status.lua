@@ -3,9 +3,8 @@
 -- ARGV: now, channel, incarnation, user, chosen, text ('' keep, null, JSON string), clearAfter ('' none)
 -- Replies {OK, now, own status …} or {FENCED}.
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
-lapse(KEYS[3], ARGV[2], ARGV[4])
-choose(KEYS[3], ARGV[5], ARGV[6], ARGV[7])
-tellStatus(KEYS[3], ARGV[2], ARGV[4])
-announce(KEYS[3], KEYS[4], KEYS[2], ARGV[2], ARGV[4], now)
-local own = ownStatus(KEYS[3])
-return { 'OK', int(now), own[1], own[2], own[3], own[4] }
+local user = read(ARGV[4], KEYS[3], KEYS[4], KEYS[2], ARGV[2])
+lapse(user)
+choose(user, ARGV[5], ARGV[6], ARGV[7])
+finish(user, now, true)
+return ownStatus(user)
