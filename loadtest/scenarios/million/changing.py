@@ -102,11 +102,11 @@ class Changing:
                 latencies.append(line["latencyMilliseconds"])
 
     def _anyone(self):
-        client = self._random.choice([client for client in self._crowd.clients if client.is_full])
+        client = self._random.choice([client for client in self._crowd.clients if client.is_filled])
         return client, client.first + self._random.randrange(client.count)
 
     def _is_here(self, user: int) -> bool:
-        return any(client.first <= user < client.first + client.count and client.is_full
+        return any(client.first <= user < client.first + client.count and client.is_filled
                    for client in self._crowd.clients)
 
 

@@ -20,15 +20,13 @@ class Client:
         self.first = first
         self.count = count
         self.progress: dict = {}
+        # Set when all were open; some may be lost since, and will be dialled again.
+        self.is_filled = False
         self._unread = b""
 
     @property
     def open(self) -> int:
         return self.progress.get("open", 0) if self.process.is_running else 0
-
-    @property
-    def is_full(self) -> bool:
-        return self.open == self.count
 
     def lines(self) -> list[dict]:
         """What it has said since the last time."""
@@ -65,13 +63,11 @@ class Crowd:
     # ---- Coming up ----
 
     def start_servers(self) -> None:
-        self._memory_before = kernel.memory()
         # One Redis for all, on any core: here the machine as a whole is measured, and nothing is pinned.
         self.redis = self.stage.redis(core=None)
         environment = {"PRESENCE_HEARTBEAT_INTERVAL": self.options.heartbeat}
         for _ in range(self.options.servers):
             self.servers.append(self.stage.presence(self.redis, core=None, environment=environment))
-        self._server_user_before = self._user(self.servers)
         self._began = time.monotonic()
         self.sample()
 
@@ -101,7 +97,7 @@ class Crowd:
     def _fill(self, client: Client) -> str | None:
         """Waits until all of a client's connections are open; what stood in the way, if something did."""
         best, best_at = 0, time.monotonic()
-        while not client.is_full:
+        while client.open < client.count:
             self.listen(1)
             now = time.monotonic()
             if client.open > best:
@@ -118,6 +114,7 @@ class Crowd:
                 # Its connections would go on being tried, and what they hold is missing elsewhere.
                 client.process.kill()
                 return reason
+        client.is_filled = True
         return None
 
     # ---- Hearing and looking ----
@@ -208,6 +205,8 @@ class Crowd:
         cpu = {kind: last["cpuSeconds"][kind] - first["cpuSeconds"][kind] for kind in last["cpuSeconds"]}
         return {
             "open": last["open"],
+            "lost": last["lost"],
+            "refused": last["refused"],
             "stoppedBy": self.stopped_by,
             "seconds": last["seconds"],
             "servers": len(self.servers),
@@ -220,6 +219,8 @@ class Crowd:
                 "redisUserBytes": (last["userBytes"]["redis"] - first["userBytes"]["redis"]) / count,
                 # What is gone and is nobody's own: sockets, files and page tables of both ends.
                 "kernelBytes": (gone - used) / count,
+                # Of that, the kernel's objects by its own count.
+                "kernelSlabBytes": (last["kernel"]["Slab"] - first["kernel"]["Slab"]) / count,
                 "serverCPUMicroseconds": cpu["servers"] * 1e6 / count,
                 "clientCPUMicroseconds": cpu["clients"] * 1e6 / count,
                 "redisCPUMicroseconds": cpu["redis"] * 1e6 / count,
