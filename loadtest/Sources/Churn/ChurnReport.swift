@@ -78,7 +78,8 @@ struct ChurnReport: Report {
         serverCPUMicrosecondsPerChange = cost(changes)
         serverCPUShare = isServerKnown ? measurement.serverUsed.inSeconds / wall : nil
         ownCPUShare = measurement.ownUsed.inSeconds / wall
-        bottlenecks = Bottlenecks.find(cpuShare: ownCPUShare, lateness: measurement.lateness)
+        bottlenecks = Bottlenecks.find(
+            cpuShare: ownCPUShare, serverCPUShare: serverCPUShare, lateness: measurement.lateness)
         compared = measurement.compared
         differences = measurement.differences.count
         var failures = measurement.failures + measurement.differences.prefix(Self.mostTold)

@@ -48,7 +48,8 @@ struct TypingReport: Report {
             isServerKnown ? Double(measurement.serverUsed) / 1e3 / Double(measurement.events) : nil
         serverCPUShare = isServerKnown ? measurement.serverUsed.inSeconds / wall : nil
         ownCPUShare = measurement.ownUsed.inSeconds / wall
-        bottlenecks = Bottlenecks.find(cpuShare: ownCPUShare, lateness: measurement.lateness)
+        bottlenecks = Bottlenecks.find(
+            cpuShare: ownCPUShare, serverCPUShare: serverCPUShare, lateness: measurement.lateness)
         var failures = measurement.failures
         if measurement.dropouts > 0 {
             failures.append("\(formatted(measurement.dropouts)) times somebody was shown to stop who went on typing")
