@@ -25,7 +25,10 @@ struct ConnectCommand: ParsableCommand {
         guard step >= 1 else { throw ValidationError("--step is at least 1.") }
     }
 
-    func run() throws {
+    func run() throws { try reporting.publish(measure()) }
+
+    /// The whole run.
+    func measure() throws -> ConnectReport {
         try Core.pin(to: measuring.pin)
         let crowd = gathering.crowd(isPeer: peering.peer != nil)
         let dialect = try peering.dialect(server, crowd: crowd)
@@ -36,6 +39,6 @@ struct ConnectCommand: ParsableCommand {
         run.finish()
         engine.closeAll()
         guard !engine.interrupted else { throw ExitCode(130) }
-        try reporting.publish(ConnectReport(self, run.measurement, server: server.url))
+        return ConnectReport(self, run.measurement, server: server.url)
     }
 }

@@ -56,7 +56,10 @@ struct FanoutCommand: ParsableCommand {
         }
     }
 
-    func run() throws {
+    func run() throws { try reporting.publish(measure()) }
+
+    /// The whole run.
+    func measure() throws -> FanoutReport {
         try Core.pin(to: measuring.pin)
         let crowd = Crowd(subjects: people, watchers: watchers)
         let dialect = try peering.dialect(server, crowd: crowd, kind: change)
@@ -67,6 +70,6 @@ struct FanoutCommand: ParsableCommand {
         run.finish()
         engine.closeAll()
         guard !engine.interrupted else { throw ExitCode(130) }
-        try reporting.publish(run.report())
+        return run.report()
     }
 }

@@ -22,6 +22,9 @@ struct IdleCommand: ParsableCommand {
     @Option(help: "How many seconds nothing happens.")
     var seconds = 60.0
 
+    @Option(help: "How many seconds what connecting and subscribing leave behind may take, before anything is read.")
+    var settling = 2.0
+
     @Option(help: "How many people each client subscribes to after that.")
     var further = 200
 
@@ -32,7 +35,9 @@ struct IdleCommand: ParsableCommand {
     var redisSocket: String?
 
     func validate() throws {
-        guard seconds > 0, further >= 0 else { throw ValidationError("--seconds and --further cannot be negative.") }
+        guard seconds > 0, settling >= 0, further >= 0 else {
+            throw ValidationError("--seconds and --further cannot be negative.")
+        }
         guard gathering.watching + further < gathering.people else {
             throw ValidationError("There are only \(gathering.people) people to watch: --pool.")
         }
@@ -41,7 +46,10 @@ struct IdleCommand: ParsableCommand {
         }
     }
 
-    func run() throws {
+    func run() throws { try reporting.publish(measure()) }
+
+    /// The whole run.
+    func measure() throws -> IdleReport {
         try Core.pin(to: measuring.pin)
         let crowd = gathering.crowd(isPeer: peering.peer != nil)
         let dialect = try peering.dialect(server, crowd: crowd)
@@ -52,6 +60,6 @@ struct IdleCommand: ParsableCommand {
         run.finish()
         engine.closeAll()
         guard !engine.interrupted else { throw ExitCode(130) }
-        try reporting.publish(IdleReport(self, run.readings))
+        return IdleReport(self, run.readings)
     }
 }

@@ -28,8 +28,6 @@ final class IdleRun: Scenario {
     private var lastProgress = Instant.now()
     private var progress: Progress
 
-    /// What connecting has left behind is done after it: acknowledgements, timers, events of the last to come.
-    private static let settling = Nanoseconds.seconds(2)
     /// Subscriptions under way at once. What waits in the server's buffers is not what a subscription costs.
     private static let subscribingAtOnce = 16
 
@@ -94,7 +92,7 @@ final class IdleRun: Scenario {
             entrance.dial(now)
         case .clients:
             entrance.dial(now)
-            if entrance.isComplete { wait(.settling, now + Self.settling) }
+            if entrance.isComplete { wait(.settling, now + .seconds(options.settling)) }
         case .settling where now >= due!:
             readings.quietBegan = try gauges.read()
             wait(.quiet, .now() + .seconds(options.seconds))
@@ -126,7 +124,7 @@ final class IdleRun: Scenario {
             enter(if: entrance.subscribe(tag: crowd.subjects + asked, toMore: people))
             asked += 1
         }
-        if asked == crowd.watchers, entrance.isComplete { wait(.resting, .now() + Self.settling) }
+        if asked == crowd.watchers, entrance.isComplete { wait(.resting, .now() + .seconds(options.settling)) }
     }
 
     private func describe() -> String {
