@@ -261,7 +261,7 @@ final class Sessions {
 
     /// What a user chose, on whichever of their devices.
     func handle(ownStatus event: StoreEvent) {
-        guard let user = users[event.subject] else { return }
+        guard let user = event.subject.flatMap({ users[$0] }) else { return }
         let words = event.rest.split(separator: 0x20, maxSplits: 2).map { String(decoding: $0, as: UTF8.self) }
         guard words.count == 3, let status = ChosenStatus(rawValue: words[0]) else { return }
         take(
@@ -273,14 +273,14 @@ final class Sessions {
 
     /// A session of one of our users gave way to a younger one of the same device.
     func handle(replaced event: StoreEvent) {
-        guard let user = users[event.subject], let id = event.words.first,
+        guard let user = event.subject.flatMap({ users[$0] }), let id = event.words.first,
             let session = user.sessions.first(where: { $0.id == id })
         else { return }
         if let connection = session.connection { shard.close(connection, .replaced) } else { end(session) }
     }
 
     func handle(disconnected event: StoreEvent) {
-        guard let user = users[event.subject] else { return }
+        guard let user = event.subject.flatMap({ users[$0] }) else { return }
         for session in user.sessions where session.began + (shard.clock.redisNow - shard.clock.now) <= event.at {
             if let connection = session.connection { shard.close(connection, .disconnected) } else { end(session) }
         }

@@ -128,14 +128,14 @@ final class ShardLogic {
     }
 
     private func handle(_ kind: RegisterKind, _ event: StoreEvent) {
-        guard let topic = watchers.person(event.subject) else {
+        guard let topic = watchers.person(event.subjectBytes) else {
             metrics.eventsUnwatched += 1
             return
         }
         guard event.version > topic.version(of: kind) else { return }
         metrics.changeToWrite.record(max(0, clock.redisNow - event.at))
         watchers.set(
-            RegisterFrame.event(kind, user: event.subject, version: event.version, body: event.rest, at: event.at),
+            RegisterFrame.event(kind, user: topic.subject, version: event.version, body: event.rest, at: event.at),
             kind.mark, on: topic, announced: true)
     }
 

@@ -22,7 +22,8 @@ struct StoreEvent {
     }
 
     let kind: Kind
-    let subject: Identifier
+    /// The id of whom or what it is about; as `subject` for whoever needs more than to look it up.
+    let subjectBytes: UnsafeRawBufferPointer
     let version: Int64
     let at: Timestamp
     let rest: UnsafeRawBufferPointer
@@ -31,26 +32,28 @@ struct StoreEvent {
     init?(_ payload: UnsafeRawBufferPointer) {
         guard payload.count > 2, let kind = Kind(rawValue: payload[0]) else { return nil }
         var index = 2
-        guard let subject = Self.word(in: payload, &index), let id = Identifier(subject),
+        guard let subject = Self.word(in: payload, &index),
             let version = Self.integer(in: payload, &index), let at = Self.integer(in: payload, &index)
         else { return nil }
         self.kind = kind
-        self.subject = id
+        subjectBytes = subject
         self.version = version
         self.at = at
         rest = UnsafeRawBufferPointer(rebasing: payload[min(index, payload.count)...])
     }
+
+    var subject: Identifier? { Identifier(String(decoding: subjectBytes, as: UTF8.self)) }
 
     /// The rest's words.
     var words: [String] {
         rest.split(separator: 0x20).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    private static func word(in payload: UnsafeRawBufferPointer, _ index: inout Int) -> String? {
+    private static func word(in payload: UnsafeRawBufferPointer, _ index: inout Int) -> UnsafeRawBufferPointer? {
         guard index < payload.count else { return nil }
         let end = payload[index...].firstIndex(of: 0x20) ?? payload.count
         defer { index = end + 1 }
-        return String(decoding: payload[index..<end], as: UTF8.self)
+        return UnsafeRawBufferPointer(rebasing: payload[index..<end])
     }
 
     private static func integer(in payload: UnsafeRawBufferPointer, _ index: inout Int) -> Int64? {

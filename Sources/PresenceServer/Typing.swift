@@ -63,13 +63,13 @@ final class Typing {
     // MARK: What is watched
 
     func handle(typing event: StoreEvent) {
-        guard let topic = shard.watchers.conversation(event.subject) else { return }
+        guard let topic = shard.watchers.conversation(event.subjectBytes) else { return }
         apply(event.words, version: event.version, at: event.at, to: topic, announced: true)
     }
 
     /// Who takes part has changed: whoever does no longer must not see any more.
     func handle(participants event: StoreEvent) {
-        guard let topic = shard.watchers.conversation(event.subject) else { return }
+        guard let topic = shard.watchers.conversation(event.subjectBytes) else { return }
         setParticipants(Set(event.words.compactMap { UserID($0) }), of: topic)
     }
 

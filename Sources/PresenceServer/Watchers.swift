@@ -11,8 +11,8 @@ import WebSockets
 final class Watchers {
     private(set) var topics: [Topic?] = []
     private var freeTopics: [UInt32] = []
-    private var people: [UserID: UInt32] = [:]
-    private var conversations: [ConversationID: UInt32] = [:]
+    private var people = SubjectTable()
+    private var conversations = SubjectTable()
     private var orders: UInt64 = 0
     /// Connections by the index of their socket.
     private(set) var connections: [Connection?] = []
@@ -102,8 +102,15 @@ final class Watchers {
 
     // MARK: Topics
 
-    func person(_ user: UserID) -> Topic? { people[user].flatMap { topics[Int($0)] } }
-    func conversation(_ id: ConversationID) -> Topic? { conversations[id].flatMap { topics[Int($0)] } }
+    func person(_ user: UserID) -> Topic? { user.withBytes { person($0) } }
+    func conversation(_ id: ConversationID) -> Topic? { id.withBytes { conversation($0) } }
+    func person(_ id: UnsafeRawBufferPointer) -> Topic? { find(id, people) }
+    func conversation(_ id: UnsafeRawBufferPointer) -> Topic? { find(id, conversations) }
+
+    private func find(_ id: UnsafeRawBufferPointer, _ table: borrowing SubjectTable) -> Topic? {
+        table.find(id) { topics[Int($0)]!.subject.has(id) }.flatMap { topics[Int($0)] }
+    }
+
     func topic(_ index: UInt32) -> Topic? { Int(index) < topics.count ? topics[Int(index)] : nil }
 
     /// The topic, made if nobody watches it yet, kept until `release`.
@@ -130,9 +137,9 @@ final class Watchers {
         if Int(index) == topics.count { topics.append(topic) } else { topics[Int(index)] = topic }
         if isConversation {
             topic.conversation = ConversationState()
-            conversations[subject] = index
+            subject.withBytes { conversations.insert(index, $0) }
         } else {
-            people[subject] = index
+            subject.withBytes { people.insert(index, $0) }
         }
         return topic
     }
@@ -142,9 +149,9 @@ final class Watchers {
         topics[Int(topic.index)] = nil
         freeTopics.append(topic.index)
         if topic.isConversation {
-            conversations[topic.subject] = nil
+            topic.subject.withBytes { conversations.remove(topic.index, $0) }
         } else {
-            people[topic.subject] = nil
+            topic.subject.withBytes { people.remove(topic.index, $0) }
         }
     }
 

@@ -1,0 +1,200 @@
+import PresenceProtocol
+import Testing
+import WebSockets
+
+@testable import PresenceServer
+
+/// Fan-out between changes and sockets that note what they are given.
+@Suite("What changed in a turn is written at its end")
+struct DeliveryTests {
+    private final class NotingSockets: Sockets {
+        var written: [UInt32: [String]] = [:]
+        /// Sockets that take the write that they are given, and then no more.
+        var slow: Set<UInt32> = []
+
+        func write(_ bytes: UnsafeRawBufferPointer, to socket: SocketID) -> WriteResult {
+            written[socket.index, default: []].append(String(decoding: bytes, as: UTF8.self))
+            return slow.contains(socket.index) ? .congested : .written
+        }
+        func ping(_ socket: SocketID) {}
+        func silence(of socket: SocketID) -> Milliseconds? { nil }
+        func close(_ socket: SocketID, code: CloseCode, reason: String) {}
+        func pauseReading(_ socket: SocketID) {}
+        func resumeReading(_ socket: SocketID) {}
+    }
+
+    private struct Bench {
+        let sockets = NotingSockets()
+        let metrics = Metrics()
+        let watchers: Watchers
+        let delivery: Delivery
+        let clock = ShardClock(now: 1_000)
+        let people: [Topic]
+        let connections: [Connection]
+
+        init(people count: Int, connections: Int) {
+            watchers = Watchers(metrics: metrics)
+            delivery = Delivery(watchers: watchers, sockets: sockets, clock: clock, metrics: metrics)
+            self.connections = (0..<connections).map {
+                Connection(
+                    socket: SocketID(index: UInt32($0), generation: 3), headerToken: nil, now: 0, firstPing: 1)
+            }
+            for connection in self.connections { watchers.add(connection) }
+            people = (0..<count).map { [watchers] in watchers.hold(person: Identifier("p\($0)")!) }
+        }
+
+        func change(_ person: Int, _ text: String, _ marks: Marks = .first) {
+            watchers.set(Register(version: 1, bytes: Array(text.utf8)), marks, on: people[person], announced: true)
+        }
+
+        func watch(_ connection: Int, _ people: [Int]) {
+            watchers.subscribe(connections[connection], to: people.map { self.people[$0] })
+        }
+
+        /// Ends the turn; what this connection was written in it, a string a write.
+        func endTurn(_ connection: UInt32 = 0) -> [String] {
+            sockets.written = [:]
+            #expect(delivery.flush(commandsPending: 0) == nil)
+            return sockets.written[connection] ?? []
+        }
+    }
+
+    @Test func `changes in a row leave in one write, in their order`() {
+        let bench = Bench(people: 3, connections: 2)
+        bench.watch(0, [0, 1, 2])
+        bench.watch(1, [1])
+        for person in [2, 0, 1] { bench.change(person, "<\(person)>") }
+        #expect(bench.endTurn() == ["<2><0><1>"])
+        #expect(bench.sockets.written[1] == ["<1>"])
+        #expect(bench.endTurn() == [])
+        #expect(bench.metrics.deliveries == 4)
+    }
+
+    @Test func `a connection that watches some of what changed gets just that`() {
+        let bench = Bench(people: 5, connections: 1)
+        bench.watch(0, [0, 2, 3])
+        for person in 0..<5 { bench.change(person, "<\(person)>") }
+        #expect(bench.endTurn() == ["<0><2><3>"])
+        bench.change(3, "<3b>")
+        #expect(bench.endTurn() == ["<3b>"])
+    }
+
+    @Test func `of several changes of a register in one turn the newest leaves, and one person's in their order`() {
+        let bench = Bench(people: 1, connections: 1)
+        bench.watch(0, [0])
+        bench.change(0, "<presence 1>")
+        bench.change(0, "<profile>", .second)
+        bench.change(0, "<presence 2>")
+        #expect(bench.endTurn() == ["<profile><presence 2>"])
+        #expect(bench.metrics.conflated == 1)
+    }
+
+    @Test func `a slow connection gets the newest of each once it reads again`() {
+        let bench = Bench(people: 2, connections: 1)
+        bench.watch(0, [0, 1])
+        bench.sockets.slow = [0]
+        bench.change(0, "<a1>")
+        #expect(bench.endTurn() == ["<a1>"])
+        for number in 2...5 {
+            bench.change(0, "<a\(number)>")
+            bench.change(1, "<b\(number)>")
+            #expect(bench.endTurn() == [])
+        }
+        bench.change(0, "<profile>", .second)
+        #expect(bench.endTurn() == [])
+        bench.sockets.slow = []
+        bench.watchers.setCongested(false, bench.connections[0])
+        #expect(bench.endTurn() == ["<a5><profile><b5>"])
+        #expect(bench.metrics.conflated == 6)
+        #expect(bench.endTurn() == [])
+    }
+
+    @Test func `a client in the background gets nothing, and the newest when it is back`() {
+        let bench = Bench(people: 2, connections: 1)
+        bench.watch(0, [0, 1])
+        bench.watchers.setBackground(true, bench.connections[0])
+        bench.change(0, "<1>")
+        bench.change(1, "<other>")
+        #expect(bench.endTurn() == [])
+        bench.change(0, "<2>")
+        #expect(bench.endTurn() == [])
+        bench.watchers.setBackground(false, bench.connections[0])
+        #expect(bench.endTurn() == ["<2><other>"])
+    }
+
+    @Test func `who begins to watch in the turn of a change has it in the snapshot and gets no event`() {
+        let bench = Bench(people: 2, connections: 2)
+        bench.watch(0, [0])
+        bench.change(0, "<1>")
+        bench.watch(1, [0, 1])
+        bench.change(1, "<other>")
+        #expect(bench.endTurn(1) == ["<other>"])
+        #expect(bench.sockets.written[0] == ["<1>"])
+    }
+
+    @Test func `who stops watching in the turn of a change gets no event`() {
+        let bench = Bench(people: 3, connections: 2)
+        bench.watch(0, [0, 1, 2])
+        bench.change(0, "<0>")
+        bench.change(1, "<1>")
+        // Lays the changes out before the turn's end.
+        bench.watch(1, [0])
+        bench.change(2, "<2>")
+        bench.watchers.unsubscribe(bench.connections[0], from: bench.people[1])
+        #expect(bench.endTurn() == ["<0><2>"])
+    }
+
+    @Test func `more than one write should hold goes in several, and what the socket does not take is kept`() {
+        let bench = Bench(people: 40, connections: 1)
+        bench.watch(0, Array(0..<40))
+        let long = String(repeating: "x", count: 4_000)
+        for person in 0..<40 { bench.change(person, "<\(person) \(long)>") }
+        let whole = bench.endTurn()
+        #expect(whole.count == 3)
+        #expect(whole.joined() == (0..<40).map { "<\($0) \(long)>" }.joined())
+
+        for person in 0..<40 { bench.change(person, "<\(person)>\(long)") }
+        bench.sockets.slow = [0]
+        let first = bench.endTurn()
+        #expect(first.count == 1)
+        bench.change(39, "<39 again>")
+        #expect(bench.endTurn() == [])
+        bench.sockets.slow = []
+        bench.watchers.setCongested(false, bench.connections[0])
+        let rest = (first + bench.endTurn()).joined()
+        #expect(rest == (0..<39).map { "<\($0)>\(long)" }.joined() + "<39 again>")
+    }
+
+    @Test func `under load changes under way are waited for, for a quarter of the last flush`() {
+        let bench = Bench(people: 1, connections: 1)
+        bench.watch(0, [0])
+        bench.change(0, "<1>")
+        #expect(bench.delivery.flush(commandsPending: 5) == nil)
+        bench.delivery.turnEnded(after: 40)
+        bench.sockets.written = [:]
+        bench.change(0, "<2>")
+        #expect(bench.delivery.flush(commandsPending: 5) == 10)
+        #expect(bench.sockets.written == [:])
+        bench.clock.advance(to: 1_009)
+        #expect(bench.delivery.flush(commandsPending: 5) == 1)
+        bench.clock.advance(to: 1_010)
+        #expect(bench.delivery.flush(commandsPending: 5) == nil)
+        #expect(bench.sockets.written == [0: ["<2>"]])
+        // With nothing under way nothing is waited for.
+        bench.delivery.turnEnded(after: 40)
+        bench.change(0, "<3>")
+        #expect(bench.endTurn() == ["<3>"])
+    }
+
+    @Test func `what it watches is found again after others have gone`() {
+        let bench = Bench(people: 4, connections: 3)
+        for connection in 0..<3 { bench.watch(connection, [0, 1, 2, 3]) }
+        bench.watchers.remove(bench.connections[1])
+        bench.watchers.unsubscribe(bench.connections[0], from: bench.people[0])
+        bench.change(0, "<0>")
+        bench.change(3, "<3>")
+        #expect(bench.endTurn(0) == ["<3>"])
+        #expect(bench.sockets.written[2] == ["<0><3>"])
+        #expect(bench.watchers.subscriptionCount == 7)
+    }
+}
