@@ -28,6 +28,7 @@ struct FanoutReport: Report {
     /// Share of one core; absent without --server-pid.
     let serverCPUShare: Double?
     let ownCPUShare: Double
+    let ownCPUMicrosecondsPerDelivery: Double
     /// Why the figures tell of the tool rather than of the server; empty if they do not.
     let bottlenecks: [String]
     let failures: [String]
@@ -56,6 +57,7 @@ struct FanoutReport: Report {
             isServerKnown ? Double(measurement.serverUsed) / 1e3 / Double(deliveries) : nil
         serverCPUShare = isServerKnown ? measurement.serverUsed.inSeconds / wall : nil
         ownCPUShare = measurement.ownUsed.inSeconds / wall
+        ownCPUMicrosecondsPerDelivery = Double(measurement.ownUsed) / 1e3 / Double(max(1, deliveries))
         bottlenecks = Bottlenecks.find(
             cpuShare: ownCPUShare, serverCPUShare: serverCPUShare, lateness: rate > 0 ? measurement.lateness : nil)
         var failures = measurement.failures
@@ -81,7 +83,9 @@ struct FanoutReport: Report {
                 "  server           \(formatted(cost, digits: 2)) µs CPU a delivery, \(formatted(share * 100)) % of a core"
             )
         }
-        lines.append("  this tool        \(formatted(ownCPUShare * 100)) % of a core")
+        lines.append(
+            "  this tool        \(formatted(ownCPUMicrosecondsPerDelivery, digits: 2)) µs CPU a delivery, "
+                + "\(formatted(ownCPUShare * 100)) % of a core")
         lines += bottlenecks.map { "  careful: \($0)" }
         return lines.joined(separator: "\n") + "\n"
     }

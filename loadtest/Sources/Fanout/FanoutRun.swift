@@ -11,14 +11,12 @@ final class FanoutRun: Scenario {
     private let entrance: Entrance
 
     private var phase = Phase.connecting
-    private var broadcast: Broadcast
-    private var cache = ChangeCache()
+    private var receipts: FanoutReceipts
     private var lastChanger: Int
     /// Changes made in this phase.
     private var made = 0
     private var lastProgress = Instant.now()
     private var progress: Progress
-    private var measurement = FanoutMeasurement()
     private let processor: ProcessorTime
 
     init(_ options: FanoutCommand, engine: Engine, crowd: Crowd, dialect: any Dialect, processor: ProcessorTime) {
@@ -29,8 +27,9 @@ final class FanoutRun: Scenario {
         self.processor = processor
         let subjects = (0..<crowd.subjects).map(crowd.subject)
         entrance = Entrance(crowd, dialect, engine, rate: options.connectRate) { $0 < subjects.count ? [] : subjects }
-        broadcast = Broadcast(
+        let broadcast = Broadcast(
             changers: crowd.subjects, watchers: crowd.watchers, expectsAnswers: dialect.answersChanges)
+        receipts = FanoutReceipts(broadcast, firstWatcher: crowd.subjects)
         lastChanger = crowd.subjects - 1
         progress = Progress(always: options.reporting.progress)
     }
@@ -38,7 +37,7 @@ final class FanoutRun: Scenario {
     func finish() { progress.clear() }
 
     func report() -> FanoutReport {
-        FanoutReport(options, measurement, connections: crowd.total, server: engine.endpoint.url)
+        FanoutReport(options, receipts.measurement, connections: crowd.total, server: engine.endpoint.url)
     }
 
     // MARK: - Receiving
@@ -46,35 +45,24 @@ final class FanoutRun: Scenario {
     func opened(_ connection: ConnectionID, tag: Int) { becomeReady(if: entrance.opened(connection, tag: tag)) }
 
     func received(_ message: UnsafeRawBufferPointer, on connection: ConnectionID, tag: Int, at: Instant) {
-        if let change = cache.find(message) { return see(change, tag: tag, at: at) }
+        guard !receipts.take(message, tag: tag, at: at) else { return }
         let meanings = dialect.read(message)
-        if meanings.isEmpty { cache.remember(message, as: ChangeCache.nothing) }
+        receipts.learn(message, meanings, tag: tag, at: at)
         for meaning in meanings {
             switch meaning {
-            case .change(let change):
-                measurement.messageBytes = message.count
-                if meanings.count == 1 { cache.remember(message, as: change) }
-                see(change, tag: tag, at: at)
+            case .change: break
             case .acknowledged(let number): acknowledge(number, by: tag, at: at)
             default: becomeReady(if: entrance.take(meaning, on: connection, tag: tag))
             }
         }
     }
 
-    private func see(_ change: NumberedChange, tag: Int, at: Instant) {
-        guard change != ChangeCache.nothing, tag >= crowd.subjects,
-            let receipt = broadcast.see(change, by: tag - crowd.subjects, at: at)
-        else { return }
-        lastProgress = at
-        guard phase == .measuring else { return }
-        measurement.delivered(after: receipt.latency, conflated: receipt.conflated, at: at)
-    }
-
     private func acknowledge(_ number: Int?, by tag: Int, at: Instant) {
-        guard tag < crowd.subjects, let intended = broadcast.acknowledge(number, of: tag), phase == .measuring else {
+        guard tag < crowd.subjects, let intended = receipts.broadcast.acknowledge(number, of: tag), phase == .measuring
+        else {
             return
         }
-        measurement.acknowledged.record(at - intended)
+        receipts.measurement.acknowledged.record(at - intended)
     }
 
     func closed(_ connection: ConnectionID, tag: Int, _ closing: Closing) { entrance.closed(tag, closing) }
@@ -92,9 +80,10 @@ final class FanoutRun: Scenario {
         if phase == .warmingUp { keepChanging(now, count: options.warmUp, rate: 0) }
         if phase == .measuring { keepChanging(now, count: options.changes, rate: options.rate) }
         progress.show(now: now, describe)
-        if let change = broadcast.invented {
+        if let change = receipts.broadcast.invented {
             engine.stop(Failure("\(crowd.subject(Int(change.changer))) shows change \(change.number), never made"))
         }
+        lastProgress = max(lastProgress, receipts.latest)
         guard now - lastProgress < .seconds(options.measuring.patience) else {
             giveUp()
             return nil
@@ -106,12 +95,13 @@ final class FanoutRun: Scenario {
     private func begin(_ phase: Phase) {
         self.phase = phase
         made = 0
-        if phase == .measuring { measurement.begin(at: .now(), serverUsed: processor.used()) }
+        receipts.isMeasuring = phase == .measuring
+        if phase == .measuring { receipts.measurement.begin(at: .now(), serverUsed: processor.used()) }
     }
 
     private func nextChangeDue(_ now: Instant) -> Instant? {
         guard phase == .measuring, options.rate > 0, made < options.changes else { return nil }
-        return measurement.began + .seconds(Double(made) / options.rate)
+        return receipts.measurement.began + .seconds(Double(made) / options.rate)
     }
 
     private func keepChanging(_ now: Instant, count: Int, rate: Double) {
@@ -121,13 +111,13 @@ final class FanoutRun: Scenario {
             }
         } else {
             // Without a clock: whoever's last change has reached everybody makes the next, `pending` of them at once.
-            while made < count, (broadcast.awaited + crowd.watchers - 1) / crowd.watchers < options.pending,
-                let index = broadcast.idle(after: lastChanger)
+            while made < count, (receipts.broadcast.awaited + crowd.watchers - 1) / crowd.watchers < options.pending,
+                let index = receipts.broadcast.idle(after: lastChanger)
             {
                 change(index, intended: now, now: now)
             }
         }
-        guard made == count, broadcast.awaited == 0, broadcast.unanswered == 0 else { return }
+        guard made == count, receipts.broadcast.awaited == 0, receipts.broadcast.unanswered == 0 else { return }
         if phase == .warmingUp { return begin(.measuring) }
         settle()
     }
@@ -135,15 +125,15 @@ final class FanoutRun: Scenario {
     private func change(_ changer: Int, intended: Instant, now: Instant) {
         lastChanger = changer
         made += 1
-        let change = broadcast.change(of: changer, intended: intended)
+        let change = receipts.broadcast.change(of: changer, intended: intended)
         engine.send(dialect.message(change, by: crowd.subject(changer)), on: entrance.connections[changer]!)
-        if phase == .measuring { measurement.sent(late: .now() - intended) }
+        if phase == .measuring { receipts.measurement.sent(late: .now() - intended) }
         lastProgress = now
     }
 
     private func settle() {
-        measurement.end(serverUsed: processor.used())
-        measurement.older = broadcast.older
+        receipts.measurement.end(serverUsed: processor.used())
+        receipts.measurement.older = receipts.broadcast.older
         phase = .settled
         engine.stop()
     }
@@ -154,13 +144,15 @@ final class FanoutRun: Scenario {
         guard phase != .connecting else {
             return engine.stop(entrance.stuck(patience: options.measuring.patience))
         }
-        let unanswered = broadcast.unanswered
-        if unanswered > 0 { measurement.failures.append("\(formatted(unanswered)) changes were never answered") }
-        for changer in 0..<crowd.subjects where broadcast.awaited(of: changer) > 0 {
-            let missing = broadcast.missing(of: changer)
-            measurement.failures.append(
+        let unanswered = receipts.broadcast.unanswered
+        if unanswered > 0 {
+            receipts.measurement.failures.append("\(formatted(unanswered)) changes were never answered")
+        }
+        for changer in 0..<crowd.subjects where receipts.broadcast.awaited(of: changer) > 0 {
+            let missing = receipts.broadcast.missing(of: changer)
+            receipts.measurement.failures.append(
                 """
-                change \(broadcast.newest(of: changer)) of \(crowd.subject(changer)) never reached \
+                change \(receipts.broadcast.newest(of: changer)) of \(crowd.subject(changer)) never reached \
                 \(formatted(missing.count)) of \(formatted(crowd.watchers)) watchers, the first being \
                 \(crowd.watcher(missing.first ?? 0))
                 """)
@@ -173,7 +165,7 @@ final class FanoutRun: Scenario {
         case .connecting: entrance.description
         case .warmingUp: "warming up"
         case .measuring, .settled:
-            "\(formatted(made)) of \(formatted(options.changes)) changes, \(formatted(measurement.deliveries)) deliveries"
+            "\(formatted(made)) of \(formatted(options.changes)) changes, \(formatted(receipts.measurement.deliveries)) deliveries"
         }
     }
 }
