@@ -9,9 +9,10 @@ import Synchronization
 /// `join`, `execute`, `isCurrent` and being an executor belongs to the loop's own thread, or to whoever sets it up
 /// before `start`.
 ///
-/// An actor keeps its loop alive by holding it. Work posted after the thread has ended never runs.
-// @unchecked: `mailbox` and `thread` lock themselves; everything else that can change is confined to the loop's thread
-// (before `start` and after `join`, to the one thread that holds the loop).
+/// An actor keeps its loop alive by holding it. Work posted after the thread has ended runs on a thread made for it: a
+/// task that is on its way back to the actor then (out of a continuation, say) would else never go on.
+// @unchecked: `mailbox`, `thread` and `afterwards` lock themselves; everything else that can change is confined to the
+// loop's thread (before `start` and after `join`, to the one thread that holds the loop, or `afterwards`).
 public final class EventLoop: SerialExecutor, @unchecked Sendable {
     /// The name given to the thread too; the system shows its first 15 bytes.
     public let name: String
@@ -52,6 +53,8 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     /// The running thread until somebody joined it.
     private let thread = Mutex<pthread_t?>(nil)
     private let hasStarted = Atomic(false)
+    /// Held by whoever runs what was posted after the end.
+    private let afterwards = Mutex(())
 
     /// - Throws: `EventLoopError` when the kernel gives no epoll descriptor.
     public init(name: String) throws {
@@ -84,21 +87,24 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     public func start() {
         precondition(!hasStarted.exchange(true, ordering: .sequentiallyConsistent), "loop \(name) was started already")
         thread.withLock { thread in
-            var blocked = sigset_t()
-            var before = sigset_t()
-            sigfillset(&blocked)
-            for fault in [SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF] {
-                sigdelset(&blocked, fault)
-            }
-            pthread_sigmask(SIG_SETMASK, &blocked, &before)
-            var created = pthread_t()
-            // Retained for the thread, which takes the reference over and releases it when it ends.
-            let loop = Unmanaged.passRetained(self).toOpaque()
-            let result = pthread_create(&created, nil, runThread, loop)
-            pthread_sigmask(SIG_SETMASK, &before, nil)
-            precondition(result == 0, "loop \(name): pthread_create failed with \(result)")
-            thread = created
+            thread = spawn(runThread)
         }
+    }
+
+    /// A thread for `body`, which takes over the reference to this loop that it is given.
+    private func spawn(_ body: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer?) -> pthread_t {
+        var blocked = sigset_t()
+        var before = sigset_t()
+        sigfillset(&blocked)
+        for fault in [SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF] {
+            sigdelset(&blocked, fault)
+        }
+        pthread_sigmask(SIG_SETMASK, &blocked, &before)
+        var created = pthread_t()
+        let result = pthread_create(&created, nil, body, Unmanaged.passRetained(self).toOpaque())
+        pthread_sigmask(SIG_SETMASK, &before, nil)
+        precondition(result == 0, "loop \(name): pthread_create failed with \(result)")
+        return created
     }
 
     /// Ends the loop after everything that was posted before. Returns at once; `join()` waits.
@@ -126,7 +132,11 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     }
 
     func post(_ work: Mailbox.Work) {
-        if mailbox.post(work, fromLoop: isCurrent) { ring() }
+        switch mailbox.post(work, fromLoop: isCurrent) {
+        case .none: break
+        case .ring: ring()
+        case .runElsewhere: pthread_detach(spawn(runLateWork))
+        }
     }
 
     /// ev_async_send is the one function of libev that any thread may call.
@@ -187,8 +197,16 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         ev_now_update(raw)
         wakeUp()
         ev_run(raw, 0)
-        while !mailbox.isEmpty { runPosted() }
+        repeat { runPosted() } while !mailbox.close()
         clibev_set_current(nil)
+    }
+
+    fileprivate func runAfterwards() {
+        afterwards.withLock { _ in
+            clibev_set_current(raw)
+            while !mailbox.isEmpty { runPosted() }
+            clibev_set_current(nil)
+        }
     }
 
     private func wakeUp() {
@@ -227,5 +245,12 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
 private func runThread(_ loop: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
     let loop = Unmanaged<EventLoop>.fromOpaque(loop!).takeRetainedValue()
     loop.run()
+    return nil
+}
+
+/// The function of a thread for what was posted after the loop's own has ended.
+private func runLateWork(_ loop: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+    let loop = Unmanaged<EventLoop>.fromOpaque(loop!).takeRetainedValue()
+    loop.runAfterwards()
     return nil
 }

@@ -8,20 +8,39 @@ struct Mailbox: ~Copyable {
         case closure(@Sendable () -> Void)
     }
 
+    /// What the one who posted has to do, for the work to be done.
+    enum Duty {
+        case none
+        case ring
+        /// The loop's thread has ended: another one has to run it.
+        case runElsewhere
+    }
+
     struct State {
         var work: [Work] = []
         var hasRung = false
+        var isClosed = false
     }
 
     private let state = Locked(State())
 
-    /// Adds `work`; says whether the doorbell has to be rung for it.
-    func post(_ work: Work, fromLoop: Bool) -> Bool {
+    /// Adds `work`; says what has to be done for it.
+    func post(_ work: Work, fromLoop: Bool) -> Duty {
         state.withLock { state in
             state.work.append(work)
-            if fromLoop || state.hasRung { return false }
+            if fromLoop || state.hasRung { return .none }
             state.hasRung = true
-            return true
+            return state.isClosed ? .runElsewhere : .ring
+        }
+    }
+
+    /// Tells that the loop's thread takes no more, unless there is something left to take; says whether it was so.
+    func close() -> Bool {
+        state.withLock { state in
+            state.isClosed = state.work.isEmpty
+            // A bell that nobody hears any more counts as not rung.
+            state.hasRung = false
+            return state.isClosed
         }
     }
 

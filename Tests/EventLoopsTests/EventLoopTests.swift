@@ -90,6 +90,21 @@ struct EventLoopTests {
         #expect(count.withLock { $0 } == 1000)
     }
 
+    @Test func `who comes to an actor after its loop has ended is served too, one after the other`() async throws {
+        let loop = try EventLoop(name: "late")
+        let resident = Resident(loop)
+        loop.start()
+        loop.stop()
+        loop.join()
+        let home = await withTaskGroup(of: Bool.self) { group in
+            for number in 0..<500 { group.addTask { await resident.hear(number) } }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(home.count == 500 && home.allSatisfy { $0 })
+        #expect(await resident.heard.sorted() == Array(0..<500))
+        #expect(await resident.isHomeAfterSuspending())
+    }
+
     @Test func `a loop that never started can be dropped`() throws {
         weak var gone: EventLoop?
         do {
