@@ -44,7 +44,7 @@ final class Delivery {
         gatheringSince = nil
         hasFlushedChanges = !watchers.turn.isEmpty
         watchers.markWatchers()
-        for index in watchers.takeDirty() { flush(Int(index)) }
+        writeToAll()
         watchers.endTurn()
         return nil
     }
@@ -63,30 +63,67 @@ final class Delivery {
     func flush(now connection: Connection) { flush(connection.index) }
 
     private func flush(_ index: Int) {
-        let flags = watchers.lines[index].flags
-        watchers.lines[index].flags.remove(.dirty)
-        guard flags.contains(.open), flags.isDisjoint(with: .congested) else { return }
-        if flags.contains(.mail) || !watchers.lines[index].kept.isEmpty { return flushAll(index) }
-        let run = watchers.lines[index].turn
-        guard !run.isEmpty else { return }
-        watchers.lines[index].turn = 0..<0
-        flush(run, index)
+        switch watchers.takeDue(UInt32(index)) {
+        case .nothing: break
+        case .run(let run, _): writeLong(run, index)
+        case .more: flushAll(index)
+        }
     }
 
-    /// The usual case needs no copy: a run of this turn's changes, shared by everyone who watches.
-    private func flush(_ whole: Range<UInt32>, _ index: Int) {
+    /// The usual case needs no copy and no look-up: most connections are due the same run of this turn's changes.
+    private func writeToAll() {
+        // Nothing is laid out meanwhile.
+        let turn = watchers.turn
+        var slice = Turn.Slice()
+        // Counted once a slice, not once a write.
+        var times = 0
+        func settle() {
+            metrics.writes += times
+            count(slice.events, times)
+            times = 0
+        }
+        for index in watchers.takeDirty() {
+            switch watchers.takeDue(index) {
+            case .nothing: break
+            case .more: flushAll(Int(index))
+            case .run(let run, let generation):
+                if run != slice.run {
+                    settle()
+                    slice = turn.slice(run)
+                }
+                guard slice.bytes.count <= Self.batchBytes else {
+                    writeLong(run, Int(index))
+                    continue
+                }
+                times += 1
+                turn.bytes.withUnsafeBytes {
+                    let bytes = UnsafeRawBufferPointer(rebasing: $0[slice.bytes])
+                    _ = write(bytes, SocketID(index: index, generation: generation))
+                }
+            }
+        }
+        settle()
+    }
+
+    /// A run that may be longer than a write.
+    private func writeLong(_ whole: Range<UInt32>, _ index: Int) {
+        let turn = watchers.turn
         var rest = whole
         repeat {
-            let run = watchers.turn.prefix(of: rest, bytes: Self.batchBytes)
-            rest = run.upperBound..<rest.upperBound
-            let events = watchers.turn.events(in: run)
-            metrics.deliveries += events
-            metrics.batchSize.record(Int64(events))
-            let range = watchers.turn.bytes(of: run)
-            let took = watchers.turn.bytes.withUnsafeBytes { write(UnsafeRawBufferPointer(rebasing: $0[range]), index) }
+            let slice = turn.slice(turn.prefix(of: rest, bytes: Self.batchBytes))
+            rest = slice.run.upperBound..<rest.upperBound
+            count(slice.events, 1)
+            let took = turn.bytes.withUnsafeBytes { write(UnsafeRawBufferPointer(rebasing: $0[slice.bytes]), index) }
             if !took, !rest.isEmpty { watchers.keep(rest, index) }
             if !took { return }
         } while !rest.isEmpty
+    }
+
+    /// So many writes of so many events each.
+    private func count(_ events: Int, _ times: Int) {
+        guard events > 0, times > 0 else { return }
+        metrics.deliveries += events * times
+        metrics.batchSize.record(Int64(events), times: times)
     }
 
     /// Everything that a connection has waiting, put together for it alone.
@@ -134,14 +171,12 @@ final class Delivery {
             batch += watchers.turn.bytes[watchers.turn.bytes(of: run)]
             events += watchers.turn.events(in: run)
         }
-        metrics.deliveries += events
-        if events > 0 { metrics.batchSize.record(Int64(events)) }
+        count(events, 1)
         return true
     }
 
     private func writeBatch(of events: inout Int, _ index: Int) -> Bool {
-        metrics.deliveries += events
-        metrics.batchSize.record(Int64(events))
+        count(events, 1)
         events = 0
         defer { batch.removeAll(keepingCapacity: true) }
         return batch.withUnsafeBytes { write($0, index) }
@@ -164,8 +199,11 @@ final class Delivery {
 
     /// False when the connection takes no more for now.
     private func write(_ bytes: UnsafeRawBufferPointer, _ index: Int) -> Bool {
-        let socket = SocketID(index: UInt32(index), generation: watchers.lines[index].generation)
         metrics.writes += 1
+        return write(bytes, SocketID(index: UInt32(index), generation: watchers.lines[index].generation))
+    }
+
+    private func write(_ bytes: UnsafeRawBufferPointer, _ socket: SocketID) -> Bool {
         switch sockets.write(bytes, to: socket) {
         case .written:
             return true

@@ -46,6 +46,24 @@ struct Line {
         var marks: Marks { Marks(rawValue: UInt8(bits & 3)) }
     }
 
+    /// What it is to be written now.
+    enum Due {
+        case nothing
+        /// A run of this turn's changes and nothing else: the usual case.
+        case run(Range<UInt32>, generation: UInt32)
+        case more
+    }
+
+    /// Takes it off the list of those to be written to, with its run if that is all it is due.
+    mutating func takeDue() -> Due {
+        flags.remove(.dirty)
+        guard flags.contains(.open), flags.isDisjoint(with: .congested) else { return .nothing }
+        if flags.contains(.mail) || !kept.isEmpty { return .more }
+        if turn.isEmpty { return .nothing }
+        defer { turn = 0..<0 }
+        return .run(turn, generation: generation)
+    }
+
     /// Adds a change to what is kept; returns how many older ones it replaces.
     mutating func keep(_ topic: UInt32, _ marks: Marks) -> Int {
         guard let place = kept.firstIndex(where: { $0.topic == topic }) else {

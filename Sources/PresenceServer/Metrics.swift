@@ -42,11 +42,11 @@ struct MetricHistogram: Sendable {
 
     var count: Int { counts.reduce(0, +) }
 
-    mutating func record(_ value: Int64) {
+    mutating func record(_ value: Int64, times: Int = 1) {
         var index = 0
         while index < bounds.count, value > bounds[index] { index += 1 }
-        counts[index] += 1
-        sum += value
+        counts[index] += times
+        sum += value * Int64(times)
     }
 
     mutating func add(_ other: MetricHistogram) {

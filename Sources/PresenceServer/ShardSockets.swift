@@ -7,7 +7,7 @@ import WebSockets
 final class ShardSockets: Sockets, WebSocketServerDelegate {
     /// Set once, before anything is listened to. The shard owns all three.
     unowned var logic: ShardLogic!
-    unowned var server: WebSocketServer!
+    var server: WebSocketServer!
     var api: HTTPAPI!
 
     private let clock: ShardClock

@@ -53,6 +53,15 @@ struct Turn {
         return changes[Int(run.upperBound) - 1].events - before
     }
 
+    /// A run as it is written.
+    struct Slice {
+        var run: Range<UInt32> = 0..<0
+        var bytes: Range<Int> = 0..<0
+        var events = 0
+    }
+
+    func slice(_ run: Range<UInt32>) -> Slice { Slice(run: run, bytes: bytes(of: run), events: events(in: run)) }
+
     /// The longest beginning of `run` that fits into so many bytes, but at least one change.
     func prefix(of run: Range<UInt32>, bytes most: Int) -> Range<UInt32> {
         let limit = start(of: run.lowerBound) + most

@@ -100,6 +100,9 @@ final class Watchers {
         return taken
     }
 
+    /// What a connection that was taken is to be written now.
+    func takeDue(_ index: UInt32) -> Line.Due { lines[Int(index)].takeDue() }
+
     // MARK: Topics
 
     func person(_ user: UserID) -> Topic? { user.withBytes { person($0) } }

@@ -70,6 +70,24 @@ struct ConnectionTable {
         return index
     }
 
+    /// Where an open connection is written to, unless it holds a part of an earlier write, or is about to end.
+    func writable(_ socket: SocketID) -> Writable? {
+        let index = Int(socket.index)
+        guard index < entries.count else { return nil }
+        return entries.withUnsafeBufferPointer { entries in
+            guard entries[index].generation == socket.generation, entries[index].state == .open,
+                !entries[index].isCongested, !entries[index].isDoomed, let wsi = entries[index].wsi
+            else { return nil }
+            return Writable(index: index, wsi: wsi, descriptor: entries[index].descriptor)
+        }
+    }
+
+    struct Writable {
+        let index: Int
+        let wsi: OpaquePointer
+        let descriptor: Int32
+    }
+
     func id(_ index: Int) -> SocketID {
         SocketID(index: UInt32(index), generation: entries[index].generation)
     }

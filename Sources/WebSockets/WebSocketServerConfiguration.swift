@@ -42,6 +42,12 @@ public struct WebSocketServerCounters: Sendable {
     public var requests = 0
 
     public init() {}
+
+    /// One write that was taken whole.
+    mutating func wrote(_ bytes: Int) {
+        writes += 1
+        bytesWritten += bytes
+    }
 }
 
 /// What became of a write.
