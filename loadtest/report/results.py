@@ -19,6 +19,18 @@ PRESENCE = "presence"
 BASELINE = "baseline"
 
 
+def without_places(value):
+    """Files by their names: where they lay on this machine tells others nothing."""
+    match value:
+        case str() if value.startswith(("/", "../")):
+            return Path(value).name
+        case dict():
+            return {key: without_places(inner) for key, inner in value.items()}
+        case list():
+            return [without_places(inner) for inner in value]
+    return value
+
+
 class Case:
     """One size or kind of a scenario, measured on our server and perhaps on the baseline, round by round."""
 
@@ -69,7 +81,7 @@ class Results:
             "scenario": scenario,
             "date": machine.now(),
             "commit": machine.commit(),
-            "command": shlex.join(["loadtest/run", *sys.argv[1:]]),
+            "command": shlex.join(["loadtest/run", *map(without_places, sys.argv[1:])]),
             "machine": machine.describe(),
             "parameters": parameters,
         }
@@ -106,7 +118,7 @@ class Results:
             "failures": self.failures,
             "succeeded": not self.failures,
         }
-        path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n")
+        path.write_text(json.dumps(without_places(value), indent=1, ensure_ascii=False) + "\n")
 
     @staticmethod
     def read(path: Path) -> "Results":
