@@ -65,6 +65,18 @@ extension ServerConfiguration {
         if let most = limits.maxConnections { try check("limits.maxConnections", most, in: 1...10_000_000) }
         try check("limits.pendingRequests", limits.pendingRequests, in: 1...10_000)
         try check("limits.badRequests", limits.badRequests, in: 1...1_000_000)
+        try validateFloodLimits()
+    }
+
+    private func validateFloodLimits() throws(InvalidConfiguration) {
+        try check("limits.requestsPerSecond", limits.requestsPerSecond, in: 0...1_000_000)
+        try check("limits.requestBurst", limits.requestBurst, in: 1...1_000_000)
+        try check("limits.userRequestsPerSecond", limits.userRequestsPerSecond, in: 0...1_000_000)
+        try check("limits.userRequestBurst", limits.userRequestBurst, in: 1...1_000_000)
+        try check("limits.rateLimited", limits.rateLimited, in: 1...1_000_000)
+        try check("limits.connectionsPerAddress", limits.connectionsPerAddress, in: 0...10_000_000)
+        try check("limits.connectionsPerUser", limits.connectionsPerUser, in: 0...1_000_000)
+        try check("limits.outboxBytes", limits.outboxBytes, in: 0...1_099_511_627_776)
     }
 
     private func validateRelations() throws(InvalidConfiguration) {

@@ -109,6 +109,24 @@ public struct ServerConfiguration: Sendable, Equatable {
         public var pendingRequests = 64
         /// The `bad_request` that closes its connection.
         public var badRequests = 10
+        /// Requests a second that one connection may make for long; 0: any number.
+        public var requestsPerSecond = 100
+        /// Requests that one connection may make at once.
+        public var requestBurst = 1_000
+        /// Requests a second that one user may make for long, on one shard; 0: any number.
+        public var userRequestsPerSecond = 200
+        /// Requests that one user may make at once, on one shard.
+        public var userRequestBurst = 2_000
+        /// The `rate_limited` within 10 s that closes its connection.
+        public var rateLimited = 1_000
+        /// WebSockets from one address; 0: any number.
+        public var connectionsPerAddress = 2_000
+        /// Whether addresses of this machine are limited too.
+        public var limitLoopback = false
+        /// Connections of one user, over all servers; 0: any number.
+        public var connectionsPerUser = 100
+        /// Bytes that wait for all connections of the process that do not take them; 0: any number.
+        public var outboxBytes = 268_435_456
     }
 
     /// Whose tokens are believed, beside those made with the data directory's own secret.

@@ -25,6 +25,9 @@ final class Connection {
     /// When its deadline is looked at next; an entry that comes earlier was replaced by this one.
     var nextLook: Milliseconds = 0
     var badRequests = 0
+    /// How fast it asks.
+    var bucket = TokenBucket()
+    var refusals = RateRefusals()
     /// The server has closed it, or it is gone; nothing more is read from or written to it.
     var isClosed = false
     /// What the server closed it with.
@@ -37,6 +40,8 @@ final class Connection {
     // What waits for the end of the turn, or for the peer to read; events are in its `Line`.
     var outbox: [UInt8] = []
     var congestedSince: Milliseconds?
+    /// Of what was written when it began to take no more: as much as may wait below, at most.
+    var unsent: UInt32 = 0
     /// `stale` or `live` when that is still to be said; only the newest counts.
     var staleness: Staleness?
     var ownStatusPending = false

@@ -7,6 +7,7 @@ final class Delivery {
     private let sockets: any Sockets
     private let clock: ShardClock
     private let metrics: Metrics
+    private let outboxes: Outboxes
     /// Told when a connection has begun to take nothing.
     var onCongestion: (Connection) -> Void = { _ in }
     /// The encoded `stale` message, made when staleness begins.
@@ -22,11 +23,12 @@ final class Delivery {
     private var batch: [UInt8] = []
     private static let batchBytes = 64 * 1024
 
-    init(watchers: Watchers, sockets: any Sockets, clock: ShardClock, metrics: Metrics) {
+    init(watchers: Watchers, sockets: any Sockets, clock: ShardClock, metrics: Metrics, outboxes: Outboxes) {
         self.watchers = watchers
         self.sockets = sockets
         self.clock = clock
         self.metrics = metrics
+        self.outboxes = outboxes
     }
 
     /// The end of the loop's turn: everything is written, unless it is better to wait for more.
@@ -133,6 +135,7 @@ final class Delivery {
         if !connection.outbox.isEmpty {
             swap(&batch, &connection.outbox)
             connection.outbox = []
+            outboxes.change(by: -batch.count)
         }
         if connection.staleness == .stale { appendStaleness(connection) }
         if connection.ownStatusPending {
@@ -210,6 +213,8 @@ final class Delivery {
         case .congested:
             guard let connection = watchers[socket] else { return false }
             connection.congestedSince = clock.now
+            connection.unsent = UInt32(clamping: bytes.count)
+            outboxes.change(by: Int(connection.unsent))
             watchers.setCongested(true, connection)
             onCongestion(connection)
             return false

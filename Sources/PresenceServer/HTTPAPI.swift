@@ -59,7 +59,8 @@ struct HTTPAPI {
             guard claims.isBackend || call.isForUsers else {
                 return refuse(exchange, 403, .forbidden, "only a backend may do this")
             }
-            run(call, exchange, request.body)
+            guard claims.isBackend || admits(claims.subject, exchange) else { return }
+            run(call, exchange, request.body, by: claims)
         }
     }
 
@@ -69,12 +70,29 @@ struct HTTPAPI {
         respond(exchange, response)
     }
 
-    private func run(_ call: Route.Call, _ exchange: HTTPExchangeID, _ body: [UInt8]) {
+    /// Users' requests here and on their sockets come from one bucket; backends speak for many.
+    private func admits(_ user: UserID, _ exchange: HTTPExchangeID) -> Bool {
+        guard let wait = logic.userRates.wait(for: 1, by: user, at: logic.clock.now) else {
+            logic.userRates.take(1, by: user, at: logic.clock.now)
+            return true
+        }
+        logic.metrics.met(.userRequests)
+        var response = HTTPResponse.error(
+            429, .init(code: .rateLimited, message: "this user asks too fast: nothing was done", retryAfter: wait))
+        response.headers.append(("Retry-After", String((wait + 999) / 1_000)))
+        respond(exchange, response)
+        return false
+    }
+
+    private func run(_ call: Route.Call, _ exchange: HTTPExchangeID, _ body: [UInt8], by claims: Claims) {
         do throws(DecodingFailure) {
             switch call {
             case .user(let id): read([id], exchange) { $0[0].json }
             case .users:
                 let users = try RequestBody.users(body, limit: logic.configuration.limits.subscribeBatch)
+                // The first token was taken for the request; what its ids cost, the next one waits for.
+                let more = ClientMessage.Body.get(users: users).tokens - 1
+                if !claims.isBackend { logic.userRates.take(more, by: claims.subject, at: logic.clock.now) }
                 read(users, exchange) { people in
                     Array(#"{"users":["#.utf8) + people.map(\.json).joined(separator: [0x2C]) + Array("]}".utf8)
                 }

@@ -17,7 +17,10 @@ final class Metrics {
     var reaped = 0
     var staleCount = 0
     var errors: [ErrorCode: Int] = [:]
-    var closes: [UInt16: Int] = [:]
+    /// By close code; 0 stands for all that are not ours, which a peer may draw by the thousand.
+    private(set) var closes: [UInt16: Int] = [:]
+    /// How often each limit was met.
+    private(set) var limitsMet: [Limit: Int] = [:]
 
     /// Events in one write.
     var batchSize = MetricHistogram(bounds: [1, 2, 4, 8, 16, 32, 64, 128, 256])
@@ -27,6 +30,13 @@ final class Metrics {
     var redisRoundTrip = MetricHistogram(bounds: [50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 50_000, 500_000])
     /// How long a turn of the loop took, in µs.
     var loopTurn = MetricHistogram(bounds: [100, 500, 1_000, 5_000, 10_000, 50_000, 100_000, 1_000_000])
+
+    func met(_ limit: Limit) { limitsMet[limit, default: 0] += 1 }
+
+    func countClose(_ code: UInt16) {
+        let isKnown = (1000...1015).contains(code) || (4001...4006).contains(code)
+        closes[isKnown ? code : 0, default: 0] += 1
+    }
 }
 
 /// Counts of values up to each bound, as Prometheus wants them.

@@ -4,6 +4,7 @@ struct MetricsSnapshot: Sendable {
     var gauges: [Gauge: Int] = [:]
     var errors: [String: Int] = [:]
     var closes: [UInt16: Int] = [:]
+    var limitsMet: [Limit: Int] = [:]
     var histograms: [Histogram: MetricHistogram] = [:]
 
     enum Counter: String, CaseIterable {
@@ -43,6 +44,7 @@ struct MetricsSnapshot: Sendable {
         case sessionsLingering = "sessions_lingering"
         case live
         case redisPending = "redis_commands_pending"
+        case outboxBytes = "outbox_bytes"
 
         var help: String {
             switch self {
@@ -53,6 +55,7 @@ struct MetricsSnapshot: Sendable {
             case .sessionsLingering: "sessions without a connection that are still held"
             case .live: "shards that show the truth"
             case .redisPending: "commands that Redis has not answered yet"
+            case .outboxBytes: "bytes that wait for connections which do not take them"
             }
         }
     }
@@ -78,6 +81,7 @@ struct MetricsSnapshot: Sendable {
         gauges.merge(other.gauges, uniquingKeysWith: +)
         errors.merge(other.errors, uniquingKeysWith: +)
         closes.merge(other.closes, uniquingKeysWith: +)
+        limitsMet.merge(other.limitsMet, uniquingKeysWith: +)
         histograms.merge(other.histograms) { mine, theirs in
             var sum = mine
             sum.add(theirs)
@@ -106,7 +110,11 @@ struct MetricsSnapshot: Sendable {
         }
         head("closes_total", "counter", "connections ended, by close code (1006: lost without one)")
         for (code, count) in closes.sorted(by: { $0.key < $1.key }) {
-            lines.append("presence_closes_total{code=\"\(code)\"} \(count)")
+            lines.append("presence_closes_total{code=\"\(code == 0 ? "other" : String(code))\"} \(count)")
+        }
+        head("limit_met_total", "counter", "times that somebody met a limit")
+        for limit in Limit.allCases {
+            lines.append("presence_limit_met_total{limit=\"\(limit.rawValue)\"} \(limitsMet[limit] ?? 0)")
         }
         for histogram in Histogram.allCases {
             guard let values = histograms[histogram] else { continue }
@@ -138,9 +146,11 @@ extension ShardLogic {
             .connections: watchers.connections.count { $0 != nil }, .sessions: sessions.count,
             .sessionsLingering: sessions.lingering, .subscriptions: watchers.subscriptionCount,
             .topics: watchers.topics.count { $0 != nil }, .live: link.isLive ? 1 : 0,
+            .outboxBytes: outboxes.held,
         ]
         snapshot.errors = Dictionary(uniqueKeysWithValues: metrics.errors.map { ($0.key.rawValue, $0.value) })
         snapshot.closes = metrics.closes
+        snapshot.limitsMet = metrics.limitsMet
         snapshot.histograms = [
             .batchSize: metrics.batchSize, .changeToWrite: metrics.changeToWrite,
             .redisRoundTrip: metrics.redisRoundTrip, .loopTurn: metrics.loopTurn,

@@ -11,12 +11,17 @@ final class Replies {
     private let sockets: any Sockets
     private let limits: ServerConfiguration.Limits
     private let metrics: Metrics
+    private let outboxes: Outboxes
 
-    init(watchers: Watchers, sockets: any Sockets, limits: ServerConfiguration.Limits, metrics: Metrics) {
+    init(
+        watchers: Watchers, sockets: any Sockets, limits: ServerConfiguration.Limits, metrics: Metrics,
+        outboxes: Outboxes
+    ) {
         self.watchers = watchers
         self.sockets = sockets
         self.limits = limits
         self.metrics = metrics
+        self.outboxes = outboxes
     }
 
     /// Takes the next place in the connection's answers.
@@ -55,7 +60,9 @@ final class Replies {
     /// Puts one message into what the connection gets at the end of the turn.
     func send(_ payload: [UInt8], to connection: Connection) {
         guard !connection.isClosed else { return }
+        let before = connection.outbox.count
         WebSocketFrame.append(text: payload, to: &connection.outbox)
+        outboxes.change(by: connection.outbox.count - before)
         watchers.markMail(connection)
         if connection.congestedSince != nil { adjustReading(of: connection) }
     }

@@ -40,11 +40,14 @@ public actor Server {
             host: configuration.host, port: configuration.port, share: configuration.sharePort)
         self.port = port
         let places = Places(configuration.limits.maxConnections ?? Self.roomForConnections())
+        let addresses = AddressLimits(configuration.limits)
         let count = configuration.shards ?? max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+        let outboxes = OutboxBudget(configuration.limits.outboxBytes, shards: count)
         for index in 0..<count {
             let shard = try Shard(
                 .init(
                     configuration: configuration, authenticator: authenticator, endpoint: endpoint, places: places,
+                    addresses: addresses, outboxes: outboxes,
                     isAlone: configuration.redis.url == nil && index == 0, logger: logger, name: "shard-\(index)",
                     place: (index, count)))
             shard.loop.start()

@@ -19,6 +19,8 @@ final class Session {
     var wantedStatus: StatusChange?
     /// The incarnation under which Redis last heard of it.
     var assertedRound = 0
+    /// Redis has let it in once.
+    var wasHeard = false
     var hasEnded = false
     /// Where its user types, and when that was last said.
     var typing: [ConversationID: Milliseconds] = [:]

@@ -43,6 +43,9 @@ final class Sessions {
             case .heard: answer(.opened(user.chosen))
             case .unreachable: answer(.unheard)
             case .refused(let message): answer(.refused(message))
+            case .crowded:
+                drop(session)
+                answer(.crowded)
             case .replaced: shard.close(connection, .replaced)
             case .disconnected: shard.close(connection, .disconnected)
             }
@@ -54,12 +57,15 @@ final class Sessions {
         /// Redis will be told later.
         case unheard
         case refused(String)
+        /// The user has too many connections.
+        case crowded
     }
 
     private enum Outcome {
         case heard
         case unreachable(RedisFailure?)
         case refused(String)
+        case crowded
         case replaced
         case disconnected
     }
@@ -78,6 +84,8 @@ final class Sessions {
             chosen = [held.status.rawValue, held.text ?? "null", clearAfter, String(held.version)]
         }
         let round = shard.link.round
+        // A session that Redis has forgotten was within the limit when it began.
+        let most = session.wasHeard ? 0 : shard.configuration.limits.connectionsPerUser
         session.assertedRound = round
         shard.store.run(
             .open,
@@ -88,7 +96,7 @@ final class Sessions {
             arguments: [
                 user.keys.events, shard.link.incarnation, user.id.string, session.id, session.deviceField,
                 session.kind, session.state, String(shard.clock.now - session.began),
-            ] + chosen,
+            ] + chosen + [String(most)],
             lane: .commands
         ) { [self] result in
             switch result {
@@ -100,10 +108,12 @@ final class Sessions {
                 let words = value.array ?? []
                 switch words.first?.string {
                 case "OK":
+                    session.wasHeard = true
                     if status == session.wantedStatus { session.wantedStatus = nil }
                     learn(words, of: user, tell: false)
                     done(.heard)
                 case "REPLACED": done(.replaced)
+                case "CROWDED": done(.crowded)
                 case "DISCONNECTED": done(.disconnected)
                 default:
                     session.assertedRound = 0
@@ -217,6 +227,13 @@ final class Sessions {
         shard.deadlines.set(.linger(session: session.number), at: min(shard.clock.now + settings.linger, bound))
     }
 
+    /// Redis did not take it, so it has never been: nothing is to be told of its end.
+    private func drop(_ session: Session) {
+        session.hasEnded = true
+        session.connection?.session = nil
+        forget(session)
+    }
+
     func lingerOver(_ number: UInt64) {
         guard let session = byNumber[number], session.connection == nil else { return }
         end(session)
@@ -314,6 +331,10 @@ final class Sessions {
                     } else {
                         end(session)
                     }
+                case .crowded:
+                    let connection = session.connection
+                    drop(session)
+                    if let connection { shard.crowdOut(connection) }
                 case .replaced:
                     if let connection = session.connection { shard.close(connection, .replaced) } else { end(session) }
                 case .disconnected:

@@ -32,6 +32,8 @@ actor Shard {
         let authenticator: Authenticator
         let endpoint: RedisEndpoint
         let places: Places
+        let addresses: AddressLimits
+        let outboxes: OutboxBudget
         /// Nobody but this process uses this Redis.
         let isAlone: Bool
         let logger: Logger
@@ -51,11 +53,14 @@ actor Shard {
             loop: loop, endpoint: parts.endpoint, options: options,
             partitions: Partitions(count: configuration.partitions), replicas: configuration.redis.wait,
             name: "presence")
-        sockets = ShardSockets(clock: clock, places: parts.places, logger: parts.logger) { loop.now }
+        sockets = ShardSockets(
+            clock: clock, places: parts.places, addresses: parts.addresses, logger: parts.logger
+        ) { loop.now }
         let authenticator = parts.authenticator
         logic = ShardLogic(
             configuration: configuration, clock: clock, store: store, sockets: sockets, isAlone: parts.isAlone,
-            random: SystemRandomNumberGenerator(), logger: parts.logger, place: parts.place
+            random: SystemRandomNumberGenerator(), logger: parts.logger, place: parts.place,
+            outboxBudget: parts.outboxes
         ) { authenticator.verify($0, now: $1) }
         var settings = WebSocketServerConfiguration()
         settings.subprotocols = ["presence.v1"]

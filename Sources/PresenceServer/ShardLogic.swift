@@ -15,6 +15,10 @@ final class ShardLogic {
     let store: any Store
     let sockets: any Sockets
     let metrics = Metrics()
+    let outboxes: Outboxes
+    /// How fast one connection may ask; `nil`: as fast as it pleases.
+    let connectionRate: RateLimit?
+    var userRates: UserRates
     var deadlines = Deadlines()
     let watchers: Watchers
     let delivery: Delivery
@@ -38,6 +42,7 @@ final class ShardLogic {
     init(
         configuration: ServerConfiguration, clock: ShardClock, store: any Store, sockets: any Sockets, isAlone: Bool,
         random: any RandomNumberGenerator, logger: Logger, place: (number: Int, of: Int) = (0, 1),
+        outboxBudget: OutboxBudget? = nil,
         verify: @escaping (String, Timestamp) -> Result<Claims, AuthenticationFailure>
     ) {
         self.configuration = configuration
@@ -49,9 +54,13 @@ final class ShardLogic {
         self.place = (Milliseconds(place.number), Milliseconds(place.of))
         self.verify = verify
         partitions = Partitions(count: configuration.partitions)
+        let limits = configuration.limits
+        outboxes = Outboxes(outboxBudget ?? OutboxBudget(limits.outboxBytes))
+        connectionRate = RateLimit(perSecond: limits.requestsPerSecond, burst: limits.requestBurst)
+        userRates = UserRates(RateLimit(perSecond: limits.userRequestsPerSecond, burst: limits.userRequestBurst))
         watchers = Watchers(metrics: metrics)
-        delivery = Delivery(watchers: watchers, sockets: sockets, clock: clock, metrics: metrics)
-        replies = Replies(watchers: watchers, sockets: sockets, limits: configuration.limits, metrics: metrics)
+        delivery = Delivery(watchers: watchers, sockets: sockets, clock: clock, metrics: metrics, outboxes: outboxes)
+        replies = Replies(watchers: watchers, sockets: sockets, limits: limits, metrics: metrics, outboxes: outboxes)
         link = StoreLink(self, isAlone: isAlone)
         sessions = Sessions(self)
         loader = TopicLoader(self)
@@ -89,6 +98,8 @@ final class ShardLogic {
     func writable(_ socket: SocketID) {
         guard let connection = watchers[socket] else { return }
         connection.congestedSince = nil
+        outboxes.change(by: -Int(connection.unsent))
+        connection.unsent = 0
         watchers.setCongested(false, connection)
         replies.adjustReading(of: connection)
     }
@@ -98,7 +109,8 @@ final class ShardLogic {
         guard let connection = watchers[socket] else { return }
         let final: Set<UInt16> = [1000, 1005, 1008, 4004, 4006]
         let code = connection.closedWith?.rawValue ?? code ?? (hadCloseFrame ? 1005 : 1006)
-        metrics.closes[code, default: 0] += 1
+        metrics.countClose(code)
+        outboxes.release(connection)
         watchers.close(connection)
         watchers.remove(connection)
         replies.abandon(connection)
@@ -144,13 +156,18 @@ final class ShardLogic {
     /// Something may be due. Comes at `nextWake`, and at least every `longestSleep`.
     func tick() {
         link.tick()
+        userRates.expire(now: clock.now)
         while let subject = deadlines.popDue(clock.now) { due(subject) }
     }
 
     var nextWake: Milliseconds { min(deadlines.next ?? .max, link.nextWake) }
 
     /// The loop's turn is over: what is pending is written, at the latest when so many ms are over as it returns.
-    func endTurn() -> Milliseconds? { delivery.flush(commandsPending: store.pending) }
+    func endTurn() -> Milliseconds? {
+        let wait = delivery.flush(commandsPending: store.pending)
+        boundOutboxes()
+        return wait
+    }
 
     /// The clients were not silent while the loop stood still (SIGSTOP, a stalled machine): it was deaf.
     private func stoodStill(for gap: Milliseconds) {
@@ -229,6 +246,7 @@ final class ShardLogic {
         guard !connection.isClosed else { return }
         // What was answered before the close is still to go out.
         delivery.flush(now: connection)
+        outboxes.release(connection)
         watchers.close(connection)
         connection.closedWith = code
         // The session's fate does not wait for the peer to answer the close.

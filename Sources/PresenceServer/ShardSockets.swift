@@ -13,13 +13,19 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
     private let clock: ShardClock
     private let now: () -> Milliseconds
     private let places: Places
+    private let addresses: AddressLimits
+    private var addressPlaces = AddressPlaces()
+    private var nextAddressLog: Milliseconds = 0
     private let logger: Logger
     /// Connections that came when the process was full: they are told so, and nothing else.
     private var turnedAway: Set<SocketID> = []
 
-    init(clock: ShardClock, places: Places, logger: Logger, now: @escaping () -> Milliseconds) {
+    init(
+        clock: ShardClock, places: Places, addresses: AddressLimits, logger: Logger, now: @escaping () -> Milliseconds
+    ) {
         self.clock = clock
         self.places = places
+        self.addresses = addresses
         self.logger = logger
         self.now = now
     }
@@ -35,12 +41,34 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
 
     func opened(_ socket: SocketID, request: UpgradeRequest) {
         clock.advance(to: now())
-        guard places.take(), !logic.isDraining else {
-            turnedAway.insert(socket)
-            server.close(socket, code: CloseCode.tryAgainLater.rawValue, reason: logic.reconnectAdvice())
-            return
+        guard places.take() else {
+            logic.metrics.met(.connections)
+            return turnAway(socket)
         }
+        guard !logic.isDraining, takePlace(of: request.peer, socket) else { return turnAway(socket) }
         logic.opened(socket, headerToken: bearerToken(request.authorization))
+    }
+
+    private func turnAway(_ socket: SocketID) {
+        turnedAway.insert(socket)
+        server.close(socket, code: CloseCode.tryAgainLater.rawValue, reason: logic.reconnectAdvice())
+    }
+
+    private func takePlace(of peer: PeerAddress, _ socket: SocketID) -> Bool {
+        switch addresses.take(peer) {
+        case .uncounted: return true
+        case .counted(let block):
+            addressPlaces.set(block, socket)
+            return true
+        case .none:
+            logic.metrics.met(.connectionsPerAddress)
+            // Whoever is flooded by it wants to know the address, and no line for each connection.
+            if clock.now >= nextAddressLog {
+                nextAddressLog = clock.now + 60_000
+                logger.warning("an address has too many connections", metadata: ["address": .string(peer.host)])
+            }
+            return false
+        }
     }
 
     func received(_ message: UnsafeRawBufferPointer, on socket: SocketID) {
@@ -61,6 +89,7 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
     func closed(_ socket: SocketID, _ closure: Closure) {
         clock.advance(to: now())
         places.give()
+        if let block = addressPlaces.remove(socket) { addresses.give(block) }
         guard turnedAway.remove(socket) == nil else { return }
         switch closure {
         case .byPeer(let code, _): logic.closed(socket, code: code, hadCloseFrame: true)

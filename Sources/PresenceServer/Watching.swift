@@ -42,6 +42,7 @@ extension ShardLogic {
     ) -> ServerMessage.ErrorMessage? {
         let limit = configuration.limits.subscriptions
         if watchers.subscriptions(of: connection) + watchers.unwatched(people + conversations, by: connection) > limit {
+            metrics.met(.subscriptions)
             return .init(code: .tooMany, message: "at most \(limit) people and conversations watched by one connection")
         }
         if outcome == .failed {

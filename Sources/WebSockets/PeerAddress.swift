@@ -3,8 +3,8 @@ import Glibc
 /// The address that a connection came from: an IP address and a port.
 public struct PeerAddress: Hashable, Sendable, CustomStringConvertible {
     /// The 16 bytes of an IPv6 address, an IPv4 one mapped into it (`::ffff:a.b.c.d`): one form for both.
-    private let high: UInt64
-    private let low: UInt64
+    let high: UInt64
+    let low: UInt64
     public let port: UInt16
 
     private static let mappedIPv4: UInt64 = 0xffff_0000_0000

@@ -95,8 +95,10 @@ class Stage:
 
     def __init__(self, redis):
         # Short, since a lost store is waited for.
-        times = {"COMMAND_TIMEOUT": "500ms", "STALE_AFTER": "500ms", "LEASE_RENEWAL": "200ms"}
-        with mock.patch.dict(os.environ, {f"PRESENCE_{name}": time for name, time in times.items()}):
+        # And few requests at once, since too many are made.
+        settings = {"COMMAND_TIMEOUT": "500ms", "STALE_AFTER": "500ms", "LEASE_RENEWAL": "200ms",
+                    "LIMITS_USER_REQUEST_BURST": "60", "LIMITS_USER_REQUESTS_PER_SECOND": "100"}
+        with mock.patch.dict(os.environ, {f"PRESENCE_{name}": value for name, value in settings.items()}):
             self.server = Server(redis=redis, shards=1)
         self.redis = redis
         self.room = Room(self.server)
@@ -252,6 +254,18 @@ async def with_a_users_token(stage, operation):
     return [await stage.ask(operation, operation.requests[0], token=stage.user)]
 
 
+async def too_fast(stage, operation):
+    """So many at once by one user that some are too many."""
+    token = stage.server.mint.token(f"hasty-{next(HASTY)}")
+    while True:
+        answers = await asyncio.gather(*[stage.ask(operation, operation.requests[0], token=token) for _ in range(90)])
+        if hasty := [answer for answer in answers if answer.status != 200]:
+            return hasty
+
+
+HASTY = itertools.count()
+
+
 async def without_length(stage, operation):
     return [await stage.ask_by_hand(operation, "Transfer-Encoding: chunked")]
 
@@ -292,7 +306,7 @@ async def not_ready(stage):
 
 PROVOKING = {
     101: upgrading, 200: succeeding, 204: succeeding, 400: malformed, 401: without_a_good_token, 403: with_a_users_token,
-    411: without_length, 413: too_long, 422: out_of_bounds, 426: not_upgrading, 503: without_the_store,
+    411: without_length, 413: too_long, 422: out_of_bounds, 429: too_fast, 426: not_upgrading, 503: without_the_store,
 }
 
 

@@ -20,11 +20,10 @@ DOCUMENT = AsyncAPI("asyncapi.yaml")
 SETTINGS = {"participants": 30, "conversations": 2, "max_server_message_bytes": 16_384, "subscribe_batch": 300,
             "linger": 300, "typing": 1_000}
 ENVIRONMENT = {"PRESENCE_COMMAND_TIMEOUT": "500ms", "PRESENCE_STALE_AFTER": "500ms", "PRESENCE_LEASE_RENEWAL": "200ms",
-               "PRESENCE_LIMITS_BAD_REQUESTS": "1000"}
+               "PRESENCE_LIMITS_BAD_REQUESTS": "1000", "PRESENCE_LIMITS_REQUEST_BURST": "300"}
 
 UNPROVOKED_CODES = {
     "conflict": "only if a random id of 128 bits came twice",
-    "rate_limited": "no rate is limited yet",
     "internal": "the server would have to be broken",
 }
 UNMET_MEMBERS = {
@@ -260,6 +259,9 @@ async def mistakes_are_made(room):
     await ana.refused("forbidden", "typing", conversation="nowhere", typing=True)
     await ana.refused("forbidden", "subscribe", conversations=["nowhere"])
     await ana.refused("too_many", "get", users=[f"u{number}" for number in range(301)])
+    bob = await room.come("bob")
+    answers = await asyncio.gather(*[bob.ask("get", users=[]) for _ in range(600)])
+    assert "rate_limited" in [answer.get("code") for answer in answers]
     for _ in range(2):
         await ana.did("createConversation", participants=["bob"])
     await ana.refused("too_many", "createConversation", participants=["bob"])

@@ -34,7 +34,9 @@ struct DeliveryTests {
 
         init(people count: Int, connections: Int) {
             watchers = Watchers(metrics: metrics)
-            delivery = Delivery(watchers: watchers, sockets: sockets, clock: clock, metrics: metrics)
+            delivery = Delivery(
+                watchers: watchers, sockets: sockets, clock: clock, metrics: metrics,
+                outboxes: Outboxes(OutboxBudget(0)))
             self.connections = (0..<connections).map {
                 Connection(
                     socket: SocketID(index: UInt32($0), generation: 3), headerToken: nil, now: 0, firstPing: 1)

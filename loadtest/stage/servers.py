@@ -11,6 +11,14 @@ from stage.redis import RedisServer
 LISTENING = "listening on "
 
 
+# What is measured is what a server can do, not what it allows one client: few connections make the changes of many people.
+UNLIMITED = {
+    "PRESENCE_LIMITS_REQUESTS_PER_SECOND": "0", "PRESENCE_LIMITS_USER_REQUESTS_PER_SECOND": "0",
+    "PRESENCE_LIMITS_CONNECTIONS_PER_USER": "0", "PRESENCE_LIMITS_CONNECTIONS_PER_ADDRESS": "0",
+    "PRESENCE_LIMITS_OUTBOX_BYTES": "0",
+}
+
+
 class Server:
     """A process that has said where it listens."""
 
@@ -60,7 +68,7 @@ class PresenceServer(Server):
             command += ["--shards", str(shards)]
         if redis is not None:
             command += ["--redis", redis.url]
-        super().__init__(processes, name, command, core, environment)
+        super().__init__(processes, name, command, core, UNLIMITED | environment)
 
     def restart(self, kill: bool = False) -> None:
         """Ends it as an operator would, or kills it, and starts it anew on the same port."""

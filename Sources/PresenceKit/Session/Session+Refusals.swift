@@ -74,7 +74,9 @@ extension PresenceError {
     /// Whether the same request may be answered later.
     var isPassing: Bool {
         switch code {
-        case .badRequest, .unknownType, .forbidden, .validationFailed, .conflict, .tooMany: false
+        case .badRequest, .unknownType, .forbidden, .validationFailed, .conflict: false
+        // Of some numbers the server says when there may be room: of a user's connections, which come and go.
+        case .tooMany: retryAfter != nil
         default: true
         }
     }

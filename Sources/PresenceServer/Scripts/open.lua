@@ -1,8 +1,8 @@
 -- Opens a session, or asserts one that its shard has held already (after a break of the connection to Redis).
 -- KEYS: shards, floor, user, sessions, shard's users
 -- ARGV: now, channel, incarnation, user, session, device (=ID or -), kind, state (a or i), age in ms,
---       chosen ('' to leave), text ('' keep, null, JSON string), clearAfter ('' none), chosenVersion ('' now)
--- Replies {OK, now, own status …}, {FENCED}, {REPLACED} or {DISCONNECTED}.
+--       chosen ('' to leave), text ('' keep, null, JSON string), clearAfter ('' none), chosenVersion ('' now), most sessions of a user (0: any number)
+-- Replies {OK, now, own status …}, {FENCED}, {REPLACED}, {DISCONNECTED} or {CROWDED}.
 local channel, incarnation, id = ARGV[2], ARGV[3], ARGV[4]
 if fenced(KEYS[1], incarnation) then return { 'FENCED' } end
 local user = read(id, KEYS[3], KEYS[4], KEYS[2], channel)
@@ -12,17 +12,26 @@ local began = now - tonumber(ARGV[9])
 if began < tonumber(user.barredAt or '0') then return { 'DISCONNECTED' } end
 
 -- One connection a device: the younger wins, however late the older one is heard of.
-local device = ARGV[6]
+local device, count = ARGV[6], nil
 if device ~= '-' then
     local values = redis.call('HGETALL', KEYS[4])
+    count = #values / 2
     for i = 1, #values, 2 do
         local _, other, _, _, since = session(values[i + 1])
         if values[i] ~= ARGV[5] and other == device then
             if tonumber(since) > began then return { 'REPLACED' } end
             redis.call('HDEL', KEYS[4], values[i])
+            -- Where one has given its place, there is one.
+            count = 0
             redis.call('PUBLISH', channel, table.concat({ 'X', id, '0', int(now), values[i] }, ' '))
         end
     end
+end
+
+local most = tonumber(ARGV[14])
+if most > 0 and (count or redis.call('HLEN', KEYS[4])) >= most
+    and redis.call('HEXISTS', KEYS[4], ARGV[5]) == 0 then
+    return { 'CROWDED' }
 end
 
 redis.call('HSET', KEYS[4], ARGV[5],

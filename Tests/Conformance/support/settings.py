@@ -20,6 +20,15 @@ NUMBERS = {
     "connections": "limits.maxConnections",
     "participants": "limits.participants",
     "conversations": "limits.conversationsPerUser",
+    "requests_per_second": "limits.requestsPerSecond",
+    "request_burst": "limits.requestBurst",
+    "user_requests_per_second": "limits.userRequestsPerSecond",
+    "user_request_burst": "limits.userRequestBurst",
+    "rate_limited": "limits.rateLimited",
+    "connections_per_address": "limits.connectionsPerAddress",
+    "limit_loopback": "limits.limitLoopback",
+    "connections_per_user": "limits.connectionsPerUser",
+    "outbox_bytes": "limits.outboxBytes",
 }
 
 
@@ -31,7 +40,7 @@ def text(settings):
         node = tree
         for part in path:
             node = node.setdefault(part, {})
-        node[last] = f"{value}ms" if name in TIMES else value
+        node[last] = f"{value}ms" if name in TIMES else str(value).lower() if isinstance(value, bool) else value
     return "\n".join(lines(tree)) + "\n"
 
 

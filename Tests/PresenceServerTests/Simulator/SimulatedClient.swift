@@ -53,6 +53,21 @@ final class SimulatedClient {
         shard.deliver(ClientMessage(id: requests, body).encoded(), from: socket)
     }
 
+    /// Opens a connection and says `connect`, whatever comes of it.
+    func dial(_ shard: SimulatedShard) {
+        self.shard = shard
+        closeCode = nil
+        socket = shard.accept(self)
+        introduce()
+    }
+
+    func introduce() { send(.connect(.init(token: user))) }
+
+    func sendText(_ text: String) {
+        guard let socket, let shard else { return }
+        shard.deliver(Array(text.utf8), from: socket)
+    }
+
     /// Watches people and lets their snapshot come.
     @discardableResult
     func watch(_ users: String...) throws -> Self {

@@ -1,0 +1,130 @@
+import PresenceProtocol
+
+/// Who speaks on a connection: its `connect`, and the token that it holds it by.
+extension ShardLogic {
+    func connect(_ connection: Connection, _ id: Int64?, _ connect: ClientMessage.Connect) {
+        guard connection.session == nil else {
+            return refuse(.init(id: id, code: .badRequest, message: "connected already"), on: connection)
+        }
+        guard let token = connect.token ?? connection.headerToken else {
+            return turnAway(connection, id, "a token is needed")
+        }
+        switch verify(token, clock.redisNow) {
+        case .failure(let failure): turnAway(connection, id, "\(failure)")
+        case .success(let claims) where claims.isBackend:
+            turnAway(connection, id, "a backend's token opens no session")
+        case .success(let claims):
+            guard admits(claims.subject, connection, id) else { return }
+            connection.tokenExpiresAt = claims.expiresAt
+            let reply = replies.expect(on: connection)
+            sessions.open(connection, user: claims.subject, connect: connect) { [self] opening in
+                replies.fulfil(reply, on: connection) { [self] in
+                    answer(connection, id, opening)
+                }
+            }
+        }
+    }
+
+    private func turnAway(_ connection: Connection, _ id: Int64?, _ message: String) {
+        replies.now(on: connection) { [self] in
+            replies.error(.init(id: id, code: .unauthorized, message: message), to: connection)
+            close(connection, .unauthorized, reason: "unauthorized")
+        }
+    }
+
+    private func answer(_ connection: Connection, _ id: Int64?, _ opening: Sessions.Opening) {
+        if case .crowded = opening { return crowdOut(connection, id) }
+        guard !connection.isClosed, let session = connection.session else { return }
+        var status: OwnStatus?
+        switch opening {
+        case .opened(let chosen): status = OwnStatus(chosen)
+        case .unheard: status = session.user.chosen.map { OwnStatus($0) }
+        case .refused(let message):
+            replies.error(
+                .init(id: id, code: .unavailable, message: "the store takes no session now", retryAfter: 1_000),
+                to: connection)
+            return refuse(connection, message)
+        case .crowded: return
+        }
+        var payload: [UInt8] = []
+        ServerMessageWriter.connected(
+            id: id,
+            .init(
+                user: session.user.id, session: session.id, serverTime: clock.redisNow, status: status,
+                heartbeatInterval: configuration.heartbeat.interval, heartbeatTimeout: configuration.heartbeat.timeout,
+                linger: configuration.linger, limits: connectionLimits),
+            to: &payload)
+        replies.send(payload, to: connection)
+        connection.isGreeted = true
+        if !link.isLive { connection.staleness = .stale }
+        scheduleTokenCheck(connection)
+    }
+
+    // MARK: Tokens
+
+    /// The user has as many connections as one may have. Some of them may be lingering: to try later is not in vain.
+    func crowdOut(_ connection: Connection, _ id: Int64? = nil) {
+        guard !connection.isClosed else { return }
+        metrics.met(.connectionsPerUser)
+        let most = configuration.limits.connectionsPerUser
+        replies.error(
+            .init(
+                id: id, code: .tooMany, message: "at most \(most) connections of one user",
+                retryAfter: configuration.linger),
+            to: connection)
+        close(connection, .tryAgainLater, reason: reconnectAdvice())
+    }
+
+    func refresh(_ connection: Connection, _ id: Int64?, _ token: String) {
+        switch verify(token, clock.redisNow) {
+        case .success(let claims) where !claims.isBackend && claims.subject == connection.session?.user.id:
+            connection.tokenExpiresAt = claims.expiresAt
+            connection.tokenNoticeGiven = false
+            replies.now(on: connection) { [self] in
+                var payload: [UInt8] = []
+                ServerMessageWriter.refreshed(id: id, to: &payload)
+                replies.send(payload, to: connection)
+                scheduleTokenCheck(connection)
+            }
+        case .success: refuse(.init(id: id, code: .unauthorized, message: "this token is another's"), on: connection)
+        case .failure(let failure):
+            refuse(.init(id: id, code: .unauthorized, message: "\(failure)"), on: connection)
+        }
+    }
+
+    /// A token has come: its notice or end may fall due before anything else.
+    private func scheduleTokenCheck(_ connection: Connection) {
+        guard let due = checkToken(connection), due < connection.nextLook else { return }
+        look(at: connection, due)
+    }
+
+    /// Gives notice when it is time, and closes at the end. Returns when to look again.
+    func checkToken(_ connection: Connection) -> Milliseconds? {
+        guard let expiresAt = connection.tokenExpiresAt else { return nil }
+        let left = expiresAt - clock.redisNow
+        let notice = configuration.tokenExpiringNotice
+        if left <= 0 {
+            close(connection, .tokenExpired, reason: "token expired")
+            return nil
+        }
+        guard left <= notice else { return clock.now + left - notice }
+        // Not before `connected`, which is the first thing that a client hears.
+        if !connection.tokenNoticeGiven, connection.isGreeted {
+            connection.tokenNoticeGiven = true
+            var payload: [UInt8] = []
+            ServerMessageWriter.tokenExpiring(expiresIn: left, to: &payload)
+            replies.send(payload, to: connection)
+        }
+        return clock.now + left
+    }
+}
+
+extension OwnStatus {
+    init(_ chosen: LocalUser.Chosen?) {
+        self.init()
+        guard let chosen else { return }
+        status = chosen.status
+        text = chosen.plainText
+        clearAt = chosen.clearAt
+    }
+}

@@ -1,0 +1,86 @@
+import PresenceProtocol
+
+/// How fast requests are taken, from one connection and from one user.
+///
+/// A request beyond either limit is answered `rate_limited` and changes nothing; it takes no token. Whoever goes on all
+/// the same is closed with 1008. The user's bucket is this shard's: over several shards and servers a user has one on
+/// each that they are connected to.
+extension ShardLogic {
+    /// Whether this request may be done; if not, it has been answered.
+    /// - Parameter user: `nil` before anyone is known.
+    func admits(_ connection: Connection, _ id: Int64?, tokens: Int, of user: UserID?) -> Bool {
+        if let limit = connectionRate, let wait = connection.bucket.wait(for: tokens, at: clock.now, limit) {
+            limitRate(of: connection, id, .requests, retryAfter: wait)
+            return false
+        }
+        if let user, let wait = userRates.wait(for: tokens, by: user, at: clock.now) {
+            limitRate(of: connection, id, .userRequests, retryAfter: wait)
+            return false
+        }
+        if let limit = connectionRate { connection.bucket.take(tokens, at: clock.now, limit) }
+        if let user { userRates.take(tokens, by: user, at: clock.now) }
+        return true
+    }
+
+    /// The same for who has proved who they are with this very request, which the connection was charged for already.
+    func admits(_ user: UserID, _ connection: Connection, _ id: Int64?) -> Bool {
+        if let wait = userRates.wait(for: 1, by: user, at: clock.now) {
+            limitRate(of: connection, id, .userRequests, retryAfter: wait)
+            return false
+        }
+        userRates.take(1, by: user, at: clock.now)
+        return true
+    }
+
+    private func limitRate(of connection: Connection, _ id: Int64?, _ limit: Limit, retryAfter: Milliseconds) {
+        metrics.met(limit)
+        let whose = limit == .requests ? "this connection" : "this user"
+        let isTooMany = connection.refusals.count(at: clock.now) >= configuration.limits.rateLimited
+        replies.now(on: connection) { [self] in
+            replies.error(
+                .init(
+                    id: id, code: .rateLimited, message: "\(whose) asks too fast: nothing was done",
+                    retryAfter: retryAfter),
+                to: connection)
+            if isTooMany { close(connection, .policyViolation, reason: "went on asking too fast") }
+        }
+    }
+}
+
+/// How many requests of a connection were `rate_limited` in the 10 s that its first one began. 8 bytes.
+///
+/// A window, so that a client which meets the limit now and then is never closed for the sum of it.
+struct RateRefusals {
+    static let window: Milliseconds = 10_000
+
+    private var number: UInt32 = 0
+    /// On the monotonic clock, whose beginning is so near that 49 days' worth of ms after it the number begins anew.
+    private var began: UInt32 = 0
+
+    /// Counts one more, and returns how many there are.
+    mutating func count(at now: Milliseconds) -> Int {
+        let now = UInt32(truncatingIfNeeded: now)
+        if number == 0 || Milliseconds(now &- began) >= Self.window {
+            began = now
+            number = 0
+        }
+        number += 1
+        return Int(number)
+    }
+}
+
+extension ClientMessage.Body {
+    /// What a request costs of a bucket: one token, and one more for each full hundred of ids, since it is ids that
+    /// make work. Leaving costs nothing: it frees what others could use.
+    var tokens: Int {
+        switch self {
+        case .subscribe(let subscribe): Self.tokens(for: subscribe.users.count + subscribe.conversations.count)
+        case .get(let users): Self.tokens(for: users.count)
+        case .createConversation(let participants): Self.tokens(for: participants.count)
+        case .disconnect: 0
+        default: 1
+        }
+    }
+
+    private static func tokens(for ids: Int) -> Int { 1 + ids / 100 }
+}

@@ -1,0 +1,95 @@
+import PresenceProtocol
+import Redis
+
+/// Changes that clients ask for.
+extension ShardLogic {
+    func choose(_ connection: Connection, _ session: Session, _ id: Int64?, _ change: StatusChange) {
+        write(connection, id) { [self] done in
+            sessions.choose(change, for: session.user, done: done)
+        } succeeded: { [self] _ in
+            replies.ok(id, to: connection)
+        }
+    }
+
+    /// Runs one script for a request and answers it: `succeeded` gets the words of an `OK`.
+    func write(
+        _ connection: Connection, _ id: Int64?, run: (@escaping StoreReply) -> Void,
+        succeeded: @escaping ([RedisValue]) -> Void
+    ) {
+        guard link.isLive else {
+            return refuse(WriteRefusal(.disconnected(sent: false)).message(id: id), on: connection)
+        }
+        let reply = replies.expect(on: connection)
+        run { [self] result in
+            replies.fulfil(reply, on: connection) { [self] in
+                guard !connection.isClosed else { return }
+                link.noticeFencing(in: result)
+                if let refusal = WriteRefusal(result) {
+                    if refusal.code == .internal {
+                        log(
+                            "internal error", ["session": connection.session?.id ?? "", "reason": "\(result)"],
+                            level: .error)
+                    }
+                    replies.error(refusal.message(id: id), to: connection)
+                } else if case .success(let value) = result {
+                    succeeded(value.array ?? [])
+                }
+            }
+        }
+    }
+}
+
+/// Why a script's change was not made, or may not have been, as clients and backends are told.
+struct WriteRefusal {
+    let code: ErrorCode
+    let text: String
+    let retryAfter: Milliseconds?
+
+    /// `nil` for an `OK`.
+    init?(_ result: Result<RedisValue, RedisFailure>) {
+        switch result {
+        case .failure(let failure): self.init(failure)
+        case .success(let value):
+            switch value.array?.first?.string {
+            case "OK": return nil
+            case "FENCED": self.init(.disconnected(sent: false))
+            case "FORBIDDEN": self.init(code: .forbidden, text: "only participants may do this", retryAfter: nil)
+            case "TOOMANY":
+                self.init(code: .tooMany, text: "no more conversations may be made by this user", retryAfter: nil)
+            case "CONFLICT": self.init(code: .conflict, text: "it exists already", retryAfter: nil)
+            default: self.init(code: .internal, text: "the store gave an answer that makes no sense", retryAfter: nil)
+            }
+        }
+    }
+
+    /// What Redis says when it cannot do something now; anything else that it says is a fault of ours.
+    private static let passing: Set<String> = [
+        "OOM", "LOADING", "BUSY", "READONLY", "MASTERDOWN", "MISCONF", "NOREPLICAS", "TRYAGAIN", "CLUSTERDOWN",
+    ]
+
+    init(_ failure: RedisFailure) {
+        if case .server(let code, _) = failure, !Self.passing.contains(code) {
+            self.init(code: .internal, text: "the server could not do this", retryAfter: nil)
+            return
+        }
+        let text =
+            switch failure {
+            case .server(code: "OOM", _): "the store is full: nothing was changed"
+            case .server: "the store refused this for now: nothing was changed"
+            case _ where failure.mayHaveRun:
+                "the store was lost while this was under way: whether it was changed is unknown"
+            default: "the store is out of reach: nothing was changed"
+            }
+        self.init(code: .unavailable, text: text, retryAfter: 1_000)
+    }
+
+    private init(code: ErrorCode, text: String, retryAfter: Milliseconds?) {
+        self.code = code
+        self.text = text
+        self.retryAfter = retryAfter
+    }
+
+    func message(id: Int64?) -> ServerMessage.ErrorMessage {
+        .init(id: id, code: code, message: text, retryAfter: retryAfter)
+    }
+}

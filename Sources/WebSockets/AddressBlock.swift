@@ -1,0 +1,18 @@
+/// The addresses that count as one: an IPv4 address, or the /64 of an IPv6 one, of which every customer of a provider
+/// has at least one to draw addresses from as they please. 8 bytes.
+public struct AddressBlock: Hashable, Sendable {
+    fileprivate let bits: UInt64
+
+    /// That of no address.
+    public static let none = AddressBlock(bits: 0)
+}
+
+extension PeerAddress {
+    public var block: AddressBlock {
+        // An IPv4 address keeps its mapping's mark, and so meets no /64: ::/8 is given to nobody. ::1 stands for itself.
+        AddressBlock(bits: isIPv4 || high == 0 ? low : high)
+    }
+
+    /// 127.0.0.0/8 or ::1.
+    public var isLoopback: Bool { isIPv4 ? low >> 24 & 0xff == 127 : high == 0 && low == 1 }
+}

@@ -1,0 +1,184 @@
+"""Limits: whoever floods is held back, counted and sent away, and nobody else notices."""
+
+import asyncio
+import json
+
+from support.patience import eventually
+from support.raw import text
+from support.room import Room
+
+SETTINGS = {"request_burst": 50, "rate_limited": 100, "user_request_burst": 80, "connections_per_user": 4, "linger": 500,
+            "subscriptions": 20, "subscribe_batch": 20}
+
+
+async def met(room, limit):
+    return await room.api.metric("limit_met_total", limit=limit)
+
+
+async def goes_on(*pair):
+    """Of two people, the first sees at once what the second does."""
+    watcher, other = pair
+    await other.status("busy")
+    await watcher.sees(other, status="busy", within=5)
+    await other.status("auto")
+    await watcher.sees(other, status="online", within=5)
+
+
+async def bystanders(room):
+    watcher, other = await room.come("wanda"), await room.come("otto")
+    await watcher.subscribe(other)
+    return watcher, other
+
+
+async def flood(client, count):
+    """The answers to so many requests at once."""
+    return await asyncio.gather(*[client.ask("get", users=[]) for _ in range(count)])
+
+
+async def test_a_connection_that_asks_too_fast_is_told_when_to_go_on_and_nothing_is_changed(start):
+    room = Room(start({"request_burst": 50, "requests_per_second": 10}, shards=1))
+    pair = await bystanders(room)
+    ana = await room.come("ana")
+    answers = await flood(ana, 80)
+    refused = [answer for answer in answers if answer["type"] == "error"]
+    assert refused and {answer["code"] for answer in refused} == {"rate_limited"}
+    assert all(0 < answer["retryAfter"] <= 1_000 for answer in refused)
+    error = await ana.refused("rate_limited", "updateProfile", changes={"displayName": "Never"})
+    assert await met(room, "requests") == len(refused) + 1
+    assert await room.api.metric("errors_total", code="rate_limited") == len(refused) + 1
+    await goes_on(*pair)
+    await asyncio.sleep(error["retryAfter"] / 1000 + 0.05)
+    assert (await ana.get(ana))[0]["profile"] is None
+
+
+async def test_without_an_id_it_is_told_all_the_same(room):
+    ana = await room.come("ana")
+    for _ in range(70):
+        await ana.send({"type": "activity", "state": "active"})
+    error = await ana.hear("error", code="rate_limited")
+    assert "id" not in error and error["retryAfter"] > 0
+
+
+async def test_whoever_goes_on_is_closed_with_1008_and_nobody_else(room):
+    pair = await bystanders(room)
+    ana, second = await room.come("ana"), await room.come("ana")
+    for _ in range(400):
+        await ana.send({"type": "get", "users": []})
+    await ana.closed(1008)
+    # The user's other connection goes on, as soon as there is a token for it.
+    await eventually(lambda: answered(second), "an answer")
+    await goes_on(*pair)
+
+
+async def answered(client):
+    return (await client.ask("get", users=[]))["type"] == "users"
+
+
+async def test_a_user_has_one_bucket_over_connections_and_http(start):
+    room = Room(start({"user_request_burst": 40, "user_requests_per_second": 5}, shards=1))
+    pair = await bystanders(room)
+    one, two = await room.come("ana"), await room.come("ana")
+    answers = await flood(one, 25) + await flood(two, 25)
+    assert "rate_limited" in [answer.get("code") for answer in answers]
+    answer = await room.api.request("GET", "/v1/users/bob", token=room.token("ana"))
+    assert answer.status == 429 and int(answer.headers["Retry-After"]) > 0
+    assert answer.json["code"] == "rate_limited" and answer.json["retryAfter"] > 0
+    # Nobody else's bucket, and no backend's.
+    assert (await room.api.request("GET", "/v1/users/bob", token=room.token("bob"))).status == 200
+    for _ in range(60):
+        assert (await room.api.request("GET", "/v1/users/bob", token=room.backend)).status == 200
+    assert await met(room, "user_requests") > 0 and await met(room, "requests") == 0
+    await goes_on(*pair)
+
+
+async def test_a_user_has_so_many_connections_over_all_servers(start):
+    redis = start.redis()
+    settings = {"connections_per_user": 3, "linger": 500}
+    room = Room(start(settings, redis=redis))
+    second = start(settings, redis=redis, directory=room.server.directory)
+    pair = await bystanders(room)
+    held = [await room.come("ana", at=at) for at in (room.server, second, second)]
+    late = await room.socket()
+    error = await late.refused("too_many", "connect", token=room.token("ana"))
+    _, reason = await late.closed(1013)
+    assert error["retryAfter"] > 0 and json.loads(reason)["reconnectAfter"] > 0
+    assert await met(room, "connections_per_user") == 1
+    await goes_on(*pair)
+    await held[1].close()
+    await eventually(lambda: let_in(room), "room for another")
+
+
+async def let_in(room):
+    client = await room.socket()
+    return (await client.ask("connect", token=room.token("ana")))["type"] == "connected"
+
+
+async def test_an_address_has_so_many_connections(start):
+    room = Room(start({"connections_per_address": 5, "limit_loopback": True}, shards=2))
+    pair = await bystanders(room)
+    clients = [await room.socket() for _ in range(3)]
+    for _ in range(3):
+        _, reason = await (await room.socket()).closed(1013)
+        assert json.loads(reason)["reconnectAfter"] > 0
+    assert await met(room, "connections_per_address") == 3
+    assert room.server.logged().count("an address has too many connections") <= 2
+    await goes_on(*pair)
+    # Another address of this machine is another's; and a place that is given back is there again.
+    await (await room.socket(local_addr=("127.0.0.2", 0))).connect(room.token("bob"))
+    await clients[0].close()
+    await eventually(lambda: stays(room), "a place")
+
+
+async def stays(room):
+    client = await room.socket()
+    return (await client.ask("connect", token=room.token("cy")))["type"] == "connected"
+
+
+async def test_this_machines_own_addresses_are_free_by_default(start):
+    room = Room(start({"connections_per_address": 2}))
+    for number in range(5):
+        await room.come(f"p{number}")
+
+
+async def test_one_subscription_too_many_is_counted(room):
+    ana = await room.come("ana")
+    await ana.subscribe(*[f"p{number}" for number in range(20)])
+    before = await met(room, "subscriptions")
+    await ana.refused("too_many", "subscribe", users=["one-more"])
+    assert await met(room, "subscriptions") == before + 1
+
+
+async def test_when_too_much_waits_those_go_who_take_nothing_and_have_most(start):
+    room = Room(start({"outbox_bytes": 2_000_000, "requests_per_second": 0, "user_requests_per_second": 0}, shards=2))
+    pair = await bystanders(room)
+    names = [f"somebody-with-a-long-name-{'x' * 80}-{number}" for number in range(1_000)]
+    slow = [await room.raw(f"slow{number}", receive_buffer=4096) for number in range(8)]
+    for each in slow:
+        each.stop_reading()
+    ask = {"type": "get", "users": names}
+    for each in slow:
+        # What the kernel takes for a connection, some hundred KB, waits nowhere here.
+        await ask_often(each, ask, 12)
+    await eventually(lambda: some_closed(room), "some too slow ones closed", every=0.05)
+    await goes_on(*pair)
+    assert await eventually(lambda: bounded(room), "less than the limit waits")
+    left = len(slow) - await room.api.metric("closes_total", code="4005")
+    assert left > 0, "nobody had to go who held little"
+    assert await room.api.metric("limit_met_total", limit="outbox_bytes") == len(slow) - left
+
+
+async def ask_often(raw, message, count):
+    for _ in range(count):
+        raw.writer.write(text(message))
+    await asyncio.sleep(0)
+
+
+async def some_closed(room):
+    return await met(room, "outbox_bytes") > 0
+
+
+async def bounded(room):
+    """The sum, and that every connection which was closed for it is gone."""
+    waiting = await room.api.metric("outbox_bytes")
+    closed = await room.api.metric("closes_total", code="4005")
+    return waiting <= 2_000_000 and closed == await met(room, "outbox_bytes")

@@ -1,0 +1,331 @@
+import Glibc
+import PresenceProtocol
+import Testing
+
+@testable import PresenceServer
+@testable import WebSockets
+
+/// Floods: whoever makes one is held back, and everybody else goes on as if there were none.
+@Suite struct LimitTests {
+    private func refusals(_ client: SimulatedClient, _ code: ErrorCode = .rateLimited) -> [ServerMessage.ErrorMessage] {
+        client.received.compactMap { if case .error(let error) = $0, error.code == code { error } else { nil } }
+    }
+
+    private func answers(_ client: SimulatedClient) -> Int {
+        client.received.count { if case .users = $0 { true } else { false } }
+    }
+
+    private func profile(_ name: String) -> ClientMessage.Body { .updateProfile(.init(displayName: .set(name))) }
+
+    /// As the kernel tells where a connection came from.
+    private func peer(_ host: String) throws -> PeerAddress {
+        var storage = sockaddr_storage()
+        var four = sockaddr_in()
+        var six = sockaddr_in6()
+        if inet_pton(AF_INET, host, &four.sin_addr) == 1 {
+            four.sin_family = sa_family_t(AF_INET)
+            withUnsafeMutableBytes(of: &storage) { $0.storeBytes(of: four, as: sockaddr_in.self) }
+        } else {
+            try #require(inet_pton(AF_INET6, host, &six.sin6_addr) == 1)
+            six.sin6_family = sa_family_t(AF_INET6)
+            withUnsafeMutableBytes(of: &storage) { $0.storeBytes(of: six, as: sockaddr_in6.self) }
+        }
+        return PeerAddress(storage)
+    }
+
+    // MARK: Requests
+
+    @Test func `a connection that asks too fast is told when to go on, nothing is changed, and others do not wait`()
+        throws
+    {
+        let world = try World(shards: 1) { $0.limits.requestBurst = 5 }
+        let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
+        let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
+        // `connect` took one.
+        for number in 1...10 { bob.send(profile("Bob \(number)")) }
+        try world.run(for: 5)
+        watcher.send(.get(users: [UserID("bob")!]))
+        try world.run(for: 4)
+        #expect(refusals(bob).count == 6)
+        #expect(refusals(bob).allSatisfy { $0.id != nil && ($0.retryAfter ?? 0) > 0 })
+        #expect(answers(watcher) == 1)
+        try world.run(for: 100)
+        #expect(watcher.profiles[UserID("bob")!]?.profile?.displayName == "Bob 4")
+        #expect(bob.isConnected)
+        #expect(world.shards[0].logic.metrics.limitsMet == [.requests: 6])
+
+        // As told, it comes again.
+        try world.run(for: refusals(bob).last!.retryAfter!)
+        bob.send(profile("Bob at last"))
+        try world.run(until: "it is done") {
+            watcher.profiles[UserID("bob")!]?.profile?.displayName == "Bob at last"
+        }
+        #expect(refusals(bob).count == 6 && refusals(watcher).isEmpty)
+    }
+
+    @Test func `whoever goes on all the same is closed with 1008, and nobody else`() throws {
+        let world = try World(shards: 1) {
+            $0.limits.requestBurst = 5
+            $0.limits.rateLimited = 20
+        }
+        let other = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+        let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
+        for _ in 0..<30 { bob.send(.get(users: [])) }
+        try world.run(for: 50)
+        #expect(bob.closeCode == .policyViolation)
+        #expect(refusals(bob).count == 20)
+        #expect(other.isConnected && refusals(other).isEmpty)
+    }
+
+    @Test func `a client that meets the limit now and then is never closed for it`() throws {
+        let world = try World(shards: 1) {
+            $0.limits.requestBurst = 5
+            $0.limits.rateLimited = 20
+        }
+        let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
+        for _ in 0..<20 {
+            for _ in 0..<20 { bob.send(.get(users: [])) }
+            try world.run(for: 10_000)
+        }
+        #expect(bob.isConnected)
+        #expect(refusals(bob).count > 250)
+    }
+
+    @Test func `what is wrong counts like what is right, and leaving costs nothing`() throws {
+        let world = try World(shards: 1) { $0.limits.requestBurst = 2 }
+        let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
+        bob.send(.get(users: []))
+        bob.sendText("nonsense")
+        bob.send(.get(users: []))
+        try world.run(for: 5)
+        #expect(refusals(bob).count == 2 && refusals(bob, .badRequest).isEmpty)
+        bob.send(.disconnect)
+        try world.run(for: 5)
+        #expect(bob.closeCode == .normal)
+    }
+
+    @Test func `a request counts once more for each full hundred of its ids`() throws {
+        let world = try World(shards: 1) { $0.limits.requestBurst = 30 }
+        let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
+        let many = (0..<1_000).map { UserID("u\($0)")! }
+        for _ in 0..<3 { bob.send(.get(users: many)) }
+        try world.run(for: 5)
+        // 1 + 11 + 11, and another 11 are more than 30.
+        #expect(refusals(bob).count == 1)
+        #expect(refusals(bob).first?.retryAfter ?? 0 >= 35)
+    }
+
+    @Test func `a user has one bucket over all connections of a shard, and leaving does not fill it`() throws {
+        let world = try World(shards: 2) {
+            $0.limits.userRequestsPerSecond = 1
+            $0.limits.userRequestBurst = 10
+        }
+        let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+        let phone = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
+        let tablet = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
+        for _ in 0..<6 {
+            phone.send(.get(users: []))
+            tablet.send(.get(users: []))
+            ana.send(.get(users: []))
+        }
+        try world.run(for: 10)
+        #expect(refusals(phone).count + refusals(tablet).count == 4)
+        #expect(answers(ana) == 6 && refusals(ana).isEmpty)
+        #expect(world.shards[0].logic.metrics.limitsMet == [.userRequests: 4])
+
+        phone.close(code: 1000)
+        tablet.close(code: 1000)
+        try world.run(for: 10)
+        phone.dial(world.shards[0])
+        try world.run(for: 10)
+        #expect(refusals(phone).count + refusals(tablet).count == 5)
+        #expect(
+            phone.isConnected && !phone.received.suffix(1).contains { if case .connected = $0 { true } else { false } })
+        // Elsewhere there is another bucket.
+        try SimulatedClient("bob", in: world).connect(to: world.shards[1])
+        // Let in a second later, on the same connection.
+        try world.run(for: 1_000)
+        phone.introduce()
+        try world.run(until: "let in") {
+            phone.received.suffix(1).contains { if case .connected = $0 { true } else { false } }
+        }
+    }
+
+    @Test func `0 lets everybody ask as fast as they please`() throws {
+        let world = try World(shards: 1) {
+            $0.limits.requestsPerSecond = 0
+            $0.limits.userRequestsPerSecond = 0
+        }
+        let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
+        for _ in 0..<5_000 { bob.send(.get(users: [])) }
+        try world.run(for: 10)
+        #expect(answers(bob) == 5_000)
+    }
+
+    @Test func `a client that comes back and watches all that it may in batches is not held back`() throws {
+        let world = try World(shards: 1)
+        let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
+        let most = world.configuration.limits
+        for batch in 0..<20 {
+            let size = most.subscriptions / 20
+            bob.send(.subscribe(.init(users: (0..<size).map { UserID("u\(batch * size + $0)")! })))
+        }
+        try world.run(for: 100)
+        #expect(refusals(bob).isEmpty)
+        #expect(world.shards[0].logic.watchers.subscriptionCount == most.subscriptions)
+    }
+
+    // MARK: Connections
+
+    @Test func `a user's connections are counted over all servers, and the one too many is told to come later`() throws
+    {
+        let world = try World(shards: 2) { $0.limits.connectionsPerUser = 3 }
+        let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
+        let bobs = try (0..<3).map { try SimulatedClient("bob", in: world).connect(to: world.shards[$0 % 2]) }
+        let late = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
+        #expect(late.closeCode == .tryAgainLater)
+        #expect(refusals(late, .tooMany).first?.retryAfter != nil)
+        #expect(world.shards[1].logic.metrics.limitsMet == [.connectionsPerUser: 1])
+        #expect(world.shards[1].logic.sessions.count == 1)
+        // A device that comes anew takes its own place and needs no other.
+        bobs[0].close(code: 1000)
+        try world.run(for: 10)
+        let phone = try SimulatedClient("bob", in: world).connect(to: world.shards[0], device: "phone")
+        let again = try SimulatedClient("bob", in: world).connect(to: world.shards[1], device: "phone")
+        try world.run(for: 10)
+        #expect(phone.closeCode == .replaced && again.isConnected)
+        // What lingers counts until it is gone.
+        bobs[1].lost()
+        try late.connect(to: world.shards[1])
+        #expect(late.closeCode == .tryAgainLater)
+        try world.run(for: world.configuration.linger + 10)
+        try late.connect(to: world.shards[1])
+        #expect(late.isConnected)
+        #expect(watcher.shown("bob") == [.online])
+    }
+
+    @Test func `sessions that Redis has lost are taken back, however many there are`() throws {
+        let world = try World(shards: 1) { $0.limits.connectionsPerUser = 3 }
+        let bobs = try (0..<3).map { _ in try SimulatedClient("bob", in: world).connect(to: world.shards[0]) }
+        world.shards[0].cut(.commands)
+        try world.run(until: "live again") { world.shards[0].logic.link.isLive }
+        try world.run(for: 20_000)
+        #expect(bobs.allSatisfy(\.isConnected))
+    }
+
+    @Test func `of those who came while Redis was away, the ones too many are sent away when it is back`() throws {
+        let world = try World(shards: 1) { $0.limits.connectionsPerUser = 2 }
+        world.redis.isGone = true
+        world.shards[0].cutAll()
+        let bobs = try (0..<3).map { _ in try SimulatedClient("bob", in: world).connect(to: world.shards[0]) }
+        #expect(bobs.allSatisfy(\.isConnected))
+        world.redis.isGone = false
+        try world.run(until: "live again") { world.shards[0].logic.link.isLive }
+        try world.run(for: 100)
+        #expect(bobs.map(\.closeCode) == [nil, nil, .tryAgainLater])
+    }
+
+    @Test func `an address has so many connections and no more, over all that share the count`() throws {
+        var limits = ServerConfiguration.Limits()
+        limits.connectionsPerAddress = 2
+        let addresses = AddressLimits(limits)
+        let first = try peer("203.0.113.7")
+        let other = try peer("203.0.113.8")
+        #expect(addresses.take(first) == .counted(first.block) && addresses.take(first) == .counted(first.block))
+        #expect(addresses.take(first) == .none)
+        #expect(addresses.take(other) == .counted(other.block))
+        addresses.give(first.block)
+        #expect(addresses.take(first) == .counted(first.block))
+        for block in [first.block, first.block, other.block] { addresses.give(block) }
+        #expect(addresses.count == 0)
+    }
+
+    @Test func `this machine's own addresses are not counted unless they shall be`() throws {
+        var limits = ServerConfiguration.Limits()
+        limits.connectionsPerAddress = 1
+        for host in ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"] {
+            let peer = try peer(host)
+            limits.limitLoopback = false
+            let free = AddressLimits(limits)
+            for _ in 0..<3 { #expect(free.take(peer) == .uncounted) }
+            limits.limitLoopback = true
+            let counted = AddressLimits(limits)
+            #expect(counted.take(peer) == .counted(peer.block) && counted.take(peer) == .none)
+        }
+    }
+
+    @Test func `the addresses of one IPv6 network are one, and no two IPv4 addresses are`() throws {
+        func block(_ host: String) throws -> AddressBlock { try peer(host).block }
+        #expect(try block("2001:db8:1:2::1") == block("2001:db8:1:2:ffff::9"))
+        #expect(try block("2001:db8:1:2::1") != block("2001:db8:1:3::1"))
+        #expect(try block("192.0.2.1") != block("192.0.2.2"))
+        #expect(try block("192.0.2.1") == block("::ffff:192.0.2.1"))
+    }
+
+    // MARK: Subscriptions
+
+    @Test func `one subscription too many is refused whole and counted`() throws {
+        let world = try World(shards: 1) {
+            $0.limits.subscriptions = 3
+            $0.limits.subscribeBatch = 3
+        }
+        let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0]).watch("a", "b")
+        bob.send(.subscribe(.init(users: [UserID("c")!, UserID("d")!])))
+        try world.run(for: 10)
+        #expect(refusals(bob, .tooMany).count == 1)
+        #expect(world.shards[0].logic.watchers.subscriptionCount == 2)
+        #expect(world.shards[0].logic.metrics.limitsMet == [.subscriptions: 1])
+    }
+
+    // MARK: Outboxes
+
+    @Test
+    func `when too much waits, those go who take nothing and have most waiting, and the others see nothing of it`()
+        throws
+    {
+        let world = try World(shards: 1) { $0.limits.outboxBytes = 200_000 }
+        let shard = world.shards[0]
+        let bob = try SimulatedClient("bob", in: world).connect(to: shard)
+        let watcher = try SimulatedClient("ana", in: world).connect(to: shard).watch("bob")
+        let many = (0..<100).map { UserID("a-user-with-a-name-of-some-length-\($0)")! }
+        let slow = try (0..<4).map { try SimulatedClient("slow\($0)", in: world).connect(to: shard) }
+        for client in slow {
+            client.isSlow = true
+            client.send(.get(users: []))
+        }
+        try world.run(for: 100)
+        for (number, client) in slow.enumerated() {
+            for _ in 0..<number * 5 { client.send(.get(users: many)) }
+        }
+        try world.run(for: 100)
+        #expect(slow.map(\.closeCode) == [nil, nil, nil, .tooSlow])
+        #expect(shard.logic.metrics.limitsMet == [.outboxBytes: 1])
+        #expect((1...200_000).contains(shard.logic.outboxes.held))
+        // Its session lingers like any that was lost.
+        #expect(shard.logic.sessions.lingering == 1)
+
+        let before = watcher.received.count
+        bob.send(.status(.init(status: .busy)))
+        try world.run(until: "seen") { watcher.status(of: "bob") == .busy }
+        #expect(watcher.received.count == before + 1)
+        // Who reads again gets everything, and nothing is left over.
+        slow.forEach { $0.readsAgain() }
+        try world.run(for: 100)
+        #expect(slow.map(answers) == [1, 6, 11, slow[3].isConnected ? -1 : answers(slow[3])])
+        #expect(shard.logic.outboxes.held == 0)
+    }
+
+    @Test func `of shards together the one that holds more than its share lets go`() {
+        let budget = OutboxBudget(1_000, shards: 2)
+        let one = Outboxes(budget)
+        let two = Outboxes(budget)
+        one.change(by: 900)
+        #expect(one.settle() == 0)
+        two.change(by: 300)
+        // Two has less than its share: it is not on it to let go.
+        #expect(two.settle() == 0)
+        #expect(one.settle() == 200)
+        one.change(by: -200)
+        #expect(one.settle() == 0)
+    }
+}
