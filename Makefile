@@ -34,7 +34,7 @@ STAMPS := .build/stamps
 
 # What the server needs to be built and to run, what the tests need beside it, and what draws the load tests' pictures.
 PACKAGES := libwebsockets-dev libwebsockets-evlib-ev libev-dev libhiredis-dev redis-server
-TEST_PACKAGES := python3-pytest python3-pytest-xdist python3-websockets python3-yaml python3-jsonschema strace
+TEST_PACKAGES := python3-pytest python3-pytest-xdist python3-websockets python3-yaml python3-jsonschema strace openssl
 LOADTEST_PACKAGES := python3-matplotlib
 
 SOURCES := Package.swift $(shell find Sources loadtest -type f \

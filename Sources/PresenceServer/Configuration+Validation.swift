@@ -44,9 +44,10 @@ extension ServerConfiguration {
         ] {
             try check(key, duration, in: 1...Self.longestDuration, unit: " ms")
         }
-        // These two may be nothing: no notice, no patience.
+        // These may be nothing: no notice, no patience, no look.
         try check("tokenExpiringNotice", tokenExpiringNotice, in: 0...Self.longestDuration, unit: " ms")
         try check("drain.timeout", drain.timeout, in: 0...Self.longestDuration, unit: " ms")
+        try check("auth.keyCheck", auth.keyCheck, in: 0...Self.longestDuration, unit: " ms")
     }
 
     private func validateNumbers() throws(InvalidConfiguration) {

@@ -134,6 +134,8 @@ public struct ServerConfiguration: Sendable, Equatable {
         public var keys: [Key] = []
         /// A file with a JSON Web Key Set; each key needs `kid` and `alg`.
         public var jwksFile: String?
+        /// Between two looks for changed key files; 0: only when told to.
+        public var keyCheck: Milliseconds = 5_000
         /// What a token's `iss` must be, if anything.
         public var issuer: String?
         /// What a token's `aud` must hold, if anything.

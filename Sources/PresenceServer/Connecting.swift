@@ -17,7 +17,9 @@ extension ShardLogic {
             guard admits(claims.subject, connection, id) else { return }
             connection.tokenExpiresAt = claims.expiresAt
             let reply = replies.expect(on: connection)
-            sessions.open(connection, user: claims.subject, connect: connect) { [self] opening in
+            sessions.open(
+                connection, user: claims.subject, issuedAt: claims.issuedAt ?? 0, connect: connect
+            ) { [self] opening in
                 replies.fulfil(reply, on: connection) { [self] in
                     answer(connection, id, opening)
                 }
@@ -33,8 +35,13 @@ extension ShardLogic {
     }
 
     private func answer(_ connection: Connection, _ id: Int64?, _ opening: Sessions.Opening) {
-        if case .crowded = opening { return crowdOut(connection, id) }
-        guard !connection.isClosed, let session = connection.session else { return }
+        guard !connection.isClosed else { return }
+        switch opening {
+        case .crowded: return crowdOut(connection, id)
+        case .revoked: return turnAway(connection, id, "\(AuthenticationFailure.revoked)")
+        case .opened, .unheard, .refused: break
+        }
+        guard let session = connection.session else { return }
         var status: OwnStatus?
         switch opening {
         case .opened(let chosen): status = OwnStatus(chosen)
@@ -44,7 +51,7 @@ extension ShardLogic {
                 .init(id: id, code: .unavailable, message: "the store takes no session now", retryAfter: 1_000),
                 to: connection)
             return refuse(connection, message)
-        case .crowded: return
+        case .crowded, .revoked: return
         }
         var payload: [UInt8] = []
         ServerMessageWriter.connected(
@@ -77,7 +84,11 @@ extension ShardLogic {
 
     func refresh(_ connection: Connection, _ id: Int64?, _ token: String) {
         switch verify(token, clock.redisNow) {
+        // What Redis said when the session was opened, and has told since, holds here too.
+        case .success(let claims) where (claims.issuedAt ?? 0) < connection.session?.user.revokedAt ?? 0:
+            refuse(.init(id: id, code: .unauthorized, message: "\(AuthenticationFailure.revoked)"), on: connection)
         case .success(let claims) where !claims.isBackend && claims.subject == connection.session?.user.id:
+            connection.session?.issuedAt = claims.issuedAt ?? 0
             connection.tokenExpiresAt = claims.expiresAt
             connection.tokenNoticeGiven = false
             replies.now(on: connection) { [self] in

@@ -59,8 +59,17 @@ struct HTTPAPI {
             guard claims.isBackend || call.isForUsers else {
                 return refuse(exchange, 403, .forbidden, "only a backend may do this")
             }
-            guard claims.isBackend || admits(claims.subject, exchange) else { return }
-            run(call, exchange, request.body, by: claims)
+            guard !claims.isBackend else { return run(call, exchange, request.body, by: claims) }
+            guard admits(claims.subject, exchange) else { return }
+            logic.isRevoked(claims) { isRevoked in
+                switch isRevoked {
+                case false?: run(call, exchange, request.body, by: claims)
+                case true?: unauthorized(exchange, "\(AuthenticationFailure.revoked)")
+                case nil:
+                    let message = "the store is out of reach, and whether this token was revoked is not known here"
+                    respond(exchange, .error(503, .init(code: .unavailable, message: message, retryAfter: 1_000)))
+                }
+            }
         }
     }
 
@@ -141,6 +150,14 @@ struct HTTPAPI {
                 } succeeded: { value in
                     .json(200, #"{"disconnected":\#(value.array?.last?.int ?? 0)}"#)
                 }
+            case .revokeTokens(let id):
+                write(exchange) {
+                    logic.revokeTokens(of: id, done: $0)
+                } succeeded: { value in
+                    let words = value.array ?? []
+                    let (sessions, notBefore) = (words.count > 2 ? words[1].int : nil, words.last?.int)
+                    return .json(200, #"{"disconnected":\#(sessions ?? 0),"notBefore":\#(notBefore ?? 0)}"#)
+                }
             }
         } catch {
             respond(exchange, .error(Self.status(of: error.code), error.errorMessage))
@@ -186,6 +203,7 @@ struct HTTPAPI {
         run { result in
             logic.link.noticeFencing(in: result)
             if let refusal = WriteRefusal(result) {
+                if refusal.code == .internal { logic.logInternalError(result) }
                 let message = refusal.message(id: nil)
                 respond(exchange, .error(Self.status(of: message.code), message))
             } else if case .success(let value) = result {

@@ -15,6 +15,7 @@ enum Route {
         case users
         case profile(UserID)
         case disconnect(UserID)
+        case revokeTokens(UserID)
         case setParticipants(ConversationID)
         case removeParticipants(ConversationID)
 
@@ -59,6 +60,8 @@ enum Route {
             return call(method, parts[2], ["PATCH": Call.profile], "PATCH")
         case 4 where parts[0] == "v1" && parts[1] == "users" && parts[3] == "disconnect":
             return call(method, parts[2], ["POST": Call.disconnect], "POST")
+        case 4 where parts[0] == "v1" && parts[1] == "users" && parts[3] == "revokeTokens":
+            return call(method, parts[2], ["POST": Call.revokeTokens], "POST")
         case 4 where parts[0] == "v1" && parts[1] == "conversations" && parts[3] == "participants":
             return call(
                 method, parts[2], ["PUT": Call.setParticipants, "DELETE": Call.removeParticipants], "PUT, DELETE")

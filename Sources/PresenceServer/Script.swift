@@ -2,7 +2,7 @@ import Redis
 
 /// The Lua scripts that decide what is true. Each file is headed by its keys, arguments and replies.
 enum Script: String, CaseIterable, Sendable {
-    case open, end, activity, status, lapse, profile, renumber, disconnect
+    case open, end, activity, status, lapse, profile, renumber, disconnect, revoke
     case create, typing, conversation, participants
     case join, renew, sweep, fence, reap
 
@@ -39,6 +39,7 @@ enum Script: String, CaseIterable, Sendable {
                 case .profile: PackageResources.profile_lua
                 case .renumber: PackageResources.renumber_lua
                 case .disconnect: PackageResources.disconnect_lua
+                case .revoke: PackageResources.revoke_lua
                 case .create: PackageResources.create_lua
                 case .typing: PackageResources.typing_lua
                 case .conversation: PackageResources.conversation_lua

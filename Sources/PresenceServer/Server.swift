@@ -6,7 +6,7 @@ import WebSockets
 /// A server: as many shards as it has cores, on one port, meeting only in Redis.
 public actor Server {
     private let configuration: ServerConfiguration
-    private let authenticator: Authenticator
+    private var authenticator: Authenticator
     private let redis: String
     private let logger: Logger
     private var shards: [Shard] = []
@@ -60,6 +60,12 @@ public actor Server {
         }
         for shard in shards { await shard.listen(on: try port.socket()) }
         return port.port
+    }
+
+    /// Verifies tokens by other keys from now on.
+    public func use(_ authenticator: Authenticator) async {
+        self.authenticator = authenticator
+        for shard in shards { await shard.use(authenticator) }
     }
 
     /// Tells every client when to come back, and ends. May be called at any time, and more than once.

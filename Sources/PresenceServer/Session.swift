@@ -15,6 +15,8 @@ final class Session {
     var activity: Activity
     /// `nil` while it lingers.
     var connection: Connection?
+    /// When its token was issued; 0 if that does not say.
+    var issuedAt: Timestamp
     /// A status that came with `connect` while Redis was out of reach.
     var wantedStatus: StatusChange?
     /// The incarnation under which Redis last heard of it.
@@ -27,7 +29,7 @@ final class Session {
 
     init(
         number: UInt64, id: String, user: LocalUser, device: Device?, activity: Activity, connection: Connection?,
-        now: Milliseconds
+        issuedAt: Timestamp, now: Milliseconds
     ) {
         self.number = number
         self.id = id
@@ -35,6 +37,7 @@ final class Session {
         self.device = device
         self.activity = activity
         self.connection = connection
+        self.issuedAt = issuedAt
         began = now
         lastHeard = now
     }
@@ -55,6 +58,8 @@ final class LocalUser {
     var chosen: Chosen?
     /// The version of it that its sessions here have been told, apart from what `connected` says.
     var toldVersion: Int64 = 0
+    /// Tokens issued before it are worthless, as far as Redis has said.
+    var revokedAt: Timestamp = 0
     /// When the end of what is chosen is looked for; an entry that comes earlier was replaced by this one.
     var nextLook = Milliseconds.max
 

@@ -24,14 +24,15 @@ final class Sessions {
 
     /// A `connect` that was let in. `answer` gets what the user chose, or `nil` when that is not known now.
     func open(
-        _ connection: Connection, user id: UserID, connect: ClientMessage.Connect, answer: @escaping (Opening) -> Void
+        _ connection: Connection, user id: UserID, issuedAt: Timestamp, connect: ClientMessage.Connect,
+        answer: @escaping (Opening) -> Void
     ) {
         let user = users[id] ?? LocalUser(id: id, partitions: shard.partitions)
         users[id] = user
         lastNumber += 1
         let session = Session(
             number: lastNumber, id: shard.randomName(), user: user, device: connect.device,
-            activity: connect.activity, connection: connection, now: shard.clock.now)
+            activity: connect.activity, connection: connection, issuedAt: issuedAt, now: shard.clock.now)
         session.wantedStatus = connect.status
         connection.session = session
         shard.watchers.setBackground(session.activity == .background, connection)
@@ -46,6 +47,9 @@ final class Sessions {
             case .crowded:
                 drop(session)
                 answer(.crowded)
+            case .revoked:
+                drop(session)
+                answer(.revoked)
             case .replaced: shard.close(connection, .replaced)
             case .disconnected: shard.close(connection, .disconnected)
             }
@@ -59,6 +63,8 @@ final class Sessions {
         case refused(String)
         /// The user has too many connections.
         case crowded
+        /// The token is one that has been revoked.
+        case revoked
     }
 
     private enum Outcome {
@@ -66,6 +72,7 @@ final class Sessions {
         case unreachable(RedisFailure?)
         case refused(String)
         case crowded
+        case revoked
         case replaced
         case disconnected
     }
@@ -96,7 +103,7 @@ final class Sessions {
             arguments: [
                 user.keys.events, shard.link.incarnation, user.id.string, session.id, session.deviceField,
                 session.kind, session.state, String(shard.clock.now - session.began),
-            ] + chosen + [String(most)],
+            ] + chosen + [String(most), String(session.issuedAt)],
             lane: .commands
         ) { [self] result in
             switch result {
@@ -114,6 +121,7 @@ final class Sessions {
                     done(.heard)
                 case "REPLACED": done(.replaced)
                 case "CROWDED": done(.crowded)
+                case "REVOKED": done(.revoked)
                 case "DISCONNECTED": done(.disconnected)
                 default:
                     session.assertedRound = 0
@@ -187,9 +195,10 @@ final class Sessions {
         shard.deadlines.set(.lapse(user.id), at: look)
     }
 
-    /// Takes in a script's answer `OK, now, chosen, text, clearAt, version`.
+    /// Takes in a script's answer `OK, now, chosen, text, clearAt, version, revokedAt`.
     private func learn(_ words: [RedisValue], of user: LocalUser, tell: Bool) {
-        guard words.count >= 6, let time = words[1].int else { return }
+        guard words.count >= 7, let time = words[1].int else { return }
+        user.revokedAt = max(user.revokedAt, words[6].int ?? 0)
         shard.clock.learn(redisTime: time)
         let text = words[3].string.flatMap { $0.isEmpty ? nil : $0 }
         take(
@@ -303,6 +312,17 @@ final class Sessions {
         }
     }
 
+    /// All tokens of a user from before are worthless: who came in with one has to come again with another.
+    func handle(revoked event: StoreEvent) {
+        guard let user = event.subject.flatMap({ users[$0] }) else { return }
+        user.revokedAt = max(user.revokedAt, event.at)
+        for session in user.sessions where session.issuedAt < event.at {
+            if let connection = session.connection {
+                shard.close(connection, .unauthorized, reason: "\(AuthenticationFailure.revoked)")
+            }
+        }
+    }
+
     // MARK: After a break
 
     var hasUnasserted: Bool {
@@ -335,6 +355,12 @@ final class Sessions {
                     let connection = session.connection
                     drop(session)
                     if let connection { shard.crowdOut(connection) }
+                case .revoked:
+                    if let connection = session.connection {
+                        shard.close(connection, .unauthorized, reason: "\(AuthenticationFailure.revoked)")
+                    } else {
+                        end(session)
+                    }
                 case .replaced:
                     if let connection = session.connection { shard.close(connection, .replaced) } else { end(session) }
                 case .disconnected:

@@ -19,6 +19,8 @@ actor Shard {
     private let logic: ShardLogic
     private let server: WebSocketServer
     private let logger: Logger
+    /// Replaced as a whole when the keys are.
+    private let tokens: TokenCheck
 
     private var wake: LoopTimer!
     private var endOfTurn: EndOfTurnHook!
@@ -56,12 +58,13 @@ actor Shard {
         sockets = ShardSockets(
             clock: clock, places: parts.places, addresses: parts.addresses, logger: parts.logger
         ) { loop.now }
-        let authenticator = parts.authenticator
+        let tokens = TokenCheck(parts.authenticator)
+        self.tokens = tokens
         logic = ShardLogic(
             configuration: configuration, clock: clock, store: store, sockets: sockets, isAlone: parts.isAlone,
             random: SystemRandomNumberGenerator(), logger: parts.logger, place: parts.place,
             outboxBudget: parts.outboxes
-        ) { authenticator.verify($0, now: $1) }
+        ) { tokens.authenticator.verify($0, now: $1) }
         var settings = WebSocketServerConfiguration()
         settings.subprotocols = ["presence.v1"]
         settings.maxMessageBytes = configuration.limits.maxMessageBytes
@@ -125,6 +128,9 @@ actor Shard {
     }
 
     func listen(on socket: ListeningSocket) { server.listen(on: socket) }
+
+    /// From now on tokens are verified by these keys. Who is connected stays so until their token expires.
+    func use(_ authenticator: Authenticator) { tokens.authenticator = authenticator }
 
     // MARK: The loop
 

@@ -134,6 +134,7 @@ final class ShardLogic {
         case .ownStatus: sessions.handle(ownStatus: event)
         case .replaced: sessions.handle(replaced: event)
         case .disconnected: sessions.handle(disconnected: event)
+        case .revoked: sessions.handle(revoked: event)
         case .typing: typing.handle(typing: event)
         case .participants: typing.handle(participants: event)
         }

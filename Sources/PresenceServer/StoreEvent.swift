@@ -15,6 +15,8 @@ struct StoreEvent {
         case replaced = 0x58  // X
         /// All sessions of a user were ended by an administrator.
         case disconnected = 0x44  // D
+        /// Tokens of a user that were issued before `at` are worthless.
+        case revoked = 0x52  // R
         /// Who types in a conversation: `USER:MS USER:MS`.
         case typing = 0x54  // T
         /// Who takes part in a conversation now.

@@ -25,17 +25,22 @@ extension ShardLogic {
                 guard !connection.isClosed else { return }
                 link.noticeFencing(in: result)
                 if let refusal = WriteRefusal(result) {
-                    if refusal.code == .internal {
-                        log(
-                            "internal error", ["session": connection.session?.id ?? "", "reason": "\(result)"],
-                            level: .error)
-                    }
+                    if refusal.code == .internal { logInternalError(result, session: connection.session) }
                     replies.error(refusal.message(id: id), to: connection)
                 } else if case .success(let value) = result {
                     succeeded(value.array ?? [])
                 }
             }
         }
+    }
+
+    /// Redis' own words, which name no key and no value; of an answer that makes no sense nothing, since it may hold
+    /// anything.
+    func logInternalError(_ result: Result<RedisValue, RedisFailure>, session: Session? = nil) {
+        var fields = ["reason": "an answer that no script gives"]
+        if case .failure(let failure) = result { fields["reason"] = "\(failure)" }
+        fields["session"] = session?.id
+        log("internal error", fields, level: .error)
     }
 }
 

@@ -10,11 +10,15 @@ actor Daemon {
     private let logger: Logger
     private var redis: RedisServerProcess?
     private var server: Server?
+    private var keys: KeyFiles
+    private var secret: TokenSecret?
+    private var keyWatch: Task<Void, Never>?
     private var isStopping = false
 
     init(configuration: ServerConfiguration, logger: Logger) {
         self.configuration = configuration
         self.logger = logger
+        keys = KeyFiles(configuration.auth)
     }
 
     /// Starts it all, and returns the port that is served once it is; `nil` if `stop()` came meanwhile.
@@ -23,8 +27,9 @@ actor Daemon {
     func start() async throws -> Int? {
         do {
             let directory = try DataDirectory(configuration.dataDirectory ?? DataDirectory.standardPath())
-            let authenticator = try await Authenticator(
-                configuration: configuration.auth, secret: try directory.secret())
+            secret = try directory.secret()
+            _ = keys.haveChanged()
+            let authenticator = try await Authenticator(configuration: configuration.auth, secret: secret)
             let url = try await redisURL(directory)
             if isStopping { return nil }
             let server = Server(configuration: configuration, authenticator: authenticator, redis: url, logger: logger)
@@ -35,6 +40,7 @@ actor Daemon {
                 await stop()
                 return nil
             }
+            watchKeys()
             return port
         } catch {
             if isStopping { return nil }
@@ -46,8 +52,37 @@ actor Daemon {
     /// Tells every client that the server goes, ends the shards, then Redis. Returns when all is gone.
     func stop() async {
         isStopping = true
+        keyWatch?.cancel()
         await server?.stop()
         await redis?.stop()
+    }
+
+    /// Reads anew what may change while it runs: the keys of tokens.
+    func reload() async {
+        _ = keys.haveChanged()
+        await reloadKeys()
+    }
+
+    private func watchKeys() {
+        guard configuration.auth.keyCheck > 0, !keys.isEmpty else { return }
+        keyWatch = Task { [weak self, interval = configuration.auth.keyCheck] in
+            while (try? await Task.sleep(for: .milliseconds(interval))) != nil { await self?.checkKeys() }
+        }
+    }
+
+    private func checkKeys() async {
+        if keys.haveChanged() { await reloadKeys() }
+    }
+
+    /// A file that cannot be used is logged once for each change of it, and the keys that were read last go on.
+    private func reloadKeys() async {
+        guard let server, !keys.isEmpty else { return }
+        do {
+            await server.use(try await Authenticator(configuration: configuration.auth, secret: secret))
+            logger.notice("keys read anew")
+        } catch {
+            logger.error("keys not read anew: the old ones stay", metadata: ["reason": "\(error)"])
+        }
     }
 
     private func redisURL(_ directory: DataDirectory) async throws -> String {

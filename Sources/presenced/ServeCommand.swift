@@ -13,7 +13,8 @@ struct ServeCommand: AsyncParsableCommand {
             else from the file, else they are built in. config/presenced.yaml explains each of them.
 
             Once it serves, it prints one line, "listening on ws://HOST:PORT/v1/ws", on standard output. Logs go to \
-            standard error. SIGTERM and SIGINT end it in order, a second one at once.
+            standard error. SIGTERM and SIGINT end it in order, a second one at once; SIGHUP reads \
+            the keys of tokens anew.
             """)
 
     @Option(help: ArgumentHelp("A configuration file (YAML).", valueName: "file"))
@@ -66,7 +67,8 @@ struct ServeCommand: AsyncParsableCommand {
         let configuration = try await Self.explainingFailure { try await sources.read() }
         signal(SIGPIPE, SIG_IGN)
         OpenFileLimit.raise()
-        let signals = StopSignals()
+        let signals = Signals(SIGTERM, SIGINT)
+        let hangups = Signals(SIGHUP)
         let logger = Logger(label: "presenced") { _ in LineLogHandler(level: configuration.logLevel) }
         let daemon = Daemon(configuration: configuration, logger: logger)
 
@@ -85,9 +87,13 @@ struct ServeCommand: AsyncParsableCommand {
             await daemon.stop()
             impatience.cancel()
         }
+        let reloading = Task { [requests = hangups.requests] in
+            for await _ in requests { await daemon.reload() }
+        }
         try await Self.explainingFailure { try await starting.value }
         await stopping.value
-        withExtendedLifetime(signals) {}
+        reloading.cancel()
+        withExtendedLifetime((signals, hangups)) {}
         logger.notice("stopped")
     }
 

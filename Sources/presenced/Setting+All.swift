@@ -50,6 +50,7 @@ extension Setting {
 
         .keys("auth.keys", \.auth.keys),
         .optionalText("auth.jwksFile", \.auth.jwksFile),
+        .duration("auth.keyCheck", \.auth.keyCheck),
         .optionalText("auth.issuer", \.auth.issuer),
         .optionalText("auth.audience", \.auth.audience),
 

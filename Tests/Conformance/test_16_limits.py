@@ -7,8 +7,8 @@ from support.patience import eventually
 from support.raw import text
 from support.room import Room
 
-SETTINGS = {"request_burst": 50, "rate_limited": 100, "user_request_burst": 80, "connections_per_user": 4, "linger": 500,
-            "subscriptions": 20, "subscribe_batch": 20}
+SETTINGS = {"request_burst": 50, "requests_per_second": 10, "rate_limited": 100, "user_request_burst": 80,
+            "connections_per_user": 4, "linger": 500, "subscriptions": 20, "subscribe_batch": 20}
 
 
 async def met(room, limit):

@@ -35,7 +35,8 @@ import Testing
         let user = UserID(#"a"\/{}:,é"#.replacing("é", with: "~"))!
         let token = try maker.make(user: user, lifetime: 500, role: .backend, now: Forge.now)
         #expect(
-            try await verify(token).get() == Claims(subject: user, isBackend: true, expiresAt: Forge.now + 500))
+            try await verify(token).get()
+                == Claims(subject: user, isBackend: true, expiresAt: Forge.now + 500, issuedAt: Forge.now))
         #expect(try await verify(token, now: Forge.now + 499).get().subject == user)
         #expect(try await verify(token, now: Forge.now + 500) == .failure(.expired))
     }

@@ -52,6 +52,15 @@ import Testing
         Change("limits.maxConnections") { $0.limits.maxConnections = 0 },
         Change("limits.pendingRequests") { $0.limits.pendingRequests = 0 },
         Change("limits.badRequests") { $0.limits.badRequests = 0 },
+        Change("limits.requestsPerSecond") { $0.limits.requestsPerSecond = -1 },
+        Change("limits.requestBurst") { $0.limits.requestBurst = 0 },
+        Change("limits.userRequestsPerSecond") { $0.limits.userRequestsPerSecond = 1_000_001 },
+        Change("limits.userRequestBurst") { $0.limits.userRequestBurst = 1_000_001 },
+        Change("limits.rateLimited") { $0.limits.rateLimited = 0 },
+        Change("limits.connectionsPerAddress") { $0.limits.connectionsPerAddress = -1 },
+        Change("limits.connectionsPerUser") { $0.limits.connectionsPerUser = -1 },
+        Change("limits.outboxBytes") { $0.limits.outboxBytes = -1 },
+        Change("auth.keyCheck") { $0.auth.keyCheck = -1 },
         Change("auth.keys") { $0.auth.keys = [.init(kid: "a", alg: "HS256", file: "f")] },
         Change("auth.keys") { $0.auth.keys = [.init(kid: "", alg: "ES256", file: "f")] },
         Change("auth.keys") { $0.auth.keys = [.init(kid: "a", alg: "ES256", file: "")] },
@@ -77,6 +86,12 @@ import Testing
         Change("limits.subscribeBatch") { $0.limits.subscribeBatch = $0.limits.subscriptions },
         Change("limits.participants") { $0.limits.participants = 2 },
         Change("shards") { $0.shards = 1_024 },
+        Change("limits.requestsPerSecond") { $0.limits.requestsPerSecond = 0 },
+        Change("limits.userRequestsPerSecond") { $0.limits.userRequestsPerSecond = 1_000_000 },
+        Change("limits.connectionsPerAddress") { $0.limits.connectionsPerAddress = 0 },
+        Change("limits.connectionsPerUser") { $0.limits.connectionsPerUser = 0 },
+        Change("limits.outboxBytes") { $0.limits.outboxBytes = 0 },
+        Change("auth.keyCheck") { $0.auth.keyCheck = 0 },
         Change("heartbeat") {
             $0.heartbeat.interval = 1
             $0.heartbeat.timeout = 1

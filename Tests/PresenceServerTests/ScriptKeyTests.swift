@@ -102,6 +102,7 @@ import Testing
             .disconnect, keys: [bobs.shards, bobs.floor, bobs.user(user), bobs.sessions(user)],
             arguments: [bobs.events, shard.logic.link.incarnation, "bob"], lane: .commands
         ) { _ in }
+        shard.logic.revokeTokens(of: user) { _ in }
         try world.run(for: 1_000)
         ana.close(code: 1000)
         try SimulatedClient("cy", in: world).connect(to: world.shards[1])

@@ -110,6 +110,8 @@ public struct Authenticator: Sendable {
                 throw .badClaim(.audience)
             }
         }
-        return Claims(subject: subject, isBackend: token.role == "backend", expiresAt: expiresAt)
+        return Claims(
+            subject: subject, isBackend: token.role == "backend", expiresAt: expiresAt,
+            issuedAt: token.issuedAt.map { Timestamp(($0 * 1_000).rounded()) })
     }
 }

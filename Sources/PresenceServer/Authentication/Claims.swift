@@ -8,6 +8,15 @@ public struct Claims: Sendable, Equatable {
     public let isBackend: Bool
     /// When the token ends (`exp`).
     public let expiresAt: Timestamp
+    /// When it was issued (`iat`), by its issuer's clock; `nil` if it does not say.
+    public let issuedAt: Timestamp?
+
+    init(subject: UserID, isBackend: Bool, expiresAt: Timestamp, issuedAt: Timestamp? = nil) {
+        self.subject = subject
+        self.isBackend = isBackend
+        self.expiresAt = expiresAt
+        self.issuedAt = issuedAt
+    }
 }
 
 /// Why a token was refused. It holds nothing of the token, so it may be logged and sent.
@@ -24,6 +33,8 @@ public enum AuthenticationFailure: Error, Sendable, Equatable, CustomStringConve
     case expired
     /// `nbf` or `iat` lie ahead.
     case notYetValid
+    /// Issued before all tokens of its user were revoked.
+    case revoked
     /// The claim is missing where it is required, or has a value that it cannot have.
     case badClaim(Claim)
 
@@ -47,6 +58,7 @@ public enum AuthenticationFailure: Error, Sendable, Equatable, CustomStringConve
         case .badSignature: "the token's signature is wrong"
         case .expired: "the token has expired"
         case .notYetValid: "the token is not valid yet"
+        case .revoked: "the token was revoked"
         case .badClaim(let claim): "the token's claim \"\(claim.rawValue)\" is missing or not acceptable"
         }
     }

@@ -1,8 +1,9 @@
 -- Opens a session, or asserts one that its shard has held already (after a break of the connection to Redis).
 -- KEYS: shards, floor, user, sessions, shard's users
 -- ARGV: now, channel, incarnation, user, session, device (=ID or -), kind, state (a or i), age in ms,
---       chosen ('' to leave), text ('' keep, null, JSON string), clearAfter ('' none), chosenVersion ('' now), most sessions of a user (0: any number)
--- Replies {OK, now, own status …}, {FENCED}, {REPLACED}, {DISCONNECTED} or {CROWDED}.
+--       chosen ('' to leave), text ('' keep, null, JSON string), clearAfter ('' none), chosenVersion ('' now), most sessions of a user (0: any number),
+--       when the token was issued (0: it does not say)
+-- Replies {OK, now, own status …}, {FENCED}, {REPLACED}, {DISCONNECTED}, {REVOKED} or {CROWDED}.
 local channel, incarnation, id = ARGV[2], ARGV[3], ARGV[4]
 if fenced(KEYS[1], incarnation) then return { 'FENCED' } end
 local user = read(id, KEYS[3], KEYS[4], KEYS[2], channel)
@@ -10,6 +11,9 @@ local began = now - tonumber(ARGV[9])
 
 -- Whoever was disconnected by an administrator while this shard could not hear of it.
 if began < tonumber(user.barredAt or '0') then return { 'DISCONNECTED' } end
+
+-- A token from before all of the user's were revoked. One that does not say when it was issued may be any.
+if tonumber(ARGV[15]) < tonumber(user.revokedAt or '0') then return { 'REVOKED' } end
 
 -- One connection a device: the younger wins, however late the older one is heard of.
 local device, count = ARGV[6], nil

@@ -10,9 +10,10 @@ TIMES = {
     "typing": "typing.expiry",
     "connect_timeout": "connectTimeout",
     "write_timeout": "slowConsumer.timeout",
+    "key_check": "auth.keyCheck",
 }
 
-NUMBERS = {
+OTHERS = {
     "max_message_bytes": "limits.maxMessageBytes",
     "max_server_message_bytes": "limits.maxServerMessageBytes",
     "subscriptions": "limits.subscriptions",
@@ -29,6 +30,10 @@ NUMBERS = {
     "limit_loopback": "limits.limitLoopback",
     "connections_per_user": "limits.connectionsPerUser",
     "outbox_bytes": "limits.outboxBytes",
+    "keys": "auth.keys",
+    "jwks_file": "auth.jwksFile",
+    "issuer": "auth.issuer",
+    "audience": "auth.audience",
 }
 
 
@@ -36,7 +41,7 @@ def text(settings):
     """The YAML of short names and values."""
     tree = {}
     for name, value in settings.items():
-        *path, last = TIMES[name].split(".") if name in TIMES else NUMBERS[name].split(".")
+        *path, last = TIMES[name].split(".") if name in TIMES else OTHERS[name].split(".")
         node = tree
         for part in path:
             node = node.setdefault(part, {})

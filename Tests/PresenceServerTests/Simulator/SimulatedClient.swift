@@ -19,6 +19,8 @@ final class SimulatedClient {
     /// Takes nothing: what is written to it stays in the way.
     var isSlow = false
     private var requests: Int64 = 0
+    /// When its tokens say that they were issued.
+    var issuedAt: Timestamp?
 
     init(_ user: String, in world: World) {
         self.user = user
@@ -39,7 +41,7 @@ final class SimulatedClient {
         send(
             .connect(
                 .init(
-                    token: user, device: .init(id: device.flatMap { DeviceID($0) }, kind: kind), activity: activity,
+                    token: token, device: .init(id: device.flatMap { DeviceID($0) }, kind: kind), activity: activity,
                     status: status)))
         try world.run(until: "\(user) is connected") {
             closeCode != nil || received[before...].contains { if case .connected = $0 { true } else { false } }
@@ -61,7 +63,9 @@ final class SimulatedClient {
         introduce()
     }
 
-    func introduce() { send(.connect(.init(token: user))) }
+    func introduce() { send(.connect(.init(token: token))) }
+
+    var token: String { issuedAt.map { "\(user)#\($0)" } ?? user }
 
     func sendText(_ text: String) {
         guard let socket, let shard else { return }

@@ -38,9 +38,13 @@ final class SimulatedShard: Store, Sockets {
             configuration: world.configuration, clock: clock, store: self, sockets: self, isAlone: false,
             random: SplitMix64(world.random.next()), logger: Logger(label: name) { _ in SwiftLogNoOpLogHandler() }
         ) { token, now in
-            // In the simulation a token is its user's name.
-            UserID(token).map { .success(Claims(subject: $0, isBackend: false, expiresAt: now + 1_000_000_000)) }
-                ?? .failure(.malformed)
+            // In the simulation a token is its user's name, and when it was issued if that matters.
+            let parts = token.split(separator: "#", maxSplits: 1).map(String.init)
+            guard let user = parts.first.flatMap({ UserID($0) }) else { return .failure(.malformed) }
+            return .success(
+                Claims(
+                    subject: user, isBackend: false, expiresAt: now + 1_000_000_000,
+                    issuedAt: parts.count > 1 ? Timestamp(parts[1]) : nil))
         }
     }
 

@@ -1,0 +1,287 @@
+"""Tokens: what lets nobody in, keys that come and go without a restart, and tokens that are taken back."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from support.patience import PATIENCE, eventually
+from support.room import Room
+from support.tokens import FOR_EVER, encode, sign
+
+
+class Key:
+    """An ES256 key of an application's own, made and used by OpenSSL."""
+
+    def __init__(self, directory, kid):
+        self.kid, self.file = kid, os.path.join(directory, f"{kid}.private.pem")
+        openssl("ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", self.file)
+
+    @property
+    def public(self):
+        return openssl("ec", "-in", self.file, "-pubout")
+
+    @property
+    def jwk(self):
+        """The last 64 bytes of the key's DER are the two coordinates."""
+        point = openssl("ec", "-in", self.file, "-pubout", "-outform", "DER")[-64:]
+        return {"kty": "EC", "crv": "P-256", "kid": self.kid, "alg": "ES256", "use": "sig",
+                "x": encode(point[:32]), "y": encode(point[32:])}
+
+    def token(self, user, expires=3600, header=None, **claims):
+        header = {"alg": "ES256", "typ": "JWT", "kid": self.kid} | (header or {})
+        now = int(time.time())
+        claims = {name: value for name, value in
+                  ({"sub": user, "iat": now, "exp": now + expires} | claims).items() if value is not None}
+        signed = encode(json.dumps(header).encode()) + "." + encode(json.dumps(claims).encode())
+        der = openssl("dgst", "-sha256", "-sign", self.file, input=signed.encode())
+        return signed + "." + encode(raw_signature(der))
+
+
+def openssl(*arguments, input=None):
+    return subprocess.run(["openssl", *arguments], input=input, capture_output=True, check=True, timeout=30).stdout
+
+
+def raw_signature(der):
+    """SEQUENCE { INTEGER r, INTEGER s } as the 64 bytes that JWS wants."""
+    numbers, place = [], 2
+    for _ in range(2):
+        length = der[place + 1]
+        numbers.append(int.from_bytes(der[place + 2:place + 2 + length], "big"))
+        place += 2 + length
+    return b"".join(number.to_bytes(32, "big") for number in numbers)
+
+
+async def is_let_in(room, token):
+    client = await room.socket()
+    answer = await client.ask("connect", token=token)
+    if answer["type"] == "connected":
+        await client.close()
+        return True
+    assert answer["code"] == "unauthorized", answer
+    await client.closed(4001)
+    return False
+
+
+def replace(path, text):
+    """As careful programs write: whole, or not at all."""
+    with open(path + ".new", "wb") as file:
+        file.write(text if isinstance(text, bytes) else text.encode())
+    os.rename(path + ".new", path)
+
+
+@pytest.fixture(scope="module")
+def keyed(tmp_path_factory):
+    """A server that knows one key by its file and one by its set, and whose tokens have an issuer and an audience."""
+    from support.server import Server
+    directory = str(tmp_path_factory.mktemp("keys"))
+    pem, jwk = Key(directory, "by-pem"), Key(directory, "by-jwk")
+    replace(os.path.join(directory, "by-pem.pem"), pem.public)
+    replace(os.path.join(directory, "jwks.json"), json.dumps({"keys": [jwk.jwk]}))
+    server = Server({"keys": f'["by-pem:ES256:{directory}/by-pem.pem"]', "jwks_file": f"{directory}/jwks.json",
+                     "issuer": "https://app.example", "audience": "presence"})
+    server.pem_key, server.jwk_key, server.key_directory = pem, jwk, directory
+    yield server
+    server.close()
+
+
+RIGHT = {"iss": "https://app.example", "aud": "presence"}
+
+
+async def test_keys_of_both_kinds_let_in_whoever_they_signed_for(keyed):
+    room = Room(keyed)
+    for key in (keyed.pem_key, keyed.jwk_key):
+        assert await is_let_in(room, key.token("ana", **RIGHT))
+        assert await is_let_in(room, key.token("ana", iss="https://app.example", aud=["other", "presence"]))
+    assert await is_let_in(room, room.token("ana"))
+
+
+async def test_what_lets_nobody_in(keyed, tmp_path):
+    room, mint, now = Room(keyed), keyed.mint, int(time.time())
+    key, stranger = keyed.pem_key, Key(str(tmp_path), "by-pem")
+    good = key.token("ana", **RIGHT)
+    header, claims, signature = good.split(".")
+    claimed = {"sub": "ana", "iat": now, "exp": now + 3600} | RIGHT
+    wrong = {
+        "no algorithm": mint.unsigned("ana"),
+        "no algorithm, in capitals": encode(b'{"alg":"NONE"}') + f".{claims}.",
+        "no signature": f"{header}.{claims}.",
+        "the public key as a secret": sign({"alg": "HS256", "kid": "by-pem"}, claimed, key.public),
+        "the public key as a secret, without its last line break":
+            sign({"alg": "HS256", "kid": "by-pem"}, claimed, key.public.strip()),
+        "the own secret under another key's name": mint.token("ana", header={"kid": "by-pem"}, **RIGHT),
+        "another algorithm named": key.token("ana", header={"alg": "ES384"}, **RIGHT),
+        "another key of the same name": stranger.token("ana", **RIGHT),
+        "the other key's name": key.token("ana", header={"kid": "by-jwk"}, **RIGHT),
+        "a key that is not known": key.token("ana", header={"kid": "nobody"}, **RIGHT),
+        "no key named": key.token("ana", header={"kid": None}, **RIGHT),
+        "another secret": mint.token("ana", secret=b"x" * 32),
+        "a key that it brings along": key.token("ana", header={"kid": "evil", "jwk": stranger.jwk}, **RIGHT),
+        "changed claims": f"{header}.{encode(json.dumps(claimed | {'sub': 'bob'}).encode())}.{signature}",
+        "no exp": mint.token("ana", expires=FOR_EVER),
+        "no exp, of a key": key.token("ana", exp=None, **RIGHT),
+        "expired": key.token("ana", expires=-1, **RIGHT),
+        "not yet": key.token("ana", nbf=now + 60, **RIGHT),
+        "issued ahead": key.token("ana", iat=now + 60, **RIGHT),
+        "no issuer": key.token("ana", aud="presence"),
+        "another issuer": key.token("ana", iss="https://app.example/", aud="presence"),
+        "no audience": key.token("ana", iss="https://app.example"),
+        "another audience": key.token("ana", iss="https://app.example", aud=["presence2"]),
+        "an own token for another audience": mint.token("ana", aud="other"),
+        "nobody": key.token("", **RIGHT),
+    }
+    for what, token in wrong.items():
+        assert not await is_let_in(room, token), what
+        assert (await room.api.request("GET", "/v1/users/bob", token=token)).status == 401, what
+    assert await is_let_in(room, good)
+
+
+# Keys that come and go
+
+
+@pytest.mark.parametrize("by_signal", [True, False], ids=["at SIGHUP", "by itself"])
+async def test_keys_come_and_go_without_a_restart(start, tmp_path, by_signal):
+    directory = str(tmp_path)
+    old, new = Key(directory, "old"), Key(directory, "new")
+    file = os.path.join(directory, "jwks.json")
+    replace(file, json.dumps({"keys": [old.jwk]}))
+    server = start({"jwks_file": file, "key_check": 0 if by_signal else 100}, shards=2)
+    room = Room(server)
+    connected = await (await room.socket()).connect(old.token("ana"))
+    assert not await is_let_in(room, new.token("ana"))
+
+    async def write(text, said, times):
+        replace(file, text)
+        if by_signal:
+            server.send_signal(signal.SIGHUP)
+        await eventually(lambda: server.logged().count(said) >= times, said)
+
+    await write(json.dumps({"keys": [old.jwk, new.jwk]}), "keys read anew", 1)
+    for key in (old, new, old, new):
+        assert await is_let_in(room, key.token("ana"))
+    # What is no key set changes nothing, and is told.
+    for times, text in enumerate(('{"keys":[', json.dumps({"keys": [new.jwk | {"alg": None}]})), 1):
+        await write(text, "keys not read anew", times)
+        assert file in server.logged()
+        for key in (old, new):
+            assert await is_let_in(room, key.token("ana"))
+    await write(json.dumps({"keys": [new.jwk]}), "keys read anew", 2)
+    for _ in range(4):
+        assert not await is_let_in(room, old.token("ana"))
+        assert await is_let_in(room, new.token("ana"))
+    # Who came in by the old key stays, and goes on with a token of the new one.
+    assert await connected.get() == []
+    await connected.refused("unauthorized", "refresh", token=old.token("ana"))
+    assert (await connected.did("refresh", token=new.token("ana")))["type"] == "refreshed"
+    assert "PRIVATE" not in server.logged() and new.jwk["x"] not in server.logged()
+
+
+async def test_a_key_file_that_is_gone_changes_nothing(start, tmp_path):
+    key = Key(str(tmp_path), "one")
+    file = os.path.join(tmp_path, "one.pem")
+    replace(file, key.public)
+    server = start({"keys": f'["one:ES256:{file}"]', "key_check": 100})
+    room = Room(server)
+    os.remove(file)
+    await eventually(lambda: "keys not read anew" in server.logged(), "told")
+    assert await is_let_in(room, key.token("ana"))
+    replace(file, key.public)
+    await eventually(lambda: "keys read anew" in server.logged(), "told")
+    assert await is_let_in(room, key.token("ana"))
+    # Told once, not at every look.
+    assert server.logged().count("keys not read anew") == 1
+
+
+async def test_hanging_up_ends_no_server(start):
+    server = start({})
+    room = Room(server)
+    ana = await room.come("ana")
+    server.send_signal(signal.SIGHUP)
+    assert await ana.get() == [] and server.process.poll() is None
+    assert await is_let_in(room, room.token("bob"))
+
+
+# Tokens that run out, and that are taken back
+
+
+async def test_a_connection_ends_with_its_token(room):
+    ana = await room.come("ana", token=room.token("ana", expires=2))
+    bob = await room.come("bob")
+    await ana.closed(4002)
+    assert await bob.get() == []
+    assert not await is_let_in(room, room.token("ana", expires=0))
+
+
+async def revoke(room, person, at=None):
+    api = room.api if at is None else Room(at).api
+    answer = await api.request("POST", f"/v1/users/{room.name(person)}/revokeTokens", token=room.backend)
+    assert answer.status == 200, answer
+    return answer.json
+
+
+def new_token(room, person, not_before):
+    """One of now, with the ms that a whole second does not have."""
+    return room.token(person, iat=max(time.time(), not_before / 1000))
+
+
+async def test_revoked_tokens_let_nobody_in_on_any_server_and_end_what_they_opened(start):
+    redis = start.redis()
+    one = start({}, redis=redis)
+    two = start({}, redis=redis, directory=one.directory)
+    room = Room(one)
+    token = room.token("ana", iat=int(time.time()) - 10)
+    clients = [await room.come("ana", at=at, token=token) for at in (one, two, two)]
+    bob = await room.come("bob")
+    await bob.subscribe(room.name("ana"))
+    answer = await revoke(room, "ana")
+    assert answer["disconnected"] == 3 and abs(answer["notBefore"] - time.time() * 1000) < 60_000
+    for client in clients:
+        await client.closed(4001)
+    for at in (one, two):
+        other = Room(at)
+        assert not await is_let_in(other, token)
+        assert not await is_let_in(other, room.token("ana", iat=None))
+        assert (await other.api.request("GET", "/v1/users/bob", token=token)).status == 401
+    # A new one is good, and Bob has seen nothing of it all, nor felt it.
+    back = await room.come("ana", at=two, token=new_token(room, "ana", answer["notBefore"]))
+    await back.refused("unauthorized", "refresh", token=token)
+    assert (await bob.truth(room.name("ana")))["status"] == "online"
+    assert [event["presence"]["status"] for event in bob.events("presence", room.name("ana"))] == []
+    assert await is_let_in(room, room.token("cy"))
+
+
+async def test_what_was_revoked_stays_so_when_everything_restarts(start):
+    server = start({})
+    room = Room(server)
+    token = room.token("ana")
+    answer = await revoke(room, "ana")
+    server.kill()
+    server.start()
+    again = Room(server)
+    assert not await is_let_in(again, token)
+    assert await is_let_in(again, new_token(room, "ana", answer["notBefore"]))
+    os.kill(server.redis_child, signal.SIGKILL)
+    await eventually(lambda: ready(again), "ready", within=2 * PATIENCE)
+    assert not await is_let_in(again, token)
+
+
+async def ready(room):
+    return (await room.api.request("GET", "/readyz")).status == 200
+
+
+async def test_only_a_backend_revokes(room):
+    ana = await room.come("ana")
+    for token, status in ((room.token("ana"), 403), (None, 401), ("x", 401)):
+        answer = await room.api.request("POST", f"/v1/users/{ana.user}/revokeTokens", token=token)
+        assert answer.status == status
+    assert await ana.get() == []
+
+
+async def test_a_backends_own_token_is_not_a_users(room):
+    """Revoking the tokens of a user who is called like a backend takes nothing from the backend."""
+    name = f"backend-{room.suffix}"
+    assert (await room.api.request("POST", f"/v1/users/{name}/revokeTokens", token=room.backend)).status == 200
+    assert (await room.api.request("GET", "/v1/users/bob", token=room.backend)).status == 200

@@ -1,0 +1,173 @@
+import PresenceProtocol
+import Redis
+import Testing
+
+@testable import PresenceServer
+
+/// Tokens that a backend took back: worthless from that moment, on every server and for good.
+@Suite struct RevocationTests {
+    private func client(_ user: String, in world: World) -> SimulatedClient {
+        let client = SimulatedClient(user, in: world)
+        client.issuedAt = world.redisNow
+        return client
+    }
+
+    /// Revokes through a shard, and returns the answer's words.
+    @discardableResult
+    private func revoke(_ user: String, at shard: Int = 0, in world: World) throws -> [RedisValue] {
+        var words: [RedisValue]?
+        world.shards[shard].input { logic in
+            logic.revokeTokens(of: UserID(user)!) { words = try? $0.get().array ?? [] }
+        }
+        try world.run(until: "it is revoked") { words != nil }
+        return words!
+    }
+
+    private func errors(_ client: SimulatedClient) -> [ErrorCode] {
+        client.received.compactMap { if case .error(let error) = $0 { error.code } else { nil } }
+    }
+
+    @Test func `a user's connections are closed on every server at once, and nobody else's`() throws {
+        let world = try World(shards: 3)
+        let bobs = try world.shards.map { try client("bob", in: world).connect(to: $0) }
+        let ana = try client("ana", in: world).connect(to: world.shards[0]).watch("bob")
+        try world.run(for: 10)
+        let words = try revoke("bob", at: 1, in: world)
+        #expect(words[1].int == 3)
+        try world.run(for: 10)
+        #expect(bobs.map { $0.closeCode } == [.unauthorized, .unauthorized, .unauthorized])
+        #expect(ana.isConnected)
+        // They linger: who is back with a good token in time was never away.
+        bobs[0].issuedAt = world.redisNow
+        try bobs[0].connect(to: world.shards[0])
+        #expect(bobs[0].isConnected)
+        try world.run(for: 60_000)
+        #expect(bobs[0].isConnected && ana.shown("bob").isEmpty)
+    }
+
+    @Test func `a token from before is worthless, one from that very ms on is good, and one that does not say is not`()
+        throws
+    {
+        let world = try World(shards: 1)
+        let notBefore = try #require(try revoke("bob", in: world).last?.int)
+        for (issuedAt, isGood) in [(notBefore - 1, false), (notBefore, true), (nil, false), (notBefore - 999, false)] {
+            let bob = SimulatedClient("bob", in: world)
+            bob.issuedAt = issuedAt
+            try bob.connect(to: world.shards[0])
+            #expect(bob.closeCode == (isGood ? nil : .unauthorized), "\(issuedAt ?? -1)")
+            #expect(errors(bob) == (isGood ? [] : [.unauthorized]))
+        }
+        // Only the good one has a session, here and in Redis.
+        #expect(world.shards[0].logic.sessions.count == 1)
+        let user = UserID("bob")!
+        let key = world.shards[0].logic.partitions.keys(of: user).sessions(user)
+        let held1 = try world.redis.command(["HLEN", key]).get().int
+        #expect(held1 == 1)
+        let held2 = try SimulatedClient("cy", in: world).connect(to: world.shards[0]).isConnected
+        #expect(held2)
+    }
+
+    @Test func `letting somebody in asks Redis nothing more`() throws {
+        let world = try World(shards: 1)
+        try revoke("bob", in: world)
+        world.redis.counts = [:]
+        try client("bob", in: world).connect(to: world.shards[0])
+        #expect(world.redis.counts.filter { !["renew", "sweep", "PUBLISH"].contains($0.key) } == ["open": 1])
+    }
+
+    @Test func `a connection cannot go on with a token from before`() throws {
+        let world = try World(shards: 2)
+        let old = SimulatedClient("bob", in: world)
+        old.issuedAt = world.redisNow
+        try world.run(for: 10)
+        try revoke("bob", at: 1, in: world)
+        let bob = try client("bob", in: world).connect(to: world.shards[0])
+        bob.send(.refresh(token: old.token))
+        bob.send(.refresh(token: "bob"))
+        try world.run(for: 10)
+        #expect(errors(bob) == [.unauthorized, .unauthorized] && bob.isConnected)
+        bob.send(.refresh(token: client("bob", in: world).token))
+        try world.run(for: 10)
+        #expect(bob.received.contains { if case .refreshed = $0 { true } else { false } })
+    }
+
+    @Test func `a connection that has had a newer token since then goes on, until the next time`() throws {
+        let world = try World(shards: 1)
+        let bob = try client("bob", in: world).connect(to: world.shards[0])
+        try world.run(for: 1_000)
+        let newer = world.redisNow + 4_000
+        bob.send(.refresh(token: "bob#\(newer)"))
+        try world.run(for: 10)
+        // Issued by a clock that is ahead: still, it is from after.
+        try revoke("bob", in: world)
+        try world.run(for: 10)
+        #expect(bob.isConnected)
+        try world.run(for: 5_000)
+        try revoke("bob", in: world)
+        try world.run(for: 10)
+        #expect(bob.closeCode == .unauthorized)
+    }
+
+    @Test func `who came while Redis was away with a worthless token is sent away when it is back`() throws {
+        let world = try World(shards: 2)
+        let bob = client("bob", in: world)
+        let lost = try client("bob", in: world).connect(to: world.shards[0])
+        try world.run(for: 10)
+        world.shards[0].cutAll()
+        lost.lost()
+        try bob.connect(to: world.shards[0])
+        #expect(bob.isConnected)
+        // The event finds nobody: the first server does not hear of it.
+        let keys = world.shards[1].logic.partitions.keys(of: UserID("bob")!)
+        let revoked = world.redis.run(
+            .revoke, keys: [keys.shards, keys.user(UserID("bob")!), keys.sessions(UserID("bob")!)],
+            arguments: [String(world.redisNow), keys.events, world.shards[1].logic.link.incarnation, "bob"])
+        let held3 = try revoked.get().array?.first?.string
+        #expect(held3 == "OK")
+        try world.run(until: "live again") { world.shards[0].logic.link.isLive }
+        try world.run(for: 100)
+        #expect(bob.closeCode == .unauthorized)
+        try world.run(for: 30_000)
+        #expect(world.shards[0].logic.sessions.count == 0)
+        let user = UserID("bob")!
+        let key = world.shards[0].logic.partitions.keys(of: user).sessions(user)
+        let held4 = try world.redis.command(["HLEN", key]).get().int
+        #expect(held4 == 0)
+    }
+
+    @Test func `if the clock of Redis goes back, what was revoked stays so`() throws {
+        let world = try World(shards: 1)
+        let first = try #require(try revoke("bob", in: world).last?.int)
+        world.redisEpoch -= 3_600_000
+        let second = try #require(try revoke("bob", in: world).last?.int)
+        #expect(second == first)
+    }
+
+    @Test func `over HTTP the same holds, and what cannot be known is not let pass`() throws {
+        let world = try World(shards: 1)
+        func isRevoked(_ issuedAt: Timestamp?) throws -> Bool? {
+            var answer: Bool??
+            let claims = Claims(subject: UserID("bob")!, isBackend: false, expiresAt: .max, issuedAt: issuedAt)
+            world.shards[0].input { $0.isRevoked(claims) { answer = .some($0) } }
+            try world.run(until: "it is known") { answer != nil }
+            return answer!
+        }
+        let held5 = try isRevoked(nil)
+        #expect(held5 == false)
+        let at = try #require(try revoke("bob", in: world).last?.int)
+        let held6 = try isRevoked(at - 1)
+        #expect(held6 == true)
+        let held7 = try isRevoked(at)
+        #expect(held7 == false)
+        // With the user here, nothing is asked.
+        try client("bob", in: world).connect(to: world.shards[0])
+        world.redis.counts = [:]
+        let held8 = try isRevoked(nil)
+        #expect(held8 == true)
+        #expect(world.redis.counts["HGET"] == nil)
+        world.redis.isGone = true
+        world.shards[0].cutAll()
+        let held9 = try isRevoked(at)
+        #expect(held9 == nil)
+    }
+}
