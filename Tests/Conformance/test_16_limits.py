@@ -36,7 +36,7 @@ async def flood(client, count):
 
 
 async def test_a_connection_that_asks_too_fast_is_told_when_to_go_on_and_nothing_is_changed(start):
-    room = Room(start({"request_burst": 50, "requests_per_second": 10}, shards=1))
+    room = Room(start({"request_burst": 50, "requests_per_second": 1}, shards=1))
     pair = await bystanders(room)
     ana = await room.come("ana")
     answers = await flood(ana, 80)
@@ -75,7 +75,7 @@ async def answered(client):
 
 
 async def test_a_user_has_one_bucket_over_connections_and_http(start):
-    room = Room(start({"user_request_burst": 40, "user_requests_per_second": 5}, shards=1))
+    room = Room(start({"user_request_burst": 40, "user_requests_per_second": 1}, shards=1))
     pair = await bystanders(room)
     one, two = await room.come("ana"), await room.come("ana")
     answers = await flood(one, 25) + await flood(two, 25)
