@@ -33,7 +33,7 @@ DEBUG := .build/debug
 STAMPS := .build/stamps
 
 # What the server needs to be built and to run, what the tests need beside it, and what draws the load tests' pictures.
-PACKAGES := libwebsockets-dev libwebsockets-evlib-ev libev-dev libhiredis-dev redis-server
+PACKAGES := libwebsockets-dev libwebsockets-evlib-ev libssl-dev libev-dev libhiredis-dev redis-server
 TEST_PACKAGES := python3-pytest python3-pytest-xdist python3-websockets python3-yaml python3-jsonschema strace
 LOADTEST_PACKAGES := python3-matplotlib
 

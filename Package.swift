@@ -35,7 +35,9 @@ let package = Package(
     targets: [
         // C libraries: a module map and a shim each, nothing else.
         .target(name: "CLibEV", linkerSettings: [.linkedLibrary("ev")]),
-        .target(name: "CLibWebSockets", linkerSettings: [.linkedLibrary("websockets")]),
+        .target(
+            name: "CLibWebSockets",
+            linkerSettings: [.linkedLibrary("websockets"), .linkedLibrary("ssl"), .linkedLibrary("crypto")]),
         .target(name: "CHiredis", dependencies: ["CLibEV"], linkerSettings: [.linkedLibrary("hiredis")]),
 
         // The way of data: loop, sockets, Redis.

@@ -5,6 +5,8 @@ struct MetricsSnapshot: Sendable {
     var errors: [String: Int] = [:]
     var closes: [UInt16: Int] = [:]
     var histograms: [Histogram: MetricHistogram] = [:]
+    /// When the certificate ends, in seconds since 1970; `nil` without TLS.
+    var certificateExpiry: Int64?
 
     enum Counter: String, CaseIterable {
         case connectionsOpened = "connections_opened_total"
@@ -19,6 +21,11 @@ struct MetricsSnapshot: Sendable {
         case bytesOut = "socket_bytes_written_total"
         case reaped = "users_reaped_total"
         case stale = "stale_total"
+        case handshakeTimeouts = "handshakes_timed_out_total"
+        case handshakesDisplaced = "handshakes_displaced_total"
+        case tlsHandshakes = "tls_handshakes_total"
+        case tlsFailures = "tls_failures_total"
+        case originsRefused = "origins_refused_total"
 
         var help: String {
             switch self {
@@ -34,6 +41,11 @@ struct MetricsSnapshot: Sendable {
             case .bytesOut: "bytes written to sockets"
             case .reaped: "users whose sessions were ended because their server died"
             case .stale: "times that sight of the truth was lost"
+            case .handshakeTimeouts: "connections ended because their first request took too long"
+            case .handshakesDisplaced: "connections without a WebSocket ended early to make room for others"
+            case .tlsHandshakes: "connections over TLS that came as far as a request"
+            case .tlsFailures: "connections to a TLS port that did not"
+            case .originsRefused: "upgrades refused because the browser's page was from elsewhere"
             }
         }
     }
@@ -43,6 +55,7 @@ struct MetricsSnapshot: Sendable {
         case sessionsLingering = "sessions_lingering"
         case live
         case redisPending = "redis_commands_pending"
+        case handshakes
 
         var help: String {
             switch self {
@@ -53,6 +66,7 @@ struct MetricsSnapshot: Sendable {
             case .sessionsLingering: "sessions without a connection that are still held"
             case .live: "shards that show the truth"
             case .redisPending: "commands that Redis has not answered yet"
+            case .handshakes: "connections that are no WebSockets: handshakes under way, and HTTP"
             }
         }
     }
@@ -78,6 +92,7 @@ struct MetricsSnapshot: Sendable {
         gauges.merge(other.gauges, uniquingKeysWith: +)
         errors.merge(other.errors, uniquingKeysWith: +)
         closes.merge(other.closes, uniquingKeysWith: +)
+        certificateExpiry = certificateExpiry ?? other.certificateExpiry
         histograms.merge(other.histograms) { mine, theirs in
             var sum = mine
             sum.add(theirs)
@@ -99,6 +114,11 @@ struct MetricsSnapshot: Sendable {
         for counter in Counter.allCases {
             head(counter.rawValue, "counter", counter.help)
             lines.append("presence_\(counter.rawValue) \(counters[counter] ?? 0)")
+        }
+        if let certificateExpiry {
+            head(
+                "tls_certificate_expiry_timestamp_seconds", "gauge", "when the certificate ends, in seconds since 1970")
+            lines.append("presence_tls_certificate_expiry_timestamp_seconds \(certificateExpiry)")
         }
         head("errors_total", "counter", "errors answered to clients")
         for (code, count) in errors.sorted(by: { $0.key < $1.key }) {

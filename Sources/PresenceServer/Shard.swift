@@ -24,6 +24,8 @@ actor Shard {
     private var endOfTurn: EndOfTurnHook!
     /// The shards of this process, itself among them, for the metrics page.
     private var family: [Shard] = []
+    /// In seconds since 1970.
+    private var certificateExpiry: Int64?
     private var onceLive: [CheckedContinuation<Void, any Error>] = []
     private var refusal: StartFailure?
 
@@ -37,6 +39,8 @@ actor Shard {
         let logger: Logger
         let name: String
         let place: (number: Int, of: Int)
+        /// `nil` without TLS.
+        let identity: TLSIdentity?
     }
 
     init(_ parts: Parts) throws {
@@ -51,7 +55,10 @@ actor Shard {
             loop: loop, endpoint: parts.endpoint, options: options,
             partitions: Partitions(count: configuration.partitions), replicas: configuration.redis.wait,
             name: "presence")
-        sockets = ShardSockets(clock: clock, places: parts.places, logger: parts.logger) { loop.now }
+        sockets = ShardSockets(
+            clock: clock, places: parts.places, origins: AllowedOrigins(configuration.allowedOrigins),
+            logger: parts.logger
+        ) { loop.now }
         let authenticator = parts.authenticator
         logic = ShardLogic(
             configuration: configuration, clock: clock, store: store, sockets: sockets, isAlone: parts.isAlone,
@@ -61,12 +68,17 @@ actor Shard {
         settings.subprotocols = ["presence.v1"]
         settings.maxMessageBytes = configuration.limits.maxMessageBytes
         settings.errorResponse = { .error($0, .init(code: .badRequest, message: $1)) }
-        settings.handshakeTimeout = configuration.connectTimeout
+        settings.handshakeTimeout = configuration.handshakeTimeout
+        settings.maxHandshakes = max(1, configuration.limits.handshakes / parts.place.of)
+        settings.proxies = TrustedProxies(configuration.trustedProxies.compactMap(AddressRange.init))
+        settings.servesTLS = parts.identity != nil
         // The process' own limit is kept by `Places`, over all shards.
         settings.maxConnections = 1_000_000
         server = try WebSocketServer(loop: loop, configuration: settings, delegate: sockets)
         sockets.logic = logic
         sockets.server = server
+        if let identity = parts.identity { server.use(identity) }
+        certificateExpiry = parts.identity?.expiry
     }
 
     // MARK: Starting
@@ -119,7 +131,13 @@ actor Shard {
         waiting.forEach { $0.resume(throwing: StartFailure(reason)) }
     }
 
-    func listen(on socket: ListeningSocket) { server.listen(on: socket) }
+    func listen(on socket: ListeningSocket, as kind: ListenerKind) { server.listen(on: socket, as: kind) }
+
+    /// New connections are shown this certificate.
+    func use(_ identity: TLSIdentity) {
+        server.use(identity)
+        certificateExpiry = identity.expiry
+    }
 
     // MARK: The loop
 
@@ -147,6 +165,13 @@ actor Shard {
         snapshot.counters[.partialWrites] = server.counters.partialWrites
         snapshot.counters[.bytesOut] = server.counters.bytesWritten
         snapshot.gauges[.redisPending] = store.pending
+        snapshot.counters[.handshakeTimeouts] = server.counters.handshakeTimeouts
+        snapshot.counters[.handshakesDisplaced] = server.counters.handshakesDisplaced
+        snapshot.counters[.tlsHandshakes] = server.counters.tlsHandshakes
+        snapshot.counters[.tlsFailures] = server.counters.tlsFailures
+        snapshot.counters[.originsRefused] = sockets.originsRefused
+        snapshot.gauges[.handshakes] = server.handshakeCount
+        snapshot.certificateExpiry = certificateExpiry
         return snapshot
     }
 

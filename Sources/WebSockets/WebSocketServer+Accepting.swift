@@ -2,11 +2,27 @@ import CLibWebSockets
 import EventLoops
 import Glibc
 
+/// What is known of a connection by the socket that it was accepted from.
+public struct ListenerKind: Sendable {
+    /// It speaks TLS.
+    public var isSecure: Bool
+    /// Given back with each request, so that one port can answer otherwise than another.
+    public var tag: UInt8
+
+    public init(isSecure: Bool = false, tag: UInt8 = 0) {
+        self.isSecure = isSecure
+        self.tag = tag
+    }
+}
+
 /// From listening sockets to connections.
 extension WebSocketServer {
     /// Accepts from `socket` from now on, and keeps it.
-    public func listen(on socket: ListeningSocket) {
-        let watcher = ReadableWatcher(loop, descriptor: socket.descriptor) { [unowned self] in accept(from: socket) }
+    public func listen(on socket: ListeningSocket, as kind: ListenerKind = ListenerKind()) {
+        precondition(!kind.isSecure || identityPlace.pointee != nil, "TLS needs a certificate")
+        let watcher = ReadableWatcher(loop, descriptor: socket.descriptor) { [unowned self] in
+            accept(from: socket, as: kind)
+        }
         listeners.append((socket, watcher))
         if acceptsPaused { watcher.cancel() }
     }
@@ -16,21 +32,26 @@ extension WebSocketServer {
         for listener in listeners { listener.watcher.cancel() }
         listeners = []
         acceptRetry?.cancel()
+        roomRetry?.cancel()
     }
 
     /// So many at once, then everything else has its turn.
     private static let acceptsATurn = 64
 
-    private func accept(from socket: ListeningSocket) {
+    private func accept(from socket: ListeningSocket, as kind: ListenerKind) {
         for _ in 0..<Self.acceptsATurn {
             guard table.count < configuration.maxConnections + configuration.reservedConnections else {
                 // They wait in the kernel until a connection goes.
                 return pauseAccepting()
             }
+            guard table.unsettledCount < configuration.maxHandshakes || makeRoom() else {
+                roomRetry?.set(after: Self.roomDelay)
+                return pauseAccepting()
+            }
             var address = sockaddr_storage()
             let descriptor = clws_accept(socket.descriptor, &address)
             if descriptor >= 0 {
-                welcome(descriptor, from: PeerAddress(address))
+                welcome(descriptor, from: PeerAddress(address), as: kind)
                 continue
             }
             switch -descriptor {
@@ -49,9 +70,9 @@ extension WebSocketServer {
     }
 
     /// libwebsockets gets a connection when its first bytes are there, so that they can be looked at before.
-    private func welcome(_ descriptor: Int32, from peer: PeerAddress) {
+    private func welcome(_ descriptor: Int32, from peer: PeerAddress, as kind: ListenerKind) {
         counters.accepted += 1
-        let socket = table.add(from: peer)
+        let socket = table.add(from: peer, over: kind, now: loop.now)
         handshakes.add(socket, now: loop.now)
         armDeadlines()
         guard let wait = take(descriptor, socket), let index = table.index(socket) else { return }
@@ -79,6 +100,7 @@ extension WebSocketServer {
     /// Deals with the connection, or says what it has to wait for.
     private func take(_ descriptor: Int32, _ socket: SocketID) -> Wait? {
         guard let index = table.index(socket) else { return nil }
+        if table[index].isSecure { return takeSecure(descriptor, socket, index) }
         switch RequestTarget.glance(descriptor) {
         case .nothing: return .nothing
         case .piece: return .piece
@@ -96,9 +118,61 @@ extension WebSocketServer {
         return nil
     }
 
+    /// A TLS connection begins in libwebsockets at once; its first request is looked at in `unseal`.
+    private func takeSecure(_ descriptor: Int32, _ socket: SocketID, _ index: Int) -> Wait? {
+        switch Seal.glance(descriptor) {
+        case .nothing: return .nothing
+        case .gone:
+            Glibc.close(descriptor)
+            forget(index)
+        case .plain:
+            counters.tlsFailures += 1
+            let response = configuration.errorResponse(400, "this port speaks TLS only: https:// and wss://")
+            RequestTarget.refuse(descriptor, with: response.encoded(keepAlive: false))
+            forget(index)
+        case .hello:
+            adopt(descriptor, socket)
+            // It may have ended already.
+            guard let index = table.index(socket), table[index].wsi != nil else { return nil }
+            let watcher = ReadableWatcher(loop, descriptor: descriptor, isFirst: true) { [unowned self] in
+                unseal(socket)
+            }
+            table[index].extras?.seal = Seal(watcher: watcher)
+        }
+        return nil
+    }
+
+    /// Something has come over TLS that libwebsockets has not read yet.
+    private func unseal(_ socket: SocketID) {
+        guard let index = table.index(socket), let wsi = table[index].wsi, let seal = table[index].extras?.seal else {
+            return
+        }
+        switch seal.look(wsi) {
+        case .wait: return
+        case .open(let target):
+            counters.tlsHandshakes += 1
+            breakSeal(index)
+            // libwebsockets' timer for what comes after the handshake; ours is in a queue.
+            lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0)
+            table[index].extras?.target = target
+            guard let target, !RequestTarget.isWellFormed(target) else { return }
+            clws_tls_drain(wsi)
+            let response = configuration.errorResponse(400, "the path has a malformed escape")
+            _ = response.encoded(keepAlive: false).withUnsafeBytes { send($0, index) }
+            doom(index)
+        case .ended: breakSeal(index)
+        }
+    }
+
+    /// Looks no more. Before its descriptor's number can be another connection's.
+    func breakSeal(_ index: Int) {
+        table[index].extras?.seal?.watcher.cancel()
+        table[index].extras?.seal = nil
+    }
+
     private func forget(_ index: Int) {
         table.remove(index)
-        if acceptRetry?.isSet != true { resumeAccepting() }
+        resumeAccepting()
     }
 
     /// Ends one that sent nothing.
@@ -114,12 +188,15 @@ extension WebSocketServer {
         guard let context else { return _ = Glibc.close(descriptor) }
         var description = lws_adopt_desc_t()
         description.vh = lws_get_vhost_by_name(context.raw, "default")
-        description.type = lws_adoption_type(LWS_ADOPT_SOCKET.rawValue | LWS_ADOPT_HTTP.rawValue)
+        let isSecure = table.index(socket).map { table[$0].isSecure } ?? false
+        description.type = lws_adoption_type(
+            LWS_ADOPT_SOCKET.rawValue | LWS_ADOPT_HTTP.rawValue | (isSecure ? LWS_ADOPT_ALLOW_SSL.rawValue : 0))
         description.fd.sockfd = descriptor
         description.opaque = Self.opaque(socket)
         // On failure it closes the descriptor.
         guard let wsi = lws_adopt_descriptor_vhost_via_info(&description) else {
-            if let index = table.index(socket) { table.remove(index) }
+            if let index = table.index(socket) { forget(index) }
+            if isSecure { counters.tlsFailures += 1 }
             return
         }
         guard let index = table.index(socket) else { return }
@@ -133,8 +210,45 @@ extension WebSocketServer {
         for listener in listeners { listener.watcher.cancel() }
     }
 
+    /// How long, in ms, it is waited for a handshake to end before it is looked again for those that take too long.
+    private static let roomDelay: Int64 = 100
+
+    /// Ends those of the connections without a WebSocket that have waited longest for their peers, a sixteenth of the
+    /// limit at a time, if they have had their fair time. Whether there is room then.
+    ///
+    /// It looks at all connections, which costs 0.1 ms for 20,000, but only once for so many, or in so many ms.
+    private func makeRoom() -> Bool {
+        guard loop.now >= nextLookForRoom else { return false }
+        nextLookForRoom = loop.now + Self.roomDelay
+        let latest = loop.now - configuration.handshakeTimeout / 5
+        var overdue: [(since: Int64, socket: SocketID)] = []
+        for index in table.entries.indices {
+            guard !table.entries[index].isSettled, !table.entries[index].isDoomed,
+                let extras = table.entries[index].extras,
+                extras.since <= latest, isWaitingForPeer(index)
+            else { continue }
+            overdue.append((extras.since, table.id(index)))
+        }
+        overdue.sort { $0.since < $1.since }
+        for (_, socket) in overdue.prefix(max(1, configuration.maxHandshakes / 16)) {
+            guard let index = table.index(socket) else { continue }
+            counters.handshakesDisplaced += 1
+            if let wsi = table[index].wsi { clws_kill(wsi) } else { discardArrival(index) }
+        }
+        guard table.unsettledCount < configuration.maxHandshakes else { return false }
+        nextLookForRoom = 0
+        return true
+    }
+
+    /// A handshake has ended well.
+    func resumeAfterHandshake() {
+        guard roomRetry?.isSet == true else { return }
+        resumeAccepting()
+    }
+
     func resumeAccepting() {
-        guard acceptsPaused else { return }
+        roomRetry?.cancel()
+        guard acceptsPaused, acceptRetry?.isSet != true else { return }
         acceptsPaused = false
         for listener in listeners { listener.watcher.resume() }
     }

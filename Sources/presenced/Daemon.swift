@@ -22,6 +22,7 @@ actor Daemon {
     /// - Throws: ``StartFailure`` or ``InvalidConfiguration``, with nothing left running.
     func start() async throws -> Int? {
         do {
+            try configuration.validateDoor()
             let directory = try DataDirectory(configuration.dataDirectory ?? DataDirectory.standardPath())
             let authenticator = try await Authenticator(
                 configuration: configuration.auth, secret: try directory.secret())
@@ -48,6 +49,12 @@ actor Daemon {
         isStopping = true
         await server?.stop()
         await redis?.stop()
+    }
+
+    /// Reads anew what may change while it runs: the certificate.
+    func reload() async {
+        logger.notice("reloading")
+        await server?.reload()
     }
 
     private func redisURL(_ directory: DataDirectory) async throws -> String {

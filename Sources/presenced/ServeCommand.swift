@@ -12,8 +12,9 @@ struct ServeCommand: AsyncParsableCommand {
             Settings come from flags, else from environment variables (PRESENCE_PORT, PRESENCE_HEARTBEAT_INTERVAL …), \
             else from the file, else they are built in. config/presenced.yaml explains each of them.
 
-            Once it serves, it prints one line, "listening on ws://HOST:PORT/v1/ws", on standard output. Logs go to \
-            standard error. SIGTERM and SIGINT end it in order, a second one at once.
+            Once it serves, it prints one line, "listening on ws://HOST:PORT/v1/ws" (wss:// with TLS), on standard \
+            output. Logs go to standard error. SIGTERM and SIGINT end it in order, a second one at once; SIGHUP reads \
+            the certificate anew.
             """)
 
     @Option(help: ArgumentHelp("A configuration file (YAML).", valueName: "file"))
@@ -66,13 +67,15 @@ struct ServeCommand: AsyncParsableCommand {
         let configuration = try await Self.explainingFailure { try await sources.read() }
         signal(SIGPIPE, SIG_IGN)
         OpenFileLimit.raise()
-        let signals = StopSignals()
+        let signals = Signals(SIGTERM, SIGINT)
+        let hangups = Signals(SIGHUP)
         let logger = Logger(label: "presenced") { _ in LineLogHandler(level: configuration.logLevel) }
         let daemon = Daemon(configuration: configuration, logger: logger)
 
         let starting = Task {
             guard let port = try await daemon.start() else { return }
-            announce("listening on ws://\(Self.urlHost(configuration.host)):\(port)/v1/ws")
+            let scheme = configuration.tls.isOn ? "wss" : "ws"
+            announce("listening on \(scheme)://\(Self.urlHost(configuration.host)):\(port)/v1/ws")
         }
         let stopping = Task { [requests = signals.requests] in
             for await number in requests {
@@ -85,9 +88,13 @@ struct ServeCommand: AsyncParsableCommand {
             await daemon.stop()
             impatience.cancel()
         }
+        let reloading = Task { [requests = hangups.requests] in
+            for await _ in requests { await daemon.reload() }
+        }
         try await Self.explainingFailure { try await starting.value }
         await stopping.value
-        withExtendedLifetime(signals) {}
+        reloading.cancel()
+        withExtendedLifetime((signals, hangups)) {}
         logger.notice("stopped")
     }
 
