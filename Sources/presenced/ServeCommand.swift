@@ -14,7 +14,7 @@ struct ServeCommand: AsyncParsableCommand {
 
             Once it serves, it prints one line, "listening on ws://HOST:PORT/v1/ws" (wss:// with TLS), on standard \
             output. Logs go to standard error. SIGTERM and SIGINT end it in order, a second one at once; SIGHUP reads \
-            the certificate anew.
+            the certificate anew, unless it says that the terminal is gone.
             """)
 
     @Option(help: ArgumentHelp("A configuration file (YAML).", valueName: "file"))
@@ -67,8 +67,8 @@ struct ServeCommand: AsyncParsableCommand {
         let configuration = try await Self.explainingFailure { try await sources.read() }
         signal(SIGPIPE, SIG_IGN)
         OpenFileLimit.raise()
-        let signals = Signals(SIGTERM, SIGINT)
-        let hangups = Signals(SIGHUP)
+        let terminal = Terminal()
+        let signals = Signals(SIGTERM, SIGINT, SIGHUP)
         let logger = Logger(label: "presenced") { _ in LineLogHandler(level: configuration.logLevel) }
         let daemon = Daemon(configuration: configuration, logger: logger)
 
@@ -79,22 +79,23 @@ struct ServeCommand: AsyncParsableCommand {
         }
         let stopping = Task { [requests = signals.requests] in
             for await number in requests {
+                if number == SIGHUP, !terminal.isGone {
+                    await daemon.reload()
+                    continue
+                }
                 logger.notice("stopping", metadata: ["signal": "\(number)"])
                 break
             }
             let impatience = Task {
-                for await number in requests { _exit(128 + number) }
+                // (A terminal that goes may say so more than once.)
+                for await number in requests where number != SIGHUP { _exit(128 + number) }
             }
             await daemon.stop()
             impatience.cancel()
         }
-        let reloading = Task { [requests = hangups.requests] in
-            for await _ in requests { await daemon.reload() }
-        }
         try await Self.explainingFailure { try await starting.value }
         await stopping.value
-        reloading.cancel()
-        withExtendedLifetime((signals, hangups)) {}
+        withExtendedLifetime(signals) {}
         logger.notice("stopped")
     }
 

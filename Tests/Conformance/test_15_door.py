@@ -4,6 +4,7 @@ import asyncio
 import http.client
 import json
 import os
+import pty
 import signal
 import socket
 import ssl
@@ -17,7 +18,7 @@ from support.patience import PATIENCE, eventually
 from support.processes import sweep
 from support.raw import RawSocket
 from support.room import Room
-from support.server import run
+from support.server import BINARY, run
 
 
 @pytest.fixture
@@ -176,6 +177,30 @@ async def test_sighup_without_tls_changes_nothing(start):
     server.send_signal(signal.SIGHUP)
     await server.wait_for_log("reloading")
     await client.did("status", status="busy")
+
+
+def test_a_terminal_that_goes_takes_the_server_with_it(directory):
+    """It says so by the signal that otherwise asks for a reload."""
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execv(BINARY, [BINARY, "serve", "--port", "0", "--data-dir", directory])
+    try:
+        said = b""
+        while b"listening on" not in said:
+            said += os.read(terminal, 4096)
+        # A wish to reload is one, as long as the terminal is there.
+        os.kill(child, signal.SIGHUP)
+        while b"reloading" not in said:
+            said += os.read(terminal, 4096)
+    finally:
+        os.close(terminal)
+    deadline = time.monotonic() + PATIENCE
+    while (ended := os.waitpid(child, os.WNOHANG))[0] == 0 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    if ended[0] == 0:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    assert ended[0] == child and os.waitstatus_to_exitcode(ended[1]) == 0
 
 
 async def test_a_key_that_others_can_read_is_warned_of(authority, start):
