@@ -35,7 +35,7 @@ public actor Server {
     }
 
     private func startShards() async throws -> Int {
-        let endpoint = try RedisEndpoint(url: redis)
+        let location = try RedisLocation(url: redis)
         let port = try ListeningPort(
             host: configuration.host, port: configuration.port, share: configuration.sharePort)
         self.port = port
@@ -44,7 +44,7 @@ public actor Server {
         for index in 0..<count {
             let shard = try Shard(
                 .init(
-                    configuration: configuration, authenticator: authenticator, endpoint: endpoint, places: places,
+                    configuration: configuration, authenticator: authenticator, redis: location, places: places,
                     isAlone: configuration.redis.url == nil && index == 0, logger: logger, name: "shard-\(index)",
                     place: (index, count)))
             shard.loop.start()
