@@ -15,7 +15,7 @@ protocol Sockets: AnyObject {
     func resumeReading(_ socket: SocketID)
 }
 
-/// What the shard's logic asks of Redis: the other port. Commands of one lane about one partition run in the order in
+/// What the shard's logic asks of Redis: the other port. Commands of one lane with the same keys run in the order in
 /// which they were given; their replies come in that order too, each exactly once, never from within the call.
 protocol Store: AnyObject {
     /// Runs a script; the store puts the time before `arguments` (0 for Redis' own clock, in tests the invented one).

@@ -2,7 +2,8 @@ import EventLoops
 
 /// Commands to a cluster: a connection to each master, and each command to the one that serves its key's slot.
 ///
-/// Commands of one slot run in the order in which they were given, also while the slot moves: a redirection (`MOVED`,
+/// Commands with the same keys run in the order in which they were given, also while their slot moves. (One that a
+/// moving slot refuses can be overtaken by one with other keys that was under way already.) A redirection (`MOVED`,
 /// `ASK`) is followed, and what cannot run for the moment (`TRYAGAIN`, `CLUSTERDOWN`, `LOADING`) is tried again until
 /// it has waited for `commandTimeout`. None of these had run. A command whose answer was lost is never repeated.
 ///

@@ -81,6 +81,14 @@ async def test_a_dead_master_is_replaced_by_its_sentinels_and_nobody_flaps(start
     await eventually(lambda: bob.user in redis.master.command("KEYS", f"*:user:{bob.user}"), "bob is kept at both")
 
 
+async def test_a_master_that_hangs_is_replaced_and_left_alone_when_it_goes_on(start, deploy):
+    redis = deploy(Sentinels)
+    room = Pair(start, redis)
+    await fails_over(room, redis.master.stop)
+    redis.master.go_on()
+    await eventually(lambda: redis.master.command("ROLE").startswith("slave"), "the old master follows")
+
+
 async def test_a_failover_by_hand_is_followed(start, deploy):
     redis = deploy(Sentinels)
     room = Pair(start, redis)
@@ -109,6 +117,34 @@ async def test_the_master_of_the_leases_is_replaced(start, deploy):
     room = Pair(start, redis)
     owner, _ = redis.owner("leases")
     await fails_over(room, owner.kill)
+
+
+async def test_a_master_of_a_cluster_that_hangs_is_replaced(start, deploy):
+    redis = deploy(Cluster, 1)
+    await fails_over(Pair(start, redis), redis.masters[1].stop)
+
+
+async def test_a_subscription_that_breaks_at_one_master_is_noticed(start, deploy):
+    redis = deploy(Cluster)
+    room = Room(start(SETTINGS, redis=redis, shards=1))
+    ana, bob = await room.come("ana"), await room.come("bob")
+    await ana.subscribe(bob)
+    for master in redis.masters:
+        assert int(master.command("CLIENT", "KILL", "TYPE", "pubsub")) == 1
+        await ana.hear("stale", within=5)
+        await ana.hear("live")
+        await bob.status("busy", text=f"{master.port}")
+        await ana.sees(bob, text=f"{master.port}")
+    assert set(ana.statuses(bob)) == {"busy"}
+
+
+@pytest.mark.parametrize("form", [Sentinels, Cluster])
+async def test_passwords_are_used_where_they_belong(start, deploy, form):
+    redis = deploy(form, 0, "s3cret") if form is Cluster else deploy(form, "s3cret")
+    room = Room(start(SETTINGS, redis=redis))
+    bob = await room.come("bob")
+    await bob.status("busy")
+    assert "s3cret" not in room.server.logged()
 
 
 async def test_a_replica_that_takes_over_by_hand_is_followed(start, deploy):
@@ -161,6 +197,8 @@ async def test_slots_move_under_load_and_no_change_is_lost(start, deploy):
             await watcher.sees(person, status="busy", text=said[person])
         assert {status for person in people for status in watcher.statuses(person)} == {"busy"}
         assert not [message for message in watcher.log if message["type"] == "stale"], "a slot that moves is no break"
+    errors = "".join(master.command("INFO", "errorstats") for master in redis.masters)
+    assert "errorstat_MOVED" in errors and "errorstat_TRYAGAIN" in errors, errors
     # And what is published at the new masters is heard.
     await people[0].status("auto")
     await people[0].close()

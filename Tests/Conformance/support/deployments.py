@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -15,8 +16,11 @@ BINARY = shutil.which("redis-server") or "/usr/bin/redis-server"
 class Node:
     """One `redis-server`, in whatever role its settings give it."""
 
-    def __init__(self, directory, name, settings, *arguments, port=None):
-        self.port = port or free_port()
+    def __init__(self, directory, name, settings, *arguments, password=None):
+        self.port = free_port()
+        self.environment = {**os.environ, "REDISCLI_AUTH": password} if password else None
+        if password:
+            settings = [*settings, f"requirepass {password}"]
         self.place = os.path.join(directory, name)
         os.mkdir(self.place)
         self.file = os.path.join(self.place, "redis.conf")
@@ -35,12 +39,20 @@ class Node:
     def command(self, *words):
         """The answer of one command, as plain lines."""
         run = subprocess.run(
-            ["redis-cli", "-p", str(self.port), *map(str, words)], capture_output=True, text=True, timeout=20)
+            ["redis-cli", "-p", str(self.port), *map(str, words)], capture_output=True, text=True, timeout=20,
+            env=self.environment)
         return run.stdout.strip()
 
     @property
     def address(self):
         return f"127.0.0.1:{self.port}"
+
+    def stop(self):
+        """Silences it: connections stay open, and nothing is answered."""
+        os.kill(self.process.pid, signal.SIGSTOP)
+
+    def go_on(self):
+        os.kill(self.process.pid, signal.SIGCONT)
 
     def kill(self):
         self.process.kill()
@@ -54,8 +66,8 @@ class Deployment:
         self.directory = tempfile.mkdtemp(prefix="presence-redis-")
         self.nodes = []
 
-    def node(self, name, settings, *arguments, port=None):
-        self.nodes.append(Node(self.directory, name, settings, *arguments, port=port))
+    def node(self, name, settings, *arguments, password=None):
+        self.nodes.append(Node(self.directory, name, settings, *arguments, password=password))
         return self.nodes[-1]
 
     def close(self):
@@ -66,24 +78,30 @@ class Deployment:
 
 
 class Sentinels(Deployment):
-    """Fails over after a second of silence."""
+    """Fails over after a second of silence. With a password, the sentinels have one of their own."""
 
-    def __init__(self):
+    def __init__(self, password=None):
         super().__init__()
-        self.master = self.node("master", ["save \"\""])
-        self.replica = self.node("replica", ["save \"\"", f"replicaof 127.0.0.1 {self.master.port}"])
+        settings = ["save \"\""] + [f"masterauth {password}"] * bool(password)
+        own = password and f"{password}-of-sentinels"
+        self.master = self.node("master", settings, password=password)
+        self.replica = self.node("replica", [*settings, f"replicaof 127.0.0.1 {self.master.port}"], password=password)
         wait_until(lambda: "master_link_status:up" in self.replica.command("INFO", "replication"), "the replica is in step")
         self.sentinels = [
             self.node(
                 f"sentinel{number}",
                 [f"sentinel monitor people 127.0.0.1 {self.master.port} 2",
-                 "sentinel down-after-milliseconds people 1000", "sentinel failover-timeout people 5000"],
-                "--sentinel")
+                 "sentinel down-after-milliseconds people 1000", "sentinel failover-timeout people 5000"]
+                + [f"sentinel auth-pass people {password}", f"sentinel sentinel-pass {own}"] * bool(password),
+                "--sentinel", password=own)
             for number in range(3)
         ]
         for sentinel in self.sentinels:
             wait_until(lambda: self.knows(sentinel), "the sentinels know each other and the replica")
-        self.url = "redis+sentinel://" + ",".join(node.address for node in self.sentinels) + "/people"
+        self.url = (
+            "redis+sentinel://" + (f":{password}@" if password else "")
+            + ",".join(node.address for node in self.sentinels) + "/people"
+            + (f"?sentinel_password={own}" if password else ""))
 
     def knows(self, sentinel):
         words = sentinel.command("SENTINEL", "MASTER", "people").split("\n")
@@ -94,14 +112,14 @@ class Sentinels(Deployment):
 class Cluster(Deployment):
     """Three masters, each with a replica if asked for; a node counts as failed after a second."""
 
-    def __init__(self, replicas=0):
+    def __init__(self, replicas=0, password=None):
         super().__init__()
         count = 3 * (1 + replicas)
         for number in range(count):
             self.node(
                 f"node{number}",
                 ["save \"\"", "cluster-enabled yes", "cluster-node-timeout 1000", f"cluster-port {free_port()}",
-                 "cluster-replica-validity-factor 0", "repl-ping-replica-period 1"])
+                 "cluster-replica-validity-factor 0", "repl-ping-replica-period 1"], password=password)
         self.masters = self.nodes[:3]
         for first, node in zip((0, 5461, 10923), self.masters):
             last = {0: 5460, 5461: 10922, 10923: 16383}[first]
@@ -121,7 +139,9 @@ class Cluster(Deployment):
             wait_until(lambda: "cluster_state:ok" in node.command("CLUSTER", "INFO"), "the cluster serves")
         for node in self.nodes[3:]:
             wait_until(lambda: "master_link_status:up" in node.command("INFO", "replication"), "the replica is in step")
-        self.url = "redis+cluster://" + ",".join(node.address for node in self.nodes[:2])
+        self.url = (
+            "redis+cluster://" + (f":{password}@" if password else "")
+            + ",".join(node.address for node in self.nodes[:2]))
 
     @staticmethod
     def setting(node, name):
