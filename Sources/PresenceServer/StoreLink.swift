@@ -32,7 +32,8 @@ final class StoreLink {
     private var rerouted: Set<Int> = []
     /// Since when such partitions are read again, without being stale.
     private var catchingUpSince: Milliseconds?
-    private var lastAbsence = ""
+    /// Why there was nothing to serve yet: several servers may be out of reach in turn.
+    private var absences: Set<String> = []
 
     // The lease, and the canary that is sent through the subscription with every renewal.
     private let canary: String
@@ -136,8 +137,7 @@ final class StoreLink {
 
     /// While nothing has been served yet there is nobody to tell but the log: once for each reason.
     private func noteAbsence(_ reason: String) {
-        guard state == .starting, reason != lastAbsence else { return }
-        lastAbsence = reason
+        guard state == .starting, absences.count < 100, absences.insert(reason).inserted else { return }
         shard.log("waiting for Redis", ["reason": reason], level: .warning)
     }
 

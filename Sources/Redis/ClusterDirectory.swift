@@ -24,6 +24,8 @@ public final class ClusterDirectory {
     private var isAsking = false
     private var lastAsked: Int64 = 0
     private var vainAnswers = 0
+    /// The connection ends because we go to another node: no trouble.
+    private var isLeaving = false
     private lazy var timer = LoopTimer(loop) { [unowned self] in ask() }
 
     private static let interval: Int64 = 1_000
@@ -64,7 +66,7 @@ public final class ClusterDirectory {
             switch state {
             case .connecting, .closed: break
             case .ready: ask()
-            case .disconnected(let reason): onTrouble(reason)
+            case .disconnected(let reason): if !isLeaving { onTrouble(reason) }
             }
         }
     }
@@ -117,6 +119,8 @@ public final class ClusterDirectory {
 
     private func askAnother() {
         vainAnswers = 0
+        isLeaving = true
         scout.reconnect(reason: "another node is asked")
+        isLeaving = false
     }
 }
