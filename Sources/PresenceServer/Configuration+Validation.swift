@@ -102,7 +102,7 @@ extension ServerConfiguration {
     private func validateRedis() throws(InvalidConfiguration) {
         guard let url = redis.url else { return }
         do throws(RedisEndpointError) {
-            _ = try RedisEndpoint(url: url)
+            _ = try RedisLocation(url: url)
         } catch {
             // Not the address itself: it may hold a password.
             throw InvalidConfiguration(key: "redis.url", reason: error.message)

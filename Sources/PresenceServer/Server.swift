@@ -37,7 +37,7 @@ public actor Server {
     }
 
     private func startShards() async throws -> Int {
-        let endpoint = try RedisEndpoint(url: redis)
+        let location = try RedisLocation(url: redis)
         try configuration.validateDoor()
         let identity = try configuration.tls.identity()
         if let identity { tell(of: identity) }
@@ -52,7 +52,7 @@ public actor Server {
         for index in 0..<count {
             let shard = try Shard(
                 .init(
-                    configuration: configuration, authenticator: authenticator, endpoint: endpoint, places: places,
+                    configuration: configuration, authenticator: authenticator, redis: location, places: places,
                     isAlone: configuration.redis.url == nil && index == 0, logger: logger, name: "shard-\(index)",
                     place: (index, count), identity: identity))
             shard.loop.start()

@@ -94,7 +94,7 @@ final class Sessions {
             switch result {
             case .failure(let failure):
                 if session.assertedRound == round { session.assertedRound = 0 }
-                if case .server(_, let message) = failure { return done(.refused(message)) }
+                if case .server(_, let message) = failure, !failure.isPassing { return done(.refused(message)) }
                 done(.unreachable(failure))
             case .success(let value):
                 let words = value.array ?? []
@@ -290,6 +290,14 @@ final class Sessions {
 
     var hasUnasserted: Bool {
         !endedAway.isEmpty || byNumber.values.contains { $0.assertedRound < shard.link.round }
+    }
+
+    /// Takes what was said before the round `round` for said, but for the users of some partitions.
+    func trustAll(except partitions: Set<Int>, round: Int) {
+        for session in byNumber.values where session.assertedRound == round - 1 {
+            guard !partitions.contains(shard.partitions.index(of: session.user.id)) else { continue }
+            session.assertedRound = round
+        }
     }
 
     /// Says every session again, and the end of those that ended meanwhile.

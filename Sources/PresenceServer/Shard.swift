@@ -14,7 +14,7 @@ actor Shard {
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
     private let clock: ShardClock
-    private let store: RedisStore
+    private let store: any ConnectedStore
     private let sockets: ShardSockets
     private let logic: ShardLogic
     private let server: WebSocketServer
@@ -32,7 +32,7 @@ actor Shard {
     struct Parts: Sendable {
         let configuration: ServerConfiguration
         let authenticator: Authenticator
-        let endpoint: RedisEndpoint
+        let redis: RedisLocation
         let places: Places
         /// Nobody but this process uses this Redis.
         let isAlone: Bool
@@ -51,10 +51,9 @@ actor Shard {
         clock = ShardClock(now: loop.now)
         var options = RedisOptions()
         options.commandTimeout = configuration.commandTimeout
-        store = RedisStore(
-            loop: loop, endpoint: parts.endpoint, options: options,
-            partitions: Partitions(count: configuration.partitions), replicas: configuration.redis.wait,
-            name: "presence")
+        store = parts.redis.store(
+            loop: loop, options: options, partitions: Partitions(count: configuration.partitions),
+            replicas: configuration.redis.wait, name: "presence")
         sockets = ShardSockets(
             clock: clock, places: parts.places, origins: AllowedOrigins(configuration.allowedOrigins),
             logger: parts.logger

@@ -26,7 +26,10 @@ struct ServeCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The port to listen on; 0 picks a free one (default: 4040).", valueName: "port"))
     var port: Int?
 
-    @Option(help: ArgumentHelp("The Redis to use: redis://… or unix://… (default: one of its own).", valueName: "url"))
+    @Option(
+        help: ArgumentHelp(
+            "The Redis to use: redis://…, unix://…, redis+sentinel://… or redis+cluster://… (default: one of its own).",
+            valueName: "url"))
     var redis: String?
 
     @Option(

@@ -295,4 +295,38 @@ import Testing
         try world.run(for: 2_000)
         #expect(watcher.closeCode == .tooSlow)
     }
+
+    @Test func `what was missed while slots moved is read again, and nobody is told that anything is stale`() throws {
+        let world = try World(shards: 2)
+        let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob", "cy")
+        let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
+        let older = try SimulatedClient("cy", in: world).connect(to: world.shards[0], device: "phone")
+        try world.run(until: "all are there") {
+            watcher.status(of: "bob") == .online && watcher.status(of: "cy") == .online
+        }
+        world.shards[0].missesEvents = true
+        bob.send(.status(.init(status: .busy)))
+        try SimulatedClient("cy", in: world).connect(to: world.shards[1], device: "phone")
+        try world.run(for: 5_000)
+        #expect(watcher.status(of: "bob") == .online)
+        #expect(older.isConnected)
+        world.shards[0].missesEvents = false
+
+        let partitions = world.shards[0].logic.partitions
+        func move(_ user: String) {
+            world.shards[0].input { $0.handle(.rerouted(partitions: [partitions.index(of: UserID(user)!)])) }
+        }
+        // Only what moved is read: of the others nothing is in doubt.
+        move("nobody")
+        try world.run(for: 1_000)
+        #expect(watcher.status(of: "bob") == .online)
+        // Both at once: what comes while it reads is read after it.
+        move("bob")
+        move("cy")
+        try world.run(until: "it is known") { watcher.status(of: "bob") == .busy && !older.isConnected }
+        #expect(older.closeCode == .replaced)
+        #expect(watcher.shown("cy") == [.online])
+        #expect(!watcher.received.contains { if case .stale = $0 { true } else { false } })
+        #expect(world.shards[0].logic.link.isLive)
+    }
 }
