@@ -35,8 +35,10 @@ struct Seal {
     // MARK: - After
 
     enum Look {
-        /// The handshake is under way, or nothing has come behind it.
-        case wait
+        /// The handshake is under way.
+        case shaking
+        /// Nothing has come behind it yet, or not a whole record.
+        case nothing
         /// The request has begun. Its target is `nil` when its line has not come in one record of TLS.
         case open(target: String?)
         /// The connection is over, as libwebsockets will see.
@@ -48,7 +50,8 @@ struct Seal {
         withUnsafeTemporaryAllocation(byteCount: RequestTarget.longest, alignment: 1) { buffer in
             let count = clws_tls_peek(wsi, buffer.baseAddress, Int32(buffer.count))
             switch Int(count) {
-            case clws_tls_unfinished, clws_tls_nothing: return .wait
+            case clws_tls_unfinished: return .shaking
+            case clws_tls_nothing: return .nothing
             case clws_tls_ended: return .ended
             default:
                 let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<Int(count)])

@@ -148,7 +148,12 @@ extension WebSocketServer {
             return
         }
         switch seal.look(wsi) {
-        case .wait: return
+        case .shaking: return
+        case .nothing:
+            // What arrives between our look and libwebsockets' reading must not be read unseen: it has its turn in the
+            // next turn.
+            lws_rx_flow_control(wsi, 0)
+            held.append(socket)
         case .open(let target):
             counters.tlsHandshakes += 1
             breakSeal(index)
@@ -162,6 +167,14 @@ extension WebSocketServer {
             doom(index)
         case .ended: breakSeal(index)
         }
+    }
+
+    /// At the end of the turn.
+    func release() {
+        for socket in held {
+            if let index = table.index(socket), let wsi = table[index].wsi { lws_rx_flow_control(wsi, 1) }
+        }
+        held.removeAll(keepingCapacity: true)
     }
 
     /// Looks no more. Before its descriptor's number can be another connection's.

@@ -50,6 +50,8 @@ public final class WebSocketServer {
     var idles: DeadlineQueue
     var deadlineTimer: LoopTimer?
     var doomed: [SocketID] = []
+    /// Those that libwebsockets may not read from in this turn.
+    var held: [SocketID] = []
     private var endOfTurn: EndOfTurnHook?
     /// How many of libwebsockets' callbacks are running.
     var depth = 0
@@ -83,7 +85,10 @@ public final class WebSocketServer {
         deadlineTimer = LoopTimer(loop) { [unowned self] in meetDeadlines() }
         acceptRetry = LoopTimer(loop) { [unowned self] in resumeAccepting() }
         roomRetry = LoopTimer(loop) { [unowned self] in resumeAccepting() }
-        endOfTurn = loop.atEndOfTurn { [unowned self] in reap() }
+        endOfTurn = loop.atEndOfTurn { [unowned self] in
+            release()
+            reap()
+        }
     }
 
     deinit {

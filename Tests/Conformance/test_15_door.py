@@ -139,6 +139,34 @@ async def test_calls_over_tls_name_whom_they_say(authority, start):
             assert status(stream.recv(65536)) == 400
 
 
+async def test_a_request_whose_record_comes_in_pieces_is_read_as_it_came(authority, start):
+    server = start(tls(authority.issue()))
+    room = Room(server)
+    target = path("users", "a/../b")
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    stream = authority.trust().wrap_bio(incoming, outgoing, server_hostname="localhost")
+    reader, writer = await asyncio.open_connection(server.host, server.port)
+
+    async def through(step):
+        """Runs a step of the client's TLS, as often as it needs something from the server."""
+        while True:
+            try:
+                return step()
+            except ssl.SSLWantReadError:
+                writer.write(outgoing.read())
+                incoming.write(await asyncio.wait_for(reader.read(65536), PATIENCE))
+
+    await through(stream.do_handshake)
+    stream.write(f"GET {target} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {room.backend}\r\n\r\n".encode())
+    for byte in outgoing.read():
+        writer.write(bytes([byte]))
+        await writer.drain()
+        await asyncio.sleep(0)
+    answer = await through(lambda: stream.read(65536))
+    assert status(answer) == 200 and b'"user":"a/../b"' in answer
+    writer.transport.abort()
+
+
 def metric(server, context, name):
     page = exchange(server, b"GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", context).decode()
     return next(float(line.split()[1]) for line in page.splitlines() if line.startswith(name + " "))
