@@ -12,6 +12,8 @@ final class Sessions {
     private var lastNumber: UInt64 = 0
     /// Sessions that Redis knows and that ended while it was out of reach.
     private var endedAway: [Session] = []
+    /// Sessions whose linger ran out while Redis was out of reach.
+    private var overdue: [UInt64] = []
     /// How far ahead the end of a chosen status is waited for.
     private static let longestLapse: Milliseconds = 60_000
 
@@ -219,7 +221,19 @@ final class Sessions {
 
     func lingerOver(_ number: UInt64) {
         guard let session = byNumber[number], session.connection == nil else { return }
+        // Out of sight of the truth nobody here can know whether its user is back elsewhere; and if they are, the shard
+        // that has them may tell Redis after we do. (Of whom Redis never heard, nobody waits.)
+        guard shard.link.isLive || session.assertedRound == 0 else { return overdue.append(number) }
         end(session)
+    }
+
+    /// The truth is in sight again: whose linger ran out meanwhile has it once more, for the other shards to say who
+    /// came back to them.
+    func lingerAgain() {
+        for number in overdue where byNumber[number] != nil {
+            shard.deadlines.set(.linger(session: number), at: shard.clock.now + shard.configuration.linger)
+        }
+        overdue = []
     }
 
     func end(_ session: Session) {

@@ -154,6 +154,7 @@ final class StoreLink {
         state = .live
         shard.log(wasStarting ? "serving" : "live", ["incarnation": incarnation])
         nextSweep = shard.clock.now
+        shard.sessions.lingerAgain()
         if !wasStarting { shard.announceLive() }
         onLive()
     }

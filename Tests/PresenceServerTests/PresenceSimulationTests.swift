@@ -154,6 +154,36 @@ import Testing
         #expect(watcher.shown("bob") == [.online])
     }
 
+    @Test func `whoever goes over to another shard while Redis is away is not seen to go, whichever tells it first`()
+        throws
+    {
+        let world = try World(shards: 3)
+        let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[2]).watch("bob", "cy")
+        let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
+        let cy = try SimulatedClient("cy", in: world).connect(to: world.shards[0])
+        try world.run(for: 1_000)
+        world.redis.isGone = true
+        world.shards.forEach { $0.cutAll() }
+        bob.lost()
+        cy.lost()
+        try world.run(for: 1_000)
+        try SimulatedClient("bob", in: world).connect(to: world.shards[1])
+        // Stopped, the shard that has bob now is the last to tell.
+        try world.run(for: 60_000)
+        world.shards[1].stop()
+        world.redis.isGone = false
+        try world.run(until: "it is live again") { !watcher.isStale }
+        try world.run(for: 1_000)
+        world.shards[1].wakeUp()
+        let back = world.now
+        try world.run(until: "who did not come back is gone") { watcher.status(of: "cy") == .offline }
+        #expect(world.now - back <= world.configuration.linger)
+        try world.run(for: 30_000)
+        #expect(watcher.shown("bob") == [.online])
+        #expect(watcher.shown("cy") == [.online, .offline])
+        #expect(world.shards.map(\.logic.sessions.lingering) == [0, 0, 0])
+    }
+
     @Test func `a silent Redis is noticed within 5 seconds`() throws {
         let world = try World(shards: 1)
         let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
