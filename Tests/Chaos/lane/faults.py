@@ -44,6 +44,7 @@ class Faults:
         people = self.on(server)
         at = time.time()
         server.send(signal.SIGSTOP)
+        server.stopped_by_us = True
         for person in people:
             self.ledger.lost(person.user, at)
         await asyncio.sleep(0.3)
@@ -141,8 +142,8 @@ class Faults:
         strangers = Flood(self.stage.servers, self.stage.mint).run(250, 1.5)
         self.flooded, _ = await asyncio.gather(strangers, meanwhile())
         for person in before:
-            if person.wants_in and not person.is_watching and not self.ledger.is_excused:
-                self.ledger.breach(f"{person.user} lost their connection in a flood of others")
+            if person.wants_in and not person.is_watching:
+                self.ledger.breach(f"{person.user} lost their connection in a flood of others", is_excusable=True)
 
     SERVERS = ["server_killed", "server_stopped", "half_open", "cut"]
     REDIS = ["redis_killed", "redis_stopped", "redis_asleep", "redis_full", "disk_full"]
