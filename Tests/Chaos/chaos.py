@@ -22,6 +22,8 @@ from lane.run import Run  # noqa: E402
 
 async def play(seed, seconds, keep, python, kit):
     began = time.monotonic()
+    # Connections break all the time here, and whoever waited for one of them has gone on by then.
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
     run = Run(seed, python, kit)
     try:
         await run.start()

@@ -44,6 +44,7 @@ class Faults:
         people = self.on(server)
         at = time.time()
         server.send(signal.SIGSTOP)
+        server.stopped_by_us = True
         for person in people:
             self.ledger.lost(person.user, at)
         await asyncio.sleep(0.3)
@@ -142,7 +143,7 @@ class Faults:
         self.flooded, _ = await asyncio.gather(strangers, meanwhile())
         for person in before:
             if person.wants_in and not person.is_watching:
-                self.ledger.breach(f"{person.user} lost their connection in a flood of others")
+                self.ledger.breach(f"{person.user} lost their connection in a flood of others", is_excusable=True)
 
     SERVERS = ["server_killed", "server_stopped", "half_open", "cut"]
     REDIS = ["redis_killed", "redis_stopped", "redis_asleep", "redis_full", "disk_full"]

@@ -65,7 +65,10 @@ class Truth:
 class Ledger:
     def __init__(self):
         self.people = {}
-        self.breaches = []
+        self.noted = []
+        """Breaches as (when, what, whether a standstill of this machine excuses it)."""
+        self.standstills = []
+        """When something of ours stood still that we did not stop, and what follows from it, as (from, to)."""
         self.measured = defaultdict(list)
         """Seconds by what was measured: one for each watcher and change."""
         self.unbounded = defaultdict(list)
@@ -80,8 +83,32 @@ class Ledger:
     def truth(self, user):
         return self.people.setdefault(user, Truth(user))
 
-    def breach(self, what):
-        self.breaches.append(f"{self.round}, {time.time():.3f}: {what}")
+    def breach(self, what, is_excusable=False):
+        self.noted.append((time.time(), f"{self.round}, {time.time():.3f}: {what}", is_excusable))
+
+    @property
+    def breaches(self):
+        return [what for when, what, is_excusable in self.noted
+                if not (is_excusable and any(start <= when <= end for start, end in self.standstills))]
+
+    def excuse(self, lag):
+        """The machine had no time for us: until everybody who was silent by that is through, nothing is held against the
+        servers but the truth in the end."""
+        now = time.time()
+        self.standstills.append((now - lag, now + timing.BOUNDS["vanished"][0] + timing.LEASE + timing.SLACK))
+
+    @property
+    def is_excused(self):
+        return bool(self.standstills) and time.time() < self.standstills[-1][1]
+
+    @property
+    def excused(self):
+        """Seconds in all."""
+        total, reached = 0, 0
+        for start, end in self.standstills:
+            total += max(0, end - max(start, reached))
+            reached = max(reached, end)
+        return total
 
     # What people do.
 
@@ -110,7 +137,7 @@ class Ledger:
         """A watcher was shown a presence; `is_first`: as the state of things, not as a change."""
         self.sightings += 1
         truth = self.people.get(user)
-        if truth is None or status != "offline" or version == 0:
+        if truth is None or status != "offline" or version == 0 or self.is_excused:
             return
         if truth.is_here:
             # Versions follow Redis' clock, which is this machine's.
@@ -123,14 +150,15 @@ class Ledger:
             if not is_first and absence < timing.SAFE_ABSENCE - 0.1:
                 self.breach(
                     f"{watcher} was shown {user} offline, who had been away for {absence:.2f} s; "
-                    f"gaps: {[(round(a, 2), b and round(b, 2), c) for a, b, c in truth.gaps[-3:]]}, said {said:.3f}")
+                    f"gaps: {[(round(a, 2), b and round(b, 2), c) for a, b, c in truth.gaps[-3:]]}, said {said:.3f}", is_excusable=True)
         elif not is_first and self.truth(watcher).was_covered_since(truth.left_at):
             took = max(0.0, time.time() - truth.left_at)
             away = self.is_redis_away or truth.during_fault or self.is_doubled
             (self.unbounded if away else self.measured)[truth.manner].append((took, self.round))
             bound = timing.BOUNDS[truth.manner][0]
             if not away and took > bound + timing.SLACK:
-                self.breach(f"{watcher} saw {user} ({truth.manner}) offline after {took:.2f} s, bound {bound:.2f} s")
+                self.breach(f"{watcher} saw {user} ({truth.manner}) offline after {took:.2f} s, bound {bound:.2f} s",
+                            is_excusable=True)
 
     def redis_went(self):
         self.is_redis_away = True
@@ -140,13 +168,15 @@ class Ledger:
         self.is_redis_away, self.stale_since = False, None
 
     def heard_stale(self, watcher):
-        if (self.stale_since and watcher not in self.told_stale
-                and self.truth(watcher).was_covered_since(self.stale_since)):
-            self.told_stale.add(watcher)
-            took = time.time() - self.stale_since
-            (self.unbounded if self.is_doubled else self.measured)["told stale"].append((took, self.round))
-            if not self.is_doubled and took > timing.BOUNDS["told stale"][0] + timing.SLACK:
-                self.breach(f"{watcher} was told stale after {took:.2f} s")
+        if not self.stale_since or watcher in self.told_stale:
+            return
+        self.told_stale.add(watcher)
+        if self.is_excused or not self.truth(watcher).was_covered_since(self.stale_since):
+            return
+        took = time.time() - self.stale_since
+        (self.unbounded if self.is_doubled else self.measured)["told stale"].append((took, self.round))
+        if not self.is_doubled and took > timing.BOUNDS["told stale"][0] + timing.SLACK:
+            self.breach(f"{watcher} was told stale after {took:.2f} s", is_excusable=True)
 
     def knows_of_staleness(self, watcher):
         """Whether they were told, or had no connection to be told through."""

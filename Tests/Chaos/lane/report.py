@@ -34,4 +34,6 @@ def lines(run, took):
     yield (f"{run.changes['acknowledged']} profile changes acknowledged and kept, {run.changes['refused']} refused or lost; "
            f"{run.faults.flooded} strangers let in by the last flood")
     yield f"{ledger.sightings} presences shown; the driver itself stood still for at most {max(run.lags):.2f} s"
+    if ledger.excused:
+        yield f"for {ledger.excused:.0f} s after that only the truth in the end was held: this machine is too busy for more"
     yield f"{took:.0f} s"

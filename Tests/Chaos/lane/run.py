@@ -65,17 +65,17 @@ class Run:
         self.stage.end()
 
     async def measure_lag(self):
-        """When the driver itself stands still, everybody in it does: that is nobody's fault."""
+        """When the driver stands still, everybody in it does, and what servers make of that is nobody's fault. A server
+        that stands still without our stopping it has too little of the machine as well."""
         while True:
             before = time.monotonic()
             await asyncio.sleep(0.05)
             lag = time.monotonic() - before - 0.05
             self.lags.append(lag)
+            for server in self.stage.servers:
+                lag = max([lag] + list(server.standstills()))
             if lag > timing.TIMEOUT / 2:
-                for person in self.people.values():
-                    if person.wants_in:
-                        self.ledger.lost(person.user, time.time() - lag)
-                        self.ledger.connected(person.user)
+                self.ledger.excuse(lag)
 
     # One round.
 
@@ -99,7 +99,7 @@ class Run:
         if self.ledger.is_redis_away and not self.ledger.is_doubled:
             for person in self.people.values():
                 if person.wants_in and not self.ledger.knows_of_staleness(person.user):
-                    self.ledger.breach(f"{person.user} was never told that what they show was stale")
+                    self.ledger.breach(f"{person.user} was never told that what they show was stale", is_excusable=True)
         self.ledger.redis_came()
         self.rounds.append((self.ledger.round, time.monotonic() - began, quiet))
         print(f"{self.ledger.round} …", flush=True)
@@ -147,7 +147,7 @@ class Run:
         """Waits until everybody shows the truth, and returns how long that took."""
         began = time.monotonic()
         while wrong := self.disagreements():
-            if time.monotonic() - began > within:
+            if time.monotonic() - began > within and not (self.ledger.is_excused and time.monotonic() - began < 60):
                 for what in wrong[:10]:
                     self.ledger.breach(f"still after {within:.1f} s: {what}")
                 if len(wrong) > 10:
@@ -184,8 +184,7 @@ class Run:
 
     async def check_store(self):
         """Everything acknowledged is kept, and nothing is left over."""
-        reader = next(p for p in self.people.values() if p.kind == "Python" and p.is_watching)
-        for person in await reader.window.get(*self.people):
+        for person in await self.stored():
             truth = self.ledger.truth(person["user"])
             name = (person.get("profile") or {}).get("displayName")
             if name not in truth.names:
@@ -195,6 +194,18 @@ class Run:
             self.ledger.breach("presenced doctor is not content:\n" + report)
         for breach in conformance.BREACHES:
             self.ledger.breach(breach)
+
+    async def stored(self):
+        """Everybody, asked for by somebody whose connection holds for so long."""
+        for _ in range(10):
+            for reader in self.people.values():
+                if reader.kind == "Python" and reader.is_watching:
+                    reply = await reader.window.ask("get", users=list(self.people))
+                    if reply["type"] == "users":
+                        return reply["users"]
+            await asyncio.sleep(0.5)
+        self.ledger.breach("nobody can read what is stored")
+        return []
 
     async def play(self, seconds=None):
         """Each fault once, in an order of the seed's. With `seconds`, then two at a time until they are over."""

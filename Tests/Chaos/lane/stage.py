@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -76,9 +77,28 @@ class Server(Process):
         self.number, self.directory, self.redis, self.port = number, directory, redis, free_port()
         self.is_taken_off = False
         """The proxies send nobody there any more."""
+        self.log = os.path.join(directory, f"server-{number}.log")
+        self.read = 0
+        self.stopped_by_us = False
+
+    def standstills(self):
+        """How long its loop stood still lately without our doing, in seconds, as its log says."""
+        try:
+            with open(self.log, "rb") as file:
+                file.seek(self.read)
+                news = file.read()
+        except FileNotFoundError:
+            return
+        self.read += len(news)
+        for found in re.finditer(rb"the loop stood still ms=(\d+)", news):
+            if self.stopped_by_us:
+                self.stopped_by_us = False
+            else:
+                yield int(found[1]) / 1000
 
     async def start(self):
-        with open(os.path.join(self.directory, f"server-{self.number}.log"), "ab") as log:
+        self.stopped_by_us = False
+        with open(self.log, "ab") as log:
             self.spawn(
                 [BINARY, "serve", "--port", str(self.port), "--data-dir", self.directory, "--redis", self.redis.url,
                  "--config", os.path.join(self.directory, "presenced.yaml"), "--shards", "1"],
