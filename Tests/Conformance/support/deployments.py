@@ -173,10 +173,10 @@ class Cluster(Deployment):
         return False
 
     def move(self, slot, source, target, pause=0.0):
-        """Moves a slot with all that is in it, key by key, as `redis-cli --cluster reshard` does."""
+        """Moves a slot with all that is in it, some keys at a time, as `redis-cli --cluster reshard` does."""
         target.command("CLUSTER", "SETSLOT", slot, "IMPORTING", self.id(source))
         source.command("CLUSTER", "SETSLOT", slot, "MIGRATING", self.id(target))
-        while keys := source.command("CLUSTER", "GETKEYSINSLOT", slot, 1).split():
+        while keys := source.command("CLUSTER", "GETKEYSINSLOT", slot, 3).split():
             answer = source.command("MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *keys)
             assert answer in ("OK", "NOKEY"), answer
             time.sleep(pause)

@@ -108,19 +108,4 @@ actor ClusterClient {
             }
         }
     }
-
-    /// Whether a task has ended, without waiting for it.
-    func isDone(_ task: Task<Void, any Error>) -> Bool {
-        if !watched {
-            watched = true
-            Task {
-                _ = await task.result
-                hasEnded = true
-            }
-        }
-        return hasEnded
-    }
-
-    private var watched = false
-    private var hasEnded = false
 }
