@@ -2,19 +2,6 @@ import CLibWebSockets
 import EventLoops
 import Glibc
 
-/// What is known of a connection by the socket that it was accepted from.
-public struct ListenerKind: Sendable {
-    /// It speaks TLS.
-    public var isSecure: Bool
-    /// Given back with each request, so that one port can answer otherwise than another.
-    public var tag: UInt8
-
-    public init(isSecure: Bool = false, tag: UInt8 = 0) {
-        self.isSecure = isSecure
-        self.tag = tag
-    }
-}
-
 /// From listening sockets to connections.
 extension WebSocketServer {
     /// Accepts from `socket` from now on, and keeps it.
@@ -95,7 +82,7 @@ extension WebSocketServer {
         arrival.again?.set(after: Self.pieceDelay)
     }
 
-    private enum Wait { case nothing, piece }
+    enum Wait { case nothing, piece }
 
     /// Deals with the connection, or says what it has to wait for.
     private func take(_ descriptor: Int32, _ socket: SocketID) -> Wait? {
@@ -118,72 +105,7 @@ extension WebSocketServer {
         return nil
     }
 
-    /// A TLS connection begins in libwebsockets at once; its first request is looked at in `unseal`.
-    private func takeSecure(_ descriptor: Int32, _ socket: SocketID, _ index: Int) -> Wait? {
-        switch Seal.glance(descriptor) {
-        case .nothing: return .nothing
-        case .gone:
-            Glibc.close(descriptor)
-            forget(index)
-        case .plain:
-            counters.tlsFailures += 1
-            let response = configuration.errorResponse(400, "this port speaks TLS only: https:// and wss://")
-            RequestTarget.refuse(descriptor, with: response.encoded(keepAlive: false))
-            forget(index)
-        case .hello:
-            adopt(descriptor, socket)
-            // It may have ended already.
-            guard let index = table.index(socket), table[index].wsi != nil else { return nil }
-            let watcher = ReadableWatcher(loop, descriptor: descriptor, isFirst: true) { [unowned self] in
-                unseal(socket)
-            }
-            table[index].extras?.seal = Seal(watcher: watcher)
-        }
-        return nil
-    }
-
-    /// Something has come over TLS that libwebsockets has not read yet.
-    private func unseal(_ socket: SocketID) {
-        guard let index = table.index(socket), let wsi = table[index].wsi, let seal = table[index].extras?.seal else {
-            return
-        }
-        switch seal.look(wsi) {
-        case .shaking: return
-        case .nothing:
-            // What arrives between our look and libwebsockets' reading must not be read unseen: it has its turn in the
-            // next turn.
-            lws_rx_flow_control(wsi, 0)
-            held.append(socket)
-        case .open(let target):
-            counters.tlsHandshakes += 1
-            breakSeal(index)
-            // libwebsockets' timer for what comes after the handshake; ours is in a queue.
-            lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0)
-            table[index].extras?.target = target
-            guard let target, !RequestTarget.isWellFormed(target) else { return }
-            clws_tls_drain(wsi)
-            let response = configuration.errorResponse(400, "the path has a malformed escape")
-            _ = response.encoded(keepAlive: false).withUnsafeBytes { send($0, index) }
-            doom(index)
-        case .ended: breakSeal(index)
-        }
-    }
-
-    /// At the end of the turn.
-    func release() {
-        for socket in held {
-            if let index = table.index(socket), let wsi = table[index].wsi { lws_rx_flow_control(wsi, 1) }
-        }
-        held.removeAll(keepingCapacity: true)
-    }
-
-    /// Looks no more. Before its descriptor's number can be another connection's.
-    func breakSeal(_ index: Int) {
-        table[index].extras?.seal?.watcher.cancel()
-        table[index].extras?.seal = nil
-    }
-
-    private func forget(_ index: Int) {
+    func forget(_ index: Int) {
         table.remove(index)
         resumeAccepting()
     }
@@ -197,7 +119,7 @@ extension WebSocketServer {
         forget(index)
     }
 
-    private func adopt(_ descriptor: Int32, _ socket: SocketID) {
+    func adopt(_ descriptor: Int32, _ socket: SocketID) {
         guard let context else { return _ = Glibc.close(descriptor) }
         var description = lws_adopt_desc_t()
         description.vh = lws_get_vhost_by_name(context.raw, "default")
@@ -221,42 +143,6 @@ extension WebSocketServer {
     private func pauseAccepting() {
         acceptsPaused = true
         for listener in listeners { listener.watcher.cancel() }
-    }
-
-    /// How long, in ms, it is waited for a handshake to end before it is looked again for those that take too long.
-    private static let roomDelay: Int64 = 100
-
-    /// Ends those of the connections without a WebSocket that have waited longest for their peers, a sixteenth of the
-    /// limit at a time, if they have had their fair time. Whether there is room then.
-    ///
-    /// It looks at all connections, which costs 0.1 ms for 20,000, but only once for so many, or in so many ms.
-    private func makeRoom() -> Bool {
-        guard loop.now >= nextLookForRoom else { return false }
-        nextLookForRoom = loop.now + Self.roomDelay
-        let latest = loop.now - configuration.handshakeTimeout / 5
-        var overdue: [(since: Int64, socket: SocketID)] = []
-        for index in table.entries.indices {
-            guard !table.entries[index].isSettled, !table.entries[index].isDoomed,
-                let extras = table.entries[index].extras,
-                extras.since <= latest, isWaitingForPeer(index)
-            else { continue }
-            overdue.append((extras.since, table.id(index)))
-        }
-        overdue.sort { $0.since < $1.since }
-        for (_, socket) in overdue.prefix(max(1, configuration.maxHandshakes / 16)) {
-            guard let index = table.index(socket) else { continue }
-            counters.handshakesDisplaced += 1
-            if let wsi = table[index].wsi { clws_kill(wsi) } else { discardArrival(index) }
-        }
-        guard table.unsettledCount < configuration.maxHandshakes else { return false }
-        nextLookForRoom = 0
-        return true
-    }
-
-    /// A handshake has ended well.
-    func resumeAfterHandshake() {
-        guard roomRetry?.isSet == true else { return }
-        resumeAccepting()
     }
 
     func resumeAccepting() {
