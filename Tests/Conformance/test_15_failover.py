@@ -75,7 +75,7 @@ async def test_a_dead_master_is_replaced_by_its_sentinels_and_nobody_flaps(start
     await fails_over(room, redis.master.kill)
     # The old master comes back as a replica, and nothing is written there.
     redis.master.start()
-    await eventually(lambda: redis.master.command("ROLE").startswith("slave"), "the old master follows")
+    await eventually(lambda: redis.master.command("ROLE").startswith("slave"), "the old master follows", within=40)
     bob = await room.come("bob")
     await bob.update(displayName="Bob")
     await eventually(lambda: bob.user in redis.master.command("KEYS", f"*:user:{bob.user}"), "bob is kept at both")
@@ -86,7 +86,7 @@ async def test_a_master_that_hangs_is_replaced_and_left_alone_when_it_goes_on(st
     room = Pair(start, redis)
     await fails_over(room, redis.master.stop)
     redis.master.go_on()
-    await eventually(lambda: redis.master.command("ROLE").startswith("slave"), "the old master follows")
+    await eventually(lambda: redis.master.command("ROLE").startswith("slave"), "the old master follows", within=40)
 
 
 async def test_a_failover_by_hand_is_followed(start, deploy):

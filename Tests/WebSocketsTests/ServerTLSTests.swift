@@ -23,7 +23,7 @@ struct ServerTLSTests {
             await client.connect("wss://\(host):\(server.port)/ws")
             let first = await client.log.first { if case .heard = $0 { false } else { true } }
             let isOpen = if case .opened = first { true } else { false }
-            #expect(isOpen == success, sourceLocation: location)
+            #expect(isOpen == success, "\(first)", sourceLocation: location)
         }
     }
 
