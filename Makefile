@@ -5,6 +5,7 @@
 #   make demo      fill the running server with simulated people
 #   make test      set up, build for tests, run all of them
 #   make quick     the quick end-to-end run of the load tester
+#   make chaos     three servers, one Redis, hundreds of clients, and everything that can break: CHAOS_SECONDS=60 SEED=…
 #   make guard     the server's system calls per delivery and message against their bounds
 #   make loadtest  every load test at a small size, and a report: ten minutes
 #   make format    format all Swift sources in place        make lint   complain about what make format would change
@@ -15,7 +16,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-tests setup-loadtest build run demo test quick guard loadtest format lint tsan docs clean
+.PHONY: help setup setup-tests setup-loadtest build run demo test quick chaos chaos-short guard loadtest format lint tsan docs clean
 
 PORT ?= 4040
 # The server's own default, so that `presenced token` without further ado uses the same secret.
@@ -33,7 +34,7 @@ DEBUG := .build/debug
 STAMPS := .build/stamps
 
 # What the server needs to be built and to run, what the tests need beside it, and what draws the load tests' pictures.
-PACKAGES := libwebsockets-dev libwebsockets-evlib-ev libev-dev libhiredis-dev redis-server
+PACKAGES := libwebsockets-dev libwebsockets-evlib-ev libssl-dev libev-dev libhiredis-dev redis-server
 TEST_PACKAGES := python3-pytest python3-pytest-xdist python3-websockets python3-yaml python3-jsonschema strace openssl
 LOADTEST_PACKAGES := python3-matplotlib
 
@@ -148,6 +149,17 @@ test: setup-tests
 
 quick: setup-tests
 	@loadtest/run quick
+
+# With the binaries of the tests (debug), which `make test` has built. The short form is what CI runs: each fault once.
+CHAOS_SECONDS ?= 60
+CHAOS_OPTIONS := $(if $(SEED),--seed $(SEED))
+
+chaos: setup-tests
+	swift build -j $(JOBS) --product presenced && swift build -j $(JOBS) --product chaos-crowd
+	@PRESENCED='$(CURDIR)/$(DEBUG)/presenced' Tests/Chaos/run.sh --seconds $(CHAOS_SECONDS) $(CHAOS_OPTIONS)
+
+chaos-short: setup-tests
+	@PRESENCED='$(CURDIR)/$(DEBUG)/presenced' Tests/Chaos/run.sh $(CHAOS_OPTIONS)
 
 guard: setup-tests
 	@loadtest/run guard

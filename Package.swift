@@ -35,7 +35,9 @@ let package = Package(
     targets: [
         // C libraries: a module map and a shim each, nothing else.
         .target(name: "CLibEV", linkerSettings: [.linkedLibrary("ev")]),
-        .target(name: "CLibWebSockets", linkerSettings: [.linkedLibrary("websockets")]),
+        .target(
+            name: "CLibWebSockets",
+            linkerSettings: [.linkedLibrary("websockets"), .linkedLibrary("ssl"), .linkedLibrary("crypto")]),
         .target(name: "CHiredis", dependencies: ["CLibEV"], linkerSettings: [.linkedLibrary("hiredis")]),
 
         // The way of data: loop, sockets, Redis.
@@ -106,6 +108,8 @@ let package = Package(
         ),
 
         // Tests: a folder a module, and what they share.
+        .executableTarget(
+            name: "chaos-crowd", dependencies: ["PresenceKit"], path: "Tests/Chaos/Crowd", swiftSettings: ours),
         .target(name: "TestSupport", dependencies: ["Redis"], path: "Tests/Support", swiftSettings: ours),
         .testTarget(name: "EventLoopsTests", dependencies: ["EventLoops"], swiftSettings: ours),
         .testTarget(name: "WebSocketsTests", dependencies: ["WebSockets", "EventLoops"], swiftSettings: ours),
@@ -148,3 +152,18 @@ let package = Package(
             ], swiftSettings: ours),
     ]
 )
+
+// Fuzzers have libFuzzer's `main`: they are there only for Tests/Fuzzing/run, which builds with --sanitize fuzzer.
+if Context.environment["PRESENCE_FUZZING"] != nil {
+    let fuzzer = ours + [.unsafeFlags(["-parse-as-library"])]
+    for (name, dependencies) in [
+        "FuzzMessages": ["PresenceProtocol"],
+        "FuzzRequests": ["PresenceProtocol", "PresenceServer", "WebSockets"],
+        "FuzzReplies": ["CHiredis", "PresenceServer", "Redis"],
+        "FuzzTokens": ["PresenceServer"],
+    ] as [String: [Target.Dependency]] {
+        package.targets.append(
+            .executableTarget(
+                name: name, dependencies: dependencies, path: "Tests/Fuzzing/\(name)", swiftSettings: fuzzer))
+    }
+}

@@ -15,10 +15,16 @@ int clws_accept(int listener, struct sockaddr_storage *peer)
 void clws_kill(struct lws *wsi)
 {
     int descriptor = lws_get_socket_fd(wsi);
+    SSL *ssl = lws_get_ssl(wsi);
+    // The peer's farewell, for which libwebsockets would wait, cannot come any more.
+    if (ssl)
+        SSL_set_quiet_shutdown(ssl, 1);
     if (descriptor >= 0) {
         unsigned char byte = 0;
         shutdown(descriptor, SHUT_RDWR);
-        lws_write(wsi, &byte, 1, LWS_WRITE_HTTP);
+        // In a handshake OpenSSL would read instead, and libwebsockets would take that for a reason to wait.
+        if (!ssl || SSL_is_init_finished(ssl))
+            lws_write(wsi, &byte, 1, LWS_WRITE_HTTP);
     }
     lws_set_timeout(wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_SYNC);
 }

@@ -10,14 +10,17 @@ public final class ReadableWatcher {
     private let watcher: UnsafeMutablePointer<ev_io>
 
     /// Begins to watch at once.
-    public init(_ loop: EventLoop, descriptor: Int32, _ readable: @escaping () -> Void) {
+    ///
+    /// - Parameter isFirst: in each turn it is called before others that watch the same descriptor.
+    public init(_ loop: EventLoop, descriptor: Int32, isFirst: Bool = false, _ readable: @escaping () -> Void) {
         self.loop = loop
         self.readable = readable
         watcher = .allocate(capacity: 1)
         watcher.initialize(to: ev_io())
         // Unretained: the watcher is stopped before this object goes.
         let me = Unmanaged.passUnretained(self).toOpaque()
-        clibev_io_init(
+        let initialize = isFirst ? clibev_io_init_first : clibev_io_init
+        initialize(
             watcher,
             { _, watcher, _ in
                 // Retained for the call, in which the function may drop the watcher.

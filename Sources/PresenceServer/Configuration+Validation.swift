@@ -1,5 +1,6 @@
 import PresenceProtocol
 import Redis
+import WebSockets
 
 /// A value that the server cannot run with.
 public struct InvalidConfiguration: Error, Equatable, CustomStringConvertible {
@@ -31,6 +32,7 @@ extension ServerConfiguration {
         try validateNumbers()
         try validateRelations()
         try validateRedis()
+        try validateDoorValues()
         try validateAuth()
     }
 
@@ -39,6 +41,7 @@ extension ServerConfiguration {
             ("heartbeat.interval", heartbeat.interval), ("heartbeat.timeout", heartbeat.timeout), ("linger", linger),
             ("lease.duration", lease.duration), ("lease.renewal", lease.renewal), ("lease.sweep", lease.sweep),
             ("typing.expiry", typing.expiry), ("connectTimeout", connectTimeout),
+            ("handshakeTimeout", handshakeTimeout),
             ("slowConsumer.timeout", slowConsumer.timeout), ("commandTimeout", commandTimeout),
             ("staleAfter", staleAfter),
         ] {
@@ -64,6 +67,7 @@ extension ServerConfiguration {
         try check("limits.participants", limits.participants, in: 2...1_000)
         try check("limits.conversationsPerUser", limits.conversationsPerUser, in: 1...1_000_000)
         if let most = limits.maxConnections { try check("limits.maxConnections", most, in: 1...10_000_000) }
+        try check("limits.handshakes", limits.handshakes, in: 16...1_000_000)
         try check("limits.pendingRequests", limits.pendingRequests, in: 1...10_000)
         try check("limits.badRequests", limits.badRequests, in: 1...1_000_000)
         try validateFloodLimits()
@@ -111,10 +115,28 @@ extension ServerConfiguration {
     private func validateRedis() throws(InvalidConfiguration) {
         guard let url = redis.url else { return }
         do throws(RedisEndpointError) {
-            _ = try RedisEndpoint(url: url)
+            _ = try RedisLocation(url: url)
         } catch {
             // Not the address itself: it may hold a password.
             throw InvalidConfiguration(key: "redis.url", reason: error.message)
+        }
+    }
+
+    private func validateDoorValues() throws(InvalidConfiguration) {
+        for origin in allowedOrigins where AllowedOrigins.Entry(origin) == nil {
+            throw InvalidConfiguration(
+                key: "allowedOrigins",
+                reason: "\"\(origin)\" is no origin: https://example.org, https://example.org:8443, null or *")
+        }
+        for range in trustedProxies where AddressRange(range) == nil {
+            throw InvalidConfiguration(
+                key: "trustedProxies", reason: "\"\(range)\" is no address, nor a range such as 10.0.0.0/8")
+        }
+        guard !api.host.isEmpty else { throw InvalidConfiguration(key: "api.host", reason: "is empty") }
+        guard let apiPort = api.port else { return }
+        try check("api.port", apiPort, in: 1...65_535)
+        guard apiPort != port else {
+            throw InvalidConfiguration(key: "api.port", reason: "is \(apiPort), which is the public port")
         }
     }
 

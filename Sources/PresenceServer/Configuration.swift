@@ -12,6 +12,15 @@ public struct ServerConfiguration: Sendable, Equatable {
     public var port = 4040
     /// Lets another server listen on the same port, the kernel then spreading the connections over both.
     public var sharePort = false
+    public var tls = TLS()
+    /// Listens without TLS also where other machines can connect, for a proxy that speaks TLS before it.
+    public var allowPlain = false
+    /// From which origins browsers may connect; empty: from the host that they connect to.
+    public var allowedOrigins: [String] = []
+    /// Whose `X-Forwarded-For` is believed: addresses, and ranges such as `10.0.0.0/8`.
+    public var trustedProxies: [String] = []
+    /// A port of its own for operators and backends.
+    public var api = API()
     /// Loops, each on a thread of its own; `nil`: one for each core.
     public var shards: Int?
     /// Where the secret, and the data of a Redis of the server's own, are kept; `nil`: ``DataDirectory/standardPath(environment:)``.
@@ -26,6 +35,8 @@ public struct ServerConfiguration: Sendable, Equatable {
     public var typing = Typing()
     /// How long a new connection may take to say `connect`.
     public var connectTimeout: Milliseconds = 10_000
+    /// How long a new connection may take for TLS, and for its first request with its body.
+    public var handshakeTimeout: Milliseconds = 10_000
     /// How long before its token expires a client is told so.
     public var tokenExpiringNotice: Milliseconds = 60_000
     public var slowConsumer = SlowConsumer()
@@ -43,6 +54,21 @@ public struct ServerConfiguration: Sendable, Equatable {
     public var logLevel = Logger.Level.info
 
     public init() {}
+
+    /// The certificate by which the server makes itself known; without one it speaks `ws` and `http`.
+    public struct TLS: Sendable, Equatable {
+        /// PEM: the server's own certificate, then those between it and an authority.
+        public var certificateFile: String?
+        /// PEM: its private key, without a passphrase.
+        public var keyFile: String?
+    }
+
+    /// Where `/metrics` and the calls of backends are answered.
+    public struct API: Sendable, Equatable {
+        public var host = "127.0.0.1"
+        /// `nil`: on the public port.
+        public var port: Int?
+    }
 
     /// When a silent connection counts as dead: `interval + timeout` after the last byte from it.
     public struct Heartbeat: Sendable, Equatable {
@@ -105,6 +131,8 @@ public struct ServerConfiguration: Sendable, Equatable {
         public var conversationsPerUser = 1_000
         /// Connections of the whole process; `nil`: as many as the limit of open files has room for.
         public var maxConnections: Int?
+        /// Connections of the whole process that are no WebSockets: handshakes that are under way, and HTTP.
+        public var handshakes = 1_000
         /// Requests of one connection that wait for Redis before the server stops reading from it.
         public var pendingRequests = 64
         /// The `bad_request` that closes its connection.

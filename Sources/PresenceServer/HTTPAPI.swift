@@ -2,7 +2,7 @@ import PresenceProtocol
 import Redis
 import WebSockets
 
-/// What backends and operators ask over HTTP, on the port that clients use. Described in docs/openapi.yaml.
+/// What backends and operators ask over HTTP, on the port that clients use or one of their own. Described in docs/openapi.yaml.
 struct HTTPAPI {
     let logic: ShardLogic
     let keep: (HTTPExchangeID, HTTPResponse) -> Void
@@ -21,9 +21,14 @@ struct HTTPAPI {
         // is taken only as it came, which is known of a connection's first request.
         let isOperators = ["/healthz", "/readyz", "/metrics"].contains(request.path)
         guard let target = request.target ?? (isOperators ? request.path : nil) else {
-            return refuse(exchange, 400, .badRequest, "a call must be the first request of its connection")
+            return refuse(
+                exchange, 400, .badRequest, "a call must be the first request of its connection, its line in one piece")
         }
-        switch Route(request.method, target) {
+        let route = Route(request.method, target)
+        guard Entrance(rawValue: request.tag)?.leads(to: route) ?? false else {
+            return refuse(exchange, 404, .badRequest, "there is nothing at this path")
+        }
+        switch route {
         case .health: keep(exchange, .json(200, #"{"status":"ok"}"#))
         case .readiness:
             keep(

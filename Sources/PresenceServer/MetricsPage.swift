@@ -6,6 +6,8 @@ struct MetricsSnapshot: Sendable {
     var closes: [UInt16: Int] = [:]
     var limitsMet: [Limit: Int] = [:]
     var histograms: [Histogram: MetricHistogram] = [:]
+    /// When the certificate ends, in seconds since 1970; `nil` without TLS.
+    var certificateExpiry: Int64?
 
     enum Counter: String, CaseIterable {
         case connectionsOpened = "connections_opened_total"
@@ -20,6 +22,11 @@ struct MetricsSnapshot: Sendable {
         case bytesOut = "socket_bytes_written_total"
         case reaped = "users_reaped_total"
         case stale = "stale_total"
+        case handshakeTimeouts = "handshakes_timed_out_total"
+        case handshakesDisplaced = "handshakes_displaced_total"
+        case tlsHandshakes = "tls_handshakes_total"
+        case tlsFailures = "tls_failures_total"
+        case originsRefused = "origins_refused_total"
 
         var help: String {
             switch self {
@@ -35,6 +42,11 @@ struct MetricsSnapshot: Sendable {
             case .bytesOut: "bytes written to sockets"
             case .reaped: "users whose sessions were ended because their server died"
             case .stale: "times that sight of the truth was lost"
+            case .handshakeTimeouts: "connections ended because their first request took too long"
+            case .handshakesDisplaced: "connections without a WebSocket ended early to make room for others"
+            case .tlsHandshakes: "connections over TLS that came as far as a request"
+            case .tlsFailures: "connections to a TLS port that did not"
+            case .originsRefused: "upgrades refused because the browser's page was from elsewhere"
             }
         }
     }
@@ -45,6 +57,7 @@ struct MetricsSnapshot: Sendable {
         case live
         case redisPending = "redis_commands_pending"
         case outboxBytes = "outbox_bytes"
+        case handshakes
 
         var help: String {
             switch self {
@@ -56,6 +69,7 @@ struct MetricsSnapshot: Sendable {
             case .live: "shards that show the truth"
             case .redisPending: "commands that Redis has not answered yet"
             case .outboxBytes: "bytes that wait for connections which do not take them"
+            case .handshakes: "connections that are no WebSockets: handshakes under way, and HTTP"
             }
         }
     }
@@ -82,6 +96,7 @@ struct MetricsSnapshot: Sendable {
         errors.merge(other.errors, uniquingKeysWith: +)
         closes.merge(other.closes, uniquingKeysWith: +)
         limitsMet.merge(other.limitsMet, uniquingKeysWith: +)
+        certificateExpiry = certificateExpiry ?? other.certificateExpiry
         histograms.merge(other.histograms) { mine, theirs in
             var sum = mine
             sum.add(theirs)
@@ -103,6 +118,11 @@ struct MetricsSnapshot: Sendable {
         for counter in Counter.allCases {
             head(counter.rawValue, "counter", counter.help)
             lines.append("presence_\(counter.rawValue) \(counters[counter] ?? 0)")
+        }
+        if let certificateExpiry {
+            head(
+                "tls_certificate_expiry_timestamp_seconds", "gauge", "when the certificate ends, in seconds since 1970")
+            lines.append("presence_tls_certificate_expiry_timestamp_seconds \(certificateExpiry)")
         }
         head("errors_total", "counter", "errors answered to clients")
         for (code, count) in errors.sorted(by: { $0.key < $1.key }) {

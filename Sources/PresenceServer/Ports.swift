@@ -15,8 +15,8 @@ protocol Sockets: AnyObject {
     func resumeReading(_ socket: SocketID)
 }
 
-/// What the shard's logic asks of Redis: the other port. Commands of one lane run in the order in which they were
-/// given; their replies come in that order too, each exactly once, never from within the call.
+/// What the shard's logic asks of Redis: the other port. Commands of one lane with the same keys run in the order in
+/// which they were given; their replies come in that order too, each exactly once, never from within the call.
 protocol Store: AnyObject {
     /// Runs a script; the store puts the time before `arguments` (0 for Redis' own clock, in tests the invented one).
     func run(_ script: Script, keys: [String], arguments: [String], lane: StoreLane, reply: @escaping StoreReply)
@@ -43,4 +43,7 @@ enum StoreChange: Equatable {
     case down(StoreLane, reason: String)
     case subscribed
     case unsubscribed(reason: String)
+    /// The events of these partitions come from another server now (their slots have moved). None is known to be lost,
+    /// but of those that came in between none can be sure.
+    case rerouted(partitions: Set<Int>)
 }

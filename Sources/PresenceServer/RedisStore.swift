@@ -1,20 +1,19 @@
 import EventLoops
 import Redis
 
-/// The shard's way to Redis: three connections on its loop, as the logic's `Store`.
+/// The shard's way to one Redis: three connections on its loop, as the logic's `Store`.
 ///
 /// Commands, the lease, and subscriptions are apart so that bulk work delays no renewal, and because a connection that
-/// has subscribed can do nothing else.
-final class RedisStore: Store {
-    /// Told of every break and recovery.
+/// has subscribed can do nothing else. Where sentinels name the Redis, all three are at the same one: as soon as they
+/// name another, whoever is connected elsewhere is broken off.
+final class RedisStore: ConnectedStore {
     var onChange: (StoreChange) -> Void = { _ in }
-    /// An event of a partition; the bytes are lent for the call.
     var onEvent: (_ payload: UnsafeRawBufferPointer, _ partition: Int) -> Void = { _, _ in }
     var onCanary: (_ payload: UnsafeRawBufferPointer) -> Void = { _ in }
     var onRoundTrip: (_ microseconds: Int64) -> Void = { _ in }
 
     private let loop: EventLoop
-    private let endpoint: RedisEndpoint
+    private let place: Place
     private let options: RedisOptions
     private let partitions: Partitions
     /// Replicas that must have an acknowledged change; 0 asks for none.
@@ -24,27 +23,41 @@ final class RedisStore: Store {
     private var subscriber: RedisSubscriber?
     private let name: String
 
+    enum Place {
+        case fixed(RedisEndpoint)
+        case master(RedisMaster)
+    }
+
     init(
-        loop: EventLoop, endpoint: RedisEndpoint, options: RedisOptions, partitions: Partitions, replicas: Int,
-        name: String
+        loop: EventLoop, place: Place, options: RedisOptions, partitions: Partitions, replicas: Int, name: String
     ) {
         self.loop = loop
-        self.endpoint = endpoint
+        self.place = place
         self.options = options
         self.partitions = partitions
         self.replicas = replicas
         self.name = name
-        commands = RedisConnection(loop: loop, endpoint: endpoint, name: name + ":commands", options: options)
-        lease = RedisConnection(loop: loop, endpoint: endpoint, name: name + ":lease", options: options)
+        func connection(_ lane: String) -> RedisConnection {
+            switch place {
+            case .fixed(let endpoint):
+                RedisConnection(loop: loop, endpoint: endpoint, name: name + lane, options: options)
+            case .master(let master):
+                RedisConnection(loop: loop, master: master, name: name + lane, options: options)
+            }
+        }
+        commands = connection(":commands")
+        lease = connection(":lease")
         commands.onRoundTrip = { [unowned self] in onRoundTrip($0) }
         commands.onState = { [unowned self] in follow(.commands, $0) }
         lease.onState = { [unowned self] in follow(.lease, $0) }
+        if case .master(let master) = place { master.onMove = { [unowned self] in move(to: $0) } }
     }
 
     /// Commands that Redis has not answered yet.
     var pending: Int { commands.pending + lease.pending }
 
     func connect() {
+        if case .master(let master) = place { master.start() }
         commands.connect()
         lease.connect()
     }
@@ -53,6 +66,15 @@ final class RedisStore: Store {
         commands.close()
         lease.close()
         subscriber?.close()
+        if case .master(let master) = place { master.close() }
+    }
+
+    /// A lease at one Redis and sessions at another would be believed by neither.
+    private func move(to master: RedisEndpoint) {
+        let reason = "the sentinels name another master: \(master)"
+        if commands.endpoint != master { commands.reconnect(reason: reason) }
+        if lease.endpoint != master { lease.reconnect(reason: reason) }
+        if let subscriber, subscriber.endpoint != master { subscriber.reconnect(reason: reason) }
     }
 
     private func follow(_ lane: StoreLane, _ state: RedisConnection.State) {
@@ -75,27 +97,11 @@ final class RedisStore: Store {
 
     func run(_ script: Script, keys: [String], arguments: [String], lane: StoreLane, reply: @escaping StoreReply) {
         let connection = lane == .commands ? commands : lease
-        guard replicas > 0, script.isAcknowledged else {
-            return connection.run(
-                script.redis, keys: keys.map(RedisArgument.string),
-                arguments: [.string("0")] + arguments.map(RedisArgument.string), reply: reply)
-        }
-        // Pipelined with its WAIT, so that nothing comes between. The connection stands still meanwhile: that is the
-        // price of asking for replicas.
-        var answer: Result<RedisValue, RedisFailure>?
+        let keys = keys.map(RedisArgument.string)
+        let arguments = [.string("0")] + arguments.map(RedisArgument.string)
         connection.run(
-            script.redis, keys: keys.map(RedisArgument.string),
-            arguments: [.string("0")] + arguments.map(RedisArgument.string)
-        ) { answer = $0 }
-        let patience = options.commandTimeout / 2
-        connection.send(["WAIT", .init(replicas), .init(patience)]) { [replicas] waited in
-            guard let answer else { return reply(.failure(.timedOut(sent: true))) }
-            guard case .success = answer else { return reply(answer) }
-            guard case .success(let value) = waited, let count = value.int, count >= replicas else {
-                return reply(.failure(.timedOut(sent: true)))
-            }
-            reply(answer)
-        }
+            script.redis, keys: keys, arguments: arguments, replicas: script.isAcknowledged ? replicas : 0,
+            patience: options.commandTimeout / 2, reply: reply)
     }
 
     func command(_ words: [String], lane: StoreLane, reply: @escaping StoreReply) {
@@ -105,9 +111,16 @@ final class RedisStore: Store {
 
     func subscribe(canary: String) {
         if let subscriber { return subscriber.reconnect(reason: "the subscription is silent") }
-        let subscriber = RedisSubscriber(
-            loop: loop, endpoint: endpoint, name: name + ":events", channels: partitions.eventChannels + [canary],
-            options: options)
+        let channels = partitions.eventChannels + [canary]
+        let subscriber =
+            switch place {
+            case .fixed(let endpoint):
+                RedisSubscriber(
+                    loop: loop, endpoint: endpoint, name: name + ":events", channels: channels, options: options)
+            case .master(let master):
+                RedisSubscriber(
+                    loop: loop, master: master, name: name + ":events", channels: channels, options: options)
+            }
         subscriber.onState = { [unowned self] state in
             switch state {
             case .connecting, .closed: break

@@ -11,6 +11,7 @@ public actor Server {
     private let logger: Logger
     private var shards: [Shard] = []
     private var port: ListeningPort?
+    private var apiPort: ListeningPort?
 
     /// - Parameter redis: The URL of the Redis to use: the configured one, or that of the server's own.
     public init(
@@ -24,21 +25,28 @@ public actor Server {
 
     /// Starts the shards and returns the port once everyone can be served.
     ///
-    /// - Throws: ``StartFailure`` when the port is taken, the URL is none, or Redis holds another installation's data.
+    /// - Throws: ``StartFailure`` when the port is taken, the URL is none, or Redis holds another installation's data;
+    ///   ``InvalidConfiguration`` when what `validateDoor()` looks at has changed since.
     public func start() async throws -> Int {
         do {
             return try await startShards()
         } catch {
             await stop()
-            throw error as? StartFailure ?? StartFailure("\(error)")
+            throw error is InvalidConfiguration ? error : error as? StartFailure ?? StartFailure("\(error)")
         }
     }
 
     private func startShards() async throws -> Int {
-        let endpoint = try RedisEndpoint(url: redis)
+        let location = try RedisLocation(url: redis)
+        try configuration.validateDoor()
+        let identity = try configuration.tls.identity()
+        if let identity { tell(of: identity) }
         let port = try ListeningPort(
             host: configuration.host, port: configuration.port, share: configuration.sharePort)
         self.port = port
+        if let number = configuration.api.port {
+            apiPort = try ListeningPort(host: configuration.api.host, port: number, share: configuration.sharePort)
+        }
         let places = Places(configuration.limits.maxConnections ?? Self.roomForConnections())
         let addresses = AddressLimits(configuration.limits)
         let count = configuration.shards ?? max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
@@ -46,10 +54,10 @@ public actor Server {
         for index in 0..<count {
             let shard = try Shard(
                 .init(
-                    configuration: configuration, authenticator: authenticator, endpoint: endpoint, places: places,
+                    configuration: configuration, authenticator: authenticator, redis: location, places: places,
                     addresses: addresses, outboxes: outboxes,
                     isAlone: configuration.redis.url == nil && index == 0, logger: logger, name: "shard-\(index)",
-                    place: (index, count)))
+                    place: (index, count), identity: identity))
             shard.loop.start()
             shards.append(shard)
         }
@@ -58,7 +66,16 @@ public actor Server {
             for shard in shards { group.addTask { try await shard.start(family: shards) } }
             try await group.waitForAll()
         }
-        for shard in shards { await shard.listen(on: try port.socket()) }
+        for shard in shards {
+            await shard.listen(on: try port.socket(), as: ListenerKind(isSecure: identity != nil, tag: publicTag))
+            if let apiPort {
+                let kind = ListenerKind(isSecure: configuration.isAPISecure, tag: Entrance.back.rawValue)
+                await shard.listen(on: try apiPort.socket(), as: kind)
+            }
+        }
+        if let apiPort {
+            logger.notice("api", metadata: ["address": "\(apiPort.host)", "port": "\(apiPort.port)"])
+        }
         return port.port
     }
 
@@ -66,6 +83,32 @@ public actor Server {
     public func use(_ authenticator: Authenticator) async {
         self.authenticator = authenticator
         for shard in shards { await shard.use(authenticator) }
+    }
+
+    private var publicTag: UInt8 { (configuration.api.port == nil ? Entrance.only : .front).rawValue }
+
+    // MARK: Certificates
+
+    /// Reads the certificate and its key anew, and shows them to new connections; those that are there go on. If they
+    /// cannot be used, that is logged, and nothing changes.
+    public func reloadCertificate() async {
+        do {
+            guard let identity = try configuration.tls.identity() else { return }
+            for shard in shards { await shard.use(identity) }
+            tell(of: identity)
+        } catch {
+            logger.error("certificate not reloaded", metadata: ["reason": "\(error)"])
+        }
+    }
+
+    private func tell(of identity: TLSIdentity) {
+        let left = identity.expiry - Int64(time(nil))
+        logger.notice("certificate", metadata: ["days": "\(left / 86_400)"])
+        if left <= 0 { logger.warning("the certificate has expired: clients will refuse it") }
+        if identity.isKeyExposed {
+            let file = configuration.tls.keyFile ?? ""
+            logger.warning("other users can read the certificate's key", metadata: ["file": "\(file)"])
+        }
     }
 
     /// Tells every client when to come back, and ends. May be called at any time, and more than once.
@@ -81,6 +124,7 @@ public actor Server {
             shard.loop.join()
         }
         port = nil
+        apiPort = nil
     }
 
     /// What the limit of open files has room for, less what else is opened.

@@ -12,6 +12,8 @@ final class Sessions {
     private var lastNumber: UInt64 = 0
     /// Sessions that Redis knows and that ended while it was out of reach.
     private var endedAway: [Session] = []
+    /// Sessions whose linger ran out while Redis was out of reach.
+    private var overdue: [UInt64] = []
     /// How far ahead the end of a chosen status is waited for.
     private static let longestLapse: Milliseconds = 60_000
 
@@ -109,7 +111,7 @@ final class Sessions {
             switch result {
             case .failure(let failure):
                 if session.assertedRound == round { session.assertedRound = 0 }
-                if case .server(_, let message) = failure { return done(.refused(message)) }
+                if case .server(_, let message) = failure, !failure.isPassing { return done(.refused(message)) }
                 done(.unreachable(failure))
             case .success(let value):
                 let words = value.array ?? []
@@ -245,7 +247,19 @@ final class Sessions {
 
     func lingerOver(_ number: UInt64) {
         guard let session = byNumber[number], session.connection == nil else { return }
+        // Out of sight of the truth nobody here can know whether its user is back elsewhere; and if they are, the shard
+        // that has them may tell Redis after we do. (Of whom Redis never heard, nobody waits.)
+        guard shard.link.isLive || session.assertedRound == 0 else { return overdue.append(number) }
         end(session)
+    }
+
+    /// The truth is in sight again: whose linger ran out meanwhile has it once more, for the other shards to say who
+    /// came back to them.
+    func lingerAgain() {
+        for number in overdue where byNumber[number] != nil {
+            shard.deadlines.set(.linger(session: number), at: shard.clock.now + shard.configuration.linger)
+        }
+        overdue = []
     }
 
     func end(_ session: Session) {
@@ -327,6 +341,14 @@ final class Sessions {
 
     var hasUnasserted: Bool {
         !endedAway.isEmpty || byNumber.values.contains { $0.assertedRound < shard.link.round }
+    }
+
+    /// Takes what was said before the round `round` for said, but for the users of some partitions.
+    func trustAll(except partitions: Set<Int>, round: Int) {
+        for session in byNumber.values where session.assertedRound == round - 1 {
+            guard !partitions.contains(shard.partitions.index(of: session.user.id)) else { continue }
+            session.assertedRound = round
+        }
     }
 
     /// Says every session again, and the end of those that ended meanwhile.

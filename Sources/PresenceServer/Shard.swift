@@ -14,7 +14,7 @@ actor Shard {
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
     private let clock: ShardClock
-    private let store: RedisStore
+    private let store: any ConnectedStore
     private let sockets: ShardSockets
     private let logic: ShardLogic
     private let server: WebSocketServer
@@ -26,13 +26,15 @@ actor Shard {
     private var endOfTurn: EndOfTurnHook!
     /// The shards of this process, itself among them, for the metrics page.
     private var family: [Shard] = []
+    /// In seconds since 1970.
+    private var certificateExpiry: Int64?
     private var onceLive: [CheckedContinuation<Void, any Error>] = []
     private var refusal: StartFailure?
 
     struct Parts: Sendable {
         let configuration: ServerConfiguration
         let authenticator: Authenticator
-        let endpoint: RedisEndpoint
+        let redis: RedisLocation
         let places: Places
         let addresses: AddressLimits
         let outboxes: OutboxBudget
@@ -41,6 +43,8 @@ actor Shard {
         let logger: Logger
         let name: String
         let place: (number: Int, of: Int)
+        /// `nil` without TLS.
+        let identity: TLSIdentity?
     }
 
     init(_ parts: Parts) throws {
@@ -51,12 +55,12 @@ actor Shard {
         clock = ShardClock(now: loop.now)
         var options = RedisOptions()
         options.commandTimeout = configuration.commandTimeout
-        store = RedisStore(
-            loop: loop, endpoint: parts.endpoint, options: options,
-            partitions: Partitions(count: configuration.partitions), replicas: configuration.redis.wait,
-            name: "presence")
+        store = parts.redis.store(
+            loop: loop, options: options, partitions: Partitions(count: configuration.partitions),
+            replicas: configuration.redis.wait, name: "presence")
         sockets = ShardSockets(
-            clock: clock, places: parts.places, addresses: parts.addresses, logger: parts.logger
+            clock: clock, places: parts.places, addresses: parts.addresses,
+            origins: AllowedOrigins(configuration.allowedOrigins), logger: parts.logger
         ) { loop.now }
         let tokens = TokenCheck(parts.authenticator)
         self.tokens = tokens
@@ -69,12 +73,17 @@ actor Shard {
         settings.subprotocols = ["presence.v1"]
         settings.maxMessageBytes = configuration.limits.maxMessageBytes
         settings.errorResponse = { .error($0, .init(code: .badRequest, message: $1)) }
-        settings.handshakeTimeout = configuration.connectTimeout
+        settings.handshakeTimeout = configuration.handshakeTimeout
+        settings.maxHandshakes = max(1, configuration.limits.handshakes / parts.place.of)
+        settings.proxies = TrustedProxies(configuration.trustedProxies.compactMap(AddressRange.init))
+        settings.servesTLS = parts.identity != nil
         // The process' own limit is kept by `Places`, over all shards.
         settings.maxConnections = 1_000_000
         server = try WebSocketServer(loop: loop, configuration: settings, delegate: sockets)
         sockets.logic = logic
         sockets.server = server
+        if let identity = parts.identity { server.use(identity) }
+        certificateExpiry = parts.identity?.expiry
     }
 
     // MARK: Starting
@@ -127,7 +136,13 @@ actor Shard {
         waiting.forEach { $0.resume(throwing: StartFailure(reason)) }
     }
 
-    func listen(on socket: ListeningSocket) { server.listen(on: socket) }
+    func listen(on socket: ListeningSocket, as kind: ListenerKind) { server.listen(on: socket, as: kind) }
+
+    /// New connections are shown this certificate.
+    func use(_ identity: TLSIdentity) {
+        server.use(identity)
+        certificateExpiry = identity.expiry
+    }
 
     /// From now on tokens are verified by these keys. Who is connected stays so until their token expires.
     func use(_ authenticator: Authenticator) { tokens.authenticator = authenticator }
@@ -158,6 +173,13 @@ actor Shard {
         snapshot.counters[.partialWrites] = server.counters.partialWrites
         snapshot.counters[.bytesOut] = server.counters.bytesWritten
         snapshot.gauges[.redisPending] = store.pending
+        snapshot.counters[.handshakeTimeouts] = server.counters.handshakeTimeouts
+        snapshot.counters[.handshakesDisplaced] = server.counters.handshakesDisplaced
+        snapshot.counters[.tlsHandshakes] = server.counters.tlsHandshakes
+        snapshot.counters[.tlsFailures] = server.counters.tlsFailures
+        snapshot.counters[.originsRefused] = sockets.originsRefused
+        snapshot.gauges[.handshakes] = server.handshakeCount
+        snapshot.certificateExpiry = certificateExpiry
         return snapshot
     }
 

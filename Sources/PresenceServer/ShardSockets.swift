@@ -20,12 +20,18 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
     /// Connections that came when the process was full: they are told so, and nothing else.
     private var turnedAway: Set<SocketID> = []
 
+    private let origins: AllowedOrigins
+    /// Upgrades of browsers whose page is from elsewhere.
+    private(set) var originsRefused = 0
+
     init(
-        clock: ShardClock, places: Places, addresses: AddressLimits, logger: Logger, now: @escaping () -> Milliseconds
+        clock: ShardClock, places: Places, addresses: AddressLimits, origins: AllowedOrigins, logger: Logger,
+        now: @escaping () -> Milliseconds
     ) {
         self.clock = clock
         self.places = places
         self.addresses = addresses
+        self.origins = origins
         self.logger = logger
         self.now = now
     }
@@ -33,8 +39,12 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
     // MARK: What libwebsockets tells
 
     func shouldUpgrade(_ request: UpgradeRequest) -> UpgradeDecision {
-        guard request.path == Route.webSocketPath else {
+        guard request.path == Route.webSocketPath, request.request.tag != Entrance.back.rawValue else {
             return .refuse(.error(404, .init(code: .badRequest, message: "there is nothing at this path")))
+        }
+        guard origins.allows(request.origin, host: request.request.headers["host"]) else {
+            originsRefused += 1
+            return .refuse(.error(403, .init(code: .forbidden, message: "pages of this origin may not connect here")))
         }
         return .accept
     }

@@ -28,7 +28,12 @@ final class StoreLink {
     /// Grows whenever what is under way becomes pointless; callbacks of earlier attempts then do nothing.
     private var attempt = 0
     private var isResynchronising = false
-    private var lastAbsence = ""
+    /// Partitions whose events have come another way since they were last read.
+    private var rerouted: Set<Int> = []
+    /// Since when such partitions are read again, without being stale.
+    private var catchingUpSince: Milliseconds?
+    /// Why there was nothing to serve yet: several servers may be out of reach in turn.
+    private var absences: Set<String> = []
 
     // The lease, and the canary that is sent through the subscription with every renewal.
     private let canary: String
@@ -88,6 +93,9 @@ final class StoreLink {
         case .unsubscribed(let reason):
             isSubscribed = false
             lost(reason, since: shard.clock.redisNow)
+        case .rerouted(let partitions):
+            rerouted.formUnion(partitions)
+            catchUp()
         }
     }
 
@@ -129,14 +137,14 @@ final class StoreLink {
 
     /// While nothing has been served yet there is nobody to tell but the log: once for each reason.
     private func noteAbsence(_ reason: String) {
-        guard state == .starting, reason != lastAbsence else { return }
-        lastAbsence = reason
+        guard state == .starting, absences.count < 100, absences.insert(reason).inserted else { return }
         shard.log("waiting for Redis", ["reason": reason], level: .warning)
     }
 
     private func lost(_ reason: String, since: Timestamp) {
         attempt += 1
         isResynchronising = false
+        catchingUpSince = nil
         goStale(reason, since: since)
     }
 
@@ -154,6 +162,7 @@ final class StoreLink {
         state = .live
         shard.log(wasStarting ? "serving" : "live", ["incarnation": incarnation])
         nextSweep = shard.clock.now
+        shard.sessions.lingerAgain()
         if !wasStarting { shard.announceLive() }
         onLive()
     }
@@ -170,6 +179,9 @@ final class StoreLink {
         let settings = shard.configuration
         if !incarnation.isEmpty, !needsIncarnation, !isResynchronising, now - lastRenewal > settings.lease.duration {
             fence("the lease has run out")
+        }
+        if isLive, let began = catchingUpSince, now - began > settings.staleAfter {
+            goStale("partitions that moved are not read yet", since: shard.clock.redisNow - (now - began))
         }
         guard isLive, let oldest = renewals.first, now - oldest.sentAt > settings.staleAfter else { return }
         attempt += 1
@@ -254,6 +266,8 @@ final class StoreLink {
         guard !isResynchronising, isSubscribed, lanesUp.count == StoreLane.allCases.count else { return }
         attempt += 1
         isResynchronising = true
+        catchingUpSince = nil
+        rerouted = []
         let attempt = attempt
         round += 1
         if needsIncarnation {
@@ -274,8 +288,7 @@ final class StoreLink {
         case .failure(let failure):
             shard.log("resynchronising failed", ["step": step, "reason": "\(failure)"], level: .warning)
             needsIncarnation = true
-            isResynchronising = false
-            self.attempt += 1
+            lost("resynchronising failed", since: shard.clock.redisNow)
             // The connections are made anew, which starts it again, after their pause.
             lanesUp.removeAll()
             shard.store.reconnect()
@@ -302,7 +315,11 @@ final class StoreLink {
     private func checkPolicy(_ attempt: Int, next: @escaping () -> Void) {
         shard.store.command(["CONFIG", "GET", "maxmemory-policy"], lane: .commands) { [self] result in
             guard attempt == self.attempt else { return }
-            if case .success(let value) = result, let policy = value.array?.last?.string, policy != "noeviction" {
+            // Name and policy, of each Redis that there is.
+            let words = (try? result.get())?.array?.compactMap(\.string) ?? []
+            if let policy = stride(from: 1, to: words.count, by: 2).lazy.map({ words[$0] }).first(where: {
+                $0 != "noeviction"
+            }) {
                 return onRefusal("this Redis evicts keys (maxmemory-policy \(policy)): it must be noeviction")
             }
             next()
@@ -352,6 +369,36 @@ final class StoreLink {
             proceed(attempt, failure.map { .failure($0) } ?? .success(.null), "sessions") { _ in
                 reapFormer(attempt) { [self] in
                     shard.loader.reload { [self] in finish(attempt) }
+                }
+            }
+        }
+    }
+
+    /// Reads again what may have been missed while slots moved: the partitions that came with them, and only those. All
+    /// else is live meanwhile, and so are they unless it takes long.
+    private func catchUp() {
+        guard !rerouted.isEmpty, catchingUpSince == nil else { return }
+        guard isLive, !isResynchronising else {
+            // It reads everything; if it has begun, it may have read too early.
+            guard isResynchronising else { return }
+            attempt += 1
+            isResynchronising = false
+            return resynchroniseIfPossible()
+        }
+        let partitions = rerouted
+        rerouted = []
+        attempt += 1
+        let attempt = attempt
+        catchingUpSince = shard.clock.now
+        round += 1
+        shard.sessions.trustAll(except: partitions, round: round)
+        shard.sessions.assertAll { [self] failure in
+            proceed(attempt, failure.map { .failure($0) } ?? .success(.null), "moved partitions") { _ in
+                shard.loader.reload(partitions) { [self] in
+                    guard attempt == self.attempt else { return }
+                    catchingUpSince = nil
+                    goLive()
+                    catchUp()
                 }
             }
         }

@@ -78,9 +78,11 @@ final class TopicLoader {
 
     // MARK: After a break
 
-    /// Reads everything watched again, and tells watchers what differs.
-    func reload(done: @escaping () -> Void) {
-        let topics = shard.watchers.topics.compactMap { $0 }.filter(\.isLoaded)
+    /// Reads everything watched again, or what belongs to some partitions, and tells watchers what differs.
+    func reload(_ partitions: Set<Int>? = nil, done: @escaping () -> Void) {
+        let topics = shard.watchers.topics.compactMap { $0 }.filter { topic in
+            topic.isLoaded && partitions?.contains(shard.partitions.index(of: topic.subject)) != false
+        }
         topics.forEach { $0.holds += 1 }
         Paced(topics, window: 256) { [self] topic, next in
             let before = (topic.first.order, topic.second.order)

@@ -19,14 +19,16 @@ protocol DiallerDelegate: AnyObject {
 ///                      ▲            │            │                 │
 ///                      └────────────┴── failed, timed out ─────────┘
 ///
-/// An attempt has `connectTimeout` for everything up to `succeeded`. A name's further addresses are tried at once, a
+/// An attempt has `connectTimeout` for everything up to `succeeded`, asking where to go included. A name's further addresses are tried at once, a
 /// new attempt after a wait (`RedisOptions.firstRetry` and the following). The delegate is not called from within
 /// `start`, `drop` and `stop`, and not after `stop`.
 ///
 /// Confined to the loop's thread.
 final class Dialler {
     private let loop: EventLoop
-    private let endpoint: RedisEndpoint
+    private let destination: Destination
+    /// The server of this attempt, or of the last one.
+    private(set) var endpoint: RedisEndpoint?
     private let options: RedisOptions
     weak var delegate: (any DiallerDelegate)?
 
@@ -34,18 +36,28 @@ final class Dialler {
     private var phase = Phase.idle
 
     private var link: Link?
-    private var lookup: HostLookup?
+    private var lookup: (host: String, lookup: HostLookup)?
     /// Addresses of the host that this attempt has not tried yet.
     private var untried: ArraySlice<String> = []
     private var failures = 0
+    /// Grows with every attempt: an answer to an earlier one's question comes too late.
+    private var attempts = 0
+
+    /// What is dialled, for people; shows no password.
+    var place: String {
+        if let endpoint { return endpoint.description }
+        if case .sought(let source) = destination { return source.name }
+        return "Redis"
+    }
 
     /// The end of the wait, or of the attempt.
     private lazy var timer = LoopTimer(loop) { [unowned self] in
-        if phase == .waiting { attempt() } else { end("not ready within \(options.connectTimeout) ms") }
+        if phase == .waiting { attempt() } else { end(lateness) }
     }
 
-    init(to endpoint: RedisEndpoint, on loop: EventLoop, options: RedisOptions) {
-        self.endpoint = endpoint
+    init(to destination: Destination, on loop: EventLoop, options: RedisOptions) {
+        self.destination = destination
+        if case .fixed(let endpoint) = destination { self.endpoint = endpoint }
         self.loop = loop
         self.options = options
     }
@@ -108,6 +120,25 @@ final class Dialler {
         timer.set(after: options.connectTimeout)
         delegate?.diallerDidStart()
         guard phase == .connecting else { return }
+        attempts += 1
+        switch destination {
+        case .fixed(let endpoint): connect(to: endpoint)
+        case .sought(let source):
+            endpoint = nil
+            source.find(for: self) { [weak self, attempts] found in
+                guard let self, phase == .connecting, self.attempts == attempts, endpoint == nil else { return }
+                endpoint = found
+                connect(to: found)
+            }
+        }
+    }
+
+    private var lateness: String {
+        if endpoint == nil, case .sought(let source) = destination, let trouble = source.trouble { return trouble }
+        return "not ready within \(options.connectTimeout) ms"
+    }
+
+    private func connect(to endpoint: RedisEndpoint) {
         switch endpoint.address {
         case .unix(let path):
             open(redisConnectUnixNonBlock(path))
@@ -121,9 +152,9 @@ final class Dialler {
 
     private func resolve(_ host: String) {
         // One that hangs is not joined by a second: its answer serves this attempt.
-        guard lookup == nil else { return }
-        lookup = HostLookup(host, on: loop) { [weak self] result in
-            guard let self else { return }
+        guard lookup?.host != host else { return }
+        let started = HostLookup(host, on: loop) { [weak self] result in
+            guard let self, lookup?.host == host else { return }
             lookup = nil
             guard phase == .connecting else { return }
             switch result {
@@ -134,10 +165,11 @@ final class Dialler {
                 end(failure.reason)
             }
         }
+        lookup = (host, started)
     }
 
     private func openNext() {
-        guard case .tcp(_, let port) = endpoint.address, let address = untried.popFirst() else { return }
+        guard case .tcp(_, let port) = endpoint?.address, let address = untried.popFirst() else { return }
         open(redisConnectNonBlock(address, CInt(port)))
     }
 

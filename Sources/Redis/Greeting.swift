@@ -3,6 +3,8 @@ enum Greeting: Equatable {
     case authenticate(user: String?, password: String)
     case select(database: Int)
     case setName(String)
+    /// Tells a master from a replica.
+    case role
     /// Tells whether the server is ready to serve: one that still loads its data answers `LOADING`.
     case ping
 
@@ -19,11 +21,15 @@ enum Greeting: Equatable {
         case .authenticate(let user?, let password): ["AUTH", .string(user), .string(password)]
         case .select(let database): ["SELECT", .integer(Int64(database))]
         case .setName(let name): ["CLIENT", "SETNAME", .string(name)]
+        case .role: ["ROLE"]
         case .ping: ["PING"]
         }
     }
 
     func objection(to answer: RedisValue) -> Objection? {
+        if self == .role, let role = answer.array?.first?.string, role != "master" {
+            return Objection(reason: "it is a replica", isRefusal: false)
+        }
         guard case .error(let line) = answer else { return nil }
         // Said before anything is read, to whatever we send first.
         guard !line.hasPrefix("ERR max number of clients") else { return Objection(line: line) }
@@ -34,8 +40,8 @@ enum Greeting: Equatable {
             return Objection(reason: "the password is refused: \(shown)", isRefusal: true)
         case .select(let database):
             return Objection(reason: "database \(database) is refused: \(line)", isRefusal: true)
-        case .setName:
-            // Without the permission for it, we go unnamed.
+        case .setName, .role:
+            // Without the permission for it, we go unnamed, and believe that it is what we were told.
             return nil
         case .ping:
             // No permission for PING is an answer too.
@@ -63,8 +69,9 @@ extension RedisValue {
 
 extension RedisEndpoint {
     /// The steps for a connection that runs commands.
-    func greetings(name: String) -> [Greeting] {
-        introductions(name: name) + (database == 0 ? [] : [.select(database: database)]) + [.ping]
+    func greetings(name: String, toMaster: Bool = false) -> [Greeting] {
+        introductions(name: name) + (database == 0 ? [] : [.select(database: database)])
+            + (toMaster ? [.role] : []) + [.ping]
     }
 
     /// The steps for a connection that only subscribes: channels belong to no database, and the confirmation tells

@@ -33,7 +33,7 @@ final class PushReader {
     }
 
     // Never changed and never freed: hiredis keeps the pointer in every reader.
-    private nonisolated(unsafe) static let functions: UnsafeMutablePointer<redisReplyObjectFunctions> = {
+    nonisolated(unsafe) static let functions: UnsafeMutablePointer<redisReplyObjectFunctions> = {
         let functions = UnsafeMutablePointer<redisReplyObjectFunctions>.allocate(capacity: 1)
         functions.initialize(
             to: redisReplyObjectFunctions(

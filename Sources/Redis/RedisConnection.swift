@@ -28,7 +28,8 @@ public final class RedisConnection {
 
     public typealias Reply = (Result<RedisValue, RedisFailure>) -> Void
 
-    public let endpoint: RedisEndpoint
+    /// The server that it is connected to, or was, or tries; `nil` while that is not known.
+    public var endpoint: RedisEndpoint? { dialler.endpoint }
     public private(set) var state = State.disconnected(reason: "not connected yet")
 
     /// Called after each change of `state`, but not for `close()`.
@@ -47,6 +48,8 @@ public final class RedisConnection {
     private let name: String
     private let options: RedisOptions
     private let dialler: Dialler
+    /// A replica will not do: it is asked for its role before it is used.
+    private var wantsMaster = false
     private var link: Link?
     private var commands = PendingCommands()
     /// When this turn began to send: µs.
@@ -59,13 +62,26 @@ public final class RedisConnection {
     private lazy var watch = LoopTimer(loop) { [unowned self] in checkOldest() }
 
     /// - Parameter name: what `CLIENT LIST` shows on the server: printable ASCII without spaces.
-    public init(loop: EventLoop, endpoint: RedisEndpoint, name: String, options: RedisOptions = RedisOptions()) {
+    public convenience init(
+        loop: EventLoop, endpoint: RedisEndpoint, name: String, options: RedisOptions = RedisOptions()
+    ) {
+        self.init(loop: loop, destination: .fixed(endpoint), name: name, options: options)
+    }
+
+    /// One that is always connected to the master, whichever that is.
+    public convenience init(
+        loop: EventLoop, master: RedisMaster, name: String, options: RedisOptions = RedisOptions()
+    ) {
+        self.init(loop: loop, destination: .sought(master), name: name, options: options)
+        wantsMaster = true
+    }
+
+    init(loop: EventLoop, destination: Destination, name: String, options: RedisOptions) {
         precondition(name.utf8.allSatisfy { (0x21...0x7E).contains($0) }, "not a client's name: \"\(name)\"")
         self.loop = loop
-        self.endpoint = endpoint
         self.name = name
         self.options = options
-        dialler = Dialler(to: endpoint, on: loop, options: options)
+        dialler = Dialler(to: destination, on: loop, options: options)
         dialler.delegate = self
     }
 
@@ -101,7 +117,7 @@ public final class RedisConnection {
     }
 
     private func ended(_ reason: String, failure: (_ sent: Bool) -> RedisFailure) {
-        let ended = State.disconnected(reason: "\(endpoint): \(reason)")
+        let ended = State.disconnected(reason: "\(dialler.place): \(reason)")
         state = ended
         for (reply, sent) in takeUnanswered() { reply(.failure(failure(sent))) }
         // A reply may have closed us.
@@ -175,7 +191,8 @@ extension RedisConnection: DiallerDelegate {
 
     func diallerDidOpen(_ link: Link) {
         self.link = link
-        for greeting in endpoint.greetings(name: name) {
+        guard let endpoint else { return }
+        for greeting in endpoint.greetings(name: name, toMaster: wantsMaster) {
             append(to: link) { [unowned self] answer in
                 hear(answer, to: greeting)
             } _: {
@@ -187,7 +204,13 @@ extension RedisConnection: DiallerDelegate {
     private func hear(_ answer: Result<RedisValue, RedisFailure>, to greeting: Greeting) {
         // Otherwise an earlier step has failed, or the link has, and all is said.
         guard state == .connecting else { return }
-        if case .failure(.server(_, let line)) = answer, let objection = greeting.objection(to: .error(line)) {
+        let value: RedisValue =
+            switch answer {
+            case .success(let value): value
+            case .failure(.server(_, let line)): .error(line)
+            case .failure: .null
+            }
+        if let objection = greeting.objection(to: value) {
             return drop(objection.reason, isRefusal: objection.isRefusal)
         }
         guard greeting == .ping else { return }
@@ -207,6 +230,8 @@ extension RedisConnection: DiallerDelegate {
             }
             onRoundTrip?(now - command.sentAt)
             command.reply(Result(value))
+            // It was made a replica under our feet: what is to be written belongs elsewhere now.
+            if case .error(let line) = value, line.hasPrefix("READONLY ") { drop("it is a replica") }
         }
     }
 

@@ -30,6 +30,15 @@ extension RedisEndpoint {
             throw RedisEndpointError(message: "a redis:// address takes no ? or #")
         }
         let (place, path) = text.cut(at: "/") ?? (text, "")
+        let (host, number) = try Self.hostAndPort(in: place, defaultPort: Self.defaultPort)
+        self.init(.tcp(host: host, port: number), user: user, password: password)
+        if !path.isEmpty { database = try Self.database(path) }
+    }
+
+    /// `host[:port]`, an IPv6 host in brackets.
+    static func hostAndPort(
+        in place: Substring, defaultPort: UInt16
+    ) throws(RedisEndpointError) -> (host: String, port: UInt16) {
         let host: Substring
         let port: Substring?
         if place.first == "[" {
@@ -44,9 +53,8 @@ extension RedisEndpoint {
             }
         }
         guard !host.isEmpty else { throw RedisEndpointError(message: "the Redis address has no host") }
-        let number = try port.map { text throws(RedisEndpointError) in try Self.port(text) } ?? Self.defaultPort
-        self.init(.tcp(host: String(host), port: number), user: user, password: password)
-        if !path.isEmpty { database = try Self.database(path) }
+        let number = try port.map { text throws(RedisEndpointError) in try Self.port(text) } ?? defaultPort
+        return (String(host), number)
     }
 
     /// `/path[?db=N]`
@@ -68,7 +76,7 @@ extension RedisEndpoint {
     }
 
     /// Everything up to the last `@` is user and password: both may hold an unescaped `@` by mistake, a host cannot.
-    private static func credentials(
+    static func credentials(
         in text: Substring
     ) throws(RedisEndpointError) -> (user: String?, password: String?, place: Substring) {
         guard let at = text.lastIndex(of: "@") else { return (nil, nil, text) }
@@ -95,7 +103,7 @@ extension RedisEndpoint {
         return port
     }
 
-    private static func database(_ text: Substring) throws(RedisEndpointError) -> Int {
+    static func database(_ text: Substring) throws(RedisEndpointError) -> Int {
         guard text.utf8.allSatisfy(\.isDigit), let number = Int32(text) else {
             throw RedisEndpointError(message: "the database \"\(text)\" is not a number")
         }
@@ -118,7 +126,7 @@ extension UInt8 {
 
 extension StringProtocol where SubSequence == Substring {
     /// What stands before and after the first `separator`, or `nil` if there is none.
-    fileprivate func cut(at separator: String) -> (Substring, Substring)? {
+    func cut(at separator: String) -> (Substring, Substring)? {
         var start = startIndex
         while start != endIndex {
             if self[start...].hasPrefix(separator) {
@@ -130,7 +138,7 @@ extension StringProtocol where SubSequence == Substring {
     }
 
     /// The text with `%41` read as the byte 0x41, or `nil` if an escape is broken or the result is not UTF-8.
-    fileprivate var percentDecoded: String? {
+    var percentDecoded: String? {
         var bytes: [UInt8] = []
         var rest = Array(utf8)[...]
         while let byte = rest.popFirst() {

@@ -29,9 +29,16 @@ extension RedisFailure {
         }
     }
 
+    /// Whether the server would not run it now but that passes by itself, here or on another server.
+    public var isPassing: Bool { code.map(Self.passing.contains) ?? false }
+
     /// Codes that Redis gives before it runs anything. (`OOM` is one only for scripts with flags; see the scripts.)
-    private static let refusals: Set<String> = [
-        "NOSCRIPT", "NOAUTH", "NOPERM", "WRONGPASS", "LOADING", "BUSY", "MASTERDOWN", "MISCONF",
+    private static let refusals: Set<String> = passing.union([
+        "NOSCRIPT", "NOAUTH", "NOPERM", "WRONGPASS", "BUSY", "MISCONF", "NOREPLICAS",
+    ])
+
+    private static let passing: Set<String> = [
+        "LOADING", "MASTERDOWN", "READONLY", "MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN",
     ]
 
     /// The error code, if the server sent one.

@@ -16,7 +16,8 @@ public final class RedisSubscriber {
         case closed
     }
 
-    public let endpoint: RedisEndpoint
+    /// The server that it is connected to, or was, or tries; `nil` while that is not known.
+    public var endpoint: RedisEndpoint? { dialler.endpoint }
     public let channels: [String]
     public private(set) var state = State.lost(reason: "not connected yet")
 
@@ -37,17 +38,28 @@ public final class RedisSubscriber {
     /// - Parameters:
     ///   - name: what `CLIENT LIST` shows on the server: printable ASCII without spaces.
     ///   - channels: at least one, none twice.
-    public init(
+    public convenience init(
         loop: EventLoop, endpoint: RedisEndpoint, name: String, channels: [String],
         options: RedisOptions = RedisOptions()
     ) {
+        self.init(loop: loop, destination: .fixed(endpoint), name: name, channels: channels, options: options)
+    }
+
+    /// One that is always subscribed at the master, whichever that is.
+    public convenience init(
+        loop: EventLoop, master: RedisMaster, name: String, channels: [String],
+        options: RedisOptions = RedisOptions()
+    ) {
+        self.init(loop: loop, destination: .sought(master), name: name, channels: channels, options: options)
+    }
+
+    init(loop: EventLoop, destination: Destination, name: String, channels: [String], options: RedisOptions) {
         precondition(!channels.isEmpty, "no channels to subscribe to")
         precondition(name.utf8.allSatisfy { (0x21...0x7E).contains($0) }, "not a client's name: \"\(name)\"")
-        self.endpoint = endpoint
         self.name = name
         self.channels = channels
         reader = PushReader(channels: ChannelTable(channels))
-        dialler = Dialler(to: endpoint, on: loop, options: options)
+        dialler = Dialler(to: destination, on: loop, options: options)
         dialler.delegate = self
         reader.onMessage = { [unowned self] in onMessage($0, $1) }
         reader.onAnswer = { [unowned self] in hear($0) }
@@ -104,6 +116,7 @@ extension RedisSubscriber: DiallerDelegate {
     }
 
     func diallerDidOpen(_ link: Link) {
+        guard let endpoint else { return }
         reader.attach(to: link)
         greetings = endpoint.introductions(name: name)[...]
         unconfirmed = Set(channels.indices)
@@ -119,7 +132,7 @@ extension RedisSubscriber: DiallerDelegate {
     }
 
     func diallerDidEnd(reason: String) {
-        state = .lost(reason: "\(endpoint): \(reason)")
+        state = .lost(reason: "\(dialler.place): \(reason)")
         onState(state)
     }
 }

@@ -19,10 +19,12 @@ struct ConnectionTable {
     }
 
     /// 40 bytes, of which writing needs the first half.
+    ///
+    /// (The booleans behind `ownCode` fill a gap.)
     struct Entry {
         var wsi: OpaquePointer?
         var generation: UInt32 = 0
-        /// What open connections are written to directly; -1 for all others.
+        /// What open connections are written to directly; -1 for all others, and for those that speak TLS.
         var descriptor: Int32 = -1
         var state = State.free
         /// The delegate was told `opened`, and has to be told `closed`.
@@ -33,6 +35,10 @@ struct ConnectionTable {
         var isDoomed = false
         /// The code that we closed with; 0 if we did not.
         var ownCode: UInt16 = 0
+        /// It speaks TLS.
+        var isSecure = false
+        /// It is a WebSocket, or was one.
+        var isSettled = false
         /// The fragments of a message that is not whole yet.
         var message: [UInt8] = []
         var extras: Extras?
@@ -41,20 +47,33 @@ struct ConnectionTable {
     /// What an open WebSocket does without: before the upgrade, while HTTP is spoken, and when it closes.
     final class Extras {
         let peer: PeerAddress?
+        /// When it was accepted, or its last request was answered.
+        var since: Int64
+        /// That of the listener that it came through.
+        let tag: UInt8
         var exchange: HTTPExchange?
         /// Until its first bytes come, libwebsockets does not know of it.
         var arrival: Arrival?
+        /// Over TLS: waits for the first request, which cannot be looked at before it is decrypted.
+        var seal: Seal?
         /// That of its first request.
         var target: String?
         var closure: Closure?
 
-        init(peer: PeerAddress? = nil) { self.peer = peer }
+        init(peer: PeerAddress? = nil, tag: UInt8 = 0, since: Int64 = 0) {
+            self.peer = peer
+            self.since = since
+            self.tag = tag
+        }
     }
 
     private(set) var entries: [Entry] = []
     private var free: [UInt32] = []
     /// How many are in use.
     var count: Int { entries.count - free.count }
+    /// How many of these are no WebSockets, nor were.
+    var unsettledCount: Int { count - settledCount }
+    private var settledCount = 0
 
     /// Without checking the generation: for an index that libwebsockets itself just gave.
     subscript(index: Int) -> Entry {
@@ -92,7 +111,7 @@ struct ConnectionTable {
         SocketID(index: UInt32(index), generation: entries[index].generation)
     }
 
-    mutating func add(from peer: PeerAddress) -> SocketID {
+    mutating func add(from peer: PeerAddress, over kind: ListenerKind, now: Int64) -> SocketID {
         let index: Int
         if let reused = free.popLast() {
             index = Int(reused)
@@ -101,11 +120,19 @@ struct ConnectionTable {
             entries.append(Entry())
         }
         entries[index].state = .handshaking
-        entries[index].extras = Extras(peer: peer)
+        entries[index].isSecure = kind.isSecure
+        entries[index].extras = Extras(peer: peer, tag: kind.tag, since: now)
         return id(index)
     }
 
+    /// It has become a WebSocket.
+    mutating func settle(_ index: Int) {
+        entries[index].isSettled = true
+        settledCount += 1
+    }
+
     mutating func remove(_ index: Int) {
+        if entries[index].isSettled { settledCount -= 1 }
         entries[index] = Entry(generation: entries[index].generation &+ 1)
         free.append(UInt32(index))
     }

@@ -9,10 +9,15 @@ public struct HTTPRequest: Sendable {
     /// By their names in small letters; only those of `HeaderTable.names` are kept.
     public var headers: [String: String]
     public var body: [UInt8]
+    /// The client's address: whoever is connected, or whom a trusted proxy names.
     public var peer: PeerAddress
     /// The path as it came, neither decoded nor normalised; `nil` when that is not known: for any but the first request
     /// of a connection, and when its line is too long.
     public var target: String?
+    /// Whether it came over TLS.
+    public var isSecure = false
+    /// That of the listener that its connection came through.
+    public var tag: UInt8 = 0
 
     /// The value of the query's part `name=value`, nil if there is none.
     public func queryValue(_ name: String) -> String? {

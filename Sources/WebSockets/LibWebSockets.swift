@@ -30,6 +30,8 @@ public enum LibWebSockets {
         /// The one buffer that handshakes are made in and bytes are read into; 0 for 4096 bytes.
         var serviceBuffer: UInt32 = 0
         var options: UInt64 = 0
+        /// Its connections may be those of a server that speaks TLS, which `callback` is asked to prepare.
+        var servesTLS = false
         /// A PEM file with the authorities that a client trusts, instead of the system's.
         var authorities: String?
         /// Given back by `lws_context_user`; the caller keeps it alive.
@@ -141,13 +143,19 @@ private final class ContextMemory {
 
     func info(loop: EventLoop, _ setting: LibWebSockets.ContextSetting) -> lws_context_creation_info {
         var info = lws_context_creation_info()
-        info.port = CONTEXT_PORT_NO_LISTEN
+        info.port = setting.servesTLS ? CONTEXT_PORT_NO_LISTEN_SERVER : CONTEXT_PORT_NO_LISTEN
         info.protocols = UnsafePointer(protocols)
         info.foreign_loops = loops
         info.retry_and_idle_policy = UnsafePointer(retry)
         // Raw writes would break WebSocket over HTTP/2.
         info.alpn = UnsafePointer(alpn)
         info.options = UInt64(LWS_SERVER_OPTION_LIBEV) | setting.options
+        if setting.servesTLS {
+            info.options |=
+                UInt64(LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT) | UInt64(LWS_SERVER_OPTION_CREATE_VHOST_SSL_CTX)
+                // It dials nobody: the system's authorities need not be read.
+                | UInt64(LWS_SERVER_OPTION_DISABLE_OS_CA_CERTS)
+        }
         info.max_http_header_data = setting.maxHeaderBytes
         info.max_http_header_pool2 = setting.headerPool
         info.timeout_secs = setting.timeoutSeconds

@@ -64,6 +64,13 @@ public final class ListeningPort: Sendable {
         self.port = address.port
     }
 
+    /// Whether only this machine can connect to that address.
+    ///
+    /// - Throws: `ListeningError.unknownHost`.
+    public static func isLoopback(_ host: String) throws -> Bool {
+        try SocketAddress(host: host, port: 0).isLoopback
+    }
+
     deinit {
         Glibc.close(holder)
         if let marker { Glibc.close(marker) }

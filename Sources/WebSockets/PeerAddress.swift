@@ -34,6 +34,28 @@ public struct PeerAddress: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
+    /// An address that was written as text, without brackets and port; `nil` if it is none.
+    public init?(host: String, port: UInt16 = 0) {
+        var four = in_addr()
+        var six = in6_addr()
+        if inet_pton(AF_INET, host, &four) == 1 {
+            high = 0
+            low = Self.mappedIPv4 | UInt64(UInt32(bigEndian: four.s_addr))
+        } else if inet_pton(AF_INET6, host, &six) == 1 {
+            let halves = withUnsafeBytes(of: six) {
+                ($0.loadUnaligned(as: UInt64.self), $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+            }
+            high = UInt64(bigEndian: halves.0)
+            low = UInt64(bigEndian: halves.1)
+        } else {
+            return nil
+        }
+        self.port = port
+    }
+
+    /// Whether it is this machine's own: 127.0.0.0/8 or ::1.
+    public var isLoopback: Bool { isIPv4 ? low >> 24 & 0xff == 127 : high == 0 && low == 1 }
+
     /// The IP address as text, without the port.
     public var host: String {
         var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))

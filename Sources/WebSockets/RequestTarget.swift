@@ -18,7 +18,7 @@ enum RequestTarget {
     }
 
     /// Longer lines than this are not told.
-    fileprivate static let longest = 8 * 1024
+    static let longest = 8 * 1024
 
     static func glance(_ descriptor: Int32) -> Glance {
         // Unsafe: the memory is this call's own.

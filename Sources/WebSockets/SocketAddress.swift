@@ -24,6 +24,8 @@ struct SocketAddress: Sendable {
 
     private var isIPv6: Bool { Int32(storage.ss_family) == AF_INET6 }
 
+    var isLoopback: Bool { PeerAddress(storage).isLoopback }
+
     /// In both families the port stands in the two bytes after the family.
     var port: Int {
         withUnsafeBytes(of: storage) { Int(UInt16(bigEndian: $0.loadUnaligned(fromByteOffset: 2, as: UInt16.self))) }

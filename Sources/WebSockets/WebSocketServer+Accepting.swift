@@ -5,8 +5,11 @@ import Glibc
 /// From listening sockets to connections.
 extension WebSocketServer {
     /// Accepts from `socket` from now on, and keeps it.
-    public func listen(on socket: ListeningSocket) {
-        let watcher = ReadableWatcher(loop, descriptor: socket.descriptor) { [unowned self] in accept(from: socket) }
+    public func listen(on socket: ListeningSocket, as kind: ListenerKind = ListenerKind()) {
+        precondition(!kind.isSecure || identityPlace.pointee != nil, "TLS needs a certificate")
+        let watcher = ReadableWatcher(loop, descriptor: socket.descriptor) { [unowned self] in
+            accept(from: socket, as: kind)
+        }
         listeners.append((socket, watcher))
         if acceptsPaused { watcher.cancel() }
     }
@@ -16,21 +19,26 @@ extension WebSocketServer {
         for listener in listeners { listener.watcher.cancel() }
         listeners = []
         acceptRetry?.cancel()
+        roomRetry?.cancel()
     }
 
     /// So many at once, then everything else has its turn.
     private static let acceptsATurn = 64
 
-    private func accept(from socket: ListeningSocket) {
+    private func accept(from socket: ListeningSocket, as kind: ListenerKind) {
         for _ in 0..<Self.acceptsATurn {
             guard table.count < configuration.maxConnections + configuration.reservedConnections else {
                 // They wait in the kernel until a connection goes.
                 return pauseAccepting()
             }
+            guard table.unsettledCount < configuration.maxHandshakes || makeRoom() else {
+                roomRetry?.set(after: Self.roomDelay)
+                return pauseAccepting()
+            }
             var address = sockaddr_storage()
             let descriptor = clws_accept(socket.descriptor, &address)
             if descriptor >= 0 {
-                welcome(descriptor, from: PeerAddress(address))
+                welcome(descriptor, from: PeerAddress(address), as: kind)
                 continue
             }
             switch -descriptor {
@@ -49,9 +57,9 @@ extension WebSocketServer {
     }
 
     /// libwebsockets gets a connection when its first bytes are there, so that they can be looked at before.
-    private func welcome(_ descriptor: Int32, from peer: PeerAddress) {
+    private func welcome(_ descriptor: Int32, from peer: PeerAddress, as kind: ListenerKind) {
         counters.accepted += 1
-        let socket = table.add(from: peer)
+        let socket = table.add(from: peer, over: kind, now: loop.now)
         handshakes.add(socket, now: loop.now)
         armDeadlines()
         guard let wait = take(descriptor, socket), let index = table.index(socket) else { return }
@@ -74,11 +82,12 @@ extension WebSocketServer {
         arrival.again?.set(after: Self.pieceDelay)
     }
 
-    private enum Wait { case nothing, piece }
+    enum Wait { case nothing, piece }
 
     /// Deals with the connection, or says what it has to wait for.
     private func take(_ descriptor: Int32, _ socket: SocketID) -> Wait? {
         guard let index = table.index(socket) else { return nil }
+        if table[index].isSecure { return takeSecure(descriptor, socket, index) }
         switch RequestTarget.glance(descriptor) {
         case .nothing: return .nothing
         case .piece: return .piece
@@ -96,9 +105,9 @@ extension WebSocketServer {
         return nil
     }
 
-    private func forget(_ index: Int) {
+    func forget(_ index: Int) {
         table.remove(index)
-        if acceptRetry?.isSet != true { resumeAccepting() }
+        resumeAccepting()
     }
 
     /// Ends one that sent nothing.
@@ -110,16 +119,19 @@ extension WebSocketServer {
         forget(index)
     }
 
-    private func adopt(_ descriptor: Int32, _ socket: SocketID) {
+    func adopt(_ descriptor: Int32, _ socket: SocketID) {
         guard let context else { return _ = Glibc.close(descriptor) }
         var description = lws_adopt_desc_t()
         description.vh = lws_get_vhost_by_name(context.raw, "default")
-        description.type = lws_adoption_type(LWS_ADOPT_SOCKET.rawValue | LWS_ADOPT_HTTP.rawValue)
+        let isSecure = table.index(socket).map { table[$0].isSecure } ?? false
+        description.type = lws_adoption_type(
+            LWS_ADOPT_SOCKET.rawValue | LWS_ADOPT_HTTP.rawValue | (isSecure ? LWS_ADOPT_ALLOW_SSL.rawValue : 0))
         description.fd.sockfd = descriptor
         description.opaque = Self.opaque(socket)
         // On failure it closes the descriptor.
         guard let wsi = lws_adopt_descriptor_vhost_via_info(&description) else {
-            if let index = table.index(socket) { table.remove(index) }
+            if let index = table.index(socket) { forget(index) }
+            if isSecure { counters.tlsFailures += 1 }
             return
         }
         guard let index = table.index(socket) else { return }
@@ -134,7 +146,8 @@ extension WebSocketServer {
     }
 
     func resumeAccepting() {
-        guard acceptsPaused else { return }
+        roomRetry?.cancel()
+        guard acceptsPaused, acceptRetry?.isSet != true else { return }
         acceptsPaused = false
         for listener in listeners { listener.watcher.resume() }
     }

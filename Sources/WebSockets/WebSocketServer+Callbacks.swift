@@ -2,7 +2,7 @@ import CLibWebSockets
 import EventLoops
 
 /// The one entry from C: libwebsockets calls it on the loop's thread for everything that happens.
-let serverCallback: LibWebSockets.Callback = { wsi, reason, _, input, length in
+let serverCallback: LibWebSockets.Callback = { wsi, reason, host, input, length in
     switch reason {
     case LWS_CALLBACK_RECEIVE, LWS_CALLBACK_RECEIVE_PONG, LWS_CALLBACK_SERVER_WRITEABLE, LWS_CALLBACK_ESTABLISHED,
         LWS_CALLBACK_CLOSED, LWS_CALLBACK_WSI_DESTROY, LWS_CALLBACK_WS_PEER_INITIATED_CLOSE,
@@ -14,6 +14,12 @@ let serverCallback: LibWebSockets.Callback = { wsi, reason, _, input, length in
         let server = Unmanaged<WebSocketServer>.fromOpaque(user).takeUnretainedValue()
         guard let index = server.index(of: wsi) else { return 0 }
         return server.handle(reason, wsi, index, UnsafeRawBufferPointer(start: input, count: input == nil ? 0 : length))
+    case LWS_CALLBACK_OPENSSL_LOAD_EXTRA_SERVER_VERIFY_CERTS:
+        // While the context is made; `wsi` is none, but knows the context, and the third argument is the SSL_CTX.
+        guard let wsi, let host, let user = lws_context_user(lws_get_context(wsi)) else { return -1 }
+        let server = Unmanaged<WebSocketServer>.fromOpaque(user).takeUnretainedValue()
+        clws_tls_prepare(OpaquePointer(host), server.identityPlace)
+        return 0
     case LWS_CALLBACK_RAW_ADOPT, LWS_CALLBACK_RAW_RX:
         // CONNECT turns a connection into a raw one; we have no use for it.
         return -1
@@ -67,7 +73,9 @@ extension WebSocketServer {
         self.upgrading = nil
         table[index].extras = nil
         table[index].state = .open
-        table[index].descriptor = lws_get_socket_fd(wsi)
+        table.settle(index)
+        resumeAfterHandshake()
+        table[index].descriptor = table[index].isSecure ? -1 : lws_get_socket_fd(wsi)
         guard openCount < configuration.maxConnections else {
             counters.turnedAway += 1
             return beginClosing(index, code: 1013, reason: delegate.reasonWhenFull())

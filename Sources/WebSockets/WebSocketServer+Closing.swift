@@ -59,7 +59,7 @@ extension WebSocketServer {
 
     func armDeadlines() {
         guard let timer = deadlineTimer else { return }
-        guard let next = [handshakes.next, closings.next].compactMap(\.self).min() else { return }
+        guard let next = [handshakes.next, closings.next, idles.next].compactMap(\.self).min() else { return }
         if let due = timer.due, due <= next { return }
         timer.set(at: next)
     }
@@ -74,7 +74,22 @@ extension WebSocketServer {
             guard let index = table.index(socket) else { continue }
             if table[index].state == .closing || table[index].state == .draining { doom(index) }
         }
+        while let socket = idles.take(now: loop.now) {
+            guard let index = table.index(socket), isWaitingForPeer(index), let since = table[index].extras?.since,
+                since + Int64(configuration.httpTimeout) * 1_000 <= loop.now
+            else { continue }
+            doom(index)
+        }
         armDeadlines()
+    }
+
+    /// Whether the next step is the peer's: to send the rest of a request, or the next one.
+    func isWaitingForPeer(_ index: Int) -> Bool {
+        switch table[index].state {
+        case .handshaking: true
+        case .http: table[index].extras?.exchange.map { $0.stage == .receiving || $0.stage == .idle } ?? false
+        case .free, .open, .closing, .draining: false
+        }
     }
 
     /// Whether it has not got as far as a WebSocket or a first whole request.
@@ -145,12 +160,16 @@ extension WebSocketServer {
 
     /// libwebsockets has forgotten the connection.
     func destroyed(_ index: Int) {
+        if table[index].extras?.seal != nil {
+            counters.tlsFailures += 1
+            breakSeal(index)
+        }
         if table[index].isAnnounced {
             table[index].isAnnounced = false
             openCount -= 1
             delegate.closed(table.id(index), .lost)
         }
         table.remove(index)
-        if acceptsPaused, acceptRetry?.isSet != true { resumeAccepting() }
+        resumeAccepting()
     }
 }

@@ -19,11 +19,26 @@ extension WebSocketServer {
         lws_callback_on_writable(table[index].wsi)
     }
 
+    private func request(_ index: Int, _ headers: HeaderTable) -> HTTPRequest? {
+        guard let extras = table[index].extras, let peer = extras.peer, var request = headers.request(from: peer) else {
+            return nil
+        }
+        if extras.seal != nil {
+            // It came between our look and libwebsockets' reading.
+            counters.tlsHandshakes += 1
+            breakSeal(index)
+        }
+        request.peer = configuration.proxies.client(of: peer, request.headers["x-forwarded-for"])
+        request.isSecure = table[index].isSecure
+        request.tag = extras.tag
+        return request
+    }
+
     // MARK: - Upgrades
 
     func confirmUpgrade(_ index: Int, _ wsi: OpaquePointer) -> Int32 {
         let headers = HeaderTable(wsi)
-        guard let peer = table[index].extras?.peer, let request = headers.request(from: peer), headers.isWhole else {
+        guard let request = request(index, headers), headers.isWhole else {
             return refuse(index, configuration.errorResponse(400, "the request line is malformed"))
         }
         do {
@@ -58,7 +73,7 @@ extension WebSocketServer {
 
     func beginRequest(_ index: Int, _ wsi: OpaquePointer) -> Int32 {
         let headers = HeaderTable(wsi)
-        guard let extras = table[index].extras, let peer = extras.peer, var request = headers.request(from: peer),
+        guard let extras = table[index].extras, var request = request(index, headers),
             headers.isWhole || extras.target != nil
         else {
             return refuse(index, configuration.errorResponse(400, "the request line is malformed"))
@@ -97,7 +112,7 @@ extension WebSocketServer {
                 index, configuration.errorResponse(413, "a body has at most \(configuration.maxBodyBytes) bytes"))
         }
         if expected == 0 { return dispatch(index, wsi, exchange) }
-        guard !isReadAhead(exchange, wsi) else {
+        guard !isReadAhead(exchange, wsi, isSecure: table[index].isSecure) else {
             return refuse(
                 index,
                 configuration.errorResponse(
@@ -114,8 +129,11 @@ extension WebSocketServer {
     ///
     /// Of such a request libwebsockets 4.1.6 takes the head for the body, and then loops for ever. Clients must not
     /// send requests with bodies ahead anyway.
-    private func isReadAhead(_ exchange: HTTPExchange, _ wsi: OpaquePointer) -> Bool {
-        exchange.number > 1 && clws_bytes_read(wsi) <= exchange.bytesRead
+    ///
+    /// Over TLS the kernel's count tells nothing of what was decrypted, so there any but the first request is taken
+    /// for one.
+    private func isReadAhead(_ exchange: HTTPExchange, _ wsi: OpaquePointer, isSecure: Bool) -> Bool {
+        exchange.number > 1 && (isSecure || clws_bytes_read(wsi) <= exchange.bytesRead)
     }
 
     func receiveBody(_ index: Int, _ piece: UnsafeRawBufferPointer) {
@@ -154,6 +172,9 @@ extension WebSocketServer {
         exchange.stage = exchange.keepsAlive ? .idle : .leaving
         guard response.withUnsafeBytes({ send($0, index) }) else { return -1 }
         guard exchange.keepsAlive else { return leave(wsi) }
+        table[index].extras?.since = loop.now
+        idles.add(table.id(index), now: loop.now)
+        armDeadlines()
         exchange.bytesRead = clws_bytes_read(wsi)
         return lws_http_transaction_completed(wsi) == 0 ? 0 : -1
     }

@@ -22,6 +22,8 @@ public final class WebSocketServer {
     public internal(set) var openCount = 0
     /// All TCP connections, those of HTTP and of handshakes included.
     public var connectionCount: Int { table.count }
+    /// Those of them that are no WebSockets.
+    public var handshakeCount: Int { table.unsettledCount }
 
     var table = ConnectionTable()
     /// nil after `shutdown`.
@@ -29,14 +31,27 @@ public final class WebSocketServer {
     /// Between the two callbacks in which libwebsockets asks and tells of an upgrade, one right after the other.
     var upgrading: (wsi: OpaquePointer, request: UpgradeRequest)?
 
+    /// What new connections over TLS are shown.
+    private var identity: TLSIdentity?
+    /// Where OpenSSL finds it at each handshake, on this loop's thread. Freed in `deinit`, when the context is gone.
+    let identityPlace: UnsafeMutablePointer<OpaquePointer?>
+
     var listeners: [(socket: ListeningSocket, watcher: ReadableWatcher)] = []
     var acceptsPaused = false
     var acceptRetry: LoopTimer?
+    /// Set while accepting is paused because there are too many handshakes.
+    var roomRetry: LoopTimer?
+    /// Looking is dear: not before, unless it found something.
+    var nextLookForRoom: Int64 = 0
 
     var handshakes: DeadlineQueue
     var closings: DeadlineQueue
+    /// HTTP connections whose next request is waited for.
+    var idles: DeadlineQueue
     var deadlineTimer: LoopTimer?
     var doomed: [SocketID] = []
+    /// Those that libwebsockets may not read from in this turn.
+    var held: [SocketID] = []
     private var endOfTurn: EndOfTurnHook?
     /// How many of libwebsockets' callbacks are running.
     var depth = 0
@@ -52,6 +67,9 @@ public final class WebSocketServer {
         self.delegate = delegate
         handshakes = DeadlineQueue(delay: configuration.handshakeTimeout)
         closings = DeadlineQueue(delay: configuration.closeTimeout)
+        idles = DeadlineQueue(delay: Int64(configuration.httpTimeout) * 1_000)
+        identityPlace = .allocate(capacity: 1)
+        identityPlace.initialize(to: nil)
         context = try LibWebSockets.Context(
             on: loop,
             LibWebSockets.ContextSetting(
@@ -60,16 +78,29 @@ public final class WebSocketServer {
                 maxHeaderBytes: configuration.maxHeaderBytes,
                 headerPool: UInt32(configuration.maxConnections + configuration.reservedConnections),
                 timeoutSeconds: configuration.httpTimeout,
+                servesTLS: configuration.servesTLS,
                 // Unretained: the context is destroyed in `shutdown`, without which the server must not go.
                 user: Unmanaged.passUnretained(self).toOpaque(),
                 callback: serverCallback))
         deadlineTimer = LoopTimer(loop) { [unowned self] in meetDeadlines() }
         acceptRetry = LoopTimer(loop) { [unowned self] in resumeAccepting() }
-        endOfTurn = loop.atEndOfTurn { [unowned self] in reap() }
+        roomRetry = LoopTimer(loop) { [unowned self] in resumeAccepting() }
+        endOfTurn = loop.atEndOfTurn { [unowned self] in
+            release()
+            reap()
+        }
     }
 
     deinit {
         precondition(context == nil, "a WebSocketServer must be shut down before it goes")
+        identityPlace.deallocate()
+    }
+
+    /// New connections over TLS are shown this certificate from now on; those that are there go on with theirs.
+    public func use(_ identity: TLSIdentity) {
+        precondition(configuration.servesTLS, "the server was not made for TLS")
+        self.identity = identity
+        identityPlace.pointee = identity.context
     }
 
     /// Ends every connection without a close frame, tells the delegate, and frees everything.
@@ -81,6 +112,7 @@ public final class WebSocketServer {
         precondition(depth == 0, "shutdown inside a call to the delegate")
         stopListening()
         acceptRetry = nil
+        roomRetry = nil
         deadlineTimer = nil
         endOfTurn?.cancel()
         for index in table.entries.indices { discardArrival(index) }
@@ -96,7 +128,7 @@ public final class WebSocketServer {
     public func write(_ bytes: UnsafeRawBufferPointer, to socket: SocketID) -> WriteResult {
         guard let connection = table.writable(socket) else { return .refused }
         var rest = bytes
-        if lws_partial_buffered(connection.wsi) == 0 {
+        if connection.descriptor >= 0, lws_partial_buffered(connection.wsi) == 0 {
             // Past libwebsockets, which gets what the kernel does not take, and sees errors: it spares 4 % of the CPU
             // of a delivery.
             let sent = Glibc.send(connection.descriptor, bytes.baseAddress, bytes.count, Self.sendFlags)

@@ -14,12 +14,22 @@ public struct WebSocketServerConfiguration: Sendable {
     /// wait in the kernel.
     public var reservedConnections = 64
     /// Milliseconds from the acceptance of a connection to the end of its upgrade or its first request's headers and
-    /// body.
+    /// body, TLS included.
     public var handshakeTimeout: Int64 = 10_000
+    /// The number of connections that are no WebSockets: handshakes under way, and HTTP. When they are all in use, those
+    /// that have taken longest make room, once they have taken a fifth of `handshakeTimeout`; until then new ones wait
+    /// in the kernel.
+    public var maxHandshakes = 100_000
     /// Milliseconds that a peer has to answer our close frame.
     public var closeTimeout: Int64 = 3_000
-    /// Seconds that an idle HTTP connection is kept, and that an answer may take.
+    /// Seconds that an HTTP connection is kept from one answer to the end of the next request, however that comes, and
+    /// that an answer may take.
     public var httpTimeout: UInt32 = 30
+
+    /// Whose word about the addresses of clients is believed: `HTTPRequest.peer` is what they make of it.
+    public var proxies = TrustedProxies()
+    /// Whether it can listen for TLS.
+    public var servesTLS = false
 
     /// What an HTTP request is answered that the delegate never sees: status and reason.
     public var errorResponse: @Sendable (_ status: Int, _ reason: String) -> HTTPResponse = { .text($0, $1) }
@@ -34,6 +44,12 @@ public struct WebSocketServerCounters: Sendable {
     public var opened = 0
     public var turnedAway = 0
     public var handshakeTimeouts = 0
+    /// Connections that made room for others.
+    public var handshakesDisplaced = 0
+    /// Connections over TLS that came as far as a first request.
+    public var tlsHandshakes = 0
+    /// Connections over TLS that ended before that: not agreed, not trusted, not TLS at all, or given up.
+    public var tlsFailures = 0
     public var writes = 0
     public var partialWrites = 0
     public var bytesWritten = 0

@@ -26,6 +26,7 @@ actor Daemon {
     /// - Throws: ``StartFailure`` or ``InvalidConfiguration``, with nothing left running.
     func start() async throws -> Int? {
         do {
+            try configuration.validateDoor()
             let directory = try DataDirectory(configuration.dataDirectory ?? DataDirectory.standardPath())
             secret = try directory.secret()
             _ = keys.haveChanged()
@@ -57,8 +58,10 @@ actor Daemon {
         await redis?.stop()
     }
 
-    /// Reads anew what may change while it runs: the keys of tokens.
+    /// Reads anew what may change while it runs: the certificate, and the keys of tokens.
     func reload() async {
+        logger.notice("reloading")
+        await server?.reloadCertificate()
         _ = keys.haveChanged()
         await reloadKeys()
     }

@@ -12,9 +12,9 @@ struct ServeCommand: AsyncParsableCommand {
             Settings come from flags, else from environment variables (PRESENCE_PORT, PRESENCE_HEARTBEAT_INTERVAL …), \
             else from the file, else they are built in. config/presenced.yaml explains each of them.
 
-            Once it serves, it prints one line, "listening on ws://HOST:PORT/v1/ws", on standard output. Logs go to \
-            standard error. SIGTERM and SIGINT end it in order, a second one at once; SIGHUP reads \
-            the keys of tokens anew.
+            Once it serves, it prints one line, "listening on ws://HOST:PORT/v1/ws" (wss:// with TLS), on standard \
+            output. Logs go to standard error. SIGTERM and SIGINT end it in order, a second one at once; SIGHUP reads \
+            the certificate and the keys of tokens anew, unless it says that the terminal is gone.
             """)
 
     @Option(help: ArgumentHelp("A configuration file (YAML).", valueName: "file"))
@@ -26,7 +26,10 @@ struct ServeCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The port to listen on; 0 picks a free one (default: 4040).", valueName: "port"))
     var port: Int?
 
-    @Option(help: ArgumentHelp("The Redis to use: redis://… or unix://… (default: one of its own).", valueName: "url"))
+    @Option(
+        help: ArgumentHelp(
+            "The Redis to use: redis://…, unix://…, redis+sentinel://… or redis+cluster://… (default: one of its own).",
+            valueName: "url"))
     var redis: String?
 
     @Option(
@@ -67,33 +70,35 @@ struct ServeCommand: AsyncParsableCommand {
         let configuration = try await Self.explainingFailure { try await sources.read() }
         signal(SIGPIPE, SIG_IGN)
         OpenFileLimit.raise()
-        let signals = Signals(SIGTERM, SIGINT)
-        let hangups = Signals(SIGHUP)
+        let terminal = Terminal()
+        let signals = Signals(SIGTERM, SIGINT, SIGHUP)
         let logger = Logger(label: "presenced") { _ in LineLogHandler(level: configuration.logLevel) }
         let daemon = Daemon(configuration: configuration, logger: logger)
 
         let starting = Task {
             guard let port = try await daemon.start() else { return }
-            announce("listening on ws://\(Self.urlHost(configuration.host)):\(port)/v1/ws")
+            let scheme = configuration.tls.isOn ? "wss" : "ws"
+            announce("listening on \(scheme)://\(Self.urlHost(configuration.host)):\(port)/v1/ws")
         }
         let stopping = Task { [requests = signals.requests] in
             for await number in requests {
+                if number == SIGHUP, !terminal.isGone {
+                    await daemon.reload()
+                    continue
+                }
                 logger.notice("stopping", metadata: ["signal": "\(number)"])
                 break
             }
             let impatience = Task {
-                for await number in requests { _exit(128 + number) }
+                // (A terminal that goes may say so more than once.)
+                for await number in requests where number != SIGHUP { _exit(128 + number) }
             }
             await daemon.stop()
             impatience.cancel()
         }
-        let reloading = Task { [requests = hangups.requests] in
-            for await _ in requests { await daemon.reload() }
-        }
         try await Self.explainingFailure { try await starting.value }
         await stopping.value
-        reloading.cancel()
-        withExtendedLifetime((signals, hangups)) {}
+        withExtendedLifetime(signals) {}
         logger.notice("stopped")
     }
 

@@ -108,6 +108,14 @@ extension Setting {
             }, format: \.rawValue)
     }
 
+    /// A list of texts.
+    static func texts(_ key: String, _ path: WritableKeyPath<ServerConfiguration, [String]> & Sendable) -> Self {
+        Self(
+            list: key,
+            read: { configuration, texts throws(Mistake) in configuration[keyPath: path] = texts },
+            write: { $0[keyPath: path] })
+    }
+
     /// Public keys, each written `KID:ALG:FILE`.
     static func keys(
         _ key: String, _ path: WritableKeyPath<ServerConfiguration, [ServerConfiguration.Auth.Key]> & Sendable

@@ -1,7 +1,7 @@
 import Dispatch
 import Foundation
 
-/// Signals as a sequence of requests: SIGTERM and SIGINT to stop, SIGHUP to reload.
+/// Signals as a sequence of requests: SIGTERM and SIGINT to stop, SIGHUP to reload (or to stop, see ``Terminal``).
 ///
 /// From `init` on they no longer end the process by themselves; this object must live as long as it is waited for.
 final class Signals {

@@ -266,6 +266,10 @@ async def too_fast(stage, operation):
 HASTY = itertools.count()
 
 
+async def from_elsewhere(stage, operation):
+    return [await upgrade(stage, operation, Origin=origin) for origin in ("https://evil.example", "null")]
+
+
 async def without_length(stage, operation):
     return [await stage.ask_by_hand(operation, "Transfer-Encoding: chunked")]
 
@@ -310,9 +314,12 @@ PROVOKING = {
 }
 
 
+UPGRADING = {("socket", 400): with_bad_upgrades, ("socket", 403): from_elsewhere}
+
+
 @pytest.mark.parametrize("operation,status", DOCUMENTED, ids=str)
 async def test_every_documented_status_is_answered_as_documented(stage, operation, status):
-    provoke = with_bad_upgrades if (operation.name, status) == ("socket", 400) else PROVOKING[status]
+    provoke = UPGRADING.get((operation.name, status)) or PROVOKING[status]
     answers = await provoke(stage, operation)
     assert answers, "nothing was asked"
     for answer in answers:
@@ -324,7 +331,7 @@ async def test_a_users_token_opens_what_needs_no_backend(stage):
         if operation.needs_token and not operation.needs_backend:
             answer = await stage.ask(operation, operation.requests[0], token=stage.user)
             assert answer.status == 200
-        assert (403 in operation.responses) == operation.needs_backend, operation
+        assert (403 in operation.responses) == (operation.needs_backend or operation.name == "socket"), operation
         assert (401 in operation.responses) == operation.needs_token, operation
 
 
@@ -482,7 +489,7 @@ async def tell_the_story(stage):
         if operation.needs_token and operation.name not in ("getUser", "disconnect", "revokeTokens"):
             await succeeding(stage, operation)
         for status in operation.responses.keys() - {101, 200, 204, 503}:
-            provoke = with_bad_upgrades if (operation.name, status) == ("socket", 400) else PROVOKING[status]
+            provoke = UPGRADING.get((operation.name, status)) or PROVOKING[status]
             await provoke(stage, operation)
     await stage.come("dan", "web")
     for id in ("dan", "zed"):

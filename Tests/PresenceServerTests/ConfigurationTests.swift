@@ -16,6 +16,36 @@ import Testing
         var testDescription: String { key }
     }
 
+    /// What is not seen before files and names are looked at.
+    @Test(arguments: [
+        Change("tls.keyFile") { $0.tls.certificateFile = "f" },
+        Change("tls.certificateFile") { $0.tls.keyFile = "f" },
+        Change("tls.certificateFile") { $0.tls = .init(certificateFile: "/nonexistent", keyFile: "/nonexistent") },
+        Change("host") { $0.host = "0.0.0.0" }, Change("host") { $0.host = "::" },
+        Change("host") { $0.host = "192.0.2.1" },
+        Change("api.host") {
+            $0.api.host = "0.0.0.0"
+            $0.api.port = 1
+        },
+    ])
+    func `a door that cannot be is refused by its key`(change: Change) throws {
+        var configuration = ServerConfiguration()
+        change.apply(&configuration)
+        try configuration.validate()
+        let error = #expect(throws: InvalidConfiguration.self) { try configuration.validateDoor() }
+        #expect(error?.key == change.key)
+    }
+
+    @Test(arguments: ["127.0.0.1", "127.9.9.9", "::1", "localhost"])
+    func `a door that only this machine can reach needs nothing`(host: String) throws {
+        var configuration = ServerConfiguration()
+        configuration.host = host
+        try configuration.validateDoor()
+        configuration.host = "0.0.0.0"
+        configuration.allowPlain = true
+        try configuration.validateDoor()
+    }
+
     @Test func `the defaults are valid`() throws {
         try ServerConfiguration().validate()
     }
@@ -61,6 +91,16 @@ import Testing
         Change("limits.connectionsPerUser") { $0.limits.connectionsPerUser = -1 },
         Change("limits.outboxBytes") { $0.limits.outboxBytes = -1 },
         Change("auth.keyCheck") { $0.auth.keyCheck = -1 },
+        Change("handshakeTimeout") { $0.handshakeTimeout = 0 },
+        Change("limits.handshakes") { $0.limits.handshakes = 15 },
+        Change("allowedOrigins") { $0.allowedOrigins = ["https://example.org", "example.org"] },
+        Change("allowedOrigins") { $0.allowedOrigins = ["https://example.org/"] },
+        Change("allowedOrigins") { $0.allowedOrigins = [""] },
+        Change("trustedProxies") { $0.trustedProxies = ["10.0.0.1", "10.0.0.1/8"] },
+        Change("trustedProxies") { $0.trustedProxies = ["localhost"] },
+        Change("api.host") { $0.api.host = "" },
+        Change("api.port") { $0.api.port = 65_536 },
+        Change("api.port") { $0.api.port = $0.port },
         Change("auth.keys") { $0.auth.keys = [.init(kid: "a", alg: "HS256", file: "f")] },
         Change("auth.keys") { $0.auth.keys = [.init(kid: "", alg: "ES256", file: "f")] },
         Change("auth.keys") { $0.auth.keys = [.init(kid: "a", alg: "ES256", file: "")] },

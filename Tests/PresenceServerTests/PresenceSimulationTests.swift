@@ -154,6 +154,36 @@ import Testing
         #expect(watcher.shown("bob") == [.online])
     }
 
+    @Test func `whoever goes over to another shard while Redis is away is not seen to go, whichever tells it first`()
+        throws
+    {
+        let world = try World(shards: 3)
+        let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[2]).watch("bob", "cy")
+        let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
+        let cy = try SimulatedClient("cy", in: world).connect(to: world.shards[0])
+        try world.run(for: 1_000)
+        world.redis.isGone = true
+        world.shards.forEach { $0.cutAll() }
+        bob.lost()
+        cy.lost()
+        try world.run(for: 1_000)
+        try SimulatedClient("bob", in: world).connect(to: world.shards[1])
+        // Stopped, the shard that has bob now is the last to tell.
+        try world.run(for: 60_000)
+        world.shards[1].stop()
+        world.redis.isGone = false
+        try world.run(until: "it is live again") { !watcher.isStale }
+        try world.run(for: 1_000)
+        world.shards[1].wakeUp()
+        let back = world.now
+        try world.run(until: "who did not come back is gone") { watcher.status(of: "cy") == .offline }
+        #expect(world.now - back <= world.configuration.linger)
+        try world.run(for: 30_000)
+        #expect(watcher.shown("bob") == [.online])
+        #expect(watcher.shown("cy") == [.online, .offline])
+        #expect(world.shards.map(\.logic.sessions.lingering) == [0, 0, 0])
+    }
+
     @Test func `a silent Redis is noticed within 5 seconds`() throws {
         let world = try World(shards: 1)
         let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
@@ -294,5 +324,39 @@ import Testing
         #expect(watcher.closeCode == nil)
         try world.run(for: 2_000)
         #expect(watcher.closeCode == .tooSlow)
+    }
+
+    @Test func `what was missed while slots moved is read again, and nobody is told that anything is stale`() throws {
+        let world = try World(shards: 2)
+        let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob", "cy")
+        let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
+        let older = try SimulatedClient("cy", in: world).connect(to: world.shards[0], device: "phone")
+        try world.run(until: "all are there") {
+            watcher.status(of: "bob") == .online && watcher.status(of: "cy") == .online
+        }
+        world.shards[0].missesEvents = true
+        bob.send(.status(.init(status: .busy)))
+        try SimulatedClient("cy", in: world).connect(to: world.shards[1], device: "phone")
+        try world.run(for: 5_000)
+        #expect(watcher.status(of: "bob") == .online)
+        #expect(older.isConnected)
+        world.shards[0].missesEvents = false
+
+        let partitions = world.shards[0].logic.partitions
+        func move(_ user: String) {
+            world.shards[0].input { $0.handle(.rerouted(partitions: [partitions.index(of: UserID(user)!)])) }
+        }
+        // Only what moved is read: of the others nothing is in doubt.
+        move("nobody")
+        try world.run(for: 1_000)
+        #expect(watcher.status(of: "bob") == .online)
+        // Both at once: what comes while it reads is read after it.
+        move("bob")
+        move("cy")
+        try world.run(until: "it is known") { watcher.status(of: "bob") == .busy && !older.isConnected }
+        #expect(older.closeCode == .replaced)
+        #expect(watcher.shown("cy") == [.online])
+        #expect(!watcher.received.contains { if case .stale = $0 { true } else { false } })
+        #expect(world.shards[0].logic.link.isLive)
     }
 }

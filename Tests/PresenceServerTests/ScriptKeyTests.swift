@@ -27,6 +27,7 @@ import Testing
             } else if ["EVALSHA", "EVAL"].contains(words[0].uppercased()), let count = Int(words[2]) {
                 digest = words[0].uppercased() == "EVAL" ? RedisScript(name: "", source: words[1]).sha1 : words[1]
                 declared = Set(words[3..<3 + count])
+                #expect(Set(declared.map(HashSlot.of)).count == 1, "of one slot of a cluster: \(declared)")
             }
         }
         for script in Script.allCases {

@@ -24,6 +24,7 @@ import Testing
             var changed = ServerConfiguration()
             for text in [
                 "always", "debug", "true", "a:ES256:f,b:EdDSA:g", "unix:///s", "4s", "1s", "20s", "7", "8192", "20000",
+                "https://a,https://b", "10.0.0.0/8,::1",
             ] {
                 let texts = setting.isList ? text.split(separator: ",").map(String.init) : [text]
                 var candidate = ServerConfiguration()

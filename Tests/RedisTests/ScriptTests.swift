@@ -54,6 +54,27 @@ struct ScriptTests {
         }
     }
 
+    @Test func `a change that the replicas do not confirm is of unknown outcome`() async throws {
+        let replica = try RedisServer(["--replicaof", "127.0.0.1 \(server.port)"])
+        let admin = try server.admin()
+        while try admin.command("INFO", "replication").string?.contains("state=online") != true {}
+        try await Client.with(server.unix) { client in
+            await client.ready()
+            #expect(await client.load([script]).failureReason == nil)
+            func append(replicas: Int, patience: Int64) async -> Answer {
+                await client.wait { [script] connection, done in
+                    connection.run(
+                        script, keys: ["list"], arguments: ["x"], replicas: replicas, patience: patience, reply: done)
+                }
+            }
+            #expect(await append(replicas: 1, patience: 4_500) == .success(.integer(1)))
+            let copied = try replica.admin().command("LLEN", "list")
+            #expect(copied.int == 1)
+            #expect(await append(replicas: 2, patience: 50) == .failure(.timedOut(sent: true)))
+            #expect(try admin.command("LLEN", "list").int == 2)
+        }
+    }
+
     @Test func `loading without a connection fails once`() async throws {
         try await Client.with(server.unix) { client in
             await client.ready()

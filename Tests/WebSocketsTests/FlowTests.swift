@@ -4,32 +4,6 @@ import WebSockets
 
 @Suite(.timeLimit(.minutes(1)))
 struct FlowTests {
-    /// Writes numbered messages as long as the connection takes them, and goes on when it can again.
-    private final class Flood {
-        private let total: Int
-        private var next = 0
-
-        init(total: Int) { self.total = total }
-
-        func run(_ server: WebSocketServer, _ socket: SocketID) {
-            while next < total {
-                let text = "\(next) " + String(repeating: "x", count: next % 2000)
-                switch WebSocketFrame.text(Array(text.utf8)).withUnsafeBytes({ server.write($0, to: socket) }) {
-                case .written: next += 1
-                case .congested:
-                    next += 1
-                    // It must not take anything now.
-                    #expect(WebSocketFrame.ping.withUnsafeBytes { server.write($0, to: socket) } == .refused)
-                    server.ping(socket)
-                    return
-                case .refused:
-                    Issue.record("refused without having been congested")
-                    return
-                }
-            }
-        }
-    }
-
     @Test func `a slow reader gets everything in order, and pings are answered between`() async throws {
         let total = 3000
         try await withServer { server in

@@ -26,10 +26,12 @@ final class TestServer: Sendable {
     }
 
     init(
-        host: String = "127.0.0.1", port: Int = 0, _ configure: (inout WebSocketServerConfiguration) -> Void = { _ in }
+        host: String = "127.0.0.1", port: Int = 0, identity: TLSIdentity? = nil,
+        _ configure: (inout WebSocketServerConfiguration) -> Void = { _ in }
     ) throws {
         var configuration = WebSocketServerConfiguration()
         configuration.subprotocols = ["test.v1"]
+        configuration.servesTLS = identity != nil
         configure(&configuration)
         loop = try EventLoop(name: "server")
         let inner = OnLoop()
@@ -39,7 +41,8 @@ final class TestServer: Sendable {
         inner.delegate.server = inner.server
         let socket = try ListeningSocket.single(host: host, port: port)
         self.port = socket.port
-        inner.server.listen(on: socket)
+        if let identity { inner.server.use(identity) }
+        inner.server.listen(on: socket, as: ListenerKind(isSecure: identity != nil))
         loop.start()
     }
 

@@ -43,6 +43,14 @@ static inline void clibev_io_init(
     watcher->data = data;
 }
 
+/// As above, but called before all others that watch the same descriptor.
+static inline void clibev_io_init_first(
+    ev_io *watcher, void (*callback)(struct ev_loop *, ev_io *, int), int fd, int events, void *data)
+{
+    clibev_io_init(watcher, callback, fd, events, data);
+    ev_set_priority(watcher, EV_MAXPRI);
+}
+
 static inline bool clibev_timer_is_active(const ev_timer *watcher) { return ev_is_active(watcher); }
 
 static inline void clibev_timer_set(ev_timer *watcher, double after, double repeat)

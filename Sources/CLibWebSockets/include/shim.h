@@ -2,6 +2,7 @@
 #pragma once
 #include <libwebsockets.h>
 #include <sys/socket.h>
+#include "tls.h"
 
 /// Bytes that lws_write may overwrite in front of what it sends as a frame of its own making.
 enum { clws_pre = LWS_PRE };

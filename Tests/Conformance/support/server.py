@@ -9,6 +9,7 @@ import threading
 from urllib.parse import urlsplit
 
 from . import processes, settings
+from .patience import eventually
 from .tokens import Mint
 
 BINARY = os.environ.get("PRESENCED", "presenced")
@@ -60,7 +61,7 @@ class Server:
             line = spoken.get(timeout=60)
         except queue.Empty:
             line = None
-        assert line and line.startswith("listening on ws://"), f"{line!r} instead of an address\n{self.logged()}"
+        assert line and line.startswith(("listening on ws://", "listening on wss://")), f"{line!r} instead of an address\n{self.logged()}"
         self.url = line.removeprefix("listening on ")
         address = urlsplit(self.url)
         self.host, self.port = address.hostname, address.port
@@ -77,6 +78,10 @@ class Server:
         made = run("token", user, "--data-dir", self.directory, *arguments)
         assert made.returncode == 0, made.stderr
         return made.stdout.rstrip("\n")
+
+    async def wait_for_log(self, text, times=1):
+        """Waits until a text stands in the log so many times."""
+        await eventually(lambda: self.logged().count(text) >= times, f"{text!r} in the log")
 
     def logged(self):
         with open(os.path.join(self.directory, "server.log"), errors="replace") as file:

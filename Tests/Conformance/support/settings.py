@@ -1,5 +1,7 @@
 """The configuration file of a server, from short names for the keys that the tests need (times in milliseconds)."""
 
+import json
+
 TIMES = {
     "heartbeat_interval": "heartbeat.interval",
     "heartbeat_timeout": "heartbeat.timeout",
@@ -38,14 +40,14 @@ OTHERS = {
 
 
 def text(settings):
-    """The YAML of short names and values."""
+    """The YAML of short names and values; any other name is a key of the file itself."""
     tree = {}
     for name, value in settings.items():
-        *path, last = TIMES[name].split(".") if name in TIMES else OTHERS[name].split(".")
+        *path, last = (TIMES.get(name) or OTHERS.get(name) or name).split(".")
         node = tree
         for part in path:
             node = node.setdefault(part, {})
-        node[last] = f"{value}ms" if name in TIMES else str(value).lower() if isinstance(value, bool) else value
+        node[last] = f"{value}ms" if name in TIMES else json.dumps(value)
     return "\n".join(lines(tree)) + "\n"
 
 

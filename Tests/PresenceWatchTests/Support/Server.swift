@@ -9,10 +9,15 @@ final class Server: Sendable {
     let directory: TemporaryDirectory
     private let state = Mutex<(process: ChildProcess?, port: UInt16)>((nil, 0))
 
-    var url: String { "ws://127.0.0.1:\(state.withLock(\.port))/v1/ws" }
+    var port: UInt16 { state.withLock(\.port) }
+    var url: String { "ws://127.0.0.1:\(port)/v1/ws" }
+    private let settings: [String: String]
 
     /// Serves when this returns.
-    init() async throws {
+    ///
+    /// - Parameter settings: variables of its configuration.
+    init(settings: [String: String] = [:]) async throws {
+        self.settings = settings
         directory = try TemporaryDirectory()
         try await start()
     }
@@ -23,7 +28,7 @@ final class Server: Sendable {
         let port = state.withLock(\.port)
         let process = try ChildProcess(
             [Programs.presenced, "serve", "--port", "\(port)", "--data-dir", directory.path, "--shards", "1"],
-            environment: ["PRESENCE_LINGER": "500ms"], complaints: directory.file("log"),
+            environment: ["PRESENCE_LINGER": "500ms"].merging(settings) { $1 }, complaints: directory.file("log"),
             onLine: { line in
                 if let line { continuation.yield(line) } else { continuation.finish() }
             })

@@ -10,7 +10,9 @@ actor Client {
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
     private let make: @Sendable (EventLoop) -> RedisConnection
-    private lazy var connection = make(loop)
+    private var sentinels: (RedisSentinels, RedisOptions)?
+    private var master: RedisMaster?
+    private lazy var connection = makeConnection()
     private var states = Events<RedisConnection.State>()
 
     private init(_ endpoint: RedisEndpoint, _ options: RedisOptions) throws {
@@ -19,23 +21,62 @@ actor Client {
         loop.start()
     }
 
+    /// One that is connected to the master that sentinels name.
+    private init(_ sentinels: RedisSentinels, _ options: RedisOptions) throws {
+        loop = try EventLoop(name: "redis-test")
+        self.sentinels = (sentinels, options)
+        make = { RedisConnection(loop: $0, endpoint: sentinels.sentinels[0], name: "test", options: options) }
+        loop.start()
+    }
+
     /// Runs `body` with a client that connects, and ends it afterwards.
     static func with(
         _ endpoint: RedisEndpoint, _ options: RedisOptions = .quick, _ body: (Client) async throws -> Void
     ) async throws {
-        let client = try Client(endpoint, options)
+        try await run(try Client(endpoint, options), body)
+    }
+
+    static func with(
+        _ sentinels: RedisSentinels, _ options: RedisOptions = .quick, _ body: (Client) async throws -> Void
+    ) async throws {
+        try await run(try Client(sentinels, options), body)
+    }
+
+    private static func run(_ client: Client, _ body: (Client) async throws -> Void) async throws {
         await client.connect()
         let result: Result<Void, any Error>
         do { result = .success(try await body(client)) } catch { result = .failure(error) }
-        await client.onLoop { $0.close() }
+        await client.end()
         client.loop.stop()
         client.loop.join()
         try result.get()
     }
 
+    private func makeConnection() -> RedisConnection {
+        guard let (sentinels, options) = sentinels else { return make(loop) }
+        let master = RedisMaster(loop: loop, sentinels: sentinels, name: "sentinel", options: options)
+        let connection = RedisConnection(loop: loop, master: master, name: "test", options: options)
+        master.onMove = { [unowned connection] in
+            connection.reconnect(reason: "the sentinels name another master: \($0)")
+        }
+        master.start()
+        self.master = master
+        return connection
+    }
+
+    /// Where it is connected.
+    var port: UInt16? {
+        if case .tcp(_, let port)? = connection.endpoint?.address { port } else { nil }
+    }
+
     private func connect() {
         connection.onState = { [unowned self] state in assumeIsolated { $0.states.add(state) } }
         connection.connect()
+    }
+
+    private func end() {
+        connection.close()
+        master?.close()
     }
 
     /// Waits for a state that comes after those already awaited.

@@ -1,0 +1,24 @@
+/// TLS for Swift: certificates that can be exchanged while connections are open, and a look at what a connection has
+/// decrypted. OpenSSL, which Debian's libwebsockets is built with.
+#pragma once
+#include <libwebsockets.h>
+
+/// Reads a certificate chain and its private key, both PEM. NULL, and a sentence in `problem`, if they cannot be used.
+/// The result is immutable, may be used by several threads, and is given back with `clws_identity_free`.
+SSL_CTX *clws_identity_load(const char *certificate, const char *key, char *problem, size_t room);
+void clws_identity_free(SSL_CTX *identity);
+
+/// When its certificate ends, in seconds since 1970.
+long long clws_identity_expiry(SSL_CTX *identity);
+
+/// Prepares the context of a virtual host: TLS 1.2 and 1.3 only, no resumption, and for each new connection the
+/// identity that `*current` is at that moment. `current` is the caller's, and outlives the virtual host.
+void clws_tls_prepare(SSL_CTX *host, SSL_CTX **current);
+
+enum { clws_tls_unfinished = -2, clws_tls_nothing = -1, clws_tls_ended = 0 };
+
+/// Copies what the connection's next read would give, and leaves it there: how many bytes, or one of the above.
+int clws_tls_peek(struct lws *wsi, void *bytes, int room);
+
+/// Reads and throws away what has come, as far as it has.
+void clws_tls_drain(struct lws *wsi);

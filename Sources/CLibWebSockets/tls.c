@@ -1,0 +1,120 @@
+#include "tls.h"
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <time.h>
+
+// Without it OpenSSL would ask for a passphrase on the terminal.
+static int no_passphrase(char *buffer, int size, int writing, void *user)
+{
+    (void)buffer, (void)size, (void)writing, (void)user;
+    return -1;
+}
+
+static int choose_protocol(
+    SSL *ssl, const unsigned char **out, unsigned char *length, const unsigned char *in, unsigned in_length, void *user)
+{
+    (void)ssl, (void)user;
+    static const unsigned char http1[] = "\x08http/1.1";
+    unsigned char *chosen = NULL;
+    if (SSL_select_next_proto(&chosen, length, http1, sizeof(http1) - 1, in, in_length) != OPENSSL_NPN_NEGOTIATED)
+        return SSL_TLSEXT_ERR_NOACK;
+    *out = chosen;
+    return SSL_TLSEXT_ERR_OK;
+}
+
+static void describe(char *problem, size_t room, const char *step, const char *file)
+{
+    unsigned long code = ERR_peek_last_error();
+    const char *reason = code ? ERR_reason_error_string(code) : NULL;
+    if (code && ERR_SYSTEM_ERROR(code))
+        reason = strerror(ERR_GET_REASON(code));
+    snprintf(problem, room, "%s %s: %s", step, file, reason ? reason : "unknown error");
+    ERR_clear_error();
+}
+
+SSL_CTX *clws_identity_load(const char *certificate, const char *key, char *problem, size_t room)
+{
+    ERR_clear_error();
+    SSL_CTX *identity = SSL_CTX_new(TLS_server_method());
+    if (!identity) {
+        describe(problem, room, "cannot use", certificate);
+        return NULL;
+    }
+    SSL_CTX_set_default_passwd_cb(identity, no_passphrase);
+    SSL_CTX_set_alpn_select_cb(identity, choose_protocol, NULL);
+    if (SSL_CTX_use_certificate_chain_file(identity, certificate) != 1)
+        describe(problem, room, "no certificate can be read from", certificate);
+    else if (SSL_CTX_use_PrivateKey_file(identity, key, SSL_FILETYPE_PEM) != 1)
+        describe(problem, room, "no key for this certificate can be read from", key);
+    else if (SSL_CTX_check_private_key(identity) != 1)
+        describe(problem, room, "the certificate does not belong to the key in", key);
+    else
+        return identity;
+    SSL_CTX_free(identity);
+    return NULL;
+}
+
+void clws_identity_free(SSL_CTX *identity)
+{
+    SSL_CTX_free(identity);
+}
+
+long long clws_identity_expiry(SSL_CTX *identity)
+{
+    struct tm end;
+    memset(&end, 0, sizeof(end));
+    X509 *certificate = SSL_CTX_get0_certificate(identity);
+    if (!certificate || ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &end) != 1)
+        return 0;
+    return (long long)timegm(&end);
+}
+
+static int identify(SSL *ssl, int *alert, void *current)
+{
+    SSL_CTX *identity = *(SSL_CTX **)current;
+    // The connection takes a reference of its own: it keeps what it began with.
+    if (identity && SSL_set_SSL_CTX(ssl, identity))
+        return SSL_CLIENT_HELLO_SUCCESS;
+    *alert = SSL_AD_INTERNAL_ERROR;
+    return SSL_CLIENT_HELLO_ERROR;
+}
+
+void clws_tls_prepare(SSL_CTX *host, SSL_CTX **current)
+{
+    SSL_CTX_set_min_proto_version(host, TLS1_2_VERSION);
+    // Of TLS 1.2 only what gives forward secrecy and is authenticated; TLS 1.3 has nothing else.
+    SSL_CTX_set_cipher_list(host, "ECDHE+AESGCM:ECDHE+CHACHA20");
+    // No resumption: sessions would cost memory, or keys shared between shards, and hide a new certificate.
+    SSL_CTX_set_session_cache_mode(host, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_num_tickets(host, 0);
+    SSL_CTX_set_options(host, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION);
+    // libwebsockets' own would put its certificate, which there is none, over ours.
+    SSL_CTX_set_tlsext_servername_callback(host, NULL);
+    SSL_CTX_set_client_hello_cb(host, identify, current);
+}
+
+int clws_tls_peek(struct lws *wsi, void *bytes, int room)
+{
+    SSL *ssl = lws_get_ssl(wsi);
+    if (!ssl)
+        return clws_tls_ended;
+    if (!SSL_is_init_finished(ssl))
+        return clws_tls_unfinished;
+    ERR_clear_error();
+    int count = SSL_peek(ssl, bytes, room);
+    if (count > 0)
+        return count;
+    int error = SSL_get_error(ssl, count);
+    ERR_clear_error();
+    return error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE ? clws_tls_nothing : clws_tls_ended;
+}
+
+void clws_tls_drain(struct lws *wsi)
+{
+    char bytes[4096];
+    SSL *ssl = lws_get_ssl(wsi);
+    ERR_clear_error();
+    // As much as one connection may have sent before it was answered.
+    for (int reads = 0; ssl && reads < 64 && SSL_read(ssl, bytes, sizeof(bytes)) > 0; reads++) {}
+    ERR_clear_error();
+}

@@ -1,0 +1,151 @@
+import PresenceProtocol
+import Redis
+
+/// The two looks: the first at every key, in small steps; the second at what looked wrong.
+extension Doctor {
+    func lookAtEverything() throws(RedisFailure) -> Look {
+        var look = Look(leases: try readLeases())
+        guard try lookAtStanding(&look) else { return look }
+        var cursor = "0"
+        repeat {
+            let answer = try redis.askAll([["SCAN", cursor, "COUNT", String(Self.step)]])[0].get()
+            guard let parts = answer.array, parts.count == 2, let next = parts[0].string, let keys = parts[1].array
+            else { break }
+            cursor = next
+            try lookAt(keys.map { $0.string ?? "" }, &look)
+        } while cursor != "0"
+        return look
+    }
+
+    func lookAgain(at first: Look) throws(RedisFailure) -> Look {
+        var look = Look(leases: try readLeases())
+        guard try lookAtStanding(&look) else { return look }
+        for symptom in first.symptoms {
+            if case .key(let key) = symptom.place { try lookAtKeys([key], &look) }
+            if case .listing(let incarnation, let user, let partition) = symptom.place {
+                try lookAtListing([user], of: incarnation, in: partition, &look)
+            }
+        }
+        try lookAtKeys(Array(first.suspectLists), &look)
+        for user in first.users { try lookAtMoment(of: user, &look) }
+        return look
+    }
+
+    /// The keys of one step of a scan.
+    private func lookAt(_ keys: [String], _ look: inout Look) throws(RedisFailure) {
+        var users: Set<UserID> = []
+        var conversations: [String] = []
+        var others: [String] = []
+        for key in keys {
+            counts.keys += 1
+            let name = KeyName(key)
+            guard name.isInPlace(partitions) else {
+                others.append(key)
+                continue
+            }
+            switch name {
+            case .user(let id, _):
+                counts.users += 1
+                users.insert(id)
+            case .sessions(let id, _):
+                counts.sessionHolders.insert(id)
+                users.insert(id)
+            case .conversation:
+                counts.conversations += 1
+                conversations.append(key)
+            case .typing, .users: others.append(key)
+            case .shards, .floor, .global: break
+            case .unknown: counts.unknownKeys += 1
+            }
+        }
+        for part in Array(users).parts(of: Self.step) { try lookAtUsers(part, &look) }
+        try lookAtConversations(conversations, &look)
+        try lookAtKeys(others, &look)
+    }
+
+    // MARK: Keys that are no user's
+
+    private func lookAtKeys(_ keys: [String], _ look: inout Look) throws(RedisFailure) {
+        for key in keys {
+            let name = KeyName(key)
+            guard name.isInPlace(partitions) else {
+                if try redis.ask("EXISTS", key).int == 1 {
+                    look.note(name.isPassing ? .unreachableKey : .unreachableRecord, .key(key))
+                }
+                continue
+            }
+            switch name {
+            case .conversation: try lookAtConversations([key], &look)
+            case .typing: try lookAtTyping(key, &look)
+            case .users(let incarnation, let partition): try lookAtList(key, of: incarnation, in: partition, &look)
+            // Of the partition's own keys everything is looked at each time.
+            case .user, .sessions, .shards, .floor, .global, .unknown: break
+            }
+        }
+    }
+
+    private func lookAtConversations(_ keys: [String], _ look: inout Look) throws(RedisFailure) {
+        for (key, answer) in zip(keys, try redis.askAll(keys.map { ["SCARD", $0] })) {
+            if case .failure = answer { look.note(.wrongType, .key(key)) }
+        }
+    }
+
+    private func lookAtType(of key: String, is type: String, _ look: inout Look) throws(RedisFailure) -> Bool {
+        let found = try redis.ask("TYPE", key).string
+        if found == type { return true }
+        if found != "none" { look.note(.wrongType, .key(key)) }
+        return false
+    }
+
+    private func lookAtTyping(_ key: String, _ look: inout Look) throws(RedisFailure) {
+        guard try lookAtType(of: key, is: "hash", &look) else { return }
+        let answers = try redis.askAtOnce([["PTTL", key], ["HVALS", key]])
+        if answers[0].int == -1 { look.note(.everlastingTyping, .key(key)) }
+        if answers[1].array?.contains(where: { $0.int == nil }) == true { look.note(.malformedTyping, .key(key)) }
+    }
+
+    /// `{p}:shard:INCARNATION:users`: a dead one's, or one whose users all have sessions.
+    private func lookAtList(
+        _ key: String, of incarnation: String, in partition: Int, _ look: inout Look
+    ) throws(RedisFailure) {
+        guard try lookAtType(of: key, is: "set", &look) else { return }
+        guard look.leases.hold(incarnation) else {
+            look.suspectLists.insert(key)
+            return look.note(.deadIncarnation, .incarnation(incarnation))
+        }
+        var cursor = "0"
+        repeat {
+            let answer = try redis.askAll([["SSCAN", key, cursor, "COUNT", String(Self.step)]])[0].get()
+            guard let parts = answer.array, parts.count == 2, let next = parts[0].string, let names = parts[1].array
+            else { break }
+            cursor = next
+            let users = names.compactMap { $0.string.flatMap(UserID.init) }
+            if users.count < names.count { look.note(.malformedValue, .key(key)) }
+            for part in users.parts(of: Self.step) { try lookAtListing(part, of: incarnation, in: partition, &look) }
+        } while cursor != "0"
+    }
+
+    private func lookAtListing(
+        _ users: [UserID], of incarnation: String, in partition: Int, _ look: inout Look
+    ) throws(RedisFailure) {
+        let keys = partitions.keys(partition)
+        var commands: [[String]] = []
+        for user in users {
+            commands.append(["SISMEMBER", keys.users(ofShard: incarnation), user.string])
+            commands.append(["HGETALL", keys.sessions(user)])
+        }
+        let answers = try redis.askAtOnce(commands)
+        for (index, user) in users.enumerated() where answers[2 * index].int == 1 {
+            let held = HeldUser(user, values: [], sessions: answers[2 * index + 1].array ?? [])
+            if !held.sessions.contains(where: { $0.incarnation == incarnation }) {
+                look.note(.listedWithoutSession, .listing(incarnation, user: user, partition: partition))
+            }
+        }
+    }
+}
+
+extension Array {
+    func parts(of size: Int) -> [[Element]] {
+        stride(from: 0, to: count, by: size).map { Array(self[$0..<Swift.min($0 + size, count)]) }
+    }
+}

@@ -1,0 +1,116 @@
+import PresenceProtocol
+import Redis
+
+/// What is looked at whole, since there is little of it: Redis' settings, scripts, leases, and the partitions' own keys.
+extension Doctor {
+    /// Looks at all of it.
+    ///
+    /// - Returns: Whether the layout is known, and the rest can be looked at.
+    func lookAtStanding(_ look: inout Look) throws(RedisFailure) -> Bool {
+        try lookAtSettings(&look)
+        if let flaw = try readFormat() {
+            look.note(flaw, .redis)
+            return false
+        }
+        lookAtLeases(&look)
+        // Before anything uses the scripts, Redis need not know them; nor does anyone listen.
+        let running = look.leases.renewing(within: renewingTime)
+        if !running.isEmpty { try lookAtScripts(&look) }
+        try lookAtPartitions(&look, running: running)
+        return true
+    }
+
+    private func lookAtSettings(_ look: inout Look) throws(RedisFailure) {
+        let answers = try redis.askAll([
+            ["CONFIG", "GET", "maxmemory-policy"], ["INFO", "memory"], ["INFO", "persistence"],
+        ])
+        // Where these may not be asked, Redis is believed.
+        if case .success(let value) = answers[0], let policy = value.array?.last?.string, policy != "noeviction" {
+            look.note(.evictsKeys, .redis)
+        }
+        let memory = Self.fields(answers[1])
+        if let most = memory["maxmemory"].flatMap({ Int($0) }), most > 0,
+            let used = memory["used_memory"].flatMap({ Int($0) }), used >= most
+        {
+            look.note(.memoryFull, .redis)
+        }
+        let persistence = Self.fields(answers[2])
+        for field in ["aof_last_write_status", "rdb_last_bgsave_status"] where persistence[field] == "err" {
+            look.note(.cannotPersist, .redis)
+        }
+    }
+
+    private static func fields(_ answer: Result<RedisValue, RedisFailure>) -> [String: String] {
+        guard case .success(let value) = answer, let text = value.string else { return [:] }
+        var fields: [String: String] = [:]
+        for line in text.split(whereSeparator: \.isNewline) {
+            guard let colon = line.firstIndex(of: ":") else { continue }
+            fields[String(line[..<colon])] = String(line[line.index(after: colon)...])
+        }
+        return fields
+    }
+
+    private func lookAtLeases(_ look: inout Look) {
+        let held = look.leases
+        for incarnation in held.malformed { look.note(.malformedLease, .incarnation(incarnation)) }
+        if held.isSweptMalformed { look.note(.malformedSweep, .redis) }
+        for (incarnation, lease) in held.leases {
+            if lease.until + sweepingTime <= held.now { look.note(.overdueLease, .incarnation(incarnation)) }
+            if lease.renewed > held.now + Self.tolerance { look.note(.timeAhead, .incarnation(incarnation)) }
+        }
+        let running = held.renewing(within: renewingTime)
+        if !running.isEmpty, !held.isSweptMalformed, held.now - (held.swept ?? 0) > sweepingTime {
+            look.note(.nobodySweeps, .redis)
+        }
+    }
+
+    private func lookAtScripts(_ look: inout Look) throws(RedisFailure) {
+        let scripts = Script.allCases
+        let answers = try redis.askAll([["SCRIPT", "EXISTS"] + scripts.map(\.redis.sha1)])
+        // Not allowed to ask: whoever calls a script that is missing loads it.
+        guard case .success(let value) = answers[0], let known = value.array else { return }
+        for (script, answer) in zip(scripts, known) where answer.int == 0 {
+            look.note(.missingScript, .script(script))
+        }
+    }
+
+    private func lookAtPartitions(_ look: inout Look, running: [String]) throws(RedisFailure) {
+        for start in stride(from: 0, to: partitions.count, by: Self.step) {
+            let range = start..<min(start + Self.step, partitions.count)
+            let keys = range.map { partitions.keys($0) }
+            let answers = try redis.askAll(
+                [["PUBSUB", "NUMSUB"] + keys.map(\.events)] + keys.map { ["SMEMBERS", $0.shards] }
+                    + keys.map { ["GET", $0.floor] })
+            let listeners = try answers[0].get().array ?? []
+            for (index, partition) in range.enumerated() {
+                let heard = listeners.count > 2 * index + 1 ? listeners[2 * index + 1].int ?? 0 : 0
+                if heard < running.count { look.note(.unheardPartition, .channel(partition: partition)) }
+                lookAtWriters(answers[1 + index], of: partition, running: running, &look)
+                lookAtFloor(answers[1 + range.count + index], of: partition, &look)
+            }
+        }
+    }
+
+    private func lookAtWriters(
+        _ answer: Result<RedisValue, RedisFailure>, of partition: Int, running: [String], _ look: inout Look
+    ) {
+        guard case .success(let value) = answer, let names = value.array else {
+            return look.note(.wrongType, .key(partitions.keys(partition).shards))
+        }
+        let writers = Set(names.map { $0.string ?? "" })
+        for incarnation in writers where !look.leases.hold(incarnation) {
+            look.note(.deadIncarnation, .incarnation(incarnation))
+        }
+        for incarnation in running where !writers.contains(incarnation) {
+            look.note(.missingWriter, .writer(incarnation, partition: partition))
+        }
+    }
+
+    private func lookAtFloor(_ answer: Result<RedisValue, RedisFailure>, of partition: Int, _ look: inout Look) {
+        let key = partitions.keys(partition).floor
+        guard case .success(let value) = answer else { return look.note(.wrongType, .key(key)) }
+        guard !value.isNull else { return }
+        guard let floor = value.int else { return look.note(.malformedValue, .key(key)) }
+        if floor > look.leases.now + Self.tolerance { look.note(.versionAhead, .key(key)) }
+    }
+}

@@ -1,0 +1,123 @@
+import PresenceProtocol
+import Redis
+
+/// Users: what is shown of them, against their sessions and those against the leases.
+extension Doctor {
+    /// A step of the first look: read together, but not in one moment.
+    func lookAtUsers(_ users: [UserID], _ look: inout Look) throws(RedisFailure) {
+        let answers = try redis.askAll(users.flatMap { readings(of: $0) })
+        var listings: [(user: UserID, session: HeldSession)] = []
+        for (index, user) in users.enumerated() {
+            guard let held = note(user, answers[2 * index], answers[2 * index + 1], look.leases, &look) else {
+                continue
+            }
+            listings += held.sessions.map { (user, $0) }
+            if counts.sessionHolders.remove(user) != nil {
+                counts.sessions += held.sessions.count
+                for session in held.sessions { counts.sessionsOf[session.incarnation, default: 0] += 1 }
+            }
+        }
+        let listed = try redis.askAll(
+            listings.map { user, session in
+                ["SISMEMBER", partitions.keys(of: user).users(ofShard: session.incarnation), user.string]
+            })
+        for ((user, session), answer) in zip(listings, listed) {
+            noteListing(of: session, of: user, isListed: answer, &look)
+        }
+    }
+
+    /// The second look at a user: everything about them, and the leases, in one moment.
+    func lookAtMoment(of user: UserID, _ look: inout Look) throws(RedisFailure) {
+        let answers = try redis.askAtOnce(
+            readings(of: user) + [["HGETALL", GlobalKeys.leases], ["TIME"]])
+        let words = answers[2].array?.map { $0.string ?? "" } ?? []
+        let leases = HeldLeases(words, now: DoctorRedis.milliseconds(answers[3]))
+        guard let held = note(user, Result(checking: answers[0]), Result(checking: answers[1]), leases, &look) else {
+            return
+        }
+        let keys = partitions.keys(of: user)
+        for session in held.sessions {
+            let again = try redis.askAtOnce([
+                ["HEXISTS", keys.sessions(user), session.name],
+                ["SISMEMBER", keys.users(ofShard: session.incarnation), user.string],
+            ])
+            guard again[0].int == 1 else { continue }
+            noteListing(of: session, of: user, isListed: .success(again[1]), &look)
+        }
+    }
+
+    func readings(of user: UserID) -> [[String]] {
+        let keys = partitions.keys(of: user)
+        return [["HMGET", keys.user(user)] + HeldUser.fields, ["HGETALL", keys.sessions(user)]]
+    }
+
+    /// Notes what is wrong with a user; `nil` if their keys are of another type.
+    private func note(
+        _ user: UserID, _ values: Result<RedisValue, RedisFailure>, _ sessions: Result<RedisValue, RedisFailure>,
+        _ leases: HeldLeases, _ look: inout Look
+    ) -> HeldUser? {
+        guard case .success(let values) = values else {
+            look.note(.wrongType, .field(user, "(the key)"))
+            return nil
+        }
+        guard case .success(let sessions) = sessions else {
+            look.note(.wrongType, .session(user, "(the key)"))
+            return nil
+        }
+        let held = HeldUser(user, values: values.array ?? [], sessions: sessions.array ?? [])
+        for field in held.malformedFields { look.note(.malformedValue, .field(user, field)) }
+        for name in held.malformedSessions { look.note(.malformedSession, .session(user, name)) }
+        for session in held.sessions where !leases.hold(session.incarnation) {
+            look.note(.ghost, .session(user, session.name))
+        }
+        if held.malformedFields.isEmpty, held.malformedSessions.isEmpty, !held.isShownRightly {
+            look.note(.wrongPresence, .user(user))
+        }
+        noteTimes(of: held, leases, &look)
+        return held
+    }
+
+    private func noteTimes(of held: HeldUser, _ leases: HeldLeases, _ look: inout Look) {
+        let now = leases.now
+        // Nobody sees the status of someone who is not here, so nobody ends it then.
+        if let clearAt = held.number("clearAt"), clearAt + Self.lapsing < now,
+            held.sessions.contains(where: { leases.isLive($0.incarnation) })
+        {
+            look.note(.overdueStatus, .user(held.id))
+        }
+        for field in ["presenceVersion", "profileVersion", "chosenVersion"] {
+            if let version = held.number(field), version > now + Self.tolerance {
+                look.note(.versionAhead, .field(held.id, field))
+            }
+        }
+        for field in ["since", "lastSeen", "barredAt"] {
+            if let time = held.number(field), time > now + Self.tolerance {
+                look.note(.timeAhead, .field(held.id, field))
+            }
+        }
+        for session in held.sessions where session.began > now + Self.tolerance {
+            look.note(.timeAhead, .session(held.id, session.name))
+        }
+    }
+
+    /// A session of an incarnation that somebody answers for has to be on that one's list, or nobody ends it at its end.
+    private func noteListing(
+        of session: HeldSession, of user: UserID, isListed: Result<RedisValue, RedisFailure>, _ look: inout Look
+    ) {
+        guard look.leases.hold(session.incarnation), case .success(let answer) = isListed, answer.int == 0 else {
+            return
+        }
+        look.note(.unlistedSession, .session(user, session.name))
+    }
+}
+
+extension Result<RedisValue, RedisFailure> {
+    /// An answer within a transaction, where an error is a value.
+    init(checking value: RedisValue) {
+        if case .error(let line) = value {
+            self = .failure(.server(code: "", message: line))
+        } else {
+            self = .success(value)
+        }
+    }
+}

@@ -1,0 +1,80 @@
+/// One kind of thing that is wrong, and everything of which it is true.
+public struct DoctorFinding: Sendable, Equatable {
+    public let kind: Kind
+    public let count: Int
+    /// What it is true of: keys, incarnations, channels. At most `DoctorReport.examples` of them.
+    public let subjects: [String]
+
+    public enum Kind: String, Sendable, CaseIterable {
+        // Leases and incarnations.
+        case malformedLease, malformedSweep, overdueLease, nobodySweeps, deadIncarnation, missingWriter
+        // Sessions and what is shown of people.
+        case ghost, malformedSession, unlistedSession, listedWithoutSession, wrongPresence, overdueStatus
+        // Keys and values.
+        case malformedValue, wrongType, unreachableRecord, unreachableKey, malformedTyping, everlastingTyping
+        // Versions and times.
+        case versionAhead, timeAhead
+        // Redis as a whole.
+        case unheardPartition, missingScript, noFormat, wrongFormat, evictsKeys, memoryFull, cannotPersist
+    }
+}
+
+extension DoctorFinding.Kind {
+    /// Whether `--repair` clears it.
+    public var isRepairable: Bool { repair != nil }
+
+    /// What it means.
+    public var explanation: String {
+        switch self {
+        case .malformedLease: "leases that cannot be read: every sweep fails, so nobody dead is reaped"
+        case .malformedSweep: "the time of the last sweep cannot be read: every sweep fails"
+        case .overdueLease: "leases that ran out and whose sessions nobody ends"
+        case .nobodySweeps: "servers renew their leases, but none looks for those that ran out"
+        case .deadIncarnation: "incarnations without a lease that may still write, or are listed with users"
+        case .missingWriter: "live incarnations that may not write in a partition"
+        case .ghost: "sessions of incarnations without a lease: their users may be shown as here for ever"
+        case .malformedSession: "sessions that cannot be read: every change of their user fails"
+        case .unlistedSession: "sessions that nobody would end if their server died"
+        case .listedWithoutSession: "users listed with an incarnation that has no session of theirs"
+        case .wrongPresence: "people shown otherwise than their sessions and their chosen status make them"
+        case .overdueStatus: "chosen statuses that should have ended"
+        case .malformedValue: "values that no server writes"
+        case .wrongType: "keys that hold another type than servers expect"
+        case .unreachableRecord: "users and conversations in a partition in which no server looks for them"
+        case .unreachableKey: "sessions, typing and lists in a partition in which no server looks for them"
+        case .malformedTyping: "typing that cannot be read"
+        case .everlastingTyping: "typing that never expires"
+        case .versionAhead: "versions far ahead of Redis' time: the clock went back, or the data come from elsewhere"
+        case .timeAhead: "times far ahead of Redis' time"
+        case .unheardPartition: "partitions whose events not every running server hears"
+        case .missingScript: "scripts that Redis does not know (or not of this version)"
+        case .noFormat: "no layout is written down: no server has used this Redis, or it lost its data"
+        case .wrongFormat: "the layout is none that this version knows"
+        case .evictsKeys: "Redis throws keys away when it is full: maxmemory-policy must be noeviction"
+        case .memoryFull: "memory is full: changes are refused, people can only leave"
+        case .cannotPersist: "Redis cannot write its data to the disk: see its log"
+        }
+    }
+
+    /// What `--repair` does about it; `nil`: nothing, since it could do harm or is not the data's fault.
+    public var repair: String? {
+        switch self {
+        case .malformedLease, .overdueLease, .deadIncarnation, .ghost:
+            "ends their sessions as a server would, last seen at the last renewal that is known"
+        case .malformedSweep: "sets it to now"
+        case .missingWriter: "lets them write again, if their lease is still live"
+        case .malformedSession: "removes them, and shows their users as the rest makes them"
+        case .unlistedSession: "lists their users with their incarnation"
+        case .listedWithoutSession: "takes them off the list"
+        case .wrongPresence: "shows them rightly, with a new version that everybody is told"
+        case .overdueStatus: "ends them, as the server would have"
+        case .unreachableKey: "removes them"
+        case .malformedTyping: "removes it: it would have ended within seconds"
+        case .everlastingTyping: "lets it expire in an hour, as the servers do"
+        case .missingScript: "loads them"
+        case .nobodySweeps, .malformedValue, .wrongType, .unreachableRecord, .versionAhead, .timeAhead,
+            .unheardPartition, .noFormat, .wrongFormat, .evictsKeys, .memoryFull, .cannotPersist:
+            nil
+        }
+    }
+}

@@ -1,0 +1,98 @@
+import Foundation
+import PresenceProtocol
+import Redis
+
+/// A Redis as the doctor uses it: in small steps, and at most half of the time.
+///
+/// After each step it rests for as long as the step took, so that a busy Redis serves everybody else as before.
+final class DoctorRedis {
+    private let connection: BlockingRedis
+
+    /// A rest longer than this would only keep the operator waiting.
+    private static let longestRest: Duration = .milliseconds(100)
+    /// How often a change is tried again whose keys were changed by somebody else meanwhile.
+    private static let attempts = 50
+
+    init(_ endpoint: RedisEndpoint) throws(RedisFailure) {
+        connection = try BlockingRedis(endpoint)
+    }
+
+    func ask(_ words: String...) throws(RedisFailure) -> RedisValue {
+        try connection.command(words.map(RedisArgument.string))
+    }
+
+    /// Many commands and their answers in one step.
+    func askAll(_ commands: [[String]]) throws(RedisFailure) -> [Result<RedisValue, RedisFailure>] {
+        guard !commands.isEmpty else { return [] }
+        let began = ContinuousClock.now
+        let answers = try connection.pipeline(commands.map { $0.map(RedisArgument.string) })
+        rest(.now - began)
+        return answers
+    }
+
+    /// Many answers of one moment: nothing changed between them. An error is a value among them.
+    func askAtOnce(_ commands: [[String]]) throws(RedisFailure) -> [RedisValue] {
+        guard !commands.isEmpty else { return [] }
+        let began = ContinuousClock.now
+        let words = commands.flatMap { [String($0.count)] + $0 }
+        let answer = try connection.run(Self.moment, keys: [], arguments: words.map(RedisArgument.string))
+        rest(.now - began)
+        return answer.array ?? []
+    }
+
+    /// A script that only reads is answered also when memory or the disk is full; a transaction is not.
+    private static let moment = RedisScript(
+        name: "moment",
+        source: """
+            #!lua flags=no-writes
+            local replies, index = {}, 1
+            while index <= #ARGV do
+                local last = index + tonumber(ARGV[index])
+                replies[#replies + 1] = redis.pcall(unpack(ARGV, index + 1, last))
+                index = last + 1
+            end
+            return replies
+            """)
+
+    /// Runs one of the server's own scripts, on Redis' own time.
+    func run(_ script: Script, keys: [String], arguments: [String]) throws(RedisFailure) -> RedisValue {
+        let began = ContinuousClock.now
+        let answer = try connection.run(
+            script.redis, keys: keys.map(RedisArgument.string),
+            arguments: [.string("0")] + arguments.map(RedisArgument.string))
+        rest(.now - began)
+        return answer
+    }
+
+    /// Changes something if it is still as it has to be for that, judged and changed in one: `decide` reads, and returns
+    /// the commands to run, or `nil` if there is nothing to do any more.
+    ///
+    /// - Returns: Whether it was changed.
+    func change(
+        watching keys: [String], _ decide: () throws(RedisFailure) -> [[String]]?
+    ) throws(RedisFailure) -> Bool {
+        for _ in 0..<Self.attempts {
+            _ = try connection.command((["WATCH"] + keys).map(RedisArgument.string))
+            guard let commands = try decide() else {
+                _ = try ask("UNWATCH")
+                return false
+            }
+            let answers = try askAll([["MULTI"]] + commands + [["EXEC"]])
+            if try !answers.last!.get().isNull { return true }
+        }
+        return false
+    }
+
+    /// Redis' time in ms.
+    func now() throws(RedisFailure) -> Timestamp { Self.milliseconds(try ask("TIME")) }
+
+    static func milliseconds(_ time: RedisValue) -> Timestamp {
+        let parts = time.array?.compactMap(\.int) ?? []
+        return parts.count == 2 ? parts[0] * 1_000 + parts[1] / 1_000 : 0
+    }
+
+    private func rest(_ time: Duration) {
+        let rest = min(time, Self.longestRest)
+        usleep(UInt32(rest / .microseconds(1)))
+    }
+}

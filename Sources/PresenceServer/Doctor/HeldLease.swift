@@ -1,0 +1,65 @@
+import PresenceProtocol
+
+/// A lease as Redis holds it: `RENEWED UNTIL`, or `reaping RENEWED CLAIM`.
+struct HeldLease: Equatable {
+    let isReaping: Bool
+    let renewed: Timestamp
+    /// When it runs out; of one that is being reaped, when another reaper may take over.
+    let until: Timestamp
+
+    /// `nil` if it is neither.
+    init?(_ value: String) {
+        var words = value.split(separator: " ", omittingEmptySubsequences: false)[...]
+        isReaping = words.first == "reaping"
+        if isReaping { words = words.dropFirst() }
+        guard words.count == 2, let renewed = Self.number(words.first!), let until = Self.number(words.last!)
+        else { return nil }
+        self.renewed = renewed
+        self.until = until
+    }
+
+    /// As Lua's `%d+` reads it.
+    private static func number(_ text: Substring) -> Timestamp? {
+        text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Timestamp(text) : nil
+    }
+}
+
+/// All leases of one moment.
+struct HeldLeases {
+    let now: Timestamp
+    private(set) var leases: [String: HeldLease] = [:]
+    /// Incarnations whose lease cannot be read. One of them makes every sweep fail.
+    private(set) var malformed: [String] = []
+    /// When a server last looked for leases that ran out; `nil` if never, or if that cannot be read.
+    private(set) var swept: Timestamp?
+    private(set) var isSweptMalformed = false
+
+    /// - Parameter hash: names and values in turn, as `HGETALL` answers.
+    init(_ hash: [String], now: Timestamp) {
+        self.now = now
+        for index in stride(from: 0, to: hash.count - 1, by: 2) {
+            let (name, value) = (hash[index], hash[index + 1])
+            if name == "swept" {
+                swept = Timestamp(value)
+                isSweptMalformed = swept == nil
+            } else if let lease = HeldLease(value) {
+                leases[name] = lease
+            } else {
+                malformed.append(name)
+            }
+        }
+    }
+
+    /// Whether somebody answers for what this incarnation left: itself, or whoever reaps it.
+    func hold(_ incarnation: String) -> Bool { leases[incarnation] != nil || malformed.contains(incarnation) }
+
+    func isLive(_ incarnation: String) -> Bool {
+        guard let lease = leases[incarnation] else { return false }
+        return !lease.isReaping && lease.until > now
+    }
+
+    /// Those that are live and have been renewed lately: their servers run now.
+    func renewing(within time: Milliseconds) -> [String] {
+        leases.keys.filter { isLive($0) && leases[$0]!.renewed >= now - time }.sorted()
+    }
+}

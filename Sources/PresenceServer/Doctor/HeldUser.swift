@@ -1,0 +1,121 @@
+import PresenceProtocol
+import Redis
+
+/// A session as Redis holds it: `INCARNATION DEVICE KIND STATE BEGAN`.
+struct HeldSession: Equatable {
+    let name: String
+    let incarnation: String
+    let kind: String
+    let isActive: Bool
+    let began: Timestamp
+
+    /// `nil` where the scripts could not read it either.
+    init?(name: String, value: String) {
+        let words = value.split(separator: " ", omittingEmptySubsequences: false)
+        guard words.count == 5, words.allSatisfy({ !$0.isEmpty }), words[3].utf8.count == 1,
+            words[4].utf8.allSatisfy({ (0x30...0x39).contains($0) }), let began = Timestamp(words[4])
+        else { return nil }
+        self.name = name
+        incarnation = String(words[0])
+        kind = String(words[2])
+        isActive = words[3] == "a"
+        self.began = began
+    }
+}
+
+/// What Redis holds of a user at one moment: what they chose, what is shown of them, and their sessions.
+struct HeldUser {
+    let id: UserID
+    let sessions: [HeldSession]
+    /// Names of sessions whose value cannot be read: every script that touches this user fails.
+    let malformedSessions: [String]
+    private let values: [String: String]
+    /// Fields that are no text.
+    private let unreadable: [String]
+
+    private static let numbers = [
+        "clearAt", "chosenVersion", "lastSeen", "since", "presenceVersion", "profileVersion", "barredAt",
+    ]
+    private static let texts = ["chosen", "text", "status", "shown", "presence", "profile"]
+    static let fields = numbers + texts
+
+    /// - Parameters:
+    ///   - values: of `fields`, as `HMGET` answers.
+    ///   - sessions: as `HGETALL` answers.
+    init(_ id: UserID, values: [RedisValue], sessions: [RedisValue]) {
+        self.id = id
+        var texts: [String: String] = [:]
+        var unreadable: [String] = []
+        for (field, value) in zip(Self.fields, values) where !value.isNull {
+            if let text = value.string { texts[field] = text } else { unreadable.append(field) }
+        }
+        self.values = texts
+        self.unreadable = unreadable
+        var readable: [HeldSession] = []
+        var malformed: [String] = []
+        for index in stride(from: 0, to: sessions.count - 1, by: 2) {
+            let name = sessions[index].string ?? "(no text)"
+            if let value = sessions[index + 1].string, let session = HeldSession(name: name, value: value) {
+                readable.append(session)
+            } else {
+                malformed.append(name)
+            }
+        }
+        self.sessions = readable
+        malformedSessions = malformed
+    }
+
+    func number(_ field: String) -> Int64? { values[field].flatMap { Int64($0) } }
+
+    /// Fields whose value no script writes.
+    var malformedFields: [String] {
+        var malformed = unreadable
+        malformed += Self.numbers.filter { values[$0] != nil && number($0) == nil }
+        if let status = values["status"], !["online", "away", "busy", "offline"].contains(status) {
+            malformed.append("status")
+        }
+        if let chosen = values["chosen"], !["auto", "busy", "invisible"].contains(chosen) {
+            malformed.append("chosen")
+        }
+        if let text = values["text"], !Self.isJSON(text) { malformed.append("text") }
+        // A body goes out to clients as it is: what stands before it here stands before it there.
+        for body in ["presence", "profile"] {
+            let hasVersion = values[body + "Version"] != nil
+            if values[body].map({ !Self.isJSON(#"{"version":1,"# + $0) }) ?? hasVersion { malformed.append(body) }
+            if values[body] != nil, !hasVersion { malformed.append(body + "Version") }
+        }
+        return malformed
+    }
+
+    /// Whether what is shown is what the sessions make, by the rule of `announce` in lib.lua.
+    var isShownRightly: Bool {
+        let status = shownStatus
+        let before = values["status"] ?? "offline"
+        guard status != "offline" else { return before == "offline" }
+        let devices = Set(sessions.map(\.kind)).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+        let body =
+            (values["text"].map { #","text":"# + $0 } ?? "")
+            + #","devices":["# + devices.map { "\"\($0)\"" }.joined(separator: ",") + "]"
+        return before == status && values["shown"] == status + body
+    }
+
+    private var shownStatus: String {
+        if sessions.isEmpty || values["chosen"] == "invisible" { return "offline" }
+        if values["chosen"] == "busy" { return "busy" }
+        return sessions.contains(where: \.isActive) ? "online" : "away"
+    }
+
+    private static func isJSON(_ text: String) -> Bool {
+        var text = text
+        return text.withUTF8 { bytes in
+            var scanner = JSONScanner(UnsafeRawBufferPointer(bytes))
+            do {
+                _ = try scanner.value()
+                try scanner.finish()
+                return true
+            } catch {
+                return false
+            }
+        }
+    }
+}

@@ -1,0 +1,62 @@
+import PresenceProtocol
+
+/// What a key in Redis is, by its name: the names that `PartitionKeys` and `GlobalKeys` make, read backwards.
+enum KeyName: Equatable {
+    case user(UserID, partition: Int)
+    case sessions(UserID, partition: Int)
+    case conversation(ConversationID, partition: Int)
+    case typing(ConversationID, partition: Int)
+    case shards(partition: Int)
+    case floor(partition: Int)
+    /// `{p}:shard:INCARNATION:users`
+    case users(incarnation: String, partition: Int)
+    case global
+    /// None that this version writes.
+    case unknown
+
+    init(_ key: String) {
+        self = Self.read(key) ?? .unknown
+    }
+
+    private static func read(_ key: String) -> KeyName? {
+        if key == GlobalKeys.leases || key == GlobalKeys.format { return .global }
+        guard key.hasPrefix("{p"), let close = key.firstIndex(of: "}") else { return nil }
+        let digits = key[key.index(key.startIndex, offsetBy: 2)..<close]
+        guard digits.utf8.count >= 3, let partition = Int(digits), partition >= 0 else { return nil }
+        let parts = key[key.index(after: close)...].split(
+            separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
+        // An id may hold colons: only the first two separate.
+        guard parts.count >= 2, parts[0].isEmpty else { return nil }
+        let rest = parts.count > 2 ? String(parts[2]) : nil
+        switch (parts[1], rest) {
+        case ("shards", nil): return .shards(partition: partition)
+        case ("floor", nil): return .floor(partition: partition)
+        case ("user", let rest?): return Identifier(rest).map { .user($0, partition: partition) }
+        case ("sessions", let rest?): return Identifier(rest).map { .sessions($0, partition: partition) }
+        case ("conversation", let rest?): return Identifier(rest).map { .conversation($0, partition: partition) }
+        case ("typing", let rest?): return Identifier(rest).map { .typing($0, partition: partition) }
+        case ("shard", let rest?) where rest.hasSuffix(":users") && rest.utf8.count > 6:
+            return .users(incarnation: String(rest.dropLast(6)), partition: partition)
+        default: return nil
+        }
+    }
+
+    /// Whether servers with so many partitions look for it where it is.
+    func isInPlace(_ partitions: Partitions) -> Bool {
+        switch self {
+        case .user(let id, let partition), .sessions(let id, let partition), .conversation(let id, let partition),
+            .typing(let id, let partition):
+            partitions.index(of: id) == partition
+        case .shards(let partition), .floor(let partition), .users(_, let partition): partition < partitions.count
+        case .global, .unknown: true
+        }
+    }
+
+    /// Whether it lives no longer than the server that wrote it: nobody misses it where nobody looks.
+    var isPassing: Bool {
+        switch self {
+        case .sessions, .typing, .users, .shards: true
+        case .user, .conversation, .floor, .global, .unknown: false
+        }
+    }
+}

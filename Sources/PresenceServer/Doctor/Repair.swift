@@ -1,0 +1,185 @@
+import PresenceProtocol
+import Redis
+
+/// Clears what the doctor found, each thing only if it is still so.
+///
+/// What changes what people see is done by the servers' own scripts, so that everybody is told; the rest in
+/// transactions that come to nothing if somebody changes the same thing meanwhile.
+struct Repair {
+    private let doctor: Doctor
+    private var redis: DoctorRedis { doctor.redis }
+    private var partitions: Partitions { doctor.partitions }
+
+    /// Users whose sessions one script call ends: some tens of microseconds of Redis' time.
+    private static let batch = 50
+    /// How long others leave a dead incarnation to us before they reap it too, which does no harm.
+    private static let claim: Milliseconds = 10_000
+    /// What writes as nobody: the scripts take out only what is an incarnation's own.
+    private static let nobody = "doctor"
+
+    init(_ doctor: Doctor) { self.doctor = doctor }
+
+    func clear(_ symptoms: Set<Symptom>) throws(RedisFailure) {
+        // What cannot be read first: it would make scripts fail.
+        let order = DoctorFinding.Kind.allCases
+        let sorted = symptoms.sorted { order.firstIndex(of: $0.kind)! < order.firstIndex(of: $1.kind)! }
+        for symptom in sorted where symptom.kind == .malformedSession { try clear(symptom) }
+        var ghosts: [String: Set<UserID>] = [:]
+        for symptom in sorted {
+            switch (symptom.kind, symptom.place) {
+            case (.deadIncarnation, .incarnation(let name)), (.overdueLease, .incarnation(let name)),
+                (.malformedLease, .incarnation(let name)):
+                ghosts[name, default: []].formUnion([])
+            case (.ghost, .session(let user, let name)):
+                guard let session = try session(name, of: user) else { continue }
+                ghosts[session.incarnation, default: []].insert(user)
+            default: break
+            }
+        }
+        for (incarnation, users) in ghosts { try reap(incarnation, and: users) }
+        for symptom in sorted where symptom.kind != .malformedSession { try clear(symptom) }
+    }
+
+    private func clear(_ symptom: Symptom) throws(RedisFailure) {
+        switch (symptom.kind, symptom.place) {
+        case (.malformedSession, .session(let user, let name)): try removeMalformed(name, of: user)
+        case (.unlistedSession, .session(let user, let name)): try list(name, of: user)
+        case (.listedWithoutSession, .listing(let incarnation, let user, let partition)):
+            try unlist(user, of: incarnation, in: partition)
+        case (.wrongPresence, .user(let user)): try showAnew(user)
+        case (.overdueStatus, .user(let user)): try showRightly(user)
+        case (.missingWriter, .writer(let incarnation, let partition)): try admit(incarnation, to: partition)
+        case (.malformedSweep, _): try resetSweep()
+        case (.unreachableKey, .key(let key)): _ = try redis.ask("UNLINK", key)
+        case (.malformedTyping, .key(let key)): _ = try redis.ask("UNLINK", key)
+        case (.everlastingTyping, .key(let key)): _ = try redis.ask("PEXPIRE", key, "3600000")
+        case (.missingScript, .script(let script)): _ = try redis.ask("SCRIPT", "LOAD", script.source)
+        default: break
+        }
+    }
+
+    // MARK: The dead
+
+    /// Ends what a dead incarnation left, as a server's reaper does: the lease is marked, so that it cannot be renewed
+    /// and another reaper follows if we die; then every partition; the mark goes last.
+    private func reap(_ incarnation: String, and users: Set<UserID>) throws(RedisFailure) {
+        guard let renewed = try mark(incarnation) else { return }
+        var further = Dictionary(grouping: users) { partitions.index(of: $0) }
+        for partition in 0..<partitions.count {
+            let keys = partitions.keys(partition)
+            let list = keys.users(ofShard: incarnation)
+            var names: [UserID]
+            repeat {
+                let answer = try redis.run(
+                    .fence, keys: [keys.shards, list],
+                    arguments: [
+                        incarnation, String(Self.batch),
+                    ])
+                names = (answer.array ?? []).compactMap { $0.string.flatMap(UserID.init) }
+                try end(names, of: incarnation, renewed: renewed, in: partition)
+            } while !names.isEmpty
+            for part in (further.removeValue(forKey: partition) ?? []).parts(of: Self.batch) {
+                try end(part, of: incarnation, renewed: renewed, in: partition)
+            }
+        }
+        _ = try redis.ask("HDEL", GlobalKeys.leases, incarnation)
+    }
+
+    private func end(
+        _ users: [UserID], of incarnation: String, renewed: Timestamp, in partition: Int
+    ) throws(RedisFailure) {
+        guard !users.isEmpty else { return }
+        let keys = partitions.keys(partition)
+        _ = try redis.run(
+            .reap,
+            keys: [keys.floor, keys.users(ofShard: incarnation)]
+                + users.flatMap { [keys.user($0), keys.sessions($0)] },
+            arguments: [keys.events, incarnation, String(renewed)] + users.map(\.string))
+    }
+
+    /// Claims a dead incarnation. Returns when it last renewed, 0 if nobody knows; `nil` if it lives after all.
+    private func mark(_ incarnation: String) throws(RedisFailure) -> Timestamp? {
+        var renewed: Timestamp?
+        _ = try redis.change(watching: [GlobalKeys.leases]) { () throws(RedisFailure) in
+            let held = try redis.ask("HGET", GlobalKeys.leases, incarnation)
+            let now = try redis.now()
+            let lease = held.string.flatMap { HeldLease($0) }
+            renewed = nil
+            if let lease, lease.until > now { return nil }
+            renewed = lease?.renewed ?? 0
+            return [["HSET", GlobalKeys.leases, incarnation, "reaping \(renewed!) \(now + Self.claim)"]]
+        }
+        return renewed
+    }
+
+    // MARK: Sessions
+
+    private func session(_ name: String, of user: UserID) throws(RedisFailure) -> HeldSession? {
+        let value = try redis.ask("HGET", partitions.keys(of: user).sessions(user), name).string
+        return value.flatMap { HeldSession(name: name, value: $0) }
+    }
+
+    private func removeMalformed(_ name: String, of user: UserID) throws(RedisFailure) {
+        let key = partitions.keys(of: user).sessions(user)
+        let isRemoved = try redis.change(watching: [key]) { () throws(RedisFailure) in
+            guard try redis.ask("HEXISTS", key, name).int == 1, try session(name, of: user) == nil else { return nil }
+            return [["HDEL", key, name]]
+        }
+        if isRemoved { try showRightly(user) }
+    }
+
+    private func list(_ name: String, of user: UserID) throws(RedisFailure) {
+        let keys = partitions.keys(of: user)
+        _ = try redis.change(watching: [keys.sessions(user)]) { () throws(RedisFailure) in
+            guard let session = try session(name, of: user) else { return nil }
+            return [["SADD", keys.users(ofShard: session.incarnation), user.string]]
+        }
+    }
+
+    private func unlist(_ user: UserID, of incarnation: String, in partition: Int) throws(RedisFailure) {
+        let keys = partitions.keys(partition)
+        _ = try redis.change(watching: [keys.sessions(user)]) { () throws(RedisFailure) in
+            let held = HeldUser(user, values: [], sessions: try redis.ask("HGETALL", keys.sessions(user)).array ?? [])
+            guard !held.sessions.contains(where: { $0.incarnation == incarnation }) else { return nil }
+            return [["SREM", keys.users(ofShard: incarnation), user.string]]
+        }
+    }
+
+    /// What reaping does to a user of whom nothing is the dead one's: what is chosen lapses, what is shown is recomputed
+    /// and told.
+    private func showRightly(_ user: UserID) throws(RedisFailure) {
+        try end([user], of: Self.nobody, renewed: 0, in: partitions.index(of: user))
+    }
+
+    /// The same where what is said to be shown is not what is: it is forgotten first, so that it is told again.
+    private func showAnew(_ user: UserID) throws(RedisFailure) {
+        let keys = partitions.keys(of: user)
+        _ = try redis.change(watching: [keys.user(user), keys.sessions(user)]) { () throws(RedisFailure) in
+            let answers = try redis.askAll(doctor.readings(of: user))
+            let held = HeldUser(
+                user, values: try answers[0].get().array ?? [], sessions: try answers[1].get().array ?? [])
+            return held.isShownRightly ? nil : [["HDEL", keys.user(user), "shown"]]
+        }
+        try showRightly(user)
+    }
+
+    // MARK: Leases
+
+    private func admit(_ incarnation: String, to partition: Int) throws(RedisFailure) {
+        let shards = partitions.keys(partition).shards
+        _ = try redis.change(watching: [GlobalKeys.leases]) { () throws(RedisFailure) in
+            guard let lease = try redis.ask("HGET", GlobalKeys.leases, incarnation).string.flatMap({ HeldLease($0) }),
+                !lease.isReaping, lease.until > (try redis.now())
+            else { return nil }
+            return [["SADD", shards, incarnation]]
+        }
+    }
+
+    private func resetSweep() throws(RedisFailure) {
+        _ = try redis.change(watching: [GlobalKeys.leases]) { () throws(RedisFailure) in
+            let held = try redis.ask("HGET", GlobalKeys.leases, "swept")
+            guard !held.isNull, held.int == nil else { return nil }
+            return [["HSET", GlobalKeys.leases, "swept", String(try redis.now())]]
+        }
+    }
+}

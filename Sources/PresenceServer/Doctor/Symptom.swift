@@ -1,0 +1,40 @@
+import PresenceProtocol
+
+/// Something that looks wrong, and where. Only what looks wrong twice, some time apart, is a finding: servers change
+/// things while they are looked at.
+struct Symptom: Hashable {
+    let kind: DoctorFinding.Kind
+    let place: Place
+
+    enum Place: Hashable {
+        case redis
+        case script(Script)
+        case incarnation(String)
+        case channel(partition: Int)
+        case writer(String, partition: Int)
+        case user(UserID)
+        case field(UserID, String)
+        case session(UserID, String)
+        case listing(String, user: UserID, partition: Int)
+        case key(String)
+    }
+}
+
+extension Symptom.Place {
+    /// As an operator finds it in Redis.
+    func text(_ partitions: Partitions) -> String {
+        switch self {
+        case .redis: "Redis"
+        case .script(let script): script.rawValue
+        case .incarnation(let name): name
+        case .channel(let partition): partitions.keys(partition).events
+        case .writer(let name, let partition): "\(partitions.keys(partition).shards) \(name)"
+        case .user(let id): partitions.keys(of: id).user(id)
+        case .field(let id, let field): "\(partitions.keys(of: id).user(id)) \(field)"
+        case .session(let id, let name): "\(partitions.keys(of: id).sessions(id)) \(name)"
+        case .listing(let name, let id, let partition):
+            "\(partitions.keys(partition).users(ofShard: name)) \(id.string)"
+        case .key(let key): key
+        }
+    }
+}

@@ -1,0 +1,126 @@
+import EventLoops
+
+/// Knows which master serves which slot, by asking one node of the cluster at a time.
+///
+/// It asks every second, and at once when somebody was redirected. The node that it asks is any that answers; one that
+/// breaks, hangs or has told nothing new while news is needed is followed by the next.
+///
+/// Confined to the loop's thread. Its owner closes it before letting go of it.
+public final class ClusterDirectory {
+    public private(set) var map: SlotMap?
+    /// Called when the map has changed.
+    public var onMap: (_ map: SlotMap, _ before: SlotMap?) -> Void = { _, _ in }
+    /// Why nothing is known.
+    public var onTrouble: (_ reason: String) -> Void = { _ in }
+    /// What the map tells does not work: ask often, and others.
+    public var needsNews = false {
+        didSet { if needsNews, !oldValue { refresh() } }
+    }
+
+    private let loop: EventLoop
+    private let seeds: RedisClusterSeeds
+    private let candidates: Candidates
+    private let scout: RedisConnection
+    private var isAsking = false
+    private var lastAsked: Int64 = 0
+    private var vainAnswers = 0
+    /// The connection ends because we go to another node: no trouble.
+    private var isLeaving = false
+    private lazy var timer = LoopTimer(loop) { [unowned self] in ask() }
+
+    private static let interval: Int64 = 1_000
+    private static let urgentInterval: Int64 = 100
+    /// Between two questions, however often somebody is redirected.
+    private static let shortestInterval: Int64 = 20
+    /// Answers that bring nothing new before another node is asked.
+    private static let patience = 5
+
+    /// The nodes to ask, one after the other.
+    private final class Candidates: EndpointSource {
+        let name: String
+        let trouble: String? = nil
+        var list: [RedisEndpoint]
+        private var next = 0
+
+        init(_ seeds: RedisClusterSeeds) {
+            name = seeds.description
+            list = seeds.seeds
+        }
+
+        func find(for seeker: AnyObject, _ found: @escaping (RedisEndpoint) -> Void) {
+            next = (next + 1) % list.count
+            found(list[next])
+        }
+    }
+
+    public init(loop: EventLoop, seeds: RedisClusterSeeds, name: String, options: RedisOptions = RedisOptions()) {
+        self.loop = loop
+        self.seeds = seeds
+        candidates = Candidates(seeds)
+        var options = options
+        options.connectTimeout = min(options.connectTimeout, 1_000)
+        options.commandTimeout = min(options.commandTimeout, 1_000)
+        options.slowestRetry = min(options.slowestRetry, 200)
+        scout = RedisConnection(loop: loop, destination: .sought(candidates), name: name, options: options)
+        scout.onState = { [unowned self] state in
+            switch state {
+            case .connecting, .closed: break
+            case .ready: ask()
+            case .disconnected(let reason): if !isLeaving { onTrouble(reason) }
+            }
+        }
+    }
+
+    public func start() { scout.connect() }
+
+    public func close() {
+        timer.cancel()
+        scout.close()
+    }
+
+    /// Asks soon.
+    public func refresh() {
+        let due = max(loop.now, lastAsked + Self.shortestInterval)
+        if let planned = timer.due, planned <= due { return }
+        timer.set(at: due)
+    }
+
+    func endpoint(of node: ClusterNode) -> RedisEndpoint { seeds.endpoint(of: node) }
+
+    private func ask() {
+        timer.set(after: needsNews ? Self.urgentInterval : Self.interval)
+        guard !isAsking, scout.state == .ready, case .tcp(let host, let port)? = scout.endpoint?.address else { return }
+        isAsking = true
+        lastAsked = loop.now
+        scout.send(["CLUSTER", "SLOTS"]) { [unowned self] result in
+            isAsking = false
+            guard case .success(let value) = result, let map = SlotMap(value, from: .init(host: host, port: port))
+            else {
+                if case .failure(.server(_, let line)) = result { onTrouble("\(candidates.name): \(line)") }
+                return askAnother()
+            }
+            take(map)
+        }
+    }
+
+    private func take(_ map: SlotMap) {
+        guard map != self.map else {
+            vainAnswers += 1
+            if needsNews, vainAnswers >= Self.patience { askAnother() }
+            return
+        }
+        vainAnswers = 0
+        let before = self.map
+        self.map = map
+        let known = map.nodes.map(endpoint(of:))
+        candidates.list = known + seeds.seeds.filter { !known.contains($0) }
+        onMap(map, before)
+    }
+
+    private func askAnother() {
+        vainAnswers = 0
+        isLeaving = true
+        scout.reconnect(reason: "another node is asked")
+        isLeaving = false
+    }
+}

@@ -1,0 +1,41 @@
+import CLibWebSockets
+import Glibc
+
+/// A certificate with its chain and its private key, by which a server makes itself known in TLS.
+///
+/// Read once and whole: files that do not fit together make none. All shards share one; a connection keeps the one that
+/// it began with, whatever becomes of the files.
+// @unchecked: the SSL_CTX is never changed once it is made, and OpenSSL counts references to it atomically.
+public final class TLSIdentity: @unchecked Sendable {
+    /// Owned; freed in `deinit`. Connections hold references of their own.
+    let context: OpaquePointer
+
+    /// When the certificate ends, in seconds since 1970.
+    public let expiry: Int64
+
+    /// Whether other users of this machine may read the key's file.
+    public let isKeyExposed: Bool
+
+    /// - Parameters:
+    ///   - certificateFile: PEM, the server's own certificate first, then those between it and an authority.
+    ///   - keyFile: PEM, without a passphrase.
+    /// - Throws: ``TLSIdentityError``.
+    public init(certificateFile: String, keyFile: String) throws(TLSIdentityError) {
+        var problem = [CChar](repeating: 0, count: 512)
+        guard let context = clws_identity_load(certificateFile, keyFile, &problem, problem.count) else {
+            let text = problem.prefix { $0 != 0 }.map(UInt8.init(bitPattern:))
+            throw TLSIdentityError(description: String(decoding: text, as: UTF8.self))
+        }
+        self.context = context
+        expiry = clws_identity_expiry(context)
+        var status = stat()
+        isKeyExposed = stat(keyFile, &status) == 0 && status.st_mode & (S_IROTH | S_IWOTH) != 0
+    }
+
+    deinit { clws_identity_free(context) }
+}
+
+/// Why a certificate and a key cannot be used: a sentence that names the file, without anything out of it.
+public struct TLSIdentityError: Error, CustomStringConvertible {
+    public let description: String
+}

@@ -1,0 +1,56 @@
+/// The proxies that are believed when they say, in `X-Forwarded-For`, which client a request comes from.
+///
+/// Each proxy puts the address of whoever connected to it behind those that it was told: `client, proxy1`. So the list
+/// is read from its end, and only as far as those who wrote it are trusted: the first address of somebody else is the
+/// client's, and what stands before it may be anything that the client made up.
+///
+/// `Forwarded` (RFC 7239) is not read: a proxy that knows only the one passes the other on as it came.
+public struct TrustedProxies: Sendable {
+    public var ranges: [AddressRange]
+
+    public init(_ ranges: [AddressRange] = []) {
+        self.ranges = ranges
+    }
+
+    /// The client's address, as far as it can be believed.
+    ///
+    /// - Parameters:
+    ///   - peer: who is connected to us.
+    ///   - list: the header, all its lines joined by commas; `nil` if there is none.
+    public func client(of peer: PeerAddress, _ list: String?) -> PeerAddress {
+        guard let list, isTrusted(peer) else { return peer }
+        var client = peer
+        for element in list.split(separator: ",", omittingEmptySubsequences: false).reversed() {
+            // "unknown", a made-up name, or nonsense: nobody can tell who is behind it.
+            guard let address = PeerAddress(forwarded: element) else { break }
+            client = address
+            guard isTrusted(address) else { break }
+        }
+        return client
+    }
+
+    private func isTrusted(_ address: PeerAddress) -> Bool { ranges.contains { $0.contains(address) } }
+}
+
+extension PeerAddress {
+    /// `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]` or `[2001:db8::1]:80`, with blanks around it.
+    fileprivate init?(forwarded element: Substring) {
+        var text = element
+        while text.first == " " || text.first == "\t" { text.removeFirst() }
+        while text.last == " " || text.last == "\t" { text.removeLast() }
+        var host = text
+        var port: Substring?
+        if text.first == "[" {
+            guard let end = text.firstIndex(of: "]") else { return nil }
+            host = text[text.index(after: text.startIndex)..<end]
+            let rest = text[text.index(after: end)...]
+            guard rest.isEmpty || rest.first == ":", host.contains(":") else { return nil }
+            port = rest.isEmpty ? nil : rest.dropFirst()
+        } else if text.count(where: { $0 == ":" }) == 1, let colon = text.firstIndex(of: ":") {
+            host = text[..<colon]
+            port = text[text.index(after: colon)...]
+        }
+        guard let number = port.map({ UInt16($0) }) ?? 0 else { return nil }
+        self.init(host: String(host), port: number)
+    }
+}

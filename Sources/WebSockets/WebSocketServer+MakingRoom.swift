@@ -1,0 +1,40 @@
+import CLibWebSockets
+
+/// What happens when too many connections are no WebSockets.
+extension WebSocketServer {
+    /// How long, in ms, it is waited for a handshake to end before it is looked again for those that take too long.
+    static let roomDelay: Int64 = 100
+
+    /// Ends those of the connections without a WebSocket that have waited longest for their peers, a sixteenth of the
+    /// limit at a time, if they have had their fair time. Whether there is room then.
+    ///
+    /// It looks at all connections, but only once for so many that it ends, or in `roomDelay`.
+    func makeRoom() -> Bool {
+        guard loop.now >= nextLookForRoom else { return false }
+        nextLookForRoom = loop.now + Self.roomDelay
+        let latest = loop.now - configuration.handshakeTimeout / 5
+        var overdue: [(since: Int64, socket: SocketID)] = []
+        for index in table.entries.indices {
+            guard !table.entries[index].isSettled, !table.entries[index].isDoomed,
+                let extras = table.entries[index].extras,
+                extras.since <= latest, isWaitingForPeer(index)
+            else { continue }
+            overdue.append((extras.since, table.id(index)))
+        }
+        overdue.sort { $0.since < $1.since }
+        for (_, socket) in overdue.prefix(max(1, configuration.maxHandshakes / 16)) {
+            guard let index = table.index(socket) else { continue }
+            counters.handshakesDisplaced += 1
+            if let wsi = table[index].wsi { clws_kill(wsi) } else { discardArrival(index) }
+        }
+        guard table.unsettledCount < configuration.maxHandshakes else { return false }
+        nextLookForRoom = 0
+        return true
+    }
+
+    /// A handshake has ended well.
+    func resumeAfterHandshake() {
+        guard roomRetry?.isSet == true else { return }
+        resumeAccepting()
+    }
+}

@@ -1,0 +1,52 @@
+import ArgumentParser
+import Foundation
+import PresenceServer
+
+/// Compares what Redis holds with the live leases.
+struct DoctorCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "doctor",
+        abstract: "Look for what is wrong in Redis: ghosts, orphans, leases nobody reaps.",
+        discussion: """
+            It looks at the Redis that the server with the same settings would use: the configured one, else the one that \
+            a server runs for itself in its data directory. Servers may run meanwhile. It takes a few seconds where \
+            something looks wrong, since that is looked at twice.
+
+            Exit status: 0 if all is well, 1 if something is wrong (with --repair: still wrong), 2 if it could not look.
+            """)
+
+    @Option(help: ArgumentHelp("A configuration file (YAML), as the server has it.", valueName: "file"))
+    var config: String?
+
+    @Option(help: ArgumentHelp("The Redis to look at: redis://… or unix://….", valueName: "url"))
+    var redis: String?
+
+    @Option(help: ArgumentHelp("The data directory of a server with a Redis of its own.", valueName: "dir"))
+    var dataDir: String?
+
+    @Flag(help: "Clear what is safely wrong.")
+    var repair = false
+
+    @Flag(help: "Report in JSON.")
+    var json = false
+
+    func run() async throws {
+        signal(SIGPIPE, SIG_IGN)
+        let report: DoctorReport
+        do {
+            var flags: [String: String] = [:]
+            flags["redis.url"] = redis
+            flags["dataDirectory"] = dataDir
+            let sources = ConfigurationSources(
+                flags: flags, environment: ProcessInfo.processInfo.environment, file: config)
+            let configuration = try await sources.read()
+            let doctor = try Doctor(url: try Doctor.place(of: configuration), configuration: configuration)
+            report = repair ? try doctor.repair() : try doctor.examine()
+        } catch {
+            FileHandle.standardError.write(Data("presenced: \(error)\n".utf8))
+            throw ExitCode(ExitStatus.couldNotLook)
+        }
+        print(json ? report.json : report.text)
+        if !report.isHealthy { throw ExitCode(ExitStatus.failure) }
+    }
+}

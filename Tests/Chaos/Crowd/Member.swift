@@ -1,0 +1,92 @@
+import Foundation
+import PresenceKit
+
+/// One client, and what it shows.
+final class Member: Sendable {
+    let client: PresenceClient
+    private let name: String
+
+    init(_ name: String, _ order: Order) {
+        self.name = name
+        var configuration = PresenceClient.Configuration()
+        // As quick as the servers that the driver starts: their linger is a second or two.
+        configuration.connectTimeout = .seconds(2)
+        configuration.requestTimeout = .seconds(5)
+        configuration.reconnectBase = .milliseconds(100)
+        configuration.reconnectCap = .milliseconds(500)
+        client = PresenceClient(
+            url: order.url!, token: order.token!, device: Device(id: "\(name)-device", kind: .phone),
+            configuration: configuration)
+        let client = client
+        Task {
+            for await state in client.connectionState { Report(client: name, state: Self.word(state)).write() }
+        }
+        let users = order.watch ?? []
+        Task {
+            for await roster in client.roster(users) {
+                for user in roster.changed {
+                    guard let person = roster[user], person.freshness.isLive || person.presence.isKnown else {
+                        continue
+                    }
+                    Report(client: name, person).write()
+                }
+            }
+        }
+    }
+
+    func choose(_ status: ChosenStatus, number: Int) {
+        Task { [client, name] in
+            let isDone = (try? await client.setStatus(status)) != nil
+            Report(client: name, number: number, saved: isDone).write()
+        }
+    }
+
+    func rename(_ displayName: String, number: Int) {
+        Task { [client, name] in
+            let update = try? await client.updateProfile(displayName: displayName)
+            Report(client: name, number: number, saved: update != nil).write()
+        }
+    }
+
+    private static func word(_ state: ConnectionState) -> String {
+        switch state {
+        case .idle: "idle"
+        case .connecting: "connecting"
+        case .live: "live"
+        case .stale: "stale"
+        case .reconnecting: "reconnecting"
+        case .closed: "closed"
+        }
+    }
+}
+
+/// A line to the driver.
+struct Report: Encodable {
+    var at = Date().timeIntervalSince1970
+    var client: String
+    var state: String?
+    var user: String?
+    var status: String?
+    var version: Int64?
+    var name: String?
+    var live: Bool?
+    var number: Int?
+    var saved: Bool?
+
+    /// One line at a time, whole.
+    private static let lock = NSLock()
+
+    func write() {
+        guard var line = try? JSONEncoder().encode(self) else { return }
+        line.append(UInt8(ascii: "\n"))
+        Self.lock.withLock { FileHandle.standardOutput.write(line) }
+    }
+}
+
+extension Report {
+    init(client: String, _ person: Person) {
+        self.init(
+            client: client, user: person.user, status: person.presence.status.rawValue,
+            version: person.presence.version, name: person.displayName, live: person.freshness.isLive)
+    }
+}

@@ -1,0 +1,155 @@
+"""What can happen. Each fault begins, lets `meanwhile` happen, and ends; what it should look like is in `run.py`."""
+
+import asyncio
+import os
+import signal
+import time
+
+from . import timing
+from .people import Flood
+
+
+class Skipped(Exception):
+    """Cannot be done on this machine."""
+
+
+class Faults:
+    def __init__(self, stage, people, ledger, random_numbers):
+        self.stage, self.people, self.ledger, self.random = stage, people, ledger, random_numbers
+        self.flooded = 0
+
+    def on(self, server):
+        """Who is connected there."""
+        return [person for person in self.people.values() if person.wants_in and person.line.server is server]
+
+    async def server_killed(self, meanwhile):
+        """SIGKILL; it starts again after a second. Some of its people never come back."""
+        server = self.random.choice([server for server in self.stage.servers if not server.is_taken_off])
+        people = self.on(server)
+        lost = set(self.random.sample(people, min(3, len(people))))
+        server.is_taken_off = True
+        at = time.time()
+        for person in people:
+            if person in lost:
+                person.gone_with_server(at)
+            else:
+                self.ledger.lost(person.user, at)
+        server.kill()
+        await asyncio.gather(meanwhile(), asyncio.sleep(1))
+        await server.start()
+
+    async def server_stopped(self, meanwhile):
+        """SIGSTOP past its lease, then SIGCONT: some of its people went elsewhere, some waited."""
+        server = self.random.choice([server for server in self.stage.servers if not server.is_taken_off])
+        people = self.on(server)
+        at = time.time()
+        server.send(signal.SIGSTOP)
+        server.stopped_by_us = True
+        for person in people:
+            self.ledger.lost(person.user, at)
+        await asyncio.sleep(0.3)
+        server.is_taken_off = True
+        for person in people:
+            if self.random.random() < 0.5:
+                person.hurry()
+        await asyncio.gather(meanwhile(), asyncio.sleep(timing.LEASE + 2 * timing.SWEEP))
+        server.send(signal.SIGCONT)
+        server.is_taken_off = False
+
+    async def redis_killed(self, meanwhile):
+        """SIGKILL; it comes back with its data after a second."""
+        self.ledger.redis_went()
+        self.stage.redis.kill()
+        await asyncio.gather(meanwhile(), asyncio.sleep(1.5))
+        await self.stage.redis.start()
+
+    async def redis_stopped(self, meanwhile):
+        """SIGSTOP past every lease."""
+        self.ledger.redis_went()
+        self.stage.redis.send(signal.SIGSTOP)
+        await asyncio.gather(meanwhile(), asyncio.sleep(timing.LEASE + 0.5))
+        self.stage.redis.send(signal.SIGCONT)
+
+    async def redis_asleep(self, meanwhile):
+        """DEBUG SLEEP: it takes connections and answers nothing."""
+        self.ledger.redis_went()
+        sleeping = asyncio.create_task(self.stage.redis.ask("DEBUG", "SLEEP", str(timing.LEASE)))
+        await asyncio.gather(meanwhile(), sleeping)
+
+    async def redis_full(self, meanwhile):
+        """maxmemory reached: changes are refused; people can still leave, and are seen to."""
+        await self.stage.redis.ask("CONFIG", "SET", "maxmemory", "1")
+        try:
+            await self.refused()
+            await asyncio.gather(meanwhile(), asyncio.sleep(timing.BOUNDS["vanished"][0]))
+        finally:
+            await self.stage.redis.ask("CONFIG", "SET", "maxmemory", "0")
+
+    async def disk_full(self, meanwhile):
+        """No byte is left on Redis' disk: it refuses every write, the renewals of leases too."""
+        if not self.stage.disk:
+            raise Skipped("no file system of its own can be mounted here")
+        filler = os.path.join(self.stage.disk, "filler")
+        with open(filler, "wb", buffering=0) as file:
+            for size in (65_536, 1):
+                try:
+                    while file.write(b"x" * size):
+                        pass
+                except OSError:
+                    pass
+            try:
+                # Its log's last page may have room for some more, and what it takes before its first write fails it
+                # keeps in memory.
+                while "aof_last_write_status:err" not in await self.stage.redis.ask("INFO", "persistence"):
+                    await asyncio.sleep(0.02)
+                self.ledger.redis_went()
+                await self.refused()
+                await asyncio.gather(meanwhile(), asyncio.sleep(1.5))
+            finally:
+                os.remove(filler)
+
+    async def refused(self):
+        """A change is answered `unavailable`, whole."""
+        for person in self.random.sample([p for p in self.people.values() if p.is_watching], 3):
+            reply = await person.rename()
+            if reply["type"] == "profileUpdated":
+                self.ledger.breach(f"a change of {person.user} was acknowledged that cannot have been kept")
+
+    async def half_open(self, meanwhile):
+        """A fifth of all lines go dead without being closed, for longer than anybody waits."""
+        people = [person for person in self.people.values() if person.wants_in]
+        dead = self.random.sample(people, len(people) // 5)
+        at = time.time()
+        for person in dead:
+            person.line.freeze()
+            self.ledger.lost(person.user, at)
+        await asyncio.gather(meanwhile(), asyncio.sleep(timing.BOUNDS["vanished"][0] - 0.5))
+        for person in dead:
+            person.line.thaw()
+            person.hurry()
+
+    async def cut(self, meanwhile):
+        """A third of all connections break at once; everybody dials again."""
+        for person in [person for person in self.people.values() if person.wants_in]:
+            if self.random.random() < 0.33:
+                self.ledger.lost(person.user)
+                person.line.cut()
+        await meanwhile()
+
+    async def flood(self, meanwhile):
+        """Strangers come by the hundred, a third of them without a word; nobody who is here loses anything."""
+        before = [person for person in self.people.values() if person.is_watching]
+        strangers = Flood(self.stage.servers, self.stage.mint).run(250, 1.5)
+        self.flooded, _ = await asyncio.gather(strangers, meanwhile())
+        for person in before:
+            if person.wants_in and not person.is_watching:
+                self.ledger.breach(f"{person.user} lost their connection in a flood of others", is_excusable=True)
+
+    SERVERS = ["server_killed", "server_stopped", "half_open", "cut"]
+    REDIS = ["redis_killed", "redis_stopped", "redis_asleep", "redis_full", "disk_full"]
+    ALL = SERVERS + REDIS + ["flood"]
+
+    def two(self):
+        """Two that can happen at once. What befalls Redis comes last: a server that starts waits for it."""
+        first = self.random.choice(self.SERVERS)
+        return first, self.random.choice([name for name in self.SERVERS + self.REDIS if name != first])

@@ -1,0 +1,26 @@
+#!/bin/sh
+# The chaos lane: three servers on one Redis and hundreds of clients, to which everything happens that can be made to.
+#
+#   PRESENCED=.build/debug/presenced Tests/Chaos/run.sh [--seconds N] [--seed N]
+#
+# CROWD names the program with the clients of PresenceKit (beside PRESENCED); SLACK is the seconds that a machine under
+# load may add to a bound (1.5).
+set -eu
+
+if [ -z "${PRESENCED:-}" ]; then
+    echo "set PRESENCED to the path of the presenced binary" >&2
+    exit 2
+fi
+PRESENCED=$(realpath "$PRESENCED")
+export PRESENCED PYTHONDONTWRITEBYTECODE=1
+cd "$(dirname "$0")"
+
+if ! /usr/bin/python3 -c 'import websockets' 2>/dev/null; then
+    echo "needs the Debian package python3-websockets" >&2
+    exit 2
+fi
+# Mounts of its own, where that is allowed: whatever happens, none stays.
+if unshare -m true 2>/dev/null; then
+    exec unshare -m /usr/bin/python3 chaos.py "$@"
+fi
+exec /usr/bin/python3 chaos.py "$@"

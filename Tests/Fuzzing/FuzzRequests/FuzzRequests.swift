@@ -1,0 +1,44 @@
+import PresenceProtocol
+
+@testable import PresenceServer
+@testable import WebSockets
+
+/// HTTP: the first bytes of a connection, what their target asks for, and the bodies of requests.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    // Unsafe: libFuzzer's memory, valid for the call.
+    let bytes = UnsafeRawBufferPointer(start: start, count: count)
+    if let target = RequestTarget.target(bytes) {
+        let method = String(decoding: bytes.prefix { $0 != 0x20 }, as: UTF8.self)
+        let isWellFormed = RequestTarget.isWellFormed(target)
+        switch Route(method, target) {
+        case .badEscape:
+            if isWellFormed { fatalError("\(target): libwebsockets is shown what the router cannot decode") }
+        case .api(let call):
+            if !isWellFormed { fatalError("\(target): the router decodes what is refused") }
+            if let id = subject(of: call) { check(id, in: target) }
+        default: break
+        }
+    }
+    _ = try? RequestBody.users(bytes, limit: 100)
+    _ = try? RequestBody.participants(bytes, limit: 10)
+    _ = try? ProfileChanges.decode(json: bytes)
+    return 0
+}
+
+private func subject(of call: Route.Call) -> Identifier? {
+    switch call {
+    case .users: nil
+    case .user(let id), .profile(let id), .disconnect(let id), .setParticipants(let id), .removeParticipants(let id): id
+    }
+}
+
+/// However an id is written, asking for it fully encoded reaches the same one.
+private func check(_ id: Identifier, in target: String) {
+    let encoded = id.withBytes { bytes in bytes.map { "%" + hex($0 >> 4) + hex($0 & 15) }.joined() }
+    guard case .api(.user(let same)) = Route("GET", "/v1/users/\(encoded)"), same == id else {
+        fatalError("\(target): its id is another one when it is encoded")
+    }
+}
+
+private func hex(_ digit: UInt8) -> String { String(digit, radix: 16) }

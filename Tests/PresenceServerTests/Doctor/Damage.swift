@@ -1,0 +1,178 @@
+import Foundation
+import PresenceProtocol
+import Redis
+import Testing
+
+@testable import PresenceServer
+
+/// One way in which Redis can be wrong, how it is made, and what the doctor has to call it.
+struct Damage: Sendable, CustomTestStringConvertible {
+    let name: String
+    let kinds: Set<DoctorFinding.Kind>
+    let make: @Sendable (Installation) throws -> Void
+
+    var testDescription: String { name }
+
+    init(
+        _ name: String, _ kinds: Set<DoctorFinding.Kind>, make: @escaping @Sendable (Installation) throws -> Void
+    ) {
+        self.name = name
+        self.kinds = kinds
+        self.make = make
+    }
+}
+
+extension Damage {
+    /// What `--repair` clears.
+    static let repairable: [Damage] = [
+        Damage("sessions of an incarnation without a lease", [.ghost, .deadIncarnation]) {
+            try $0.join("dead")
+            try $0.open("bob", "s1", on: "dead")
+            try $0.leave("dead")
+        },
+        Damage("the same, and on no list", [.ghost]) {
+            try $0.join("dead")
+            try $0.open("bob", "s1", on: "dead")
+            try $0.leave("dead")
+            try $0.redis.command("DEL", .string($0.keys("bob").users(ofShard: "dead")))
+        },
+        Damage("an incarnation without a lease that may still write", [.deadIncarnation]) { try $0.join("dead") },
+        Damage("a lease that ran out with nobody to reap it", [.overdueLease]) {
+            try $0.join("dead")
+            try $0.open("bob", "s1", on: "dead")
+            try $0.lease("dead", renewed: -60_000, until: -50_000)
+        },
+        Damage("a reaper that died on the way", [.overdueLease]) {
+            try $0.join("dead")
+            try $0.open("bob", "s1", on: "dead")
+            try $0.set(GlobalKeys.leases, "dead", "reaping \(try $0.time(-60_000)) \(try $0.time(-40_000))")
+        },
+        Damage("a lease that cannot be read", [.malformedLease]) {
+            try $0.join("dead")
+            try $0.open("bob", "s1", on: "dead")
+            try $0.set(GlobalKeys.leases, "dead", "soon")
+        },
+        Damage("a time of the last sweep that cannot be read", [.malformedSweep]) {
+            try $0.set(GlobalKeys.leases, "swept", "yesterday")
+        },
+        Damage("a live incarnation that may not write", [.missingWriter]) {
+            try $0.redis.command("SREM", .string($0.partitions.keys(2).shards), .string($0.live))
+        },
+        Damage("a session that cannot be read", [.malformedSession]) {
+            try $0.open("bob", "s1", on: $0.live)
+            try $0.set($0.sessions("bob"), "s2", "living - phone")
+        },
+        Damage("an empty session", [.malformedSession]) {
+            try $0.open("bob", "s1", on: $0.live)
+            try $0.set($0.sessions("bob"), "s2", "")
+        },
+        Damage("a session on no list", [.unlistedSession]) {
+            try $0.open("bob", "s1", on: $0.live)
+            try $0.redis.command("DEL", .string($0.keys("bob").users(ofShard: $0.live)))
+        },
+        Damage("a list with somebody who has no session", [.listedWithoutSession]) {
+            try $0.redis.command("SADD", .string($0.keys("bob").users(ofShard: $0.live)), "bob")
+        },
+        Damage("somebody shown as here without a session", [.wrongPresence, .listedWithoutSession]) {
+            try $0.open("bob", "s1", on: $0.live)
+            try $0.redis.command("DEL", .string($0.sessions("bob")))
+        },
+        Damage("somebody shown as away who is here", [.wrongPresence]) {
+            try $0.open("bob", "s1", on: $0.live)
+            try $0.set($0.user("bob"), "status", "away")
+        },
+        Damage("a session of somebody of whom nothing is known", [.wrongPresence]) {
+            try $0.open("bob", "s1", on: $0.live)
+            try $0.redis.command("DEL", .string($0.user("bob")))
+        },
+        Damage("a chosen status that nobody ended", [.overdueStatus]) {
+            try $0.open("bob", "s1", on: $0.live)
+            try $0.status("bob", "busy", clearAfter: "3600000")
+            try $0.set($0.user("bob"), "clearAt", try $0.time(-60_000))
+        },
+        Damage("sessions where nobody looks for them", [.unreachableKey]) {
+            try $0.set("{p009}:sessions:bob", "s1", "living - phone a 1")
+        },
+        Damage("sessions in another's partition", [.unreachableKey]) {
+            try $0.set($0.wrongKeys("bob").sessions(UserID("bob")!), "s1", "living - phone a 1")
+        },
+        Damage("typing that cannot be read", [.malformedTyping]) {
+            let key = $0.keys("c1").typing(UserID("c1")!)
+            try $0.set(key, "bob s1", "soon")
+            try $0.redis.command("PEXPIRE", .string(key), 3_600_000)
+        },
+        Damage("typing that never expires", [.everlastingTyping]) {
+            try $0.set($0.keys("c1").typing(UserID("c1")!), "bob s1", "1")
+        },
+        Damage("scripts that Redis forgot", [.missingScript]) { try $0.redis.command("SCRIPT", "FLUSH") },
+    ]
+
+    /// What the doctor only tells of.
+    static let beyondRepair: [Damage] = [
+        Damage("servers of which none sweeps", [.nobodySweeps]) {
+            try $0.set(GlobalKeys.leases, "swept", try $0.time(-60_000))
+        },
+        Damage("a version that is no number", [.malformedValue]) {
+            try $0.open("bob", "s1", on: $0.live)
+            try $0.set($0.user("bob"), "presenceVersion", "many")
+        },
+        Damage("a register that is no JSON", [.malformedValue]) {
+            try $0.open("bob", "s1", on: $0.live)
+            try $0.set($0.user("bob"), "presence", "\"status\":")
+        },
+        Damage("an empty register", [.malformedValue]) {
+            try $0.open("bob", "s1", on: $0.live)
+            try $0.set($0.user("bob"), "presence", "")
+        },
+        Damage("bytes that are no text", [.malformedValue]) {
+            try $0.open("bob", "s1", on: $0.live)
+            try $0.redis.command("HSET", .string($0.user("bob")), "profile", .bytes([0xFF]))
+        },
+        Damage("a floor that is no number", [.malformedValue]) {
+            try $0.redis.command("SET", .string($0.partitions.keys(1).floor), "low")
+        },
+        Damage("sessions that are a text", [.wrongType]) {
+            try $0.redis.command("SET", .string($0.sessions("bob")), "s1")
+        },
+        Damage("a conversation that is a list", [.wrongType]) {
+            try $0.redis.command("RPUSH", .string($0.keys("c1").conversation(UserID("c1")!)), "bob")
+        },
+        Damage("a profile in another's partition", [.unreachableRecord]) {
+            try $0.set($0.wrongKeys("bob").user(UserID("bob")!), "displayName", "\"Bob\"")
+        },
+        Damage("a version far ahead", [.versionAhead]) {
+            try $0.open("bob", "s1", on: $0.live)
+            try $0.set($0.user("bob"), "presenceVersion", try $0.time(3_600_000))
+        },
+        Damage("a floor far ahead", [.versionAhead]) {
+            try $0.redis.command("SET", .string($0.partitions.keys(1).floor), .string(try $0.time(3_600_000)))
+        },
+        Damage("somebody last seen tomorrow", [.timeAhead]) {
+            try $0.set($0.user("bob"), "lastSeen", try $0.time(86_400_000))
+        },
+        Damage("a partition that nobody hears", [.unheardPartition]) {
+            try $0.listener.command("UNSUBSCRIBE", .string($0.partitions.eventChannels[3]))
+        },
+        Damage("a server more than listen", [.unheardPartition]) {
+            try $0.lease("deaf", renewed: 30_000, until: 600_000)
+            try $0.join("deaf")
+        },
+        Damage("no layout", [.noFormat]) { try $0.redis.command("DEL", .string(GlobalKeys.format)) },
+        Damage("a layout of the future", [.wrongFormat]) {
+            try $0.redis.command("SET", .string(GlobalKeys.format), "2 4")
+        },
+        Damage("a Redis that evicts", [.evictsKeys]) {
+            try $0.redis.command("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+        },
+        Damage("a Redis that is full", [.memoryFull]) { try $0.redis.command("CONFIG", "SET", "maxmemory", "1") },
+        Damage("a Redis that cannot write to the disk", [.cannotPersist]) { installation in
+            // Where the snapshot should go is a directory.
+            let place = (installation.server.socketPath as NSString).deletingLastPathComponent
+            try FileManager.default.createDirectory(atPath: place + "/dump.rdb/x", withIntermediateDirectories: true)
+            try installation.redis.command("BGSAVE")
+            while try installation.redis.command("INFO", "persistence").string?.contains("rdb_bgsave_in_progress:1")
+                == true
+            {}
+        },
+    ]
+}

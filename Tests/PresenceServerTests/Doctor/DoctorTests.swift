@@ -1,0 +1,154 @@
+import PresenceProtocol
+import Redis
+import Testing
+
+@testable import PresenceServer
+
+/// Each kind of damage is made by hand, found for what it is and nothing else, and cleared if that is safe.
+@Suite struct DoctorTests {
+    private func kinds(_ findings: [DoctorFinding]) -> Set<DoctorFinding.Kind> { Set(findings.map(\.kind)) }
+
+    /// Everything that a healthy Redis holds.
+    private func healthy() throws -> Installation {
+        let installation = try Installation()
+        let live = installation.live
+        for user in ["ana", "cy"] { try installation.open(user, user + "-phone", on: live) }
+        try installation.open("ana", "ana-desk", on: live)
+        try installation.status("ana", "busy", clearAfter: "3600000")
+        try installation.open("dan", "dan-phone", on: live)
+        try installation.status("dan", "invisible")
+        // One who was here, one whom nobody may see, and one who chose something and left.
+        let dan = installation.keys("dan")
+        let id = UserID("dan")!
+        try installation.run(
+            .end, [dan.shards, dan.floor, dan.user(id), dan.sessions(id), dan.users(ofShard: live)],
+            [dan.events, live, "dan", "dan-phone", "0"])
+        let ana = installation.keys("ana")
+        try installation.run(
+            .profile, [ana.shards, ana.floor, installation.user("ana")],
+            [ana.events, live, "ana", "displayName", "\"Ana \u{1F33B}\""])
+        let conversation = UserID("c:1")!
+        let keys = installation.partitions.keys(of: conversation)
+        try installation.run(
+            .participants,
+            [keys.shards, keys.floor, keys.conversation(conversation), keys.typing(conversation)],
+            [keys.events, live, "c:1", "ana", "cy"])
+        try installation.run(
+            .typing, [keys.shards, keys.floor, keys.conversation(conversation), keys.typing(conversation)],
+            [keys.events, live, "c:1", "ana", "ana-phone", "1", "6000"])
+        return installation
+    }
+
+    @Test func `what healthy servers leave is well, and counted`() throws {
+        let installation = try healthy()
+        try installation.redis.command("SET", "somebody:elses", "key")
+        let report = try installation.doctor().examine()
+        #expect(report.findings == [])
+        #expect(report.isHealthy && report.isWhole)
+        #expect(report.counts.users == 3 && report.counts.sessions == 3 && report.counts.conversations == 1)
+        #expect(report.counts.unknownKeys == 1 && report.partitions == 4)
+        #expect(report.leases.map(\.incarnation) == ["living"] && report.leases.map(\.state) == [.live])
+        #expect(report.leases.map(\.sessions) == [3])
+        #expect(report.text.hasSuffix("all is well"))
+    }
+
+    @Test func `the damages together are all kinds that there are`() {
+        let made = (Damage.repairable + Damage.beyondRepair).reduce(into: Set()) { $0.formUnion($1.kinds) }
+        #expect(made == Set(DoctorFinding.Kind.allCases))
+        for kind in Damage.repairable.flatMap(\.kinds) { #expect(kind.isRepairable) }
+        for kind in Damage.beyondRepair.flatMap(\.kinds) { #expect(!kind.isRepairable) }
+    }
+
+    @Test(arguments: Damage.repairable)
+    func `it is found, cleared, and gone`(damage: Damage) throws {
+        let installation = try healthy()
+        try damage.make(installation)
+        let found = try installation.doctor().examine()
+        #expect(kinds(found.findings) == damage.kinds, "\(found.text)")
+        let cleared = try installation.doctor().repair()
+        #expect(kinds(cleared.repaired) == damage.kinds)
+        #expect(cleared.isHealthy, "\(cleared.text)")
+        // Nothing is left for a second time, and nobody else was touched.
+        let after = try installation.doctor().repair()
+        #expect(after.isHealthy && after.repaired.isEmpty)
+        #expect(try installation.field("ana", "status") == "busy")
+        #expect(try installation.field("cy", "status") == "online")
+        #expect(try installation.redis.command("HLEN", .string(installation.sessions("ana"))).int == 2)
+    }
+
+    @Test(arguments: Damage.beyondRepair)
+    func `it is found, and repairing leaves it`(damage: Damage) throws {
+        let installation = try healthy()
+        try damage.make(installation)
+        let found = try installation.doctor().repair()
+        #expect(kinds(found.findings) == damage.kinds, "\(found.text)")
+        #expect(found.repaired.isEmpty)
+        #expect(!found.isHealthy && found.text.hasSuffix("something is wrong that repairing does not clear"))
+    }
+
+    @Test func `watchers are told that a ghost has gone, last seen at the last renewal`() throws {
+        let installation = try Installation()
+        try installation.join("dead")
+        try installation.open("bob", "s1", on: "dead")
+        _ = try installation.listener.receive()
+        let renewed = try installation.time(-30_000)
+        try installation.set(GlobalKeys.leases, "dead", "\(renewed) \(try installation.time(-20_000))")
+        try installation.set(
+            installation.sessions("bob"), "s1", "dead - phone a \(try installation.time(-40_000))")
+        #expect(try installation.doctor().repair().isHealthy)
+        let told = try #require(try installation.listener.receive().array?.last?.string)
+        #expect(told.hasPrefix("P bob ") && told.contains(#""status":"offline""#))
+        #expect(told.hasSuffix(#""lastSeen":\#(renewed)}"#))
+        #expect(try installation.redis.command("HEXISTS", "leases", "dead").int == 0)
+    }
+
+    @Test func `who lives is not reaped, whatever was found before`() throws {
+        let installation = try Installation()
+        try installation.open("bob", "s1", on: installation.live)
+        try Repair(try installation.doctor()).clear([
+            Symptom(kind: .ghost, place: .session(UserID("bob")!, "s1")),
+            Symptom(kind: .deadIncarnation, place: .incarnation(installation.live)),
+            Symptom(kind: .malformedSession, place: .session(UserID("bob")!, "s1")),
+            Symptom(
+                kind: .listedWithoutSession,
+                place: .listing(
+                    installation.live, user: UserID("bob")!,
+                    partition: installation.partitions.index(of: UserID("bob")!)
+                )),
+        ])
+        #expect(try installation.field("bob", "status") == "online")
+        #expect(try installation.doctor().examine().isHealthy)
+    }
+
+    @Test func `hundreds of ghosts are counted, some are named, and all go`() throws {
+        let installation = try Installation()
+        try installation.join("dead")
+        for number in 0..<300 { try installation.open("u\(number)", "s", on: "dead") }
+        try installation.leave("dead")
+        let found = try installation.doctor().repair()
+        let ghosts = try #require(found.repaired.first { $0.kind == .ghost })
+        #expect(ghosts.count == 300 && ghosts.subjects.count == DoctorReport.examples)
+        #expect(found.isHealthy, "\(found.text)")
+        #expect(try installation.redis.command("KEYS", "*:sessions:*").array?.count == 0)
+    }
+
+    @Test func `it neither asks for all keys nor for much at once`() throws {
+        let installation = try Installation()
+        for number in 0..<1_000 { try installation.open("u\(number)", "s", on: installation.live) }
+        try installation.redis.command("CONFIG", "RESETSTAT")
+        #expect(try installation.doctor().examine().isHealthy)
+        let statistics = try #require(try installation.redis.command("INFO", "commandstats").string)
+        #expect(!statistics.contains("cmdstat_keys:"))
+        // A user and their sessions are two keys, and a step looks for a hundred.
+        let scans = try #require(statistics.firstMatch(of: /cmdstat_scan:calls=([0-9]+)/))
+        #expect(try #require(Int(scans.1)) >= 15)
+    }
+
+    @Test func `a Redis that is not there is no finding but a failure, without its password`() throws {
+        let failure = #expect(throws: DoctorFailure.self) {
+            try Doctor(url: "redis://:geheim@127.0.0.1:1", configuration: ServerConfiguration())
+        }
+        #expect(failure?.description.contains("127.0.0.1:1") == true)
+        #expect(failure?.description.contains("geheim") == false)
+    }
+}

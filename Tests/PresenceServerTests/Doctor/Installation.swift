@@ -1,0 +1,102 @@
+import PresenceProtocol
+import Redis
+import TestSupport
+
+@testable import PresenceServer
+
+/// What servers leave in a Redis, made by hand with their own scripts: one incarnation that lives and hears everything.
+final class Installation {
+    let server: RedisServer
+    let redis: BlockingRedis
+    let partitions = Partitions(count: 4)
+    /// The incarnation that lives.
+    let live = "living"
+    /// Subscribed to every partition's events, as the living shard is.
+    let listener: BlockingRedis
+
+    init() throws {
+        server = try RedisServer()
+        redis = try server.admin()
+        listener = try server.admin()
+        try redis.command("SET", .string(GlobalKeys.format), "1 4")
+        for script in Script.allCases { try redis.command("SCRIPT", "LOAD", .string(script.source)) }
+        for channel in partitions.eventChannels { try listener.command("SUBSCRIBE", .string(channel)) }
+        // Renewed and swept a little ahead of time, so that no test has to keep it up.
+        try lease(live, renewed: 30_000, until: 600_000)
+        try set(GlobalKeys.leases, "swept", try time(30_000))
+        try join(live)
+    }
+
+    func doctor() throws -> Doctor {
+        var configuration = ServerConfiguration()
+        configuration.lease.renewal = 40
+        configuration.lease.sweep = 20
+        return try Doctor(url: server.url, configuration: configuration)
+    }
+
+    /// Redis' time, so many ms later.
+    func time(_ ahead: Milliseconds) throws -> String {
+        String(DoctorRedis.milliseconds(try redis.command("TIME")) + ahead)
+    }
+
+    func set(_ key: String, _ field: String, _ value: String) throws {
+        try redis.command("HSET", .string(key), .string(field), .string(value))
+    }
+
+    /// Enters a lease, renewed and ending so many ms from now.
+    func lease(_ incarnation: String, renewed: Milliseconds, until: Milliseconds) throws {
+        try set(GlobalKeys.leases, incarnation, "\(try time(renewed)) \(try time(until))")
+    }
+
+    func join(_ incarnation: String) throws {
+        for partition in 0..<partitions.count {
+            let keys = partitions.keys(partition)
+            try run(.join, [keys.shards, keys.floor], [incarnation, "0"])
+        }
+    }
+
+    /// What an incarnation leaves that lost its right to write, and whose lease is none.
+    func leave(_ incarnation: String) throws {
+        for partition in 0..<partitions.count {
+            try redis.command("SREM", .string(partitions.keys(partition).shards), .string(incarnation))
+        }
+    }
+
+    @discardableResult
+    func run(_ script: Script, _ keys: [String], _ arguments: [String]) throws -> RedisValue {
+        try redis.run(
+            script.redis, keys: keys.map(RedisArgument.string),
+            arguments: [.string("0")] + arguments.map(RedisArgument.string))
+    }
+
+    /// A session on a phone.
+    func open(_ user: String, _ session: String, on incarnation: String) throws {
+        let id = UserID(user)!
+        let keys = partitions.keys(of: id)
+        try run(
+            .open,
+            [keys.shards, keys.floor, keys.user(id), keys.sessions(id), keys.users(ofShard: incarnation)],
+            [keys.events, incarnation, user, session, "-", "phone", "a", "0", "", "", "", ""])
+    }
+
+    func status(_ user: String, _ chosen: String, clearAfter: String = "") throws {
+        let id = UserID(user)!
+        let keys = partitions.keys(of: id)
+        try run(
+            .status, [keys.shards, keys.floor, keys.user(id), keys.sessions(id)],
+            [keys.events, live, user, chosen, "", clearAfter])
+    }
+
+    func field(_ user: String, _ field: String) throws -> String? {
+        try redis.command("HGET", .string(keys(user).user(UserID(user)!)), .string(field)).string
+    }
+
+    func keys(_ user: String) -> PartitionKeys { partitions.keys(of: UserID(user)!) }
+    func user(_ name: String) -> String { keys(name).user(UserID(name)!) }
+    func sessions(_ name: String) -> String { keys(name).sessions(UserID(name)!) }
+
+    /// The keys of a partition in which nobody looks for this user.
+    func wrongKeys(_ user: String) -> PartitionKeys {
+        partitions.keys((partitions.index(of: UserID(user)!) + 1) % partitions.count)
+    }
+}

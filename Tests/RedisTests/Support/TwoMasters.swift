@@ -1,0 +1,76 @@
+import Redis
+import TestSupport
+
+/// A cluster of two masters without replicas. It ends with this object.
+///
+/// @unchecked: the servers are started before anything else, and killed by one test only, while nobody else uses them.
+final class TwoMasters: @unchecked Sendable {
+    let nodes: [RedisServer]
+
+    init() throws {
+        nodes = try (0..<2).map { _ in
+            try RedisServer([
+                "--cluster-enabled", "yes", "--cluster-port", "\(FreePort.find())", "--cluster-node-timeout", "2000",
+                "--cluster-announce-ip", "127.0.0.1",
+            ])
+        }
+        let admins = try nodes.map { try $0.admin() }
+        try admins[0].command("CLUSTER", "ADDSLOTSRANGE", 0, 8191)
+        try admins[1].command("CLUSTER", "ADDSLOTSRANGE", 8192, 16383)
+        try admins[1].command("CLUSTER", "SET-CONFIG-EPOCH", 2)
+        let bus = try admins[0].command("CONFIG", "GET", "cluster-port").array?.last?.int ?? 0
+        try admins[1].command("CLUSTER", "MEET", "127.0.0.1", .init(nodes[0].port), .integer(bus))
+        for admin in admins {
+            while try admin.command("CLUSTER", "INFO").string?.contains("cluster_state:ok") != true
+                || admin.command("CLUSTER", "INFO").string?.contains("cluster_known_nodes:2") != true
+            {}
+        }
+    }
+
+    var url: String { "redis+cluster://127.0.0.1:\(nodes[0].port)" }
+
+    func owner(of key: String) throws -> RedisServer {
+        try nodes.first { Self.serves(try $0.admin().command("CLUSTER", "SLOTS"), $0, HashSlot.of(key)) }!
+    }
+
+    private static func serves(_ slots: RedisValue, _ node: RedisServer, _ slot: Int) -> Bool {
+        (slots.array ?? []).contains { range in
+            guard let parts = range.array, let first = parts[0].int, let last = parts[1].int else { return false }
+            return (first...last).contains(Int64(slot)) && parts[2].array?[1].int == Int64(node.port)
+        }
+    }
+
+    private func ends(of key: String) throws -> (slot: RedisArgument, source: RedisServer, target: RedisServer) {
+        let source = try owner(of: key)
+        return (.init(HashSlot.of(key)), source, nodes.first { $0 !== source }!)
+    }
+
+    func beginMove(slotOf key: String) throws {
+        let (slot, source, target) = try ends(of: key)
+        let ids = try [source, target].map { try $0.admin().command("CLUSTER", "MYID").string ?? "" }
+        try target.admin().command("CLUSTER", "SETSLOT", slot, "IMPORTING", .string(ids[0]))
+        try source.admin().command("CLUSTER", "SETSLOT", slot, "MIGRATING", .string(ids[1]))
+    }
+
+    func moveKey(_ key: String) throws {
+        let (_, source, target) = try ends(of: key)
+        try source.admin().command("MIGRATE", "127.0.0.1", .init(target.port), .string(key), 0, 5000)
+    }
+
+    func endMove(slotOf key: String) throws {
+        let (slot, source, target) = try ends(of: key)
+        let from = try source.admin()
+        while let keys = try from.command("CLUSTER", "GETKEYSINSLOT", slot, 1).array, let name = keys.first?.string {
+            try from.command("MIGRATE", "127.0.0.1", .init(target.port), .string(name), 0, 5000)
+        }
+        let id = try target.admin().command("CLUSTER", "MYID").string ?? ""
+        try target.admin().command("CLUSTER", "SETSLOT", slot, "NODE", .string(id))
+        try from.command("CLUSTER", "SETSLOT", slot, "NODE", .string(id))
+    }
+
+    /// To the other master, key by key.
+    func move(slotOf key: String) throws {
+        try beginMove(slotOf: key)
+        try endMove(slotOf: key)
+    }
+}

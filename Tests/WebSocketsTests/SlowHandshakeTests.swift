@@ -1,0 +1,66 @@
+import Testing
+import WebSockets
+
+@Suite(.timeLimit(.minutes(1)))
+struct SlowHandshakeTests {
+    /// The beginnings of requests whose rest does not come.
+    private static let beginnings = [
+        "", "GET /ws HT", "GET /ws HTTP/1.1\r\nHost: local",
+        "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc",
+    ]
+
+    @Test(arguments: beginnings)
+    func `a request that does not end is ended by the deadline`(beginning: String) async throws {
+        try await withServer({ $0.handshakeTimeout = 200 }) { server in
+            let client = try RawClient(port: server.port)
+            try client.send(beginning)
+            // However often another byte comes.
+            while (try? client.send("x")) != nil, await server.on({ server, _ in server.connectionCount }) > 0 {
+                try await Task.sleep(for: .milliseconds(5))
+            }
+            _ = client.readToEnd()
+            #expect(await server.on { server, _ in server.counters.handshakeTimeouts } == 1)
+        }
+    }
+
+    @Test func `a connection that is kept is ended when its next request does not end`() async throws {
+        try await withServer({ $0.httpTimeout = 1 }) { server in
+            let client = try RawClient(port: server.port)
+            try client.send("GET /a HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            #expect(try client.readResponse().status == 200)
+            try client.send("GET /b HTTP/1.1\r\n")
+            while (try? client.send("X: y\r\n")) != nil, await server.on({ server, _ in server.connectionCount }) > 0 {
+                try await Task.sleep(for: .milliseconds(5))
+            }
+            _ = client.readToEnd()
+        }
+    }
+
+    @Test func `those who hold handshakes open make room, WebSockets and answers under way do not`() async throws {
+        try await withServer({
+            $0.maxHandshakes = 8
+            $0.handshakeTimeout = 2_000
+        }) { server in
+            let bystander = try RawClient.upgraded(port: server.port)
+            await server.on { _, recorder in recorder.onRequest = { _, _, _ in } }
+            let waiting = try RawClient(port: server.port)
+            try waiting.send("GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            let event = await server.log.first { if case .request = $0 { true } else { false } }
+            guard case .request(let exchange, _) = event else { return }
+            let idlers = try (0..<40).map { _ in try RawClient(port: server.port) }
+            for (number, idler) in idlers.enumerated() { try? idler.send(Self.beginnings[number % 4]) }
+            // A new client gets in, long before the deadline of those that were there before it.
+            let newcomer = try RawClient.upgraded(port: server.port)
+            try newcomer.send(text: "in")
+            #expect(try newcomer.readText() == "in")
+            try bystander.send(text: "undisturbed")
+            #expect(try bystander.readText() == "undisturbed")
+            await server.on { server, _ in
+                #expect(server.handshakeCount <= 8)
+                #expect(server.counters.handshakesDisplaced >= 33)
+                server.respond(exchange, .text(200, "at last"))
+            }
+            #expect(try waiting.readResponse().text == "at last\n")
+        }
+    }
+}
