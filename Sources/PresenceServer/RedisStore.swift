@@ -132,7 +132,7 @@ extension Script {
     /// Whose answer a client waits for as the sign that its change is kept.
     var isAcknowledged: Bool {
         switch self {
-        case .profile, .status, .create, .participants: true
+        case .profile, .status, .create, .participants, .visibility: true
         default: false
         }
     }

@@ -42,6 +42,12 @@ extension ShardLogic {
         case .createConversation(let participants):
             createConversation(connection, session, message.id, participants)
         case .typing(let conversation, let typing): type(connection, session, message.id, conversation, typing)
+        case .setVisibility(let change): setVisibility(connection, session, message.id, change)
+        case .getVisibility: getVisibility(connection, session, message.id)
+        case .addContacts(let users): change(.contacts, connection, session, message.id, .init(add: users))
+        case .removeContacts(let users): change(.contacts, connection, session, message.id, .init(remove: users))
+        case .block(let users): change(.blocks, connection, session, message.id, .init(add: users))
+        case .unblock(let users): change(.blocks, connection, session, message.id, .init(remove: users))
         case .disconnect:
             replies.now(on: connection) { [self] in
                 replies.ok(message.id, to: connection)
@@ -260,7 +266,7 @@ extension ShardLogic {
     // MARK: Writes
 
     /// Runs one script for a request and answers it: `succeeded` gets the words of an `OK`.
-    private func write(
+    func write(
         _ connection: Connection, _ id: Int64?, run: (@escaping StoreReply) -> Void,
         succeeded: @escaping ([RedisValue]) -> Void
     ) {
@@ -304,6 +310,7 @@ struct WriteRefusal {
             case "FORBIDDEN": self.init(code: .forbidden, text: "only participants may do this", retryAfter: nil)
             case "TOOMANY":
                 self.init(code: .tooMany, text: "no more conversations may be made by this user", retryAfter: nil)
+            case "FULL": self.init(code: .tooMany, text: "no more users may be in this list", retryAfter: nil)
             case "CONFLICT": self.init(code: .conflict, text: "it exists already", retryAfter: nil)
             default: self.init(code: .internal, text: "the store gave an answer that makes no sense", retryAfter: nil)
             }

@@ -78,6 +78,7 @@ final class Sessions {
             chosen = [held.status.rawValue, held.text ?? "null", clearAfter, String(held.version)]
         }
         let round = shard.link.round
+        let policy = shard.policies[user.id]?.head.version ?? 0
         session.assertedRound = round
         shard.store.run(
             .open,
@@ -101,8 +102,11 @@ final class Sessions {
                 switch words.first?.string {
                 case "OK":
                     if status == session.wantedStatus { session.wantedStatus = nil }
+                    shard.policies.take(
+                        words.last?.string.flatMap { PolicyHead($0) }, of: user.id, asOf: policy)
                     learn(words, of: user, tell: false)
-                    done(.heard)
+                    // What others show to this user depends on it.
+                    shard.policies.complete(user.id) { _ in done(.heard) }
                 case "REPLACED": done(.replaced)
                 case "DISCONNECTED": done(.disconnected)
                 default:
@@ -234,7 +238,9 @@ final class Sessions {
     private func forget(_ session: Session) {
         byNumber[session.number] = nil
         session.user.sessions.removeAll { $0 === session }
-        if session.user.sessions.isEmpty { users[session.user.id] = nil }
+        guard session.user.sessions.isEmpty else { return }
+        users[session.user.id] = nil
+        shard.policies.forgetIfUnused(session.user.id)
     }
 
     private func sayEnd(_ session: Session, done: @escaping () -> Void) {

@@ -87,6 +87,7 @@ final class StoreLink {
             resynchroniseIfPossible()
         case .unsubscribed(let reason):
             isSubscribed = false
+            shard.policies.doubt()
             lost(reason, since: shard.clock.redisNow)
         }
     }
@@ -146,6 +147,7 @@ final class StoreLink {
         shard.log("stale", ["reason": reason], level: .warning)
         shard.metrics.staleCount += 1
         shard.announceStaleness(since: since)
+        shard.policies.lost()
     }
 
     private func goLive() {
@@ -155,6 +157,7 @@ final class StoreLink {
         shard.log(wasStarting ? "serving" : "live", ["incarnation": incarnation])
         nextSweep = shard.clock.now
         if !wasStarting { shard.announceLive() }
+        shard.policies.resume()
         onLive()
     }
 
@@ -178,6 +181,7 @@ final class StoreLink {
             since: shard.clock.redisNow - (now - oldest.sentAt))
         if oldest.isAnswered {
             isSubscribed = false
+            shard.policies.doubt()
             shard.store.subscribe(canary: canary)
         }
     }

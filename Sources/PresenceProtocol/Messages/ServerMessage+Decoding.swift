@@ -59,6 +59,10 @@ extension ServerMessage {
                 id: id, try Conversation(members.needed(members.conversation, "conversation")))
         } else if type.equals("ownStatus") {
             self = .ownStatus(try OwnStatus(members.needed(members.status, "status")))
+        } else if type.equals("visibility") {
+            self = .visibility(id: id, try VisibilityLists(members), more: members.more?.bool ?? false)
+        } else if type.equals("ownVisibility") {
+            self = .ownVisibility(try OwnVisibility(members))
         } else if type.equals("tokenExpiring") {
             let expiresIn = try members.needed(members.expiresIn, "expiresIn").checkedInteger("expiresIn")
             self = .tokenExpiring(expiresIn: expiresIn)

@@ -20,6 +20,8 @@ NUMBERS = {
     "connections": "limits.maxConnections",
     "participants": "limits.participants",
     "conversations": "limits.conversationsPerUser",
+    "contacts": "limits.contacts",
+    "blocks": "limits.blocks",
 }
 
 
