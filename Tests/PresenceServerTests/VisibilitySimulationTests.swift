@@ -202,6 +202,8 @@ import Testing
         ana.send(.status(.init(status: .auto, text: .set("secret"))))
         try world.run(for: 100)
         try change(ana, .block([self.bob]), in: world)
+        // Until bob's server has heard of it.
+        try world.run(for: 100)
         bob.readsAgain()
         try world.run(for: 100)
         #expect(bob.shown("ana", since: before) == [.offline])

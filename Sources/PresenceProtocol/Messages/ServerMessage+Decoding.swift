@@ -86,7 +86,7 @@ extension ServerMessage.TypingEvent {
             conversation: try members.needed(members.conversation, "conversation").checkedIdentifier("conversation"),
             version: try members.needed(members.version, "version").checkedInteger("version"),
             users: try members.needed(members.users, "users").allIdentifiers("users"),
-            more: Int(clamping: try members.more?.checkedInteger("more") ?? 0),
+            more: max(0, Int(clamping: try members.more?.checkedInteger("more") ?? 0)),
             at: try members.at?.checkedInteger("at"))
     }
 }
