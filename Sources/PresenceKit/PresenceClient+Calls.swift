@@ -165,7 +165,7 @@ extension PresenceClient {
 
     // MARK: Helping hands
 
-    private func ask(_ call: Call) async throws(PresenceError) -> Reply {
+    func ask(_ call: Call) async throws(PresenceError) -> Reply {
         try await shell.call(call).get()
     }
 
@@ -174,7 +174,7 @@ extension PresenceClient {
         return id
     }
 
-    private static func identifiers(_ strings: [String]) throws(PresenceError) -> [Identifier] {
+    static func identifiers(_ strings: some Sequence<String>) throws(PresenceError) -> [Identifier] {
         var ids: [Identifier] = []
         for string in strings { ids.append(try identifier(string)) }
         return ids

@@ -20,6 +20,12 @@ public struct ClientMessage: Hashable, Sendable {
         case updateProfile(ProfileChanges)
         case createConversation(participants: [UserID])
         case typing(conversation: ConversationID, typing: Bool)
+        case setVisibility(VisibilityChange)
+        case getVisibility
+        case addContacts([UserID])
+        case removeContacts([UserID])
+        case block([UserID])
+        case unblock([UserID])
         case disconnect
     }
 

@@ -13,6 +13,9 @@ public enum ServerMessage: Hashable, Sendable {
     case profile(user: UserID, ProfileRegister, at: Timestamp?)
     case typing(TypingEvent)
     case ownStatus(OwnStatus)
+    /// `more`: further parts of the same answer follow, with further ids.
+    case visibility(id: Int64?, VisibilityLists, more: Bool)
+    case ownVisibility(OwnVisibility)
     case tokenExpiring(expiresIn: Milliseconds)
     case stale(since: Timestamp?)
     case live

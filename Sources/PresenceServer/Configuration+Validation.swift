@@ -66,6 +66,8 @@ extension ServerConfiguration {
         try check("limits.subscribeBatch", limits.subscribeBatch, in: 1...100_000)
         try check("limits.participants", limits.participants, in: 2...1_000)
         try check("limits.conversationsPerUser", limits.conversationsPerUser, in: 1...1_000_000)
+        try check("limits.contacts", limits.contacts, in: 1...1_000_000)
+        try check("limits.blocks", limits.blocks, in: 1...1_000_000)
         if let most = limits.maxConnections { try check("limits.maxConnections", most, in: 1...10_000_000) }
         try check("limits.handshakes", limits.handshakes, in: 16...1_000_000)
         try check("limits.pendingRequests", limits.pendingRequests, in: 1...10_000)

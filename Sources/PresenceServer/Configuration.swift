@@ -129,6 +129,10 @@ public struct ServerConfiguration: Sendable, Equatable {
         public var participants = 10
         /// Conversations that one user makes.
         public var conversationsPerUser = 1_000
+        /// Contacts that one user lists.
+        public var contacts = 10_000
+        /// People whom one user blocks.
+        public var blocks = 10_000
         /// Connections of the whole process; `nil`: as many as the limit of open files has room for.
         public var maxConnections: Int?
         /// Connections of the whole process that are no WebSockets: handshakes that are under way, and HTTP.

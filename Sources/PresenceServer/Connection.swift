@@ -45,6 +45,7 @@ final class Connection {
     /// `stale` or `live` when that is still to be said; only the newest counts.
     var staleness: Staleness?
     var ownStatusPending = false
+    var ownVisibilityPending = false
 
     enum Staleness { case stale, live }
 

@@ -19,6 +19,8 @@ struct Deadlines {
         case lapse(UserID)
         /// Someone stops typing.
         case typing(topic: UInt32)
+        /// Who may see a user could not be read.
+        case policy(UserID)
     }
 
     private struct Entry: Comparable {

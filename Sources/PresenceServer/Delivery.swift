@@ -14,6 +14,8 @@ final class Delivery {
     var staleMessage: [UInt8] = []
     /// The encoded `ownStatus` of a connection's user.
     var ownStatusMessage: (Connection) -> [UInt8] = { _ in [] }
+    /// The encoded `ownVisibility` of a connection's user.
+    var ownVisibilityMessage: (Connection) -> [UInt8] = { _ in [] }
 
     /// When the changes that wait began to be gathered, and how long the last flush took.
     private var gatheringSince: Milliseconds?
@@ -141,6 +143,10 @@ final class Delivery {
         if connection.ownStatusPending {
             connection.ownStatusPending = false
             batch += ownStatusMessage(connection)
+        }
+        if connection.ownVisibilityPending {
+            connection.ownVisibilityPending = false
+            batch += ownVisibilityMessage(connection)
         }
         if !watchers.lines[index].flags.contains(.background) {
             // What comes after them still waits, and its mark stays.

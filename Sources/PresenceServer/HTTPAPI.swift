@@ -64,11 +64,11 @@ struct HTTPAPI {
             guard claims.isBackend || call.isForUsers else {
                 return refuse(exchange, 403, .forbidden, "only a backend may do this")
             }
-            guard !claims.isBackend else { return run(call, exchange, request.body, by: claims) }
+            guard !claims.isBackend else { return run(call, exchange, request.body, for: nil) }
             guard admits(claims.subject, exchange) else { return }
             logic.isRevoked(claims) { isRevoked in
                 switch isRevoked {
-                case false?: run(call, exchange, request.body, by: claims)
+                case false?: run(call, exchange, request.body, for: claims.subject)
                 case true?: unauthorized(exchange, "\(AuthenticationFailure.revoked)")
                 case nil:
                     let message = "the store is out of reach, and whether this token was revoked is not known here"
@@ -98,16 +98,17 @@ struct HTTPAPI {
         return false
     }
 
-    private func run(_ call: Route.Call, _ exchange: HTTPExchangeID, _ body: [UInt8], by claims: Claims) {
+    /// `viewer` is `nil` for a backend.
+    private func run(_ call: Route.Call, _ exchange: HTTPExchangeID, _ body: [UInt8], for viewer: UserID?) {
         do throws(DecodingFailure) {
             switch call {
-            case .user(let id): read([id], exchange) { $0[0].json }
+            case .user(let id): read([id], exchange, for: viewer) { $0[0].json }
             case .users:
                 let users = try RequestBody.users(body, limit: logic.configuration.limits.subscribeBatch)
                 // The first token was taken for the request; what its ids cost, the next one waits for.
                 let more = ClientMessage.Body.get(users: users).tokens - 1
-                if !claims.isBackend { logic.userRates.take(more, by: claims.subject, at: logic.clock.now) }
-                read(users, exchange) { people in
+                if let viewer { logic.userRates.take(more, by: viewer, at: logic.clock.now) }
+                read(users, exchange, for: viewer) { people in
                     Array(#"{"users":["#.utf8) + people.map(\.json).joined(separator: [0x2C]) + Array("]}".utf8)
                 }
             case .profile(let id):
@@ -149,6 +150,15 @@ struct HTTPAPI {
                 } succeeded: { _ in
                     HTTPResponse(status: 204)
                 }
+            case .visibility(let id): readVisibility(of: id, exchange)
+            case .setVisibility(let id):
+                let change = try VisibilityChange.decode(json: body)
+                guard !change.isEmpty else {
+                    return refuse(exchange, 400, .badRequest, "the body has no member of a visibility")
+                }
+                setVisibility(change, of: id, exchange)
+            case .changeContacts(let id): try changeList(.contacts, of: id, exchange, body)
+            case .changeBlocks(let id): try changeList(.blocks, of: id, exchange, body)
             case .disconnect(let id):
                 write(exchange) {
                     disconnect(id, done: $0)
@@ -172,9 +182,10 @@ struct HTTPAPI {
     // MARK: Calls
 
     private func read(
-        _ users: [UserID], _ exchange: HTTPExchangeID, _ json: @escaping ([ShardLogic.ReadPerson]) -> [UInt8]
+        _ users: [UserID], _ exchange: HTTPExchangeID, for viewer: UserID?,
+        _ json: @escaping ([ShardLogic.ReadPerson]) -> [UInt8]
     ) {
-        logic.read(users) { people in
+        logic.read(users, for: viewer) { people in
             guard let people else {
                 let message = "the store is out of reach, and not all of these are held here"
                 return respond(exchange, .error(503, .init(code: .unavailable, message: message, retryAfter: 1_000)))
@@ -198,7 +209,7 @@ struct HTTPAPI {
             arguments: [keys.events, logic.link.incarnation, user.string], lane: .commands, reply: done)
     }
 
-    private func write(
+    func write(
         _ exchange: HTTPExchangeID, run: (@escaping StoreReply) -> Void,
         succeeded: @escaping (RedisValue) -> HTTPResponse
     ) {

@@ -16,6 +16,10 @@ enum Route {
         case profile(UserID)
         case disconnect(UserID)
         case revokeTokens(UserID)
+        case visibility(UserID)
+        case setVisibility(UserID)
+        case changeContacts(UserID)
+        case changeBlocks(UserID)
         case setParticipants(ConversationID)
         case removeParticipants(ConversationID)
 
@@ -62,6 +66,12 @@ enum Route {
             return call(method, parts[2], ["POST": Call.disconnect], "POST")
         case 4 where parts[0] == "v1" && parts[1] == "users" && parts[3] == "revokeTokens":
             return call(method, parts[2], ["POST": Call.revokeTokens], "POST")
+        case 4 where parts[0] == "v1" && parts[1] == "users" && parts[3] == "visibility":
+            return call(method, parts[2], ["GET": Call.visibility, "PATCH": Call.setVisibility], "GET, PATCH")
+        case 4 where parts[0] == "v1" && parts[1] == "users" && parts[3] == "contacts":
+            return call(method, parts[2], ["PATCH": Call.changeContacts], "PATCH")
+        case 4 where parts[0] == "v1" && parts[1] == "users" && parts[3] == "blocks":
+            return call(method, parts[2], ["PATCH": Call.changeBlocks], "PATCH")
         case 4 where parts[0] == "v1" && parts[1] == "conversations" && parts[3] == "participants":
             return call(
                 method, parts[2], ["PUT": Call.setParticipants, "DELETE": Call.removeParticipants], "PUT, DELETE")

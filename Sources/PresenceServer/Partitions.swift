@@ -42,6 +42,8 @@ struct PartitionKeys {
     var events: String { name + ":events" }
     func user(_ id: UserID) -> String { name + ":user:" + id.string }
     func sessions(_ id: UserID) -> String { name + ":sessions:" + id.string }
+    func contacts(_ id: UserID) -> String { name + ":contacts:" + id.string }
+    func blocks(_ id: UserID) -> String { name + ":blocks:" + id.string }
     func conversation(_ id: ConversationID) -> String { name + ":conversation:" + id.string }
     func typing(_ id: ConversationID) -> String { name + ":typing:" + id.string }
     func users(ofShard incarnation: String) -> String { name + ":shard:" + incarnation + ":users" }

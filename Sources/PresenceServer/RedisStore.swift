@@ -145,7 +145,7 @@ extension Script {
     /// Whose answer a client waits for as the sign that its change is kept.
     var isAcknowledged: Bool {
         switch self {
-        case .profile, .status, .create, .participants, .revoke: true
+        case .profile, .status, .create, .participants, .revoke, .visibility: true
         default: false
         }
     }

@@ -14,6 +14,17 @@ enum RegisterFrame {
         return close(&payload, object: object, version: version, at: at)
     }
 
+    /// The event of a register whose object stands there already.
+    static func event(
+        _ kind: RegisterKind, user: UserID, object bytes: [UInt8], version: Int64, at: Timestamp
+    ) -> Register {
+        var payload: [UInt8] = []
+        payload.reserveCapacity(bytes.count + user.string.utf8.count + 96)
+        let object = open(kind, user, &payload)
+        payload += bytes
+        return close(&payload, object: object, version: version, at: at)
+    }
+
     /// The event that says that nothing is known of somebody any more, or may be seen.
     static func unknown(_ kind: RegisterKind, user: UserID, at: Timestamp) -> Register {
         var payload: [UInt8] = []

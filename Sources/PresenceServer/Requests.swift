@@ -44,6 +44,12 @@ extension ShardLogic {
         case .createConversation(let participants):
             createConversation(connection, session, message.id, participants)
         case .typing(let conversation, let typing): type(connection, session, message.id, conversation, typing)
+        case .setVisibility(let change): setVisibility(connection, session, message.id, change)
+        case .getVisibility: getVisibility(connection, session, message.id)
+        case .addContacts(let users): change(.contacts, connection, session, message.id, .init(add: users))
+        case .removeContacts(let users): change(.contacts, connection, session, message.id, .init(remove: users))
+        case .block(let users): change(.blocks, connection, session, message.id, .init(add: users))
+        case .unblock(let users): change(.blocks, connection, session, message.id, .init(remove: users))
         case .disconnect:
             replies.now(on: connection) { [self] in
                 replies.ok(message.id, to: connection)

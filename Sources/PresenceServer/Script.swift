@@ -4,6 +4,7 @@ import Redis
 enum Script: String, CaseIterable, Sendable {
     case open, end, activity, status, lapse, profile, renumber, disconnect, revoke
     case create, typing, conversation, participants
+    case visibility, policy
     case join, renew, sweep, fence, reap
 
     /// What Redis is given: the flags as its first line, the shared functions, the script.
@@ -44,6 +45,8 @@ enum Script: String, CaseIterable, Sendable {
                 case .typing: PackageResources.typing_lua
                 case .conversation: PackageResources.conversation_lua
                 case .participants: PackageResources.participants_lua
+                case .visibility: PackageResources.visibility_lua
+                case .policy: PackageResources.policy_lua
                 case .join: PackageResources.join_lua
                 case .renew: PackageResources.renew_lua
                 case .sweep: PackageResources.sweep_lua

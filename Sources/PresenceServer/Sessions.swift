@@ -95,6 +95,7 @@ final class Sessions {
         let round = shard.link.round
         // A session that Redis has forgotten was within the limit when it began.
         let most = session.wasHeard ? 0 : shard.configuration.limits.connectionsPerUser
+        let policy = shard.policies[user.id]?.head.version ?? 0
         session.assertedRound = round
         shard.store.run(
             .open,
@@ -119,8 +120,11 @@ final class Sessions {
                 case "OK":
                     session.wasHeard = true
                     if status == session.wantedStatus { session.wantedStatus = nil }
+                    shard.policies.take(
+                        words.last?.string.flatMap { PolicyHead($0) }, of: user.id, asOf: policy)
                     learn(words, of: user, tell: false)
-                    done(.heard)
+                    // What others show to this user depends on it.
+                    shard.policies.complete(user.id) { _ in done(.heard) }
                 case "REPLACED": done(.replaced)
                 case "CROWDED": done(.crowded)
                 case "REVOKED": done(.revoked)
@@ -197,7 +201,7 @@ final class Sessions {
         shard.deadlines.set(.lapse(user.id), at: look)
     }
 
-    /// Takes in a script's answer `OK, now, chosen, text, clearAt, version, revokedAt`.
+    /// Takes in a script's answer `OK, now, chosen, text, clearAt, version, revokedAt, visibility`.
     private func learn(_ words: [RedisValue], of user: LocalUser, tell: Bool) {
         guard words.count >= 7, let time = words[1].int else { return }
         user.revokedAt = max(user.revokedAt, words[6].int ?? 0)
@@ -274,7 +278,9 @@ final class Sessions {
     private func forget(_ session: Session) {
         byNumber[session.number] = nil
         session.user.sessions.removeAll { $0 === session }
-        if session.user.sessions.isEmpty { users[session.user.id] = nil }
+        guard session.user.sessions.isEmpty else { return }
+        users[session.user.id] = nil
+        shard.policies.forgetIfUnused(session.user.id)
     }
 
     private func sayEnd(_ session: Session, done: @escaping () -> Void) {

@@ -28,6 +28,7 @@ final class ShardLogic {
     private(set) var loader: TopicLoader!
     private(set) var typing: Typing!
     private(set) var reaper: Reaper!
+    private(set) var policies: Policies!
     let verify: (_ token: String, _ now: Timestamp) -> Result<Claims, AuthenticationFailure>
     private var random: any RandomNumberGenerator
     private let logger: Logger
@@ -66,11 +67,14 @@ final class ShardLogic {
         loader = TopicLoader(self)
         typing = Typing(self)
         reaper = Reaper(self)
+        policies = Policies(self)
+        watchers.onDiscard = { [unowned self] in policies.forgetIfUnused($0) }
         clock.onPause = { [unowned self] in stoodStill(for: $0) }
         delivery.onCongestion = { [unowned self] in
             deadlines.set(.congestion($0.socket), at: self.clock.now + configuration.slowConsumer.timeout)
         }
         delivery.ownStatusMessage = { [unowned self] in ownStatusFrame(of: $0) }
+        delivery.ownVisibilityMessage = { [unowned self] in ownVisibilityFrame(of: $0) }
     }
 
     // MARK: Inputs: sockets
@@ -137,6 +141,7 @@ final class ShardLogic {
         case .revoked: sessions.handle(revoked: event)
         case .typing: typing.handle(typing: event)
         case .participants: typing.handle(participants: event)
+        case .policy: policies.handle(event)
         }
     }
 
@@ -147,9 +152,9 @@ final class ShardLogic {
         }
         guard event.version > topic.version(of: kind) else { return }
         metrics.changeToWrite.record(max(0, clock.redisNow - event.at))
-        watchers.set(
+        policies.announce(
             RegisterFrame.event(kind, user: topic.subject, version: event.version, body: event.rest, at: event.at),
-            kind.mark, on: topic, announced: true)
+            kind, on: topic, at: event.at)
     }
 
     // MARK: Inputs: time
@@ -190,6 +195,7 @@ final class ShardLogic {
         case .linger(let number): sessions.lingerOver(number)
         case .lapse(let user): sessions.lapse(user)
         case .typing(let topic): typing.expire(topic)
+        case .policy(let user): policies.retry(user)
         }
     }
 

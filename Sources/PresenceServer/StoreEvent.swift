@@ -21,6 +21,8 @@ struct StoreEvent {
         case typing = 0x54  // T
         /// Who takes part in a conversation now.
         case participants = 0x43  // C
+        /// Who may see a user has changed: `PRESENCE LASTSEEN CONTACTS BLOCKS LIST +ID -ID`.
+        case policy = 0x56  // V
     }
 
     let kind: Kind

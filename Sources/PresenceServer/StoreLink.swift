@@ -92,9 +92,11 @@ final class StoreLink {
             resynchroniseIfPossible()
         case .unsubscribed(let reason):
             isSubscribed = false
+            shard.policies.doubt()
             lost(reason, since: shard.clock.redisNow)
         case .rerouted(let partitions):
             rerouted.formUnion(partitions)
+            shard.policies.doubt(partitions)
             catchUp()
         }
     }
@@ -154,6 +156,7 @@ final class StoreLink {
         shard.log("stale", ["reason": reason], level: .warning)
         shard.metrics.staleCount += 1
         shard.announceStaleness(since: since)
+        shard.policies.lost()
     }
 
     private func goLive() {
@@ -164,6 +167,7 @@ final class StoreLink {
         nextSweep = shard.clock.now
         shard.sessions.lingerAgain()
         if !wasStarting { shard.announceLive() }
+        shard.policies.resume()
         onLive()
     }
 
@@ -190,6 +194,7 @@ final class StoreLink {
             since: shard.clock.redisNow - (now - oldest.sentAt))
         if oldest.isAnswered {
             isSubscribed = false
+            shard.policies.doubt()
             shard.store.subscribe(canary: canary)
         }
     }

@@ -20,6 +20,13 @@ final class Topic {
     var isLoaded = false
     var isLoading = false
     var waiters: [(RedisOutcome) -> Void] = []
+    /// Of a person: the topics of those who may see less of them (`Watchers+Audiences.swift`), while there are any.
+    var limited: Topic?
+    var hidden: Topic?
+    /// The round of `Policies` in which Redis was last asked who may see this person.
+    var policyRound = 0
+    /// Of such a topic: its person. The two keep each other until the part is discarded.
+    var whole: Topic?
     /// Only for conversations.
     var conversation: ConversationState?
 

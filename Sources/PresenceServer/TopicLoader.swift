@@ -28,6 +28,10 @@ final class TopicLoader {
             guard let participant, let conversation = topic.conversation, shard.link.isLive else { return false }
             return !conversation.participants.contains(participant)
         }
+        for topic in topics where shard.policies.isFrozen(topic) {
+            waiting += 1
+            shard.policies.complete(topic.subject, done: finish)
+        }
         for topic in topics where !topic.isLoaded || isDoubtful(topic) {
             waiting += 1
             topic.waiters.append(finish)
@@ -39,22 +43,29 @@ final class TopicLoader {
     private func read(_ topic: Topic) {
         guard shard.link.isLive else { return settle(topic, .failed) }
         topic.isLoading = true
+        let round = shard.policies.round(of: topic.subject)
         query(topic) { [self] result in
-            topic.isLoading = false
-            guard case .success(let value) = result else { return settle(topic, .failed) }
-            if topic.isConversation {
+            guard case .success(let value) = result else { return finish(topic, .failed) }
+            guard !topic.isConversation else {
                 shard.typing.handle(read: value, topic, announced: topic.isLoaded)
-            } else {
-                let read = PersonRead(value)
-                for (kind, version, body) in read.registers where version > topic.version(of: kind) {
-                    shard.watchers.set(
-                        RegisterFrame.object(version: version, body: body), kind.mark, on: topic, announced: false)
-                }
-                shard.link.sawVersions(read.registers.map(\.1), of: topic.subject)
+                return finish(topic, .loaded)
             }
-            topic.isLoaded = true
-            settle(topic, .loaded)
+            let read = PersonRead(value)
+            for (kind, version, body) in read.registers where version > topic.version(of: kind) {
+                shard.watchers.set(
+                    RegisterFrame.object(version: version, body: body), kind.mark, on: topic, announced: false)
+            }
+            shard.link.sawVersions(read.versions, of: topic.subject)
+            topic.policyRound = round
+            shard.policies.take(read.policy, of: topic.subject)
+            shard.policies.complete(topic.subject) { [self] in finish(topic, $0) }
         }
+    }
+
+    private func finish(_ topic: Topic, _ outcome: Topic.RedisOutcome) {
+        topic.isLoading = false
+        if outcome == .loaded { topic.isLoaded = true }
+        settle(topic, outcome)
     }
 
     private func settle(_ topic: Topic, _ outcome: Topic.RedisOutcome) {
@@ -71,7 +82,7 @@ final class TopicLoader {
                 lane: .commands, reply: reply)
         } else {
             shard.store.command(
-                ["HMGET", keys.user(topic.subject), "presenceVersion", "presence", "profileVersion", "profile"],
+                ["HMGET", keys.user(topic.subject)] + PersonRead.fields,
                 lane: .commands, reply: reply)
         }
     }
@@ -86,16 +97,27 @@ final class TopicLoader {
         topics.forEach { $0.holds += 1 }
         Paced(topics, window: 256) { [self] topic, next in
             let before = (topic.first.order, topic.second.order)
+            let policy = shard.policies[topic.subject]?.head.version ?? 0
+            let round = shard.policies.round(of: topic.subject)
             query(topic) { [self] result in
-                if case .success(let value) = result {
-                    if topic.isConversation {
-                        shard.typing.handle(read: value, topic, announced: true)
-                    } else {
-                        compare(topic, PersonRead(value), before)
-                    }
+                func done() {
+                    shard.watchers.release(topic)
+                    next()
                 }
-                shard.watchers.release(topic)
-                next()
+                guard case .success(let value) = result else { return done() }
+                guard !topic.isConversation else {
+                    shard.typing.handle(read: value, topic, announced: true)
+                    return done()
+                }
+                // Who may see a change is settled before anyone is told of it.
+                let read = PersonRead(value)
+                topic.policyRound = round
+                shard.policies.take(read.policy, of: topic.subject, asOf: policy)
+                shard.policies.complete(topic.subject) { [self] _ in
+                    shard.policies.thaw(topic)
+                    compare(topic, read, before)
+                    done()
+                }
             }
         } done: {
             done()
@@ -115,17 +137,17 @@ final class TopicLoader {
                     RegisterFrame.event(
                         kind, user: topic.subject, version: version, body: $0, at: shard.clock.redisNow)
                 }
-                shard.watchers.set(register, kind.mark, on: topic, announced: true)
+                shard.policies.announce(register, kind, on: topic, at: shard.clock.redisNow)
             } else if version < held, unchanged {
                 if version == 0 {
                     let register = RegisterFrame.unknown(kind, user: topic.subject, at: shard.clock.redisNow)
-                    shard.watchers.set(register, kind.mark, on: topic, announced: true)
+                    shard.policies.announce(register, kind, on: topic, at: shard.clock.redisNow)
                 } else {
                     behind = true
                 }
             }
         }
-        shard.link.sawVersions(read.registers.map(\.1), of: topic.subject)
+        shard.link.sawVersions(read.versions, of: topic.subject)
         if behind { renumber(topic) }
     }
 
@@ -145,6 +167,10 @@ final class TopicLoader {
 
 /// What `HMGET` answers of a person.
 struct PersonRead {
+    static let fields = ["presenceVersion", "presence", "profileVersion", "profile", "visibility"]
+
+    /// `nil` for who never set anything of it.
+    let policy: PolicyHead?
     /// Kind, version and body; version 0 for what is not there.
     let registers: [(RegisterKind, Int64, [UInt8])]
 
@@ -157,7 +183,10 @@ struct PersonRead {
             return (kind, version, body)
         }
         registers = [register(.presence, 0), register(.profile, 2)]
+        policy = fields.count > 4 ? fields[4].string.flatMap { PolicyHead($0) } : nil
     }
+
+    var versions: [Int64] { registers.map(\.1) + [policy?.version ?? 0] }
 }
 
 extension RegisterKind {

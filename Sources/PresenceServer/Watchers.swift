@@ -24,6 +24,8 @@ final class Watchers {
     /// Watches over all connections.
     private(set) var subscriptionCount = 0
     private let metrics: Metrics
+    /// Told of a person whom nobody watches any more.
+    var onDiscard: (UserID) -> Void = { _ in }
 
     init(metrics: Metrics) { self.metrics = metrics }
 
@@ -87,7 +89,7 @@ final class Watchers {
         }
     }
 
-    private func markDirty(_ index: Int) {
+    func markDirty(_ index: Int) {
         guard lines[index].flags.isDisjoint(with: .dirty), lines[index].flags.contains(.open) else { return }
         lines[index].flags.insert(.dirty)
         dirty.append(UInt32(index))
@@ -135,16 +137,29 @@ final class Watchers {
     }
 
     private func make(_ subject: Identifier, isConversation: Bool) -> Topic {
+        let topic = place(subject, isConversation: isConversation)
+        if isConversation {
+            topic.conversation = ConversationState()
+            subject.withBytes { conversations.insert(topic.index, $0) }
+        } else {
+            subject.withBytes { people.insert(topic.index, $0) }
+        }
+        return topic
+    }
+
+    private func place(_ subject: Identifier, isConversation: Bool) -> Topic {
         let index = freeTopics.popLast() ?? UInt32(topics.count)
         let topic = Topic(subject: subject, isConversation: isConversation, index: index)
         if Int(index) == topics.count { topics.append(topic) } else { topics[Int(index)] = topic }
-        if isConversation {
-            topic.conversation = ConversationState()
-            subject.withBytes { conversations.insert(index, $0) }
-        } else {
-            subject.withBytes { people.insert(index, $0) }
-        }
         return topic
+    }
+
+    /// A topic for some of a person's watchers. It is in no table, and keeps the person.
+    func makePart(of person: Topic) -> Topic {
+        let part = place(person.subject, isConversation: false)
+        part.whole = person
+        person.holds += 1
+        return part
     }
 
     private func discardIfUnused(_ topic: Topic) {
@@ -153,8 +168,13 @@ final class Watchers {
         freeTopics.append(topic.index)
         if topic.isConversation {
             topic.subject.withBytes { conversations.remove(topic.index, $0) }
+        } else if let person = topic.whole {
+            if person.limited === topic { person.limited = nil } else { person.hidden = nil }
+            topic.whole = nil
+            release(person)
         } else {
             topic.subject.withBytes { people.remove(topic.index, $0) }
+            onDiscard(topic.subject)
         }
     }
 
@@ -165,7 +185,9 @@ final class Watchers {
     /// How many of `topics` the connection does not watch yet.
     func unwatched(_ wanted: [Topic], by connection: Connection) -> Int {
         let isWatched = lookUp(connection, for: wanted.count)
-        return wanted.count { !isWatched($0) }
+        return wanted.count {
+            !isWatched($0) && !($0.limited.map(isWatched) ?? false) && !($0.hidden.map(isWatched) ?? false)
+        }
     }
 
     /// From now on the connection hears of every change of these topics.
@@ -175,13 +197,16 @@ final class Watchers {
         // What changed before is in the snapshot.
         if wanted.contains(where: { !$0.changed.isEmpty }) { markWatchers() }
         lines[index].subscriptions.reserveCapacity(lines[index].subscriptions.count + wanted.count)
-        for topic in wanted where !isWatched(topic) {
-            let place = UInt32(topic.watchers.count)
-            let position = UInt32(lines[index].subscriptions.count)
-            topic.watchers.appendSparingly(.init(connection: UInt32(index), position: position))
-            lines[index].subscriptions.append(.init(topic: topic.index, place: place))
-            subscriptionCount += 1
-        }
+        for topic in wanted where !isWatched(topic) { append(topic, to: index) }
+    }
+
+    /// Both sides of a new watch.
+    func append(_ topic: Topic, to index: Int) {
+        let place = UInt32(topic.watchers.count)
+        let position = UInt32(lines[index].subscriptions.count)
+        topic.watchers.appendSparingly(.init(connection: UInt32(index), position: position))
+        lines[index].subscriptions.append(.init(topic: topic.index, place: place))
+        subscriptionCount += 1
     }
 
     /// Tells whether the connection watches a topic, for so many questions.
@@ -195,11 +220,11 @@ final class Watchers {
     }
 
     func unsubscribe(_ connection: Connection, from topic: Topic) {
-        guard let position = position(of: topic, in: connection.index) else { return }
+        guard let position = place(of: topic, in: connection) else { return }
         remove(position, of: connection.index)
     }
 
-    private func position(of topic: Topic, in index: Int) -> Int? {
+    func position(of topic: Topic, in index: Int) -> Int? {
         // Whichever side has fewer to look through.
         if topic.watchers.count < lines[index].subscriptions.count {
             return topic.watchers.first { $0.connection == index }.map { Int($0.position) }
@@ -208,7 +233,7 @@ final class Watchers {
     }
 
     /// Both sides keep dense arrays: the last entry moves into the gap, and its other side is told where it is now.
-    private func remove(_ position: Int, of index: Int) {
+    func remove(_ position: Int, of index: Int) {
         let removed = lines[index].subscriptions[position]
         let topic = topics[Int(removed.topic)]!
 
@@ -283,7 +308,7 @@ final class Watchers {
         }
     }
 
-    private func keepTurn(of index: Int) { keepTurn(of: &lines[index]) }
+    func keepTurn(of index: Int) { keepTurn(of: &lines[index]) }
 
     /// Changes of this turn that the connection could not be written wait for it.
     func keep(_ run: Range<UInt32>, _ index: Int) {

@@ -14,9 +14,10 @@ extension ShardLogic {
                 if let refusal = refusal(of: people, conversations, for: connection, session, outcome) {
                     return replies.error(refusal.with(id: id), to: connection)
                 }
-                watchers.subscribe(connection, to: people + conversations)
+                let shown = audiences(of: people, for: connection, session)
+                watchers.subscribe(connection, to: shown + conversations)
                 var answer = SnapshotReply(.subscribed, id: id, limit: configuration.limits.maxServerMessageBytes)
-                for topic in people {
+                for topic in shown {
                     let known = request.known[topic.subject]
                     let presence = topic.first.version == known?.presence ? nil : topic.presenceObject
                     let profile = topic.second.version == known?.profile ? nil : topic.profileObject
@@ -32,6 +33,19 @@ extension ShardLogic {
                 }
                 for part in answer.finish() { replies.send(part, to: connection) }
             }
+        }
+    }
+
+    /// The topics of these people that the connection's user may watch. Where it watched another until now, which only
+    /// a viewer whose own policy is not known yet can, it does no longer: the snapshot replaces what it held.
+    private func audiences(of people: [Topic], for connection: Connection, _ session: Session) -> [Topic] {
+        people.map { person in
+            let part = policies.topic(person, for: session.user.id)
+            guard person.limited != nil || person.hidden != nil,
+                let position = watchers.place(of: person, in: connection)
+            else { return part }
+            watchers.move(position, of: connection.index, to: part, at: clock.redisNow)
+            return part
         }
     }
 
@@ -71,10 +85,12 @@ extension ShardLogic {
 
     func get(_ connection: Connection, _ id: Int64?, _ users: [UserID]) {
         let reply = replies.expect(on: connection)
-        read(users) { [self] people in
+        let people = users.map { watchers.hold(person: $0) }
+        loader.load(people) { [self] outcome in
             replies.fulfil(reply, on: connection) { [self] in
-                guard !connection.isClosed else { return }
-                guard let people else {
+                defer { people.forEach(watchers.release) }
+                guard !connection.isClosed, let session = connection.session else { return }
+                guard outcome == .loaded else {
                     return replies.error(
                         .init(
                             id: id, code: .unavailable,
@@ -82,7 +98,9 @@ extension ShardLogic {
                             retryAfter: 1_000), to: connection)
                 }
                 var answer = SnapshotReply(.users, id: id, limit: configuration.limits.maxServerMessageBytes)
-                for each in people { answer.add(user: each.user, presence: each.presence, profile: each.profile) }
+                for each in people.map({ shown($0, to: session.user.id) }) {
+                    answer.add(user: each.user, presence: each.presence, profile: each.profile)
+                }
                 for part in answer.finish() { replies.send(part, to: connection) }
             }
         }
@@ -94,17 +112,27 @@ extension ShardLogic {
         let profile: [UInt8]
     }
 
-    /// Both registers of some people, as objects, with no subscription; `nil` when they cannot be known now.
-    func read(_ users: [UserID], done: @escaping ([ReadPerson]?) -> Void) {
+    /// Both registers of some people as somebody may see them, as objects, with no subscription; `nil` when they cannot
+    /// be known now. No viewer is a backend, who sees everything.
+    func read(_ users: [UserID], for viewer: UserID?, done: @escaping ([ReadPerson]?) -> Void) {
         let people = users.map { watchers.hold(person: $0) }
-        loader.load(people) { [self] outcome in
-            defer { people.forEach(watchers.release) }
+        // What the viewer shows of themselves counts too.
+        let own = viewer.map { [watchers.hold(person: $0)] } ?? []
+        loader.load(people + own) { [self] outcome in
+            defer { (people + own).forEach(watchers.release) }
             guard outcome == .loaded else { return done(nil) }
-            done(
-                people.map {
-                    ReadPerson(user: $0.subject, presence: $0.presenceObject, profile: $0.profileObject)
-                })
+            done(people.map { shown($0, to: viewer) })
         }
+    }
+
+    /// What somebody may see of a person.
+    private func shown(_ person: Topic, to viewer: UserID?) -> ReadPerson {
+        let view = policies.view(of: person.subject, for: viewer)
+        let hidesPresence = view == .nothing || (view == .withoutLastSeen && person.first.isOffline)
+        return ReadPerson(
+            user: person.subject,
+            presence: hidesPresence ? ServerMessageWriter.unknownPresence : person.presenceObject,
+            profile: view == .nothing ? ServerMessageWriter.noProfile : person.profileObject)
     }
 }
 

@@ -61,6 +61,7 @@ struct WriteRefusal {
             case "FORBIDDEN": self.init(code: .forbidden, text: "only participants may do this", retryAfter: nil)
             case "TOOMANY":
                 self.init(code: .tooMany, text: "no more conversations may be made by this user", retryAfter: nil)
+            case "FULL": self.init(code: .tooMany, text: "no more users may be in this list", retryAfter: nil)
             case "CONFLICT": self.init(code: .conflict, text: "it exists already", retryAfter: nil)
             default: self.init(code: .internal, text: "the store gave an answer that makes no sense", retryAfter: nil)
             }

@@ -43,6 +43,8 @@ extension Setting {
         .number("limits.subscribeBatch", \.limits.subscribeBatch),
         .number("limits.participants", \.limits.participants),
         .number("limits.conversationsPerUser", \.limits.conversationsPerUser),
+        .number("limits.contacts", \.limits.contacts),
+        .number("limits.blocks", \.limits.blocks),
         .numberOrAutomatic("limits.maxConnections", \.limits.maxConnections),
         .number("limits.handshakes", \.limits.handshakes),
         .number("limits.pendingRequests", \.limits.pendingRequests),

@@ -211,7 +211,8 @@ async def with_bad_ids(stage, operation):
 async def malformed(stage, operation):
     answers = await with_bad_ids(stage, operation)
     if "requestBody" in operation.node:
-        member = {"updateProfile": "displayName", "getUsers": "users"}.get(operation.name, "participants")
+        member = {"updateProfile": "displayName", "getUsers": "users", "setVisibility": "presence",
+                  "changeContacts": "add", "changeBlocks": "add"}.get(operation.name, "participants")
         bodies = [b"", b"[]", b"\xff", b'{"a":' * 50 + b"1" + b"}" * 50, {member: 5}, {}, {"other": 1}]
         answers += [await stage.ask(operation, body) for body in bodies]
     if 411 in operation.responses:
@@ -278,7 +279,10 @@ async def too_long(stage, operation):
     return [await stage.ask_by_hand(operation, f"Content-Length: {1_048_577}")]
 
 
+OUT_OF_LISTS = [{"add": ["a b"]}, {"add": ["a"], "remove": ["a"]}, {"remove": [f"u{number}" for number in range(1_001)]}]
 OUT_OF_BOUNDS = {
+    "setVisibility": [{"lastSeen": "friends"}, {"presence": ""}], "changeContacts": OUT_OF_LISTS,
+    "changeBlocks": OUT_OF_LISTS,
     "getUsers": [{"users": ["not an id"]}, {"users": [""]}, {"users": [f"u{number}" for number in range(1_001)]}],
     "setParticipants": [
         {"participants": ["ana"]}, {"participants": ["ana", "ana"]}, {"participants": ["ana", "b b"]},

@@ -98,6 +98,7 @@ async def played(room, redis):
         await profiles_change(room)
         await people_type(room)
         await replies_are_split(room)
+        await people_hide(room)
         await tokens_run_out(room)
         await mistakes_are_made(room)
         await the_store_is_lost(room, redis)
@@ -170,6 +171,22 @@ async def replies_are_split(room):
         ("subscribed", True), ("subscribed", None), ("users", True), ("users", None)}
 
 
+async def people_hide(room):
+    ana, bob = await room.come("ana"), await room.come("bob")
+    await ana.subscribe(bob)
+    await bob.did("setVisibility", visibility={"presence": "contacts", "lastSeen": "nobody"})
+    await bob.send({"type": "setVisibility", "visibility": {"lastSeen": "everyone"}})
+    await bob.hear("ownVisibility", visibility={"presence": "contacts", "lastSeen": "everyone"})
+    await ana.sees(bob, version=0)
+    await bob.did("addContacts", users=[ana.user, *(room.name("x" * 110 + str(number)) for number in range(200))])
+    await ana.sees(bob, status="online")
+    await bob.did("block", users=[ana.user])
+    await ana.sees(bob, version=0)
+    assert len((await bob.did("getVisibility"))["contacts"]) == 201
+    await bob.did("removeContacts", users=[ana.user])
+    await bob.did("unblock", users=[ana.user])
+
+
 async def tokens_run_out(room):
     ana = await room.come("ana", token=room.token("ana", expires=30))
     assert (await ana.hear("tokenExpiring"))["expiresIn"] <= 30_000
@@ -210,6 +227,18 @@ WRONG = [
     ("bad_request", {"type": "typing", "typing": True}),
     ("bad_request", {"type": "typing", "conversation": "c1"}),
     ("bad_request", {"type": "typing", "conversation": "c1", "typing": "yes"}),
+    ("bad_request", {"type": "setVisibility"}),
+    ("bad_request", {"type": "setVisibility", "visibility": []}),
+    ("bad_request", {"type": "setVisibility", "visibility": {"presence": 1}}),
+    ("bad_request", {"type": "addContacts"}),
+    ("bad_request", {"type": "removeContacts", "users": {}}),
+    ("bad_request", {"type": "block", "users": "bob"}),
+    ("bad_request", {"type": "unblock", "users": [1]}),
+    ("validation_failed", {"type": "setVisibility", "visibility": {"lastSeen": "friends"}}),
+    ("validation_failed", {"type": "addContacts", "users": ["a b"]}),
+    ("validation_failed", {"type": "removeContacts", "users": [""]}),
+    ("validation_failed", {"type": "block", "users": ["x" * 129]}),
+    ("validation_failed", {"type": "unblock", "users": ["a b"]}),
     ("validation_failed", {"type": "get", "users": ["a b"]}),
     ("validation_failed", {"type": "get", "users": ["x" * 129]}),
     ("validation_failed", {"type": "subscribe", "conversations": [""]}),

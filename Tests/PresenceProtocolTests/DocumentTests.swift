@@ -5,11 +5,13 @@ import Testing
 struct DocumentTests {
     static let clientTypes: Set = [
         "connect", "refresh", "subscribe", "unsubscribe", "get", "status", "activity", "updateProfile",
-        "createConversation", "typing", "disconnect",
+        "createConversation", "typing", "setVisibility", "getVisibility", "addContacts", "removeContacts", "block",
+        "unblock", "disconnect",
     ]
     static let serverTypes: Set = [
         "connected", "refreshed", "ok", "subscribed", "unsubscribed", "users", "profileUpdated", "conversationCreated",
-        "presence", "profile", "typing", "ownStatus", "tokenExpiring", "stale", "live", "error",
+        "presence", "profile", "typing", "ownStatus", "visibility", "ownVisibility", "tokenExpiring", "stale", "live",
+        "error",
     ]
 
     @Test(arguments: [Example.protocolPage, Example.asyncAPI])

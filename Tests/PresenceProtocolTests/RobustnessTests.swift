@@ -24,7 +24,8 @@ struct RobustnessTests {
                 #expect(try ClientMessage.decode(message.encoded()) == message, "round \(round)")
             }
             if let message = try? ServerMessage.decode(bytes) {
-                #expect(try ServerMessage.decode(message.encoded()) == message, "round \(round)")
+                #expect(
+                    try ServerMessage.decode(message.encoded()) == message, "round \(round): \(String(json: bytes))")
             }
         }
         #expect(taken > 0)

@@ -78,6 +78,10 @@ import Testing
         bob.send(.status(.init(status: .busy, text: .set("t"), clearAfter: 1_000)))
         bob.send(.updateProfile(.init(displayName: .set("Bob"), timezone: .set("Europe/Paris"))))
         bob.send(.updateProfile(.init(timezone: .remove)))
+        bob.send(.setVisibility(.init(lastSeen: .contacts)))
+        bob.send(.addContacts([UserID("cy")!, UserID("dee")!]))
+        bob.send(.block([UserID("eve")!]))
+        bob.send(.getVisibility)
         bob.send(.createConversation(participants: [UserID("ana")!]))
         try world.run(for: 2_000)
         let conversation = try #require(

@@ -14,6 +14,9 @@ enum Call: Sendable {
     case createConversation([UserID])
     case startTyping(ConversationID)
     case stopTyping(ConversationID)
+    /// A request about who may see the user, which is answered `ok`.
+    case changeVisibility(ClientMessage.Body)
+    case readVisibility
 }
 
 /// How a call was answered.
@@ -23,6 +26,7 @@ enum Reply: Sendable {
     case people([Person])
     case profile(ProfileUpdate)
     case conversation(Conversation)
+    case visibility(MyVisibility)
 }
 
 /// A reading of many people, put together from what is held, from answers and from the cache.
@@ -55,6 +59,9 @@ enum Request: Sendable {
     /// `call` is `nil` for a repetition.
     case typing(ConversationID, call: CallID?)
     case stopTyping(CallID)
+    case changeVisibility(CallID)
+    /// With the parts of the answer that have come.
+    case readVisibility(VisibilityLists, CallID)
     /// Its answer shows that the connection lives.
     case probe(due: Duration)
 }

@@ -20,7 +20,7 @@ extension Session {
         case .stopTyping(let conversation) where !isConnected:
             _ = ownTyping.stop(conversation)
             answer(id, .success(.done))
-        case .updateProfile, .createConversation, .startTyping, .stopTyping:
+        case .updateProfile, .createConversation, .startTyping, .stopTyping, .changeVisibility, .readVisibility:
             if isConnected {
                 perform(id, call, at: now)
             } else if isAway {
@@ -46,6 +46,8 @@ extension Session {
         case .stopTyping(let conversation):
             guard ownTyping.stop(conversation) else { return answer(id, .success(.done)) }
             send(.typing(conversation: conversation, typing: false), .stopTyping(id))
+        case .changeVisibility(let body): send(body, .changeVisibility(id))
+        case .readVisibility: send(.getVisibility, .readVisibility(VisibilityLists(), id))
         case .get, .setStatus: preconditionFailure("\(call) does not wait for a connection")
         }
     }
@@ -81,7 +83,9 @@ extension Session {
             profileQueue.append(changes)
             keptProfileChanged()
             answer(call, .success(.profile(.kept)))
-        case .updateProfile(_, .fail, let call), .createConversation(let call):
+        case .readVisibility(_, let call):
+            answer(call, .failure(PresenceError(.connectionLost, "the connection broke before the answer came")))
+        case .updateProfile(_, .fail, let call), .createConversation(let call), .changeVisibility(let call):
             let error = PresenceError(
                 .connectionLost, "the connection broke before the answer came", outcomeUnknown: true)
             answer(call, .failure(error))
@@ -194,7 +198,8 @@ extension Request {
     func changesSomething(for call: CallID) -> Bool {
         switch self {
         case .status(let pending): pending.calls.contains(call)
-        case .updateProfile(_, _, call), .createConversation(call), .typing(_, call: .some(call)), .stopTyping(call):
+        case .updateProfile(_, _, call), .createConversation(call), .changeVisibility(call),
+            .typing(_, call: .some(call)), .stopTyping(call):
             true
         default: false
         }

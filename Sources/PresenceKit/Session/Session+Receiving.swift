@@ -44,6 +44,9 @@ extension Session {
             if let id { requests[id] = nil }
         case .profileUpdated(let id, let profile): saved(id, profile)
         case .conversationCreated(let id, let conversation): created(id, conversation)
+        case .visibility(let id, let lists, let more): readVisibility(id, lists, more: more)
+        // Whoever wants to know asks: `visibility()`.
+        case .ownVisibility: break
         case .unknown: break
         }
     }
@@ -122,11 +125,25 @@ extension Session {
         switch request {
         case .status(let pending): pending.calls.forEach { answer($0, .success(.done)) }
         case .typing(_, let call): if let call { answer(call, .success(.done)) }
-        case .stopTyping(let call): answer(call, .success(.done))
+        case .stopTyping(let call), .changeVisibility(let call): answer(call, .success(.done))
         case .connect, .refresh, .subscribe, .follow, .unsubscribe, .get, .updateProfile, .keptProfile,
-            .createConversation, .probe:
+            .createConversation, .readVisibility, .probe:
             break
         }
+    }
+
+    /// The lists come in parts, one after the other.
+    private mutating func readVisibility(_ id: Int64?, _ part: VisibilityLists, more: Bool) {
+        guard let id, case .readVisibility(var lists, let call) = requests[id] else { return }
+        lists.visibility = part.visibility
+        lists.contacts += part.contacts
+        lists.blocks += part.blocks
+        requests[id] = more ? .readVisibility(lists, call) : nil
+        guard !more else { return }
+        let visibility = MyVisibility(
+            presence: lists.visibility.presence, lastSeen: lists.visibility.lastSeen,
+            contacts: lists.contacts.map(\.string), blocked: lists.blocks.map(\.string))
+        answer(call, .success(.visibility(visibility)))
     }
 
     private mutating func saved(_ id: Int64?, _ profile: Profile) {

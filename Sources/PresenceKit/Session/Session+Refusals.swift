@@ -28,7 +28,9 @@ extension Session {
             profileQueue.postpone(until: now.uptime + error.delay)
             keptProfileChanged()
             answer(call, .success(.profile(.kept)))
-        case .updateProfile(_, _, let call), .createConversation(let call), .stopTyping(let call):
+        case .readVisibility(_, let call): answer(call, .failure(error))
+        case .updateProfile(_, _, let call), .createConversation(let call), .stopTyping(let call),
+            .changeVisibility(let call):
             answer(call, .failure(error.ofWrite))
         case .keptProfile:
             if error.isPassing {

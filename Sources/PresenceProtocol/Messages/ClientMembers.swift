@@ -19,6 +19,7 @@ struct ClientMembers {
     private(set) var token: JSONValue?
     private(set) var typing: JSONValue?
     private(set) var users: JSONValue?
+    private(set) var visibility: JSONValue?
 
     /// Reads the whole message. If it throws, what was found up to there remains.
     mutating func read(_ bytes: UnsafeRawBufferPointer) throws(JSONError) {
@@ -68,6 +69,8 @@ struct ClientMembers {
             changes = present
         } else if key.equals("participants") {
             participants = present
+        } else if key.equals("visibility") {
+            visibility = present
         }
     }
 }

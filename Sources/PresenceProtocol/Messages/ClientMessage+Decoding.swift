@@ -95,6 +95,23 @@ extension ClientMessage.Body {
             let list = try members.needed(members.participants, "participants")
             let ids = try list.identifiers("participants", limit: .max, tooMany: .tooManyIDs(.max, in: "conversation"))
             self = .createConversation(participants: ids.withoutRepetitions())
+        } else if type.equals("setVisibility") {
+            let change = try members.needed(members.visibility, "visibility").object("visibility")
+            do throws(DecodingFailure) {
+                self = .setVisibility(try VisibilityChange(change))
+            } catch {
+                throw error.inside("visibility")
+            }
+        } else if type.equals("getVisibility") {
+            self = .getVisibility
+        } else if type.equals("addContacts") {
+            self = .addContacts(try members.listed(limit: limits.subscribeBatch, in: "addContacts"))
+        } else if type.equals("removeContacts") {
+            self = .removeContacts(try members.listed(limit: limits.subscribeBatch, in: "removeContacts"))
+        } else if type.equals("block") {
+            self = .block(try members.listed(limit: limits.subscribeBatch, in: "block"))
+        } else if type.equals("unblock") {
+            self = .unblock(try members.listed(limit: limits.subscribeBatch, in: "unblock"))
         } else if type.equals("disconnect") {
             self = .disconnect
         } else {
@@ -148,6 +165,12 @@ extension ClientMembers {
     func needed(_ value: JSONValue?, _ field: String) throws(DecodingFailure) -> JSONValue {
         guard let value else { throw .missing(field) }
         return value
+    }
+
+    /// The people whom a list gains or loses.
+    fileprivate func listed(limit: Int, in type: String) throws(DecodingFailure) -> [UserID] {
+        let failure = DecodingFailure(code: .tooMany, message: "at most \(limit) users in one \(type)", field: "users")
+        return try needed(users, "users").identifiers("users", limit: limit, tooMany: failure).withoutRepetitions()
     }
 
     /// The people and conversations of `subscribe` and `unsubscribe`, of which at least one list must be there.

@@ -31,6 +31,12 @@ extension ClientMessage.Body {
         case .updateProfile: "updateProfile"
         case .createConversation: "createConversation"
         case .typing: "typing"
+        case .setVisibility: "setVisibility"
+        case .getVisibility: "getVisibility"
+        case .addContacts: "addContacts"
+        case .removeContacts: "removeContacts"
+        case .block: "block"
+        case .unblock: "unblock"
         case .disconnect: "disconnect"
         }
     }
@@ -57,7 +63,12 @@ extension ClientMessage.Body {
             JSONWriter.member("conversation", conversation.string, to: &output)
             JSONWriter.key("typing", to: &output)
             JSONWriter.bool(typing, to: &output)
-        case .disconnect: break
+        case .setVisibility(let change):
+            JSONWriter.key("visibility", to: &output)
+            change.encode(into: &output)
+        case .addContacts(let users), .removeContacts(let users), .block(let users), .unblock(let users):
+            JSONWriter.member("users", users, to: &output)
+        case .getVisibility, .disconnect: break
         }
     }
 

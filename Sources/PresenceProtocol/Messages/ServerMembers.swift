@@ -6,7 +6,9 @@ struct ServerMembers {
     private(set) var type: JSONValue?
     private(set) var id: JSONValue?
     private(set) var at: JSONValue?
+    private(set) var blocks: JSONValue?
     private(set) var code: JSONValue?
+    private(set) var contacts: JSONValue?
     private(set) var conversation: JSONValue?
     private(set) var conversations: JSONValue?
     private(set) var expiresIn: JSONValue?
@@ -26,6 +28,7 @@ struct ServerMembers {
     private(set) var user: JSONValue?
     private(set) var users: JSONValue?
     private(set) var version: JSONValue?
+    private(set) var visibility: JSONValue?
 
     /// Reads the whole message and checks its grammar.
     mutating func read(_ bytes: UnsafeRawBufferPointer) throws(JSONError) {
@@ -102,6 +105,12 @@ struct ServerMembers {
             linger = value
         } else if key.equals("limits") {
             limits = value
+        } else if key.equals("visibility") {
+            visibility = value
+        } else if key.equals("contacts") {
+            contacts = value
+        } else if key.equals("blocks") {
+            blocks = value
         }
     }
 }

@@ -59,6 +59,10 @@ extension ServerMessage {
                 id: id, try Conversation(members.needed(members.conversation, "conversation")))
         } else if type.equals("ownStatus") {
             self = .ownStatus(try OwnStatus(members.needed(members.status, "status")))
+        } else if type.equals("visibility") {
+            self = .visibility(id: id, try VisibilityLists(members), more: members.more?.bool ?? false)
+        } else if type.equals("ownVisibility") {
+            self = .ownVisibility(try OwnVisibility(members))
         } else if type.equals("tokenExpiring") {
             let expiresIn = try members.needed(members.expiresIn, "expiresIn").checkedInteger("expiresIn")
             self = .tokenExpiring(expiresIn: expiresIn)
@@ -82,7 +86,7 @@ extension ServerMessage.TypingEvent {
             conversation: try members.needed(members.conversation, "conversation").checkedIdentifier("conversation"),
             version: try members.needed(members.version, "version").checkedInteger("version"),
             users: try members.needed(members.users, "users").allIdentifiers("users"),
-            more: Int(clamping: try members.more?.checkedInteger("more") ?? 0),
+            more: max(0, Int(clamping: try members.more?.checkedInteger("more") ?? 0)),
             at: try members.at?.checkedInteger("at"))
     }
 }

@@ -28,6 +28,9 @@ extension ServerMessage {
             ServerMessageWriter.profile(user: user, profile: profile.encoded(), at: at, to: &output)
         case .typing(let event): ServerMessageWriter.typing(event, to: &output)
         case .ownStatus(let status): ServerMessageWriter.ownStatus(status, to: &output)
+        case .visibility(let id, let lists, let more):
+            ServerMessageWriter.visibility(id: id, lists, more: more, to: &output)
+        case .ownVisibility(let visibility): ServerMessageWriter.ownVisibility(visibility, to: &output)
         case .tokenExpiring(let expiresIn): ServerMessageWriter.tokenExpiring(expiresIn: expiresIn, to: &output)
         case .stale(let since): ServerMessageWriter.stale(since: since, to: &output)
         case .live: ServerMessageWriter.live(to: &output)

@@ -69,6 +69,13 @@ public enum ServerMessageWriter {
         JSONWriter.raw("}", to: &output)
     }
 
+    public static func visibility(id: Int64?, _ lists: VisibilityLists, more: Bool, to output: inout [UInt8]) {
+        begin("visibility", id: id, to: &output)
+        lists.encodeMembers(into: &output)
+        if more { JSONWriter.raw(",\"more\":true", to: &output) }
+        JSONWriter.raw("}", to: &output)
+    }
+
     public static func error(_ error: ServerMessage.ErrorMessage, to output: inout [UInt8]) {
         begin("error", id: error.id, to: &output)
         JSONWriter.member("code", error.code.rawValue, to: &output)
@@ -116,6 +123,15 @@ public enum ServerMessageWriter {
         begin("ownStatus", id: nil, to: &output)
         JSONWriter.key("status", to: &output)
         status.encode(into: &output)
+        JSONWriter.raw("}", to: &output)
+    }
+
+    public static func ownVisibility(_ own: OwnVisibility, to output: inout [UInt8]) {
+        begin("ownVisibility", id: nil, to: &output)
+        JSONWriter.key("visibility", to: &output)
+        own.visibility.encode(into: &output)
+        JSONWriter.member("contacts", Int64(own.contacts), to: &output)
+        JSONWriter.member("blocks", Int64(own.blocks), to: &output)
         JSONWriter.raw("}", to: &output)
     }
 

@@ -79,7 +79,7 @@ extension Doctor {
             case .typing: try lookAtTyping(key, &look)
             case .users(let incarnation, let partition): try lookAtList(key, of: incarnation, in: partition, &look)
             // Of the partition's own keys everything is looked at each time.
-            case .user, .sessions, .shards, .floor, .global, .unknown: break
+            case .user, .contacts, .blocks, .sessions, .shards, .floor, .global, .unknown: break
             }
         }
     }

@@ -4,6 +4,9 @@ import PresenceProtocol
 enum KeyName: Equatable {
     case user(UserID, partition: Int)
     case sessions(UserID, partition: Int)
+    /// Whom a user lists.
+    case contacts(UserID, partition: Int)
+    case blocks(UserID, partition: Int)
     case conversation(ConversationID, partition: Int)
     case typing(ConversationID, partition: Int)
     case shards(partition: Int)
@@ -33,6 +36,8 @@ enum KeyName: Equatable {
         case ("floor", nil): return .floor(partition: partition)
         case ("user", let rest?): return Identifier(rest).map { .user($0, partition: partition) }
         case ("sessions", let rest?): return Identifier(rest).map { .sessions($0, partition: partition) }
+        case ("contacts", let rest?): return Identifier(rest).map { .contacts($0, partition: partition) }
+        case ("blocks", let rest?): return Identifier(rest).map { .blocks($0, partition: partition) }
         case ("conversation", let rest?): return Identifier(rest).map { .conversation($0, partition: partition) }
         case ("typing", let rest?): return Identifier(rest).map { .typing($0, partition: partition) }
         case ("shard", let rest?) where rest.hasSuffix(":users") && rest.utf8.count > 6:
@@ -44,8 +49,8 @@ enum KeyName: Equatable {
     /// Whether servers with so many partitions look for it where it is.
     func isInPlace(_ partitions: Partitions) -> Bool {
         switch self {
-        case .user(let id, let partition), .sessions(let id, let partition), .conversation(let id, let partition),
-            .typing(let id, let partition):
+        case .user(let id, let partition), .sessions(let id, let partition), .contacts(let id, let partition),
+            .blocks(let id, let partition), .conversation(let id, let partition), .typing(let id, let partition):
             partitions.index(of: id) == partition
         case .shards(let partition), .floor(let partition), .users(_, let partition): partition < partitions.count
         case .global, .unknown: true
@@ -56,7 +61,7 @@ enum KeyName: Equatable {
     var isPassing: Bool {
         switch self {
         case .sessions, .typing, .users, .shards: true
-        case .user, .conversation, .floor, .global, .unknown: false
+        case .user, .contacts, .blocks, .conversation, .floor, .global, .unknown: false
         }
     }
 }

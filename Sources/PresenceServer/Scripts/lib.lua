@@ -30,7 +30,7 @@ local function session(value) return string.match(value, '^(%S+) (%S+) (%S+) (%S
 -- A user: what their hash holds, read in one call and written in one, since each call costs Redis some 2 µs. What is not
 -- there is false.
 local fields = { 'chosen', 'text', 'clearAt', 'chosenVersion', 'lastSeen', 'status', 'since', 'shown', 'presenceVersion',
-    'barredAt', 'revokedAt' }
+    'barredAt', 'revokedAt', 'visibility' }
 local function read(id, userKey, sessionsKey, floorKey, channel)
     local user = { id = id, key = userKey, sessionsKey = sessionsKey, floorKey = floorKey, channel = channel,
         changed = {}, events = {} }
@@ -65,11 +65,11 @@ local function lapse(user)
     if user.clearAt and tonumber(user.clearAt) <= now then choose(user, 'auto', 'null', '') end
 end
 
--- The reply that tells a shard what its user chose: OK, now, chosen, text, clearAt, version; and since when tokens must
--- have been issued.
+-- The reply that tells a shard what its user chose, since when tokens must have been issued, and who may see them: OK,
+-- now, chosen, text, clearAt, version, revokedAt, visibility.
 local function ownStatus(user)
     return { 'OK', int(now), user.chosen or 'auto', user.text or '', user.clearAt or '', user.chosenVersion or '0',
-        user.revokedAt or '0' }
+        user.revokedAt or '0', user.visibility or '' }
 end
 
 -- The user was here until `time`, as far as this shard knows.

@@ -105,7 +105,7 @@ class Client:
         whole = dict(parts[0])
         whole.pop("more", None)
         for part in parts[1:]:
-            for member in ("users", "conversations"):
+            for member in ("users", "conversations", "contacts", "blocks"):
                 if member in part:
                     whole[member] = whole.get(member, []) + part[member]
         return whole

@@ -36,6 +36,8 @@ OTHERS = {
     "jwks_file": "auth.jwksFile",
     "issuer": "auth.issuer",
     "audience": "auth.audience",
+    "contacts": "limits.contacts",
+    "blocks": "limits.blocks",
 }
 
 

@@ -54,7 +54,7 @@ enum Invention {
     }
 
     private static func body(using random: inout SplitMix) -> ClientMessage.Body {
-        switch Int.random(in: 0..<11, using: &random) {
+        switch Int.random(in: 0..<17, using: &random) {
         case 0: .connect(connect(using: &random))
         case 1: .refresh(token: anyText(upTo: 300, using: &random))
         case 2: .subscribe(subscribe(using: &random))
@@ -65,6 +65,16 @@ enum Invention {
         case 7: .updateProfile(profileChanges(using: &random))
         case 8: .createConversation(participants: identifiers(using: &random))
         case 9: .typing(conversation: identifier(using: &random), typing: Bool.random(using: &random))
+        case 10:
+            .setVisibility(
+                .init(
+                    presence: maybe(using: &random) { Audience.allCases.randomElement(using: &$0)! },
+                    lastSeen: maybe(using: &random) { Audience.allCases.randomElement(using: &$0)! }))
+        case 11: .getVisibility
+        case 12: .addContacts(identifiers(using: &random))
+        case 13: .removeContacts(identifiers(using: &random))
+        case 14: .block(identifiers(using: &random))
+        case 15: .unblock(identifiers(using: &random))
         default: .disconnect
         }
     }

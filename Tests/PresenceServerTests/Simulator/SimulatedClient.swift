@@ -10,6 +10,10 @@ final class SimulatedClient {
     private weak var shard: SimulatedShard?
     private var socket: SocketID?
     private(set) var received: [ServerMessage] = []
+    /// The same as it came.
+    private(set) var texts: [String] = []
+    /// Called with each message as it comes.
+    var onMessage: (ServerMessage) -> Void = { _ in }
     /// What it would show.
     private(set) var presences: [UserID: Presence] = [:]
     private(set) var profiles: [UserID: ProfileRegister] = [:]
@@ -121,7 +125,9 @@ final class SimulatedClient {
         for payload in Self.messages(in: bytes) {
             guard let message = try? ServerMessage.decode(payload) else { continue }
             received.append(message)
+            texts.append(String(decoding: payload, as: UTF8.self))
             take(message)
+            onMessage(message)
         }
         return isSlow ? .congested : .written
     }

@@ -20,6 +20,8 @@ final class SimulatedShard: Store, Sockets {
 
     private var isUp: [StoreLane: Bool] = [:]
     private var isSubscribed = false
+    /// Subscribed, but nothing that is published comes.
+    var isDeaf = false
     private var canary = ""
     /// Grows when a connection breaks: what was under way on it is lost.
     private var connectionNumber: [StoreLane: Int] = [:]
@@ -206,7 +208,7 @@ final class SimulatedShard: Store, Sockets {
     func reconnect() { StoreLane.allCases.forEach(cut) }
 
     private func hear(_ channel: String, _ payload: [UInt8]) {
-        guard isSubscribed, !isDead, !missesEvents || channel == canary else { return }
+        guard isSubscribed, !isDead, !isDeaf, !missesEvents || channel == canary else { return }
         let number = subscriptionNumber
         let arrival = max(lastEvent, world.now + world.wayThrough())
         lastEvent = arrival

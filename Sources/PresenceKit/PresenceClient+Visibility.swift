@@ -1,0 +1,50 @@
+import PresenceProtocol
+
+extension PresenceClient {
+    /// Chooses who may see the user, on all their devices, until they choose otherwise. It takes effect at once, also for
+    /// those who are looking.
+    ///
+    /// - Parameters:
+    ///   - presence: who sees the user at all. To everyone else they look like somebody of whom nothing is known.
+    ///   - lastSeen: of those, who sees since when the user is offline. It is mutual: the user sees it of those alone who
+    ///     may see theirs.
+    ///
+    ///   What is `nil` stays as it is; at first both are `everyone`.
+    /// - Throws: `notConnected` or `connectionLost`, as ``createConversation(with:)``.
+    public func setVisibility(presence: Audience? = nil, lastSeen: Audience? = nil) async throws(PresenceError) {
+        try await change(.setVisibility(VisibilityChange(presence: presence, lastSeen: lastSeen)))
+    }
+
+    /// Who may see the user, and whom they list.
+    public func visibility() async throws(PresenceError) -> MyVisibility {
+        guard case .visibility(let visibility) = try await ask(.readVisibility) else {
+            preconditionFailure("not an answer to getVisibility")
+        }
+        return visibility
+    }
+
+    /// Lists people as contacts: they see what the user shows to contacts. At most as many in one call as the server
+    /// takes ids in one request, 1,000 by default, and `tooMany` beyond; likewise in the other three.
+    public func addContacts(_ users: some Sequence<String>) async throws(PresenceError) {
+        try await change(.addContacts(Self.identifiers(users)))
+    }
+
+    /// Takes people off the contacts.
+    public func removeContacts(_ users: some Sequence<String>) async throws(PresenceError) {
+        try await change(.removeContacts(Self.identifiers(users)))
+    }
+
+    /// Blocks people: from now on they see somebody of whom nothing is known. They are not told.
+    public func block(_ users: some Sequence<String>) async throws(PresenceError) {
+        try await change(.block(Self.identifiers(users)))
+    }
+
+    /// Blocks people no longer: they see again what the user shows to them.
+    public func unblock(_ users: some Sequence<String>) async throws(PresenceError) {
+        try await change(.unblock(Self.identifiers(users)))
+    }
+
+    private func change(_ body: ClientMessage.Body) async throws(PresenceError) {
+        _ = try await ask(.changeVisibility(body))
+    }
+}

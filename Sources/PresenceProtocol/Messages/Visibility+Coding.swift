@@ -1,0 +1,141 @@
+// Who may see a user, on the wire.
+
+extension Visibility {
+    /// Appends the object.
+    public func encode(into output: inout [UInt8]) {
+        JSONWriter.raw("{\"presence\":", to: &output)
+        JSONWriter.string(presence.rawValue, to: &output)
+        JSONWriter.member("lastSeen", lastSeen.rawValue, to: &output)
+        JSONWriter.raw("}", to: &output)
+    }
+
+    /// As a client reads it: an audience of a later server counts as `nobody`.
+    init(_ value: JSONValue) throws(DecodingFailure) {
+        self.init()
+        var members = try value.object("visibility")
+        try members.forEachMember { (key, value) throws(DecodingFailure) in
+            if value.kind == .null { return }
+            if key.equals("presence") {
+                presence = Audience(rawValue: try value.checkedString("visibility.presence")) ?? .nobody
+            } else if key.equals("lastSeen") {
+                lastSeen = Audience(rawValue: try value.checkedString("visibility.lastSeen")) ?? .nobody
+            }
+        }
+    }
+}
+
+extension VisibilityChange {
+    public var isEmpty: Bool { presence == nil && lastSeen == nil }
+
+    /// Reads the change from a JSON object, as the body of an HTTP request carries it.
+    ///
+    /// - Throws: `badRequest` for what is not one JSON object or has a member of the wrong kind, `validationFailed` for
+    ///   an audience that there is not.
+    public static func decode(json: [UInt8]) throws(DecodingFailure) -> VisibilityChange {
+        try json.lend { (bytes) throws(DecodingFailure) in try VisibilityChange(RequestBody.object(bytes)) }
+    }
+
+    /// Reads the object at whose beginning the scanner stands.
+    init(_ scanner: consuming JSONScanner) throws(DecodingFailure) {
+        self.init()
+        var members = scanner
+        try members.forEachMember { (key, value) throws(DecodingFailure) in
+            if key.equals("presence") {
+                presence = value.kind == .null ? nil : try value.checkedCase(of: Audience.self, "presence")
+            } else if key.equals("lastSeen") {
+                lastSeen = value.kind == .null ? nil : try value.checkedCase(of: Audience.self, "lastSeen")
+            }
+        }
+    }
+
+    func encode(into output: inout [UInt8]) {
+        let brace = output.count
+        if let presence { JSONWriter.member("presence", presence.rawValue, to: &output) }
+        if let lastSeen { JSONWriter.member("lastSeen", lastSeen.rawValue, to: &output) }
+        // Each member came with a comma before it; the first one's place is the brace's.
+        if output.count == brace { output.append(UInt8(ascii: ",")) }
+        output[brace] = UInt8(ascii: "{")
+        output.append(UInt8(ascii: "}"))
+    }
+}
+
+extension ListChange {
+    /// Reads `{"add":["bob"],"remove":["cy"]}`, of which one may be left out. Each id is returned once.
+    ///
+    /// - Throws: `badRequest`, `validationFailed` (for somebody who is in both lists as well), or `tooMany` for more than
+    ///   `limit` ids in both lists together, repetitions counted.
+    public static func decode(json: [UInt8], limit: Int) throws(DecodingFailure) -> ListChange {
+        try json.lend { (bytes) throws(DecodingFailure) in try ListChange(RequestBody.object(bytes), limit: limit) }
+    }
+
+    private init(_ scanner: consuming JSONScanner, limit: Int) throws(DecodingFailure) {
+        self.init()
+        var members = scanner
+        var add: JSONValue?
+        var remove: JSONValue?
+        try members.forEachMember { (key, value) throws(DecodingFailure) in
+            let present = value.kind == .null ? nil : value
+            if key.equals("add") { add = present } else if key.equals("remove") { remove = present }
+        }
+        guard add != nil || remove != nil else { throw .missing("add") }
+        let added = try add?.identifiers("add", limit: limit, tooMany: Self.tooMany("add", limit)) ?? []
+        let removed = try remove?.identifiers(
+            "remove", limit: limit - added.count, tooMany: Self.tooMany("remove", limit))
+        self.add = added.withoutRepetitions()
+        self.remove = removed?.withoutRepetitions() ?? []
+        guard Set(self.add).isDisjoint(with: self.remove) else {
+            throw .invalid("remove", "must not name anybody whom add names")
+        }
+    }
+
+    private static func tooMany(_ field: String, _ limit: Int) -> DecodingFailure {
+        DecodingFailure(code: .tooMany, message: "at most \(limit) users in one request", field: field)
+    }
+}
+
+extension OwnVisibility {
+    init(_ members: ServerMembers) throws(DecodingFailure) {
+        self.init(
+            visibility: try Visibility(members.needed(members.visibility, "visibility")),
+            contacts: Int(clamping: try members.contacts?.checkedInteger("contacts") ?? 0),
+            blocks: Int(clamping: try members.blocks?.checkedInteger("blocks") ?? 0))
+    }
+}
+
+extension VisibilityLists {
+    init(_ members: ServerMembers) throws(DecodingFailure) {
+        self.init(
+            visibility: try Visibility(members.needed(members.visibility, "visibility")),
+            contacts: try members.contacts?.allIdentifiers("contacts") ?? [],
+            blocks: try members.blocks?.allIdentifiers("blocks") ?? [])
+    }
+
+    /// Appends the members that a reply carries, each with the comma before it.
+    func encodeMembers(into output: inout [UInt8]) {
+        JSONWriter.key("visibility", to: &output)
+        visibility.encode(into: &output)
+        JSONWriter.member("contacts", contacts, to: &output)
+        JSONWriter.member("blocks", blocks, to: &output)
+    }
+
+    /// The lists in parts whose ids come to at most so many bytes each: contacts first, then blocks; at least one part.
+    public func parts(bytes limit: Int) -> [VisibilityLists] {
+        var parts = [VisibilityLists(visibility: visibility)]
+        var used = 0
+        func room(for id: UserID) -> Bool {
+            // An id of printable ASCII at its longest: each byte escaped, quotes and a comma.
+            let needed = id.string.utf8.reduce(3) { $0 + ($1 == 0x22 || $1 == 0x5C ? 2 : 1) }
+            defer { used += needed }
+            guard used + needed > limit, used > 0 else { return true }
+            used = 0
+            return false
+        }
+        for (ids, list) in [(contacts, \VisibilityLists.contacts), (blocks, \VisibilityLists.blocks)] {
+            for id in ids {
+                if !room(for: id) { parts.append(VisibilityLists(visibility: visibility)) }
+                parts[parts.count - 1][keyPath: list].append(id)
+            }
+        }
+        return parts
+    }
+}

@@ -1,0 +1,71 @@
+/// Whom a user lets see something of them.
+public enum Audience: String, Sendable, CaseIterable {
+    case everyone
+    /// Those whom the user lists as contacts.
+    case contacts
+    case nobody
+}
+
+/// Who may see a user. Everyone may until the user says otherwise; whoever the user blocks never may.
+public struct Visibility: Hashable, Sendable {
+    /// To anyone else the user looks like somebody of whom nothing is known, presence and profile alike.
+    public var presence: Audience
+    /// Of those who may see the presence: who also sees since when the user is offline. Only mutually: a user sees it
+    /// of those alone who may see theirs.
+    public var lastSeen: Audience
+
+    public init(presence: Audience = .everyone, lastSeen: Audience = .everyone) {
+        self.presence = presence
+        self.lastSeen = lastSeen
+    }
+}
+
+/// A change of who may see a user; what is `nil` stays as it is.
+public struct VisibilityChange: Hashable, Sendable {
+    public var presence: Audience?
+    public var lastSeen: Audience?
+
+    public init(presence: Audience? = nil, lastSeen: Audience? = nil) {
+        self.presence = presence
+        self.lastSeen = lastSeen
+    }
+}
+
+/// A change of whom a user lists, as contacts or as blocked, as the HTTP interface carries it.
+public struct ListChange: Hashable, Sendable {
+    public var add: [UserID]
+    public var remove: [UserID]
+
+    public init(add: [UserID] = [], remove: [UserID] = []) {
+        self.add = add
+        self.remove = remove
+    }
+}
+
+/// Who may see a user, with how many they list, as all of their sessions are told after a change.
+public struct OwnVisibility: Hashable, Sendable {
+    public var visibility: Visibility
+    /// How many contacts the user has.
+    public var contacts: Int
+    /// How many the user blocks.
+    public var blocks: Int
+
+    public init(visibility: Visibility = Visibility(), contacts: Int = 0, blocks: Int = 0) {
+        self.visibility = visibility
+        self.contacts = contacts
+        self.blocks = blocks
+    }
+}
+
+/// Who may see a user, with everyone whom they list; or a part of it.
+public struct VisibilityLists: Hashable, Sendable {
+    public var visibility: Visibility
+    public var contacts: [UserID]
+    public var blocks: [UserID]
+
+    public init(visibility: Visibility = Visibility(), contacts: [UserID] = [], blocks: [UserID] = []) {
+        self.visibility = visibility
+        self.contacts = contacts
+        self.blocks = blocks
+    }
+}

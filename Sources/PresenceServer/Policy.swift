@@ -1,0 +1,173 @@
+import PresenceProtocol
+import Redis
+
+/// Who may see one user, as Redis holds it: whom each setting lets in, and whom the user lists.
+///
+/// A list is held only while it is needed to decide, and is `nil` when it has not been read. What then cannot be
+/// decided is decided against the viewer.
+final class Policy {
+    let user: UserID
+    private(set) var head = PolicyHead()
+    private(set) var contacts: Set<UserID>?
+    private(set) var blocks: Set<UserID>?
+    /// Its lists are being read.
+    var isReading = false
+    /// Who waits for the lists.
+    var waiters: [(Topic.RedisOutcome) -> Void] = []
+
+    /// - Parameter isNew: Redis is known to hold nothing of the user's visibility yet, so both lists are empty.
+    init(of user: UserID, isNew: Bool) {
+        self.user = user
+        contacts = isNew ? [] : nil
+        blocks = isNew ? [] : nil
+    }
+
+    /// What a viewer may be shown of a user.
+    enum View {
+        case whole
+        /// Whoever is offline looks as if nothing were known of their presence: `since` and the version would tell when
+        /// they left as well as `lastSeen` does.
+        case withoutLastSeen
+        /// Somebody of whom nothing is known.
+        case nothing
+    }
+
+    /// What this user alone would let somebody else see.
+    func view(for viewer: UserID) -> View {
+        guard let blocks, !blocks.contains(viewer), admits(viewer, head.visibility.presence) else { return .nothing }
+        return admits(viewer, head.visibility.lastSeen) ? .whole : .withoutLastSeen
+    }
+
+    private func admits(_ viewer: UserID, _ audience: Audience) -> Bool {
+        switch audience {
+        case .everyone: true
+        case .contacts: contacts?.contains(viewer) == true
+        case .nobody: false
+        }
+    }
+
+    /// Everything is there that decides.
+    var isComplete: Bool { blocks != nil && (contacts != nil || !needsContacts) }
+
+    private var needsContacts: Bool { head.visibility.presence == .contacts || head.visibility.lastSeen == .contacts }
+
+    // MARK: What Redis says
+
+    /// A newer state of which only the head is known.
+    func take(_ head: PolicyHead) {
+        self.head = head
+        contacts = head.contacts == 0 ? [] : nil
+        blocks = head.blocks == 0 ? [] : nil
+    }
+
+    /// The next state, by what changed.
+    func take(_ change: PolicyChange) {
+        head = change.head
+        contacts = Self.list(contacts, change.list == .contacts ? change : nil, count: head.contacts)
+        blocks = Self.list(blocks, change.list == .blocks ? change : nil, count: head.blocks)
+        if !needsContacts, head.contacts > 0 { contacts = nil }
+    }
+
+    /// A state as it was read.
+    func take(_ read: PolicyRead) {
+        head = read.head
+        contacts = needsContacts || head.contacts == 0 ? Set(read.contacts) : nil
+        blocks = Set(read.blocks)
+    }
+
+    /// A list after a change, `nil` if it cannot be told. All whom a change adds are in it then: as many as there are in
+    /// all are therefore all that there are, whatever was known before.
+    private static func list(_ held: Set<UserID>?, _ change: PolicyChange?, count: Int) -> Set<UserID>? {
+        if count == 0 { return [] }
+        var list = held ?? []
+        for user in change?.removed ?? [] { list.remove(user) }
+        list.formUnion(change?.added ?? [])
+        return list.count == count ? list : nil
+    }
+}
+
+/// What the user's hash holds of their visibility: `VERSION PRESENCE LASTSEEN CONTACTS BLOCKS`, the settings by their
+/// first letters, the lists by their lengths.
+struct PolicyHead: Equatable {
+    /// 0 if the user never set anything.
+    var version: Int64 = 0
+    var visibility = Visibility()
+    var contacts = 0
+    var blocks = 0
+
+    init() {}
+
+    init?(_ text: String) {
+        let words = text.split(separator: " ")
+        guard words.count == 5, let version = Int64(words[0]) else { return nil }
+        self.init(version: version, words[1...])
+    }
+
+    init?(version: Int64, _ words: ArraySlice<Substring>) {
+        guard words.count == 4, let presence = Audience(letter: words[words.startIndex]),
+            let lastSeen = Audience(letter: words[words.startIndex + 1]),
+            let contacts = Int(words[words.startIndex + 2]), let blocks = Int(words[words.startIndex + 3])
+        else { return nil }
+        self.version = version
+        visibility = Visibility(presence: presence, lastSeen: lastSeen)
+        self.contacts = contacts
+        self.blocks = blocks
+    }
+
+    var own: OwnVisibility { OwnVisibility(visibility: visibility, contacts: contacts, blocks: blocks) }
+}
+
+/// A change of somebody's visibility, as a script published it.
+struct PolicyChange {
+    let head: PolicyHead
+    var list = PolicyList.none
+    var added: [UserID] = []
+    var removed: [UserID] = []
+
+    /// `nil` for what no script of ours publishes.
+    init?(_ event: StoreEvent) {
+        let words = event.rest.split(separator: 0x20).map { Substring(decoding: $0, as: UTF8.self) }
+        guard words.count >= 5, let head = PolicyHead(version: event.version, words[..<4]),
+            let list = PolicyList(rawValue: String(words[4]))
+        else { return nil }
+        self.head = head
+        self.list = list
+        for word in words[5...] {
+            guard let user = UserID(String(word.dropFirst())) else { continue }
+            if word.first == "+" { added.append(user) } else { removed.append(user) }
+        }
+    }
+}
+
+/// Whom a user lists.
+enum PolicyList: String {
+    case contacts, blocks
+    case none = "-"
+}
+
+/// What `policy.lua` answers.
+struct PolicyRead {
+    let head: PolicyHead
+    let contacts: [UserID]
+    let blocks: [UserID]
+
+    init?(_ value: RedisValue) {
+        let words = value.array?.compactMap(\.string) ?? []
+        guard words.count >= 3, words[0] == "OK", let count = Int(words[2]), words.count >= 3 + count else {
+            return nil
+        }
+        guard let head = words[1].isEmpty ? PolicyHead() : PolicyHead(words[1]) else { return nil }
+        self.head = head
+        contacts = words[3..<3 + count].compactMap { UserID($0) }
+        blocks = words[(3 + count)...].compactMap { UserID($0) }
+    }
+}
+
+extension Audience {
+    var letter: String { String(rawValue.prefix(1)) }
+
+    init?(letter: Substring) {
+        guard let audience = Self.allCases.first(where: { $0.letter == letter }) else { return nil }
+        self = audience
+    }
+}

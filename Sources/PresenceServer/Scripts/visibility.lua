@@ -1,0 +1,39 @@
+-- A user's settings of who may see them, or whom they list, are changed.
+-- KEYS: shards, floor, user, the list (contacts or blocks; of a change of settings: any)
+-- ARGV: now, channel, incarnation, user, presence, lastSeen (e, c, n; '' to leave), list (contacts, blocks, - for none),
+--       most in the list, then +ID to add, -ID to remove, nobody twice
+-- The hash has "VERSION PRESENCE LASTSEEN CONTACTS BLOCKS". Only what differs counts; then
+-- "V user version at PRESENCE LASTSEEN CONTACTS BLOCKS LIST +ID -ID …" is published.
+-- Replies {OK, version of the change or 0, presence, lastSeen, contacts, blocks}, {FENCED} or {FULL}.
+if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
+local version, presence, lastSeen, contacts, blocks = string.match(
+    redis.call('HGET', KEYS[3], 'visibility') or '0 e e 0 0', '^(%d+) (%a) (%a) (%d+) (%d+)$')
+local changed = false
+if ARGV[5] ~= '' and ARGV[5] ~= presence then presence, changed = ARGV[5], true end
+if ARGV[6] ~= '' and ARGV[6] ~= lastSeen then lastSeen, changed = ARGV[6], true end
+
+local list, added, removed, words = ARGV[7], {}, {}, {}
+for i = 9, #ARGV do
+    local isAdded, id = string.sub(ARGV[i], 1, 1) == '+', string.sub(ARGV[i], 2)
+    if isAdded == (redis.call('SISMEMBER', KEYS[4], id) == 0) then
+        local ids = isAdded and added or removed
+        ids[#ids + 1] = id
+        words[#words + 1] = ARGV[i]
+    end
+end
+if #words > 0 then
+    local count = redis.call('SCARD', KEYS[4]) + #added - #removed
+    if #added > 0 and count > tonumber(ARGV[8]) then return { 'FULL' } end
+    for _, id in ipairs(added) do redis.call('SADD', KEYS[4], id) end
+    for _, id in ipairs(removed) do redis.call('SREM', KEYS[4], id) end
+    changed = true
+    if list == 'contacts' then contacts = int(count) else blocks = int(count) end
+end
+if not changed then return { 'OK', '0', presence, lastSeen, contacts, blocks } end
+
+version = int(nextVersion(version, KEYS[2]))
+local state = table.concat({ presence, lastSeen, contacts, blocks }, ' ')
+redis.call('HSET', KEYS[3], 'visibility', version .. ' ' .. state)
+redis.call('PUBLISH', ARGV[2],
+    table.concat({ 'V', ARGV[4], version, int(now), state, list, table.concat(words, ' ') }, ' '))
+return { 'OK', version, presence, lastSeen, contacts, blocks }

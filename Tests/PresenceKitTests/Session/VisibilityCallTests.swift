@@ -1,0 +1,60 @@
+import Foundation
+import PresenceProtocol
+import Testing
+
+@testable import PresenceKit
+
+/// What the app says and asks about who may see its user.
+@Suite struct VisibilityCallTests {
+    private var bench = Bench()
+
+    @Test mutating func `a change is sent, and done when the server says so`() {
+        bench.connect()
+        for body in [
+            ClientMessage.Body.setVisibility(.init(presence: .contacts)), .addContacts(["bob"]),
+            .removeContacts(["bob"]),
+            .block(["eve"]), .unblock(["eve"]),
+        ] {
+            let call = bench.call(.changeVisibility(body))
+            #expect(bench.bodies == [body])
+            #expect(bench.answer(to: call) == nil)
+            bench.receive(.ok(id: bench.lastID))
+            guard case .success(.done) = bench.answer(to: call) else { Issue.record("not done"); return }
+        }
+    }
+
+    @Test mutating func `a refused change says why, and one that is lost on its way that nobody knows`() {
+        bench.connect()
+        let refused = bench.call(.changeVisibility(.block(["eve"])))
+        bench.receive(.refusal(bench.lastID, .tooMany))
+        #expect(bench.error(of: refused)?.code == .tooMany)
+        let lost = bench.call(.changeVisibility(.block(["eve"])))
+        bench.end(.lost(""))
+        #expect(bench.error(of: lost)?.code == .connectionLost)
+        #expect(bench.error(of: lost)?.outcomeUnknown == true)
+        let away = bench.call(.changeVisibility(.block(["eve"])))
+        #expect(bench.error(of: away)?.code == .notConnected)
+    }
+
+    @Test mutating func `the lists are put together from their parts`() {
+        bench.connect()
+        let call = bench.call(.readVisibility)
+        #expect(bench.bodies == [.getVisibility])
+        let id = bench.lastID
+        let visibility = Visibility(presence: .contacts, lastSeen: .nobody)
+        bench.receive(.visibility(id: id, .init(visibility: visibility, contacts: ["a", "b"]), more: true))
+        #expect(bench.answer(to: call) == nil)
+        bench.receive(.visibility(id: id, .init(visibility: visibility, contacts: ["c"], blocks: ["d"]), more: false))
+        guard case .success(.visibility(let mine)) = bench.answer(to: call) else { Issue.record("none"); return }
+        #expect(
+            mine == MyVisibility(presence: .contacts, lastSeen: .nobody, contacts: ["a", "b", "c"], blocked: ["d"]))
+    }
+
+    @Test mutating func `an answer that the connection takes with it is lost`() {
+        bench.connect()
+        let call = bench.call(.readVisibility)
+        bench.receive(.visibility(id: bench.lastID, .init(contacts: ["a"]), more: true))
+        bench.end(.lost(""))
+        #expect(bench.error(of: call)?.code == .connectionLost)
+    }
+}

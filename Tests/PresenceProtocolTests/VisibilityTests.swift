@@ -1,0 +1,73 @@
+import PresenceProtocol
+import Testing
+
+/// Who may see a user, on the wire.
+struct VisibilityTests {
+    @Test func `a change names what it changes`() throws {
+        #expect(
+            try client(#"{"type":"setVisibility","visibility":{"lastSeen":"nobody","presence":null,"x":1}}"#).body
+                == .setVisibility(.init(lastSeen: .nobody)))
+        #expect(try client(#"{"type":"setVisibility","visibility":{}}"#).body == .setVisibility(.init()))
+    }
+
+    @Test(arguments: [
+        (#"{"type":"setVisibility"}"#, ErrorCode.badRequest, "visibility"),
+        (#"{"type":"setVisibility","visibility":"nobody"}"#, .badRequest, "visibility"),
+        (#"{"type":"setVisibility","visibility":{"presence":7}}"#, .badRequest, "visibility.presence"),
+        (#"{"type":"setVisibility","visibility":{"lastSeen":"friends"}}"#, .validationFailed, "visibility.lastSeen"),
+        (#"{"type":"block"}"#, .badRequest, "users"),
+        (#"{"type":"addContacts","users":["a b"]}"#, .validationFailed, "users"),
+    ])
+    func `what cannot be taken is refused with its place`(json: String, code: ErrorCode, field: String) {
+        let refusal = refusal(of: Array(json.utf8))
+        #expect(refusal?.code == code)
+        #expect(refusal?.field == field)
+    }
+
+    @Test func `a list takes as many ids as any request`() throws {
+        func block(_ count: Int) -> [UInt8] { ClientMessage(.block((0..<count).map { id("u\($0)") })).encoded() }
+        #expect(throws: Never.self) { try ClientMessage.decode(block(1_000)) }
+        #expect(refusal(of: block(1_001))?.code == .tooMany)
+    }
+
+    @Test func `a body adds and removes, but nobody both`() throws {
+        let both = try ListChange.decode(json: Array(#"{"add":["a","b","a"],"remove":["c"]}"#.utf8), limit: 4)
+        #expect(both == ListChange(add: ids("a", "b"), remove: ids("c")))
+        #expect(try ListChange.decode(json: Array(#"{"remove":[]}"#.utf8), limit: 4) == ListChange())
+        for (json, code) in [
+            (#"{}"#, ErrorCode.badRequest), (#"{"add":7}"#, .badRequest), (#"[]"#, .badRequest),
+            (#"{"add":["a"],"remove":["a"]}"#, .validationFailed),
+            (#"{"add":["a","b","c"],"remove":["d","e"]}"#, .tooMany),
+        ] {
+            do throws(DecodingFailure) {
+                _ = try ListChange.decode(json: Array(json.utf8), limit: 4)
+                Issue.record("taken: \(json)")
+            } catch {
+                #expect(error.code == code, "\(json)")
+            }
+        }
+    }
+
+    @Test func `long lists are split into parts that keep to the limit and lose nobody`() {
+        let contacts = (0..<300).map { id("contact-\($0)\"\\") }
+        let blocks = (0..<200).map { id("block-\($0)") }
+        let whole = VisibilityLists(visibility: .init(presence: .contacts), contacts: contacts, blocks: blocks)
+        let parts = whole.parts(bytes: 1_000)
+        #expect(parts.count > 5)
+        #expect(parts.flatMap(\.contacts) == contacts)
+        #expect(parts.flatMap(\.blocks) == blocks)
+        for part in parts {
+            #expect(part.visibility == whole.visibility)
+            let bytes = ServerMessage.visibility(id: .max, part, more: true).encoded()
+            #expect(bytes.count <= 1_256)
+        }
+        #expect(VisibilityLists().parts(bytes: 1_000) == [VisibilityLists()])
+    }
+
+    @Test func `an audience of a later server counts as nobody`() throws {
+        let json = #"{"type":"ownVisibility","visibility":{"presence":"friends","lastSeen":"contacts"},"contacts":2}"#
+        #expect(
+            try server(json)
+                == .ownVisibility(.init(visibility: .init(presence: .nobody, lastSeen: .contacts), contacts: 2)))
+    }
+}

@@ -1,0 +1,229 @@
+import PresenceProtocol
+import Testing
+
+@testable import PresenceServer
+
+/// Histories drawn from a seed in which people change who may see them while everything breaks now and then: nobody is
+/// ever told anything of somebody who has hidden it from them since before it was made, and after a quiet moment
+/// everyone shows what they may see and nothing else.
+@Suite struct VisibilityHistoryTests {
+    @Test(arguments: UInt64(1)...20)
+    func `nobody is told what is hidden from them`(seed: UInt64) throws {
+        let history = try VisibilityHistory(seed: seed)
+        try history.play(steps: 120)
+        try history.settle()
+        try history.check()
+    }
+}
+
+/// Everything that was published, in its order, and who might see whom at each point of it.
+final class VisibilityTruth {
+    struct Policy {
+        var presence = "e"
+        var lastSeen = "e"
+        var lists: [String: Set<String>] = [:]
+
+        /// 0 nothing, 1 without last seen, 2 everything.
+        func view(for viewer: String) -> Int {
+            if lists["blocks"]?.contains(viewer) == true || !admits(viewer, presence) { return 0 }
+            return admits(viewer, lastSeen) ? 2 : 1
+        }
+
+        private func admits(_ viewer: String, _ audience: String) -> Bool {
+            audience == "e" || (audience == "c" && lists["contacts"]?.contains(viewer) == true)
+        }
+    }
+
+    private(set) var policies: [String: Policy] = [:]
+    /// All policies as they were after the change of that number.
+    private var after: [[String: Policy]] = [[:]]
+    /// The number of policy changes that came before a register's version.
+    private var made: [String: Int] = [:]
+
+    func publish(_ payload: [UInt8]) {
+        let words = String(decoding: payload, as: UTF8.self).split(separator: " ").map(String.init)
+        switch words.first {
+        case "P", "F": made["\(words[0]) \(words[1]) \(words[2])"] = after.count - 1
+        case "V":
+            var policy = policies[words[1]] ?? Policy()
+            policy.presence = words[4]
+            policy.lastSeen = words[5]
+            for word in words[9...] {
+                if word.first == "+" {
+                    policy.lists[words[8], default: []].insert(String(word.dropFirst()))
+                } else {
+                    policy.lists[words[8], default: []].remove(String(word.dropFirst()))
+                }
+            }
+            policies[words[1]] = policy
+            after.append(policies)
+        default: break
+        }
+    }
+
+    /// The most that a person has let a viewer see at any time since a version of a register was made.
+    func most(of person: String, for viewer: String, since kind: String, _ version: Int64) -> Int? {
+        guard let first = made["\(kind) \(person) \(version)"] else { return nil }
+        return after[first...].map { $0[person]?.view(for: viewer) ?? 2 }.max()
+    }
+
+    /// What a viewer is to see of a person now.
+    func view(of person: String, for viewer: String) -> Int {
+        if person == viewer { return 2 }
+        let shown = policies[person]?.view(for: viewer) ?? 2
+        return shown == 2 && (policies[viewer]?.view(for: person) ?? 2) < 2 ? 1 : shown
+    }
+}
+
+/// One history: three shards, a handful of people, each of whom watches all.
+final class VisibilityHistory {
+    private let world: World
+    private let truth = VisibilityTruth()
+    private let names = ["ana", "bob", "cy", "dee"]
+    private var clients: [SimulatedClient] = []
+    private var leaks: [String] = []
+    private var told = 0
+    private let seed: UInt64
+
+    init(seed: UInt64) throws {
+        self.seed = seed
+        world = try World(shards: 3, seed: seed)
+        let publish = world.redis.publish
+        world.redis.publish = { [truth] channel, payload in
+            truth.publish(payload)
+            publish(channel, payload)
+        }
+    }
+
+    private func pick(_ range: Range<Int>) -> Int { Int.random(in: range, using: &world.random) }
+    private func anyone() -> SimulatedClient? { clients.filter(\.isConnected).randomElement(using: &world.random) }
+    private func someone() -> [UserID] { [UserID(names[pick(0..<names.count)])!] }
+    private func anyShard() -> SimulatedShard { world.shards[pick(0..<world.shards.count)] }
+    private var everyone: [UserID] { names.compactMap { UserID($0) } }
+
+    func play(steps: Int) throws {
+        for _ in 0..<steps {
+            try step(pick(0..<24))
+            // Mostly so soon that much is under way.
+            try world.run(for: Milliseconds(pick(0..<4) == 0 ? pick(0..<3_000) : pick(0..<6)))
+        }
+    }
+
+    private func step(_ kind: Int) throws {
+        switch kind {
+        case 0...2: try connect()
+        case 3: anyone()?.close(code: 1000)
+        case 4: anyone()?.lost()
+        case 5, 6:
+            let chosen = ChosenStatus.allCases.randomElement(using: &world.random)!
+            anyone()?.send(.status(.init(status: chosen, text: .set("text \(pick(0..<100))"))))
+        case 7: anyone()?.send(.updateProfile(.init(displayName: .set("Name \(pick(0..<100))"))))
+        case 8: anyone()?.send(.activity(Activity.allCases.randomElement(using: &world.random)!))
+        case 9, 10: anyone()?.send(.block(someone()))
+        case 11, 12: anyone()?.send(.unblock(someone()))
+        case 13, 14: anyone()?.send(.addContacts(someone()))
+        case 15: anyone()?.send(.removeContacts(someone()))
+        case 16, 17:
+            anyone()?.send(.setVisibility(.init(presence: Audience.allCases.randomElement(using: &world.random))))
+        case 18: anyone()?.send(.setVisibility(.init(lastSeen: Audience.allCases.randomElement(using: &world.random))))
+        case 19: anyone()?.send(.get(users: everyone))
+        case 20:
+            guard let client = anyone() else { return }
+            let users = someone()
+            client.send(.unsubscribe(users: users, conversations: []))
+            client.send(.subscribe(.init(users: users)))
+        case 21: anyShard().cut(pick(0..<2) == 0 ? .commands : .lease)
+        case 22: anyShard().cutSubscription()
+        default: anyShard().cutAll()
+        }
+    }
+
+    private func connect() throws {
+        let client = SimulatedClient(names[pick(0..<names.count)], in: world)
+        client.onMessage = { [unowned self] in judge($0, for: client.user) }
+        try client.connect(to: anyShard(), device: pick(0..<2) == 0 ? "device" : nil)
+        guard client.isConnected else { return }
+        clients.append(client)
+        client.send(.subscribe(.init(users: everyone)))
+    }
+
+    /// Whether a message has what has been hidden from its reader ever since it was made.
+    private func judge(_ message: ServerMessage, for viewer: String) {
+        switch message {
+        case .presence(let user, let presence, _): judge(presence, of: user.string, for: viewer)
+        case .profile(let user, let profile, _): judge(profile, of: user.string, for: viewer)
+        case .subscribed(_, let users, _, _), .users(_, let users, _):
+            for user in users {
+                if let presence = user.presence { judge(presence, of: user.user.string, for: viewer) }
+                if let profile = user.profile { judge(profile, of: user.user.string, for: viewer) }
+            }
+        default: break
+        }
+    }
+
+    private func judge(_ presence: Presence, of user: String, for viewer: String) {
+        guard presence.version > 0, user != viewer else { return }
+        told += 1
+        guard let most = truth.most(of: user, for: viewer, since: "P", presence.version) else {
+            return leaks.append("\(viewer) was told a presence of \(user) that was never made")
+        }
+        if most == 0 || (most == 1 && presence.status == .offline) {
+            leaks.append("\(viewer) was told \(presence) of \(user) at \(world.now)")
+        }
+    }
+
+    private func judge(_ profile: ProfileRegister, of user: String, for viewer: String) {
+        guard case .profile(let profile) = profile, user != viewer else { return }
+        guard let most = truth.most(of: user, for: viewer, since: "F", profile.version) else {
+            return leaks.append("\(viewer) was told a profile of \(user) that was never made")
+        }
+        if most == 0 { leaks.append("\(viewer) was told \(profile) of \(user) at \(world.now)") }
+    }
+
+    func settle() throws {
+        try world.run(for: 90_000)
+        for client in clients where client.isConnected {
+            client.send(.activity(.active))
+            if client.presences.count < names.count { client.send(.subscribe(.init(users: everyone))) }
+        }
+        try world.run(for: 10_000)
+    }
+
+    func check() throws {
+        #expect(leaks.isEmpty, "seed \(seed): \(leaks.prefix(5))")
+        // It would not say much if nobody had been told anything, or nobody had hidden.
+        #expect(told > 3 && truth.policies.count > 1, "seed \(seed): nothing happened")
+        for shard in world.shards {
+            #expect(shard.logic.link.isLive, "seed \(seed): \(shard.name) is not live")
+            #expect(shard.logic.policies.frozenCount == 0, "seed \(seed): \(shard.name) has something frozen")
+        }
+        for user in everyone {
+            let presence = try register(.presence, of: user)
+            let profile = try register(.profile, of: user)
+            for client in clients where client.isConnected {
+                let view = truth.view(of: user.string, for: client.user)
+                let isHidden = view == 0 || (view == 1 && presence.isOffline)
+                #expect(
+                    client.presences[user]?.version == (isHidden ? 0 : presence.version),
+                    "seed \(seed): \(client.user) sees the presence of \(user) wrongly, with view \(view)")
+                #expect(
+                    client.profiles[user]?.number == (view == 0 ? 0 : profile.version),
+                    "seed \(seed): \(client.user) sees the profile of \(user) wrongly, with view \(view)")
+            }
+        }
+    }
+
+    private func register(_ kind: RegisterKind, of user: UserID) throws -> Register {
+        let keys = Partitions(count: world.configuration.partitions).keys(of: user)
+        let answer = try world.redis.command(["HMGET", keys.user(user)] + PersonRead.fields).get()
+        let (_, version, body) = PersonRead(answer).registers[kind == .presence ? 0 : 1]
+        return version == 0 ? Register() : RegisterFrame.object(version: version, body: body)
+    }
+}
+
+extension ProfileRegister {
+    /// Its version, 0 without a profile.
+    var number: Int64 {
+        if case .profile(let profile) = self { profile.version } else { 0 }
+    }
+}

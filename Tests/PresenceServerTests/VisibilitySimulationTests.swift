@@ -1,0 +1,317 @@
+import PresenceProtocol
+import Testing
+
+@testable import PresenceServer
+
+/// Who sees whom, on invented time: that something is not told can be seen only where nothing else can happen.
+@Suite struct VisibilitySimulationTests {
+    private let ana = UserID("ana")!
+    private let bob = UserID("bob")!
+
+    /// Ana on one shard, bob who watches her on another.
+    private func meet(_ seed: UInt64 = 1) throws -> (World, ana: SimulatedClient, bob: SimulatedClient) {
+        let world = try World(shards: 2, seed: seed)
+        let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+        ana.send(.updateProfile(.init(displayName: .set("Ana"))))
+        let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
+        try world.run(for: 100)
+        try bob.watch("ana")
+        #expect(bob.status(of: "ana") == .online)
+        return (world, ana, bob)
+    }
+
+    private func change(_ client: SimulatedClient, _ bodies: ClientMessage.Body..., in world: World) throws {
+        let before = client.received.count
+        bodies.forEach(client.send)
+        try world.run(until: "\(client.user)'s changes are answered") {
+            client.received[before...].count { if case .ok = $0 { true } else { false } } == bodies.count
+        }
+    }
+
+    /// What a client was told of somebody since a moment.
+    private func told(_ client: SimulatedClient, of user: UserID, since index: Int) -> [ServerMessage] {
+        client.received[index...].filter {
+            switch $0 {
+            case .presence(user, _, _), .profile(user, _, _): true
+            case .subscribed(_, let users, _, _), .users(_, let users, _): users.contains { $0.user == user }
+            default: false
+            }
+        }
+    }
+
+    @Test func `whoever is blocked sees the person become unknown, and nothing after that`() throws {
+        let (world, ana, bob) = try meet()
+        let before = bob.received.count
+        try change(ana, .block([self.bob]), in: world)
+        try world.run(for: 100)
+        #expect(bob.presences[self.ana] == .unknown)
+        #expect(bob.profiles[self.ana] == ProfileRegister.none)
+        #expect(told(bob, of: self.ana, since: before).count == 2)
+        ana.send(.status(.init(status: .busy, text: .set("secret"))))
+        ana.send(.updateProfile(.init(displayName: .set("Secret"))))
+        ana.close(code: 1000)
+        try world.run(for: 60_000)
+        #expect(told(bob, of: self.ana, since: before).count == 2)
+    }
+
+    @Test func `whoever is let in again sees what is then`() throws {
+        let (world, ana, bob) = try meet()
+        try change(ana, .block([self.bob]), .status(.init(status: .busy)), in: world)
+        try change(ana, .unblock([self.bob]), in: world)
+        try world.run(for: 100)
+        #expect(bob.status(of: "ana") == .busy)
+        guard case .profile(let profile) = bob.profiles[self.ana] else { Issue.record("no profile"); return }
+        #expect(profile.displayName == "Ana")
+    }
+
+    @Test(arguments: UInt64(1)...20)
+    func `changes that fly when a block is made reach the blocked only if they were made before it`(seed: UInt64) throws
+    {
+        let (world, ana, bob) = try meet(seed)
+        let before = bob.received.count
+        for number in 0..<10 {
+            ana.send(.status(.init(status: number % 2 == 0 ? .busy : .auto)))
+            if number == 5 { ana.send(.block([self.bob])) }
+            if Bool.random(using: &world.random) { try world.run(for: 1) }
+        }
+        try world.run(for: 1_000)
+        let shown = bob.shown("ana", since: before)
+        // Nothing is sent as an own state, so at most one event for each change before it, and the last is the block's.
+        #expect(shown.last == .offline)
+        #expect(shown.count { $0 == .offline } == 1)
+        #expect(shown.count <= 7)
+        #expect(bob.presences[self.ana] == .unknown)
+    }
+
+    @Test func `answers about somebody who hides are byte for byte those about somebody unknown`() throws {
+        for hiding in [
+            ClientMessage.Body.block([bob]), .setVisibility(.init(presence: .nobody)),
+            .setVisibility(.init(presence: .contacts)),
+        ] {
+            let (world, ana, bob) = try meet()
+            try change(ana, hiding, in: world)
+            try world.run(for: 100)
+            bob.send(.unsubscribe(users: [self.ana], conversations: []))
+            try world.run(for: 100)
+            for known in [nil, 0, 5, bob.presences[self.ana]?.version] as [Int64?] {
+                func ask(_ name: String) throws -> [String] {
+                    let user = UserID(name)!
+                    let before = bob.texts.count
+                    let versions = known.map { [user: ClientMessage.KnownVersions(presence: $0, profile: $0)] } ?? [:]
+                    bob.send(.get(users: [user]))
+                    bob.send(.subscribe(.init(users: [user], known: versions)))
+                    bob.send(.subscribe(.init(users: [user])))
+                    bob.send(.unsubscribe(users: [user], conversations: []))
+                    try world.run(for: 1_000)
+                    return bob.texts[before...].map {
+                        $0.replacing("\"\(name)\"", with: "\"?\"").replacing(/"id":\d+/, with: "")
+                    }
+                }
+                let answers = try ask("ana")
+                #expect(answers.count == 4)
+                #expect(try answers == ask("zed"))
+            }
+        }
+    }
+
+    @Test func `a user always sees themselves`() throws {
+        let (world, ana, _) = try meet()
+        try ana.watch("ana")
+        try change(ana, .setVisibility(.init(presence: .nobody, lastSeen: .nobody)), .block([self.ana]), in: world)
+        ana.send(.status(.init(status: .busy)))
+        try world.run(for: 100)
+        #expect(ana.status(of: "ana") == .busy)
+    }
+
+    @Test func `who lets contacts in shows nothing to others, and contacts see no flicker`() throws {
+        let (world, ana, bob) = try meet()
+        let cy = try SimulatedClient("cy", in: world).connect(to: world.shards[1]).watch("ana")
+        try change(ana, .addContacts([self.bob]), in: world)
+        let before = (bob.received.count, cy.received.count)
+        // The shard of bob and cy has held no list so far: it has to read it first.
+        ana.send(.setVisibility(.init(presence: .contacts)))
+        ana.send(.status(.init(status: .busy)))
+        try world.run(for: 1_000)
+        #expect(bob.shown("ana", since: before.0) == [.busy])
+        #expect(cy.shown("ana", since: before.1) == [.offline])
+        try change(ana, .addContacts([UserID("cy")!]), .removeContacts([self.bob]), in: world)
+        try world.run(for: 100)
+        #expect(cy.status(of: "ana") == .busy)
+        #expect(bob.presences[self.ana] == .unknown)
+    }
+
+    @Test func `whoever may not see the last seen sees that somebody is offline, and not since when`() throws {
+        let (world, ana, bob) = try meet()
+        try change(ana, .setVisibility(.init(lastSeen: .nobody)), in: world)
+        ana.send(.status(.init(status: .busy)))
+        try world.run(for: 100)
+        #expect(bob.status(of: "ana") == .busy)
+        ana.close(code: 1000)
+        try world.run(for: 5_000)
+        #expect(bob.presences[self.ana] == .unknown)
+        guard case .profile = bob.profiles[self.ana] else { Issue.record("no profile"); return }
+        bob.send(.get(users: [self.ana]))
+        try world.run(for: 100)
+        guard case .users(_, let users, _) = bob.received.last else { Issue.record("no answer"); return }
+        #expect(users.first?.presence == .unknown)
+    }
+
+    @Test func `whoever hides the own last seen does not see that of others, from that moment on`() throws {
+        let (world, ana, bob) = try meet()
+        ana.close(code: 1000)
+        try world.run(for: 1_000)
+        #expect(bob.presences[self.ana]?.lastSeen != nil)
+        try change(bob, .setVisibility(.init(lastSeen: .nobody)), in: world)
+        try world.run(for: 10)
+        #expect(bob.presences[self.ana] == .unknown)
+        try change(bob, .setVisibility(.init(lastSeen: .contacts)), in: world)
+        try world.run(for: 10)
+        #expect(bob.presences[self.ana] == .unknown)
+        try change(bob, .addContacts([self.ana]), in: world)
+        try world.run(for: 10)
+        #expect(bob.presences[self.ana]?.lastSeen != nil)
+        // And on a new connection as well, before anything is read of the others.
+        try change(bob, .removeContacts([self.ana]), in: world)
+        bob.lost()
+        let again = try SimulatedClient("bob", in: world).connect(to: world.shards[0]).watch("ana")
+        #expect(again.presences[self.ana] == .unknown)
+    }
+
+    @Test func `what waits for a client in the background is dropped by a block`() throws {
+        let (world, ana, bob) = try meet()
+        bob.send(.activity(.background))
+        try world.run(for: 100)
+        let before = bob.received.count
+        ana.send(.status(.init(status: .busy, text: .set("secret"))))
+        try world.run(for: 100)
+        try change(ana, .block([self.bob]), in: world)
+        ana.send(.status(.init(status: .auto)))
+        try world.run(for: 100)
+        bob.send(.activity(.active))
+        try world.run(for: 100)
+        #expect(bob.shown("ana", since: before) == [.offline])
+        #expect(bob.presences[self.ana] == .unknown)
+    }
+
+    @Test func `what waits for a slow client is dropped by a block`() throws {
+        let (world, ana, bob) = try meet()
+        bob.isSlow = true
+        ana.send(.status(.init(status: .busy)))
+        try world.run(for: 100)
+        let before = bob.received.count
+        ana.send(.status(.init(status: .auto, text: .set("secret"))))
+        try world.run(for: 100)
+        try change(ana, .block([self.bob]), in: world)
+        // Until bob's server has heard of it.
+        try world.run(for: 100)
+        bob.readsAgain()
+        try world.run(for: 100)
+        #expect(bob.shown("ana", since: before) == [.offline])
+    }
+
+    @Test func `a block is followed by a shard that could not hear of it, before anything that came after it`() throws {
+        let (world, ana, bob) = try meet()
+        let before = bob.received.count
+        world.shards[1].cutSubscription()
+        ana.send(.block([self.bob]))
+        ana.send(.status(.init(status: .busy, text: .set("secret"))))
+        try world.run(for: 10_000)
+        #expect(!bob.isStale)
+        #expect(bob.shown("ana", since: before) == [.offline])
+        #expect(bob.profiles[self.ana] == ProfileRegister.none)
+    }
+
+    @Test func `a reconnecting client that names what it knew is told that it may not know it any more`() throws {
+        let (world, ana, bob) = try meet()
+        let known = ClientMessage.KnownVersions(
+            presence: bob.presences[self.ana]?.version, profile: bob.profiles[self.ana]?.number)
+        bob.lost()
+        try change(ana, .block([self.bob]), in: world)
+        try bob.connect(to: world.shards[0])
+        bob.send(.subscribe(.init(users: [self.ana], known: [self.ana: known])))
+        try world.run(for: 100)
+        #expect(bob.presences[self.ana] == .unknown)
+        #expect(bob.profiles[self.ana] == ProfileRegister.none)
+    }
+
+    @Test func `an acknowledged block holds on the same shard in the next answer`() throws {
+        let (world, ana, _) = try meet()
+        let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0]).watch("ana")
+        try change(ana, .block([self.bob]), in: world)
+        bob.send(.get(users: [self.ana]))
+        try world.run(for: 0)
+        guard case .users(_, let users, _) = bob.received.last else { Issue.record("no answer"); return }
+        #expect(users.first?.presence == .unknown)
+    }
+
+    @Test func `a change is told to all of the user's sessions, and both lists can be read`() throws {
+        let (world, ana, _) = try meet()
+        let other = try SimulatedClient("ana", in: world).connect(to: world.shards[1])
+        try change(
+            ana, .setVisibility(.init(lastSeen: .contacts)), .addContacts([self.bob, UserID("cy")!]),
+            .block([UserID("eve")!]), in: world)
+        try world.run(for: 100)
+        let expected = OwnVisibility(visibility: .init(lastSeen: .contacts), contacts: 2, blocks: 1)
+        for client in [ana, other] {
+            let told = client.received.compactMap { if case .ownVisibility(let own) = $0 { own } else { nil } }
+            #expect(told.last == expected)
+        }
+        other.send(.getVisibility)
+        try world.run(for: 100)
+        guard case .visibility(_, let lists, false) = other.received.last else { Issue.record("no answer"); return }
+        #expect(
+            lists
+                == .init(
+                    visibility: .init(lastSeen: .contacts), contacts: [self.bob, UserID("cy")!],
+                    blocks: [UserID("eve")!]))
+    }
+
+    @Test func `a list that is full is refused whole`() throws {
+        let world = try World(shards: 1) { $0.limits.blocks = 3 }
+        let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+        try change(ana, .block(["a", "b"].map { UserID($0)! }), in: world)
+        ana.send(.block(["b", "c", "d"].map { UserID($0)! }))
+        try world.run(for: 100)
+        guard case .error(let error) = ana.received.last else { Issue.record("not refused"); return }
+        #expect(error.code == .tooMany)
+        try change(ana, .block(["b", "c"].map { UserID($0)! }), .unblock(["a"].map { UserID($0)! }), in: world)
+        ana.send(.getVisibility)
+        try world.run(for: 100)
+        guard case .visibility(_, let lists, _) = ana.received.last else { Issue.record("no answer"); return }
+        #expect(lists.blocks.map(\.string) == ["b", "c"])
+    }
+
+    @Test func `while its event has not come a change is not answered, and lost with the subscription it is unknown`()
+        throws
+    {
+        let world = try World(shards: 1)
+        let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+        world.shards[0].isDeaf = true
+        let before = ana.received.count
+        ana.send(.block([bob]))
+        try world.run(for: 1_000)
+        #expect(ana.received.count == before)
+        try world.run(for: 10_000)
+        let errors = ana.received[before...].compactMap { if case .error(let error) = $0 { error } else { nil } }
+        #expect(errors.map(\.code) == [.unavailable])
+        world.shards[0].isDeaf = false
+        try world.run(for: 10_000)
+        #expect(!ana.isStale)
+    }
+
+    @Test func `nothing is left of policies and topics when nobody watches any more`() throws {
+        let (world, ana, bob) = try meet()
+        let cy = try SimulatedClient("cy", in: world).connect(to: world.shards[1]).watch("ana", "bob")
+        try change(ana, .block([self.bob]), .setVisibility(.init(lastSeen: .nobody)), in: world)
+        try change(bob, .setVisibility(.init(lastSeen: .contacts)), .addContacts([UserID("x")!]), in: world)
+        try world.run(for: 1_000)
+        for client in [ana, bob, cy] { client.close(code: 1000) }
+        try world.run(for: 30_000)
+        for shard in world.shards {
+            #expect(shard.logic.watchers.topics.allSatisfy { $0 == nil })
+            #expect(shard.logic.watchers.subscriptionCount == 0)
+            #expect(shard.logic.policies.count == 0)
+            #expect(shard.logic.policies.frozenCount == 0)
+        }
+    }
+}
