@@ -84,6 +84,9 @@ final class StoreLink {
             lost(reason, since: shard.clock.redisNow)
         case .subscribed:
             isSubscribed = true
+            // Their canaries went into the subscription before this one, and were lost with it: waiting for them would
+            // make the shard stale again at once.
+            renewals.removeAll(where: \.isAnswered)
             resynchroniseIfPossible()
         case .unsubscribed(let reason):
             isSubscribed = false
@@ -171,13 +174,17 @@ final class StoreLink {
         if !incarnation.isEmpty, !needsIncarnation, !isResynchronising, now - lastRenewal > settings.lease.duration {
             fence("the lease has run out")
         }
-        guard isLive, let oldest = renewals.first, now - oldest.sentAt > settings.staleAfter else { return }
-        attempt += 1
-        goStale(
-            oldest.isAnswered ? "the subscription is silent" : "Redis is silent",
+        guard let oldest = renewals.first, now - oldest.sentAt > settings.staleAfter else { return }
+        // A subscription may turn out to be silent while the shard is stale for another reason: nobody else would find
+        // out, and it would stay stale.
+        let isDeaf = oldest.isAnswered && isSubscribed
+        guard isLive || isDeaf else { return }
+        lost(
+            isDeaf ? "the subscription is silent" : "Redis is silent",
             since: shard.clock.redisNow - (now - oldest.sentAt))
-        if oldest.isAnswered {
+        if isDeaf {
             isSubscribed = false
+            renewals.removeAll(where: \.isAnswered)
             shard.store.subscribe(canary: canary)
         }
     }

@@ -18,7 +18,8 @@ if device ~= '-' then
     for i = 1, #values, 2 do
         local _, other, _, _, since = session(values[i + 1])
         if values[i] ~= ARGV[5] and other == device then
-            if tonumber(since) > began then return { 'REPLACED' } end
+            -- One from the future began before the clock went back: nobody is younger than who connects now.
+            if tonumber(since) > began and tonumber(since) <= now then return { 'REPLACED' } end
             redis.call('HDEL', KEYS[4], values[i])
             redis.call('PUBLISH', channel, table.concat({ 'X', id, '0', int(now), values[i] }, ' '))
         end
