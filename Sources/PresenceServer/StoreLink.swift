@@ -28,6 +28,8 @@ final class StoreLink {
     /// Grows whenever what is under way becomes pointless; callbacks of earlier attempts then do nothing.
     private var attempt = 0
     private var isResynchronising = false
+    /// The canary that ends the resynchronisation, once all the rest is done.
+    private var lastCanary: Int?
     private var lastAbsence = ""
 
     // The lease, and the canary that is sent through the subscription with every renewal.
@@ -191,6 +193,7 @@ final class StoreLink {
 
     /// A renewal is settled when it was answered and its canary came: until then nothing was missed.
     private func settleRenewals() {
+        prove()
         while let first = renewals.first, first.isAnswered, canaryHeard >= first.number { renewals.removeFirst() }
         // Redis was silent but no connection broke. What was refused meanwhile has still to be said.
         if renewals.isEmpty, case .stale = state, !needsIncarnation { resynchroniseIfPossible() }
@@ -261,6 +264,7 @@ final class StoreLink {
         guard !isResynchronising, isSubscribed, lanesUp.count == StoreLane.allCases.count else { return }
         attempt += 1
         isResynchronising = true
+        lastCanary = nil
         let attempt = attempt
         round += 1
         if needsIncarnation {
@@ -374,11 +378,20 @@ final class StoreLink {
         }
     }
 
+    /// All is said and read. It is the truth if the subscription brings what has happened since: a canary must come
+    /// through it first.
     private func finish(_ attempt: Int) {
         guard attempt == self.attempt else { return }
-        // Whoever connected meanwhile is said too.
-        guard !shard.sessions.hasUnasserted else { return assertSessions(attempt) }
+        renew()
+        lastCanary = renewalNumber
+    }
+
+    private func prove() {
+        guard isResynchronising, let lastCanary, canaryHeard >= lastCanary else { return }
+        self.lastCanary = nil
         isResynchronising = false
         goLive()
+        // Whoever came or went meanwhile is said as it would have been now.
+        if shard.sessions.hasUnasserted { shard.sessions.assertAll { _ in } }
     }
 }

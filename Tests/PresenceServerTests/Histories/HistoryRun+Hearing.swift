@@ -203,20 +203,17 @@ extension HistoryRun {
 
     /// Whoever cannot know the truth says so in time.
     func checkSilence() {
+        // A subscription that was made anew hears again.
+        for name in deafSince.keys
+        where !world.shards.contains(where: { $0.name == name && !$0.isDead && $0.subscription.isDeaf }) {
+            deafSince[name] = nil
+        }
         let promise = ServerConfiguration.stalenessPromise + 300
         for shard in world.shards where shard.isRunning && shard.logic.link.isLive {
             let since = [downSince, deafSince[shard.name]].compactMap { $0 }.min()
             guard let since else { continue }
             if world.now - max(since, wokenAt[shard.name] ?? 0) > promise {
                 violate(.silentLie, "\(shard.name) has not known anything since \(since), and does not say so")
-            }
-        }
-        for (name, _) in deafSince {
-            guard let shard = world.shards.first(where: { $0.name == name }), !shard.isDead,
-                shard.subscription.isDeaf
-            else {
-                deafSince[name] = nil
-                continue
             }
         }
     }

@@ -1,10 +1,12 @@
 import Redis
+import Testing
 
 @testable import PresenceServer
 
 /// A mistake that is made on purpose, to show that histories find it.
-struct Mutation: Sendable {
+struct Mutation: Sendable, CustomTestStringConvertible {
     let name: String
+    var testDescription: String { name }
     /// In the scripts: what is replaced by what, in all of them that have it.
     var replacing: (old: String, new: String)?
     /// In what relies on the ports.
