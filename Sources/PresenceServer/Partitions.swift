@@ -44,6 +44,7 @@ struct PartitionKeys {
     func sessions(_ id: UserID) -> String { name + ":sessions:" + id.string }
     func conversation(_ id: ConversationID) -> String { name + ":conversation:" + id.string }
     func typing(_ id: ConversationID) -> String { name + ":typing:" + id.string }
+    func fenced(_ incarnation: String) -> String { name + ":fenced:" + incarnation }
     func users(ofShard incarnation: String) -> String { name + ":shard:" + incarnation + ":users" }
 }
 

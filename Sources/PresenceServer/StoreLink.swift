@@ -15,7 +15,7 @@ final class StoreLink {
     private(set) var state = State.starting
     private(set) var incarnation = ""
     /// Grows with every resynchronisation: a session is asserted once in each.
-    private(set) var round = 0
+    private(set) var round = 1
     /// The highest version seen in each partition: none at or below it may be given again.
     private var seenVersions: [Int64]
 
@@ -346,10 +346,13 @@ final class StoreLink {
         Paced(Array(0..<shard.partitions.count), window: 64) { [self] partition, done in
             let keys = shard.partitions.keys(partition)
             shard.store.run(
-                .join, keys: [keys.shards, keys.floor], arguments: [incarnation, String(seenVersions[partition])],
-                lane: .commands
+                .join, keys: [keys.shards, keys.floor, keys.fenced(incarnation)],
+                arguments: [incarnation, String(seenVersions[partition])], lane: .commands
             ) { result in
                 if case .failure = result { failure = result }
+                if result.map({ $0.array?.first?.string }) == .success("FENCED") {
+                    failure = .failure(.disconnected(sent: false))
+                }
                 done()
             }
         } done: { [self] in

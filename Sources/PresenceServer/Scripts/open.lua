@@ -1,12 +1,14 @@
 -- Opens a session, or asserts one that its shard has held already (after a break of the connection to Redis).
 -- KEYS: shards, floor, user, sessions, shard's users
 -- ARGV: now, channel, incarnation, user, session, device (=ID or -), kind, state (a or i), age in ms,
---       chosen ('' to leave), text ('' keep, null, JSON string), clearAfter ('' none), chosenVersion ('' now)
+--       chosen ('' to leave), text ('' keep, null, JSON string), clearAfter ('' none), chosenVersion ('' now),
+--       when it began by this clock, as far as its shard knows
 -- Replies {OK, now, own status …}, {FENCED}, {REPLACED} or {DISCONNECTED}.
 local channel, incarnation, id = ARGV[2], ARGV[3], ARGV[4]
 if fenced(KEYS[1], incarnation) then return { 'FENCED' } end
 local user = read(id, KEYS[3], KEYS[4], KEYS[2], channel)
-local began = now - tonumber(ARGV[9])
+-- Its age was true when the command was sent. One that was on its way for long must not pass for younger than it is.
+local began = math.min(now - tonumber(ARGV[9]), tonumber(ARGV[14]))
 
 -- Whoever was disconnected by an administrator while this shard could not hear of it.
 if began < tonumber(user.barredAt or '0') then return { 'DISCONNECTED' } end

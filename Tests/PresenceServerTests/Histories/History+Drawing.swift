@@ -2,8 +2,11 @@ import PresenceProtocol
 
 extension History {
     /// The history of a seed. The same seed gives the same history everywhere.
-    static func drawn(from seed: UInt64) -> History {
+    ///
+    /// - Parameter faults: the kinds of faults; `nil` draws them too.
+    static func drawn(from seed: UInt64, faults: [Int]? = nil) -> History {
         var draw = Draw(random: SplitMix64(seed &* 0x9E37_79B9 &+ 77))
+        draw.given = faults
         var history = History(seed: seed, steps: [])
         history.people = draw.pick(2...5)
         history.shards = draw.pick(2...4)
@@ -32,6 +35,7 @@ extension History {
 /// what goes wrong when only two things do.
 private struct Draw {
     var random: SplitMix64
+    var given: [Int]?
     private var faults: [Int] = []
 
     init(random: SplitMix64) { self.random = random }
@@ -40,7 +44,7 @@ private struct Draw {
     mutating func chance(_ some: Int, of all: Int) -> Bool { pick(1...all) <= some }
 
     mutating func steps(people: Int, shards: Int) -> [Step] {
-        faults = (0..<Self.faultKinds).filter { _ in chance(2, of: 5) }
+        faults = given ?? (0..<Self.faultKinds).filter { _ in chance(2, of: 5) }
         var steps: [Step] = []
         for _ in 0..<pick(1...2) {
             for _ in 0..<min(people, 5) { steps.append(connect(person: pick(0...people - 1))) }

@@ -36,7 +36,7 @@ extension HistoryRun {
         for visitor in people.flatMap(\.connected) {
             if visitor.client.isSlow { visitor.client.readsAgain() }
             // Who is in the background is shown nothing.
-            if visitor.activity == .background {
+            if visitor.activity == .background, visitor.client.canSpeak {
                 visitor.activity = .active
                 visitor.client.send(.activity(.active))
             }
@@ -121,7 +121,7 @@ extension HistoryRun {
             for person in people { truths[person.id] = try register(of: person) }
             for visitor in people.flatMap(\.connected) {
                 for user in visitor.wanted.sorted() { check(visitor, user, truths[user]!) }
-                if let typing = visitor.client.typing[conversation], !typing.users.isEmpty {
+                if visitor.hearsConversation, let typing = visitor.client.typing[conversation], !typing.users.isEmpty {
                     violate(.typing, "\(name(visitor)) sees \(typing.users) type")
                 }
             }

@@ -19,6 +19,7 @@ extension HistoryRun {
             comeBack(mover, to: number, after: Milliseconds(pause))
         case .activity(let person, let place, let state):
             let visitor = visitor(person, place)
+            guard visitor.client.canSpeak else { return }
             visitor.activity = Activity.allCases[state % 3]
             visitor.client.send(.activity(visitor.activity))
         case .status(let person, let place, let status, let text, let clearAfter):
@@ -30,7 +31,7 @@ extension HistoryRun {
         case .readAgain(let person, let place): visitor(person, place).client.readsAgain()
         case .watch(let person, let place, let whom):
             let visitor = visitor(person, place)
-            guard visitor.client.isConnected else { return }
+            guard visitor.client.canSpeak else { return }
             visitor.wanted.insert(self.person(whom).id)
             subscribe(visitor, [self.person(whom).id])
         case .unwatch(let person, let place, let whom): unwatch(visitor(person, place), self.person(whom).id)
@@ -88,6 +89,7 @@ extension HistoryRun {
         visitor.stay = stay
         visitor.activity = activity
         visitor.isGreeted = false
+        visitor.hearsConversation = false
         visitor.watched = []
         visitor.subscribing = [:]
         visitor.unsubscribing = [:]
@@ -117,20 +119,20 @@ extension HistoryRun {
                     presence: presence.version, profile: visitor.client.profiles[user]?.version)
             }
         }
-        visitor.subscribing[visitor.client.nextRequest] = users
+        visitor.subscribing[visitor.client.nextRequest] = (users, andConversation)
         visitor.client.send(
             .subscribe(.init(users: users, known: known, conversations: andConversation ? [conversation] : [])))
     }
 
     private func unwatch(_ visitor: Visitor, _ user: UserID) {
-        guard visitor.client.isConnected else { return }
+        guard visitor.client.canSpeak else { return }
         visitor.wanted.remove(user)
         visitor.unsubscribing[visitor.client.nextRequest] = user
         visitor.client.send(.unsubscribe(users: [user], conversations: []))
     }
 
     func close(_ visitor: Visitor) {
-        guard visitor.client.isConnected else { return }
+        guard visitor.client.canSpeak else { return }
         visitor.stay?.mayBeGone = true
         visitor.stay?.gone(by: world.now + 1_000)
         visitor.client.close(code: 1000)
@@ -169,7 +171,7 @@ extension HistoryRun {
     }
 
     private func choose(_ visitor: Visitor, _ status: ChosenStatus, _ text: String, _ clearAfter: Int) {
-        guard visitor.client.isConnected else { return }
+        guard visitor.client.canSpeak else { return }
         let person = visitor.person
         let after = clearAfter > 0 ? Milliseconds(clearAfter) : nil
         let number = person.statuses.begin(
@@ -183,7 +185,7 @@ extension HistoryRun {
     }
 
     private func rename(_ visitor: Visitor, _ name: String) {
-        guard visitor.client.isConnected else { return }
+        guard visitor.client.canSpeak else { return }
         let person = visitor.person
         let number = person.names.begin(name, at: world.now)
         let era = person.era

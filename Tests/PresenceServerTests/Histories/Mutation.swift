@@ -9,6 +9,8 @@ struct Mutation: Sendable, CustomTestStringConvertible {
     var testDescription: String { name }
     /// In the scripts: what is replaced by what, in all of them that have it.
     var replacing: (old: String, new: String)?
+    /// The kinds of faults in whose histories it is looked for; `nil`: any.
+    var faults: [Int]?
     /// In what relies on the ports.
     var misbehaviour: Set<PortMisbehaviour> = []
 

@@ -4,7 +4,7 @@ import Testing
 
 /// That histories find mistakes: each of these is made on purpose, and has to be found within so many seeds. Without it
 /// the same seeds find nothing.
-@Suite struct MutationTests {
+@Suite(.serialized) struct MutationTests {
     private static let seeds = 150
 
     @Test(.enabled(if: Seeds.isWhole), arguments: Mutation.all)
@@ -12,7 +12,8 @@ import Testing
         if mutation.replacing != nil {
             try #require(!mutation.substitutes.isEmpty, "no script holds what \(mutation.name) replaces")
         }
-        let outcome = try await Seeds(count: Self.seeds, mutation: mutation, enough: 1).run { History.drawn(from: $0) }
+        let outcome = try await Seeds(count: Self.seeds, mutation: mutation, enough: 1)
+            .run { History.drawn(from: $0, faults: mutation.faults) }
         print("\(mutation.name): found after \(outcome.histories) histories")
         let found = try #require(outcome.failures.first, "nothing was found in \(outcome.histories) histories")
         print(found.report)
@@ -21,7 +22,7 @@ import Testing
         let redis = try SimulatedRedis()
         let innocent = try Seeds().violation(of: found.history, redis)
         #expect(innocent == nil, "without the mistake: \(innocent!)")
-        let whole = try Seeds().violation(of: .drawn(from: found.history.seed), redis)
+        let whole = try Seeds().violation(of: .drawn(from: found.history.seed, faults: mutation.faults), redis)
         #expect(whole == nil, "without the mistake: \(whole!)")
     }
 }

@@ -54,7 +54,9 @@ final class Visitor {
     var wanted: Set<UserID>
     var watched: Set<UserID> = []
     /// Requests whose answers are still to come.
-    var subscribing: [Int64: [UserID]] = [:]
+    var subscribing: [Int64: (users: [UserID], conversation: Bool)] = [:]
+    /// It was answered about the conversation on this connection.
+    var hearsConversation = false
     var unsubscribing: [Int64: UserID] = [:]
     var writing: [Int64: (Bool) -> Void] = [:]
     var naming: [Int64: Int] = [:]

@@ -129,6 +129,7 @@ struct Seeds: Sendable {
         if let seconds {
             seeds.seconds = Double(seconds)
             seeds.count = .max
+            if seed == nil { seeds.first = UInt64(Date().timeIntervalSince1970) }
         } else if seed != nil {
             seeds.count = 1
         }

@@ -37,6 +37,8 @@ final class SimulatedClient {
     }
 
     var isConnected: Bool { socket != nil }
+    /// Connected, and not vanished.
+    var canSpeak: Bool { socket != nil && answersPings }
 
     @discardableResult
     func connect(
@@ -74,7 +76,7 @@ final class SimulatedClient {
     /// Returns the request's id, or `nil` if there is no connection.
     @discardableResult
     func send(_ body: ClientMessage.Body) -> Int64? {
-        guard let socket, let shard else { return nil }
+        guard let socket, let shard, answersPings else { return nil }
         requests = nextRequest
         shard.deliver(ClientMessage(id: requests, body).encoded(), from: socket)
         return requests

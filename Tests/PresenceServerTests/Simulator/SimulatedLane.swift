@@ -40,7 +40,10 @@ struct SimulatedLane {
     mutating func breakDown(arriving: (Int) -> Int) -> [Command] {
         number += 1
         isUp = false
+        // A new connection does not wait for what the old one still brings.
         heldUntil = 0
+        lastArrival = 0
+        lastReply = 0
         let unanswered = pending
         pending = []
         let onTheirWay = unanswered.filter { !$0.hasArrived }
