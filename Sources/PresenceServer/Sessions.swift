@@ -103,7 +103,8 @@ final class Sessions {
                 switch words.first?.string {
                 case "OK":
                     if status == session.wantedStatus { session.wantedStatus = nil }
-                    learn(words, of: user, tell: false)
+                    // Their user's other sessions here: the new one hears it as the answer to its `connect`.
+                    learn(words, of: user, tell: status != nil)
                     done(.heard)
                 case "REPLACED": done(.replaced)
                 case "DISCONNECTED": done(.disconnected)

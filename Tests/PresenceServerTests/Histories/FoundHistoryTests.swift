@@ -78,6 +78,20 @@ import Testing
                     .holdCommands(shard: 2, ms: 7616), .wait(3),
                 ])),
         Found(
+            testDescription: "a status that comes with a connect is told to its user's other sessions on that server",
+            history: History(
+                seed: 291, people: 3,
+                steps: [
+                    .connect(person: 0, place: 1, shard: 3, activity: 0, status: 2),
+                    .connect(person: 0, place: 2, shard: 2, activity: 2, status: 0),
+                    .roll(shard: 2),
+                    .wait(213),
+                    .holdEvents(shard: 0, ms: 5870),
+                    .connect(person: 0, place: 0, shard: 0, activity: 0, status: 3),
+                    .wait(1),
+                    .quiet,
+                ])),
+        Found(
             testDescription: "who asks again about someone is not told the same by what waited for them",
             history: History(
                 seed: 80, people: 3, shards: 2,
