@@ -4,6 +4,7 @@
 #   make run       build, then run a server with a Redis of its own; Ctrl-C ends it
 #   make demo      fill the running server with simulated people
 #   make test      set up, build for tests, run all of them
+#   make soak      the simulator for SOAK_SECONDS=600, or the one history of SEED=…
 #   make quick     the quick end-to-end run of the load tester
 #   make chaos     three servers, one Redis, hundreds of clients, and everything that can break: CHAOS_SECONDS=60 SEED=…
 #   make guard     the server's system calls per delivery and message against their bounds
@@ -16,7 +17,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-tests setup-loadtest build run demo test quick chaos chaos-short guard loadtest format lint tsan docs clean
+.PHONY: help setup setup-tests setup-loadtest build run demo test soak quick chaos chaos-short guard loadtest format lint tsan docs clean
 
 PORT ?= 4040
 # The server's own default, so that `presenced token` without further ado uses the same secret.
@@ -138,6 +139,10 @@ demo: build
 # All run even if one fails, each target in a process of its own: what one blocks, no other waits for.
 SWIFT_TESTS := $(notdir $(patsubst %/,%,$(wildcard Tests/*Tests/)))
 
+# The simulator's histories take all cores for minutes, so they have a process to themselves.
+SIMULATION := ^PresenceServerTests\.(HistoryTests|MutationTests)/
+SIMULATOR_SEEDS ?= 1000
+
 test: setup-tests
 	@echo "Building (debug, with tests); the first time takes some minutes"
 	swift build --build-tests -j $(JOBS)
@@ -145,7 +150,19 @@ test: setup-tests
 	if [ -x Tests/Conformance/run.sh ]; then \
 	    echo "Running the conformance suite (Python)"; Tests/Conformance/run.sh || status=1; fi; \
 	for target in $(SWIFT_TESTS); do \
-	    echo "Running $$target"; swift test --skip-build --filter "^$$target\\." || status=1; done; exit $$status
+	    echo "Running $$target"; \
+	    swift test --skip-build --filter "^$$target\\." --skip '$(SIMULATION)' || status=1; done; \
+	echo "Running the simulator over $(SIMULATOR_SEEDS) histories"; \
+	SIMULATOR_SEEDS=$(SIMULATOR_SEEDS) swift test --skip-build --filter '$(SIMULATION)' || status=1; exit $$status
+
+# From a seed of its own each time, so that a soak looks where none has looked yet. A failing seed is printed with the few
+# steps that are enough.
+SOAK_SECONDS ?= $(if $(SEED),,600)
+
+soak: setup-tests
+	swift build --build-tests -j $(JOBS)
+	SOAK_SECONDS='$(SOAK_SECONDS)' SEED='$(SEED)' \
+	    swift test --skip-build --filter '^PresenceServerTests\.HistoryTests/'
 
 quick: setup-tests
 	@loadtest/run quick

@@ -43,7 +43,8 @@ final class Reaper {
         let keys = shard.partitions.keys(partition)
         let usersKey = keys.users(ofShard: incarnation)
         shard.store.run(
-            .fence, keys: [keys.shards, usersKey], arguments: [incarnation, String(Self.batch)], lane: .commands
+            .fence, keys: [keys.shards, usersKey, keys.fenced(incarnation)],
+            arguments: [incarnation, String(Self.batch)], lane: .commands
         ) { [self] result in
             guard case .success(let value) = result, let names = value.array?.compactMap(\.string) else {
                 return done(nil)

@@ -16,6 +16,8 @@ final class Sessions {
     private var overdue: [UInt64] = []
     /// How far ahead the end of a chosen status is waited for.
     private static let longestLapse: Milliseconds = 60_000
+    /// Until that end is looked at again when Redis cannot be asked.
+    private static let lapsePause: Milliseconds = 500
 
     init(_ shard: ShardLogic) { self.shard = shard }
 
@@ -106,7 +108,10 @@ final class Sessions {
             arguments: [
                 user.keys.events, shard.link.incarnation, user.id.string, session.id, session.deviceField,
                 session.kind, session.state, String(shard.clock.now - session.began),
-            ] + chosen + [String(most), String(session.issuedAt)],
+            ] + chosen + [
+                String(most), String(session.issuedAt),
+                String(session.began + (shard.clock.redisNow - shard.clock.now)),
+            ],
             lane: .commands
         ) { [self] result in
             switch result {
@@ -122,7 +127,8 @@ final class Sessions {
                     if status == session.wantedStatus { session.wantedStatus = nil }
                     shard.policies.take(
                         words.last?.string.flatMap { PolicyHead($0) }, of: user.id, asOf: policy)
-                    learn(words, of: user, tell: false)
+                    // Their user's other sessions here: the new one hears it as the answer to its `connect`.
+                    learn(words, of: user, tell: status != nil)
                     // What others show to this user depends on it.
                     shard.policies.complete(user.id) { _ in done(.heard) }
                 case "REPLACED": done(.replaced)
@@ -144,7 +150,12 @@ final class Sessions {
         let before = session.state
         session.activity = activity
         if let connection = session.connection { shard.watchers.setBackground(activity == .background, connection) }
-        guard before != session.state, shard.link.isLive else { return }
+        guard before != session.state else { return }
+        guard shard.link.isLive else {
+            // It may have been asserted already, as it was before: then it is asserted once more.
+            if session.assertedRound == shard.link.round { session.assertedRound -= 1 }
+            return
+        }
         let user = session.user
         shard.store.run(
             .activity, keys: [user.keys.shards, user.keys.floor, user.userKey, user.sessionsKey],
@@ -178,8 +189,11 @@ final class Sessions {
         user.nextLook = .max
         guard let clearAt = user.chosen?.clearAt else { return }
         guard clearAt <= shard.clock.redisNow else { return scheduleLapse(of: user) }
-        // Out of reach, Redis is told with the resynchronisation: every session said again looks at it too.
-        guard shard.link.isLive else { return }
+        // Out of reach, Redis is told afterwards: every session said again looks at it too, unless that was a moment ago.
+        guard shard.link.isLive else {
+            user.nextLook = shard.clock.now + Self.lapsePause
+            return shard.deadlines.set(.lapse(id), at: user.nextLook)
+        }
         shard.store.run(
             .lapse, keys: [user.keys.shards, user.keys.floor, user.userKey, user.sessionsKey],
             arguments: [user.keys.events, shard.link.incarnation, user.id.string], lane: .commands

@@ -303,14 +303,15 @@ final class ShardLogic {
     func announceLive() { announce(.live) }
 
     private func announce(_ staleness: Connection.Staleness) {
-        for case let connection? in watchers.connections where connection.session != nil {
+        // Who is still to be greeted is told with `connected`.
+        for case let connection? in watchers.connections where connection.isGreeted {
             connection.staleness = staleness
             watchers.markMail(connection)
         }
     }
 
     func tellOwnStatus(_ user: LocalUser) {
-        for case let connection? in user.sessions.map(\.connection) {
+        for case let connection? in user.sessions.map(\.connection) where connection.isGreeted {
             connection.ownStatusPending = true
             watchers.markMail(connection)
         }

@@ -15,7 +15,7 @@ final class StoreLink {
     private(set) var state = State.starting
     private(set) var incarnation = ""
     /// Grows with every resynchronisation: a session is asserted once in each.
-    private(set) var round = 0
+    private(set) var round = 1
     /// The highest version seen in each partition: none at or below it may be given again.
     private var seenVersions: [Int64]
 
@@ -28,6 +28,8 @@ final class StoreLink {
     /// Grows whenever what is under way becomes pointless; callbacks of earlier attempts then do nothing.
     private var attempt = 0
     private var isResynchronising = false
+    /// The canary that ends the resynchronisation, once all the rest is done.
+    private var lastCanary: Int?
     /// Partitions whose events have come another way since they were last read.
     private var rerouted: Set<Int> = []
     /// Since when such partitions are read again, without being stale.
@@ -89,6 +91,9 @@ final class StoreLink {
             lost(reason, since: shard.clock.redisNow)
         case .subscribed:
             isSubscribed = true
+            // Their canaries went into the subscription before this one, and were lost with it: waiting for them would
+            // make the shard stale again at once.
+            renewals.removeAll(where: \.isAnswered)
             resynchroniseIfPossible()
         case .unsubscribed(let reason):
             isSubscribed = false
@@ -187,13 +192,17 @@ final class StoreLink {
         if isLive, let began = catchingUpSince, now - began > settings.staleAfter {
             goStale("partitions that moved are not read yet", since: shard.clock.redisNow - (now - began))
         }
-        guard isLive, let oldest = renewals.first, now - oldest.sentAt > settings.staleAfter else { return }
-        attempt += 1
-        goStale(
-            oldest.isAnswered ? "the subscription is silent" : "Redis is silent",
+        guard let oldest = renewals.first, now - oldest.sentAt > settings.staleAfter else { return }
+        // A subscription may turn out to be silent while the shard is stale for another reason: nobody else would find
+        // out, and it would stay stale.
+        let isDeaf = oldest.isAnswered && isSubscribed
+        guard isLive || isDeaf else { return }
+        lost(
+            isDeaf ? "the subscription is silent" : "Redis is silent",
             since: shard.clock.redisNow - (now - oldest.sentAt))
-        if oldest.isAnswered {
+        if isDeaf {
             isSubscribed = false
+            renewals.removeAll(where: \.isAnswered)
             shard.policies.doubt()
             shard.store.subscribe(canary: canary)
         }
@@ -201,6 +210,7 @@ final class StoreLink {
 
     /// A renewal is settled when it was answered and its canary came: until then nothing was missed.
     private func settleRenewals() {
+        prove()
         while let first = renewals.first, first.isAnswered, canaryHeard >= first.number { renewals.removeFirst() }
         // Redis was silent but no connection broke. What was refused meanwhile has still to be said.
         if renewals.isEmpty, case .stale = state, !needsIncarnation { resynchroniseIfPossible() }
@@ -271,6 +281,7 @@ final class StoreLink {
         guard !isResynchronising, isSubscribed, lanesUp.count == StoreLane.allCases.count else { return }
         attempt += 1
         isResynchronising = true
+        lastCanary = nil
         catchingUpSince = nil
         rerouted = []
         let attempt = attempt
@@ -357,10 +368,13 @@ final class StoreLink {
         Paced(Array(0..<shard.partitions.count), window: 64) { [self] partition, done in
             let keys = shard.partitions.keys(partition)
             shard.store.run(
-                .join, keys: [keys.shards, keys.floor], arguments: [incarnation, String(seenVersions[partition])],
-                lane: .commands
+                .join, keys: [keys.shards, keys.floor, keys.fenced(incarnation)],
+                arguments: [incarnation, String(seenVersions[partition])], lane: .commands
             ) { result in
                 if case .failure = result { failure = result }
+                if result.map({ $0.array?.first?.string }) == .success("FENCED") {
+                    failure = .failure(.disconnected(sent: false))
+                }
                 done()
             }
         } done: { [self] in
@@ -419,11 +433,20 @@ final class StoreLink {
         }
     }
 
+    /// All is said and read. It is the truth if the subscription brings what has happened since: a canary must come
+    /// through it first.
     private func finish(_ attempt: Int) {
         guard attempt == self.attempt else { return }
-        // Whoever connected meanwhile is said too.
-        guard !shard.sessions.hasUnasserted else { return assertSessions(attempt) }
+        renew()
+        lastCanary = renewalNumber
+    }
+
+    private func prove() {
+        guard isResynchronising, let lastCanary, canaryHeard >= lastCanary else { return }
+        self.lastCanary = nil
         isResynchronising = false
         goLive()
+        // Whoever came or went meanwhile is said as it would have been now.
+        if shard.sessions.hasUnasserted { shard.sessions.assertAll { _ in } }
     }
 }

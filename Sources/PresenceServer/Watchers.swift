@@ -196,6 +196,12 @@ final class Watchers {
         let isWatched = lookUp(connection, for: wanted.count)
         // What changed before is in the snapshot.
         if wanted.contains(where: { !$0.changed.isEmpty }) { markWatchers() }
+        // So is what waits for someone who asks again about those whom they watch already.
+        if !lines[index].turn.isEmpty || !lines[index].kept.isEmpty {
+            keepTurn(of: index)
+            let answered = Set(wanted.map(\.index))
+            lines[index].kept.removeAll { answered.contains($0.topic) }
+        }
         lines[index].subscriptions.reserveCapacity(lines[index].subscriptions.count + wanted.count)
         for topic in wanted where !isWatched(topic) { append(topic, to: index) }
     }

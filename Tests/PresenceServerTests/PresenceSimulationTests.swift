@@ -334,13 +334,13 @@ import Testing
         try world.run(until: "all are there") {
             watcher.status(of: "bob") == .online && watcher.status(of: "cy") == .online
         }
-        world.shards[0].missesEvents = true
+        world.shards[0].subscription.missesEvents = true
         bob.send(.status(.init(status: .busy)))
         try SimulatedClient("cy", in: world).connect(to: world.shards[1], device: "phone")
         try world.run(for: 5_000)
         #expect(watcher.status(of: "bob") == .online)
         #expect(older.isConnected)
-        world.shards[0].missesEvents = false
+        world.shards[0].subscription.missesEvents = false
 
         let partitions = world.shards[0].logic.partitions
         func move(_ user: String) {

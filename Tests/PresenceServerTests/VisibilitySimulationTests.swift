@@ -286,7 +286,7 @@ import Testing
     {
         let world = try World(shards: 1)
         let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
-        world.shards[0].isDeaf = true
+        world.shards[0].subscription.isDeaf = true
         let before = ana.received.count
         ana.send(.block([bob]))
         try world.run(for: 1_000)
@@ -294,7 +294,7 @@ import Testing
         try world.run(for: 10_000)
         let errors = ana.received[before...].compactMap { if case .error(let error) = $0 { error } else { nil } }
         #expect(errors.map(\.code) == [.unavailable])
-        world.shards[0].isDeaf = false
+        world.shards[0].subscription.isDeaf = false
         try world.run(for: 10_000)
         #expect(!ana.isStale)
     }

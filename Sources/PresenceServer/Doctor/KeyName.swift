@@ -13,6 +13,8 @@ enum KeyName: Equatable {
     case floor(partition: Int)
     /// `{p}:shard:INCARNATION:users`
     case users(incarnation: String, partition: Int)
+    /// `{p}:fenced:INCARNATION`
+    case fenced(incarnation: String, partition: Int)
     case global
     /// None that this version writes.
     case unknown
@@ -40,6 +42,7 @@ enum KeyName: Equatable {
         case ("blocks", let rest?): return Identifier(rest).map { .blocks($0, partition: partition) }
         case ("conversation", let rest?): return Identifier(rest).map { .conversation($0, partition: partition) }
         case ("typing", let rest?): return Identifier(rest).map { .typing($0, partition: partition) }
+        case ("fenced", let rest?) where !rest.isEmpty: return .fenced(incarnation: rest, partition: partition)
         case ("shard", let rest?) where rest.hasSuffix(":users") && rest.utf8.count > 6:
             return .users(incarnation: String(rest.dropLast(6)), partition: partition)
         default: return nil
@@ -52,7 +55,8 @@ enum KeyName: Equatable {
         case .user(let id, let partition), .sessions(let id, let partition), .contacts(let id, let partition),
             .blocks(let id, let partition), .conversation(let id, let partition), .typing(let id, let partition):
             partitions.index(of: id) == partition
-        case .shards(let partition), .floor(let partition), .users(_, let partition): partition < partitions.count
+        case .shards(let partition), .floor(let partition), .users(_, let partition), .fenced(_, let partition):
+            partition < partitions.count
         case .global, .unknown: true
         }
     }
@@ -60,7 +64,7 @@ enum KeyName: Equatable {
     /// Whether it lives no longer than the server that wrote it: nobody misses it where nobody looks.
     var isPassing: Bool {
         switch self {
-        case .sessions, .typing, .users, .shards: true
+        case .sessions, .typing, .users, .shards, .fenced: true
         case .user, .contacts, .blocks, .conversation, .floor, .global, .unknown: false
         }
     }

@@ -71,10 +71,8 @@ struct Repair {
             var names: [UserID]
             repeat {
                 let answer = try redis.run(
-                    .fence, keys: [keys.shards, list],
-                    arguments: [
-                        incarnation, String(Self.batch),
-                    ])
+                    .fence, keys: [keys.shards, list, keys.fenced(incarnation)],
+                    arguments: [incarnation, String(Self.batch)])
                 names = (answer.array ?? []).compactMap { $0.string.flatMap(UserID.init) }
                 try end(names, of: incarnation, renewed: renewed, in: partition)
             } while !names.isEmpty

@@ -1,13 +1,15 @@
 -- Opens a session, or asserts one that its shard has held already (after a break of the connection to Redis).
 -- KEYS: shards, floor, user, sessions, shard's users
 -- ARGV: now, channel, incarnation, user, session, device (=ID or -), kind, state (a or i), age in ms,
---       chosen ('' to leave), text ('' keep, null, JSON string), clearAfter ('' none), chosenVersion ('' now), most sessions of a user (0: any number),
---       when the token was issued (0: it does not say)
+--       chosen ('' to leave), text ('' keep, null, JSON string), clearAfter ('' none), chosenVersion ('' now),
+--       most sessions of a user (0: any number), when the token was issued (0: it does not say),
+--       when it began by this clock, as far as its shard knows
 -- Replies {OK, now, own status …}, {FENCED}, {REPLACED}, {DISCONNECTED}, {REVOKED} or {CROWDED}.
 local channel, incarnation, id = ARGV[2], ARGV[3], ARGV[4]
 if fenced(KEYS[1], incarnation) then return { 'FENCED' } end
 local user = read(id, KEYS[3], KEYS[4], KEYS[2], channel)
-local began = now - tonumber(ARGV[9])
+-- Its age was true when the command was sent. One that was on its way for long must not pass for younger than it is.
+local began = math.min(now - tonumber(ARGV[9]), tonumber(ARGV[16]))
 
 -- Whoever was disconnected by an administrator while this shard could not hear of it.
 if began < tonumber(user.barredAt or '0') then return { 'DISCONNECTED' } end
@@ -23,7 +25,8 @@ if device ~= '-' then
     for i = 1, #values, 2 do
         local _, other, _, _, since = session(values[i + 1])
         if values[i] ~= ARGV[5] and other == device then
-            if tonumber(since) > began then return { 'REPLACED' } end
+            -- One from the future began before the clock went back: nobody is younger than who connects now.
+            if tonumber(since) > began and tonumber(since) <= now then return { 'REPLACED' } end
             redis.call('HDEL', KEYS[4], values[i])
             -- Where one has given its place, there is one.
             count = 0

@@ -17,6 +17,7 @@ import Testing
             #expect(KeyName(keys.typing(id)) == .typing(id, partition: index))
             #expect(KeyName(keys.shards) == .shards(partition: index))
             #expect(KeyName(keys.floor) == .floor(partition: index))
+            #expect(KeyName(keys.fenced("x1")) == .fenced(incarnation: "x1", partition: index))
             #expect(KeyName(keys.users(ofShard: "x1")) == .users(incarnation: "x1", partition: index))
         }
         #expect(KeyName(GlobalKeys.leases) == .global && KeyName(GlobalKeys.format) == .global)

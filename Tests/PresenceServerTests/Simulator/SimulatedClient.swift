@@ -18,7 +18,18 @@ final class SimulatedClient {
     private(set) var presences: [UserID: Presence] = [:]
     private(set) var profiles: [UserID: ProfileRegister] = [:]
     private(set) var isStale = false
+    /// Who types where.
+    private(set) var typing: [ConversationID: ServerMessage.TypingEvent] = [:]
+    /// What its user chose, as it was told.
+    private(set) var ownStatus: OwnStatus?
+    /// The session that it has now.
+    private(set) var session: String?
     private(set) var closeCode: CloseCode?
+    private(set) var closeReason = ""
+    /// Hears of every message, after it was taken in.
+    var onMessage: (ServerMessage) -> Void = { _ in }
+    /// Hears that the server closed the connection.
+    var onClose: (CloseCode) -> Void = { _ in }
     var answersPings = true
     /// Takes nothing: what is written to it stays in the way.
     var isSlow = false
@@ -32,39 +43,49 @@ final class SimulatedClient {
     }
 
     var isConnected: Bool { socket != nil }
+    /// Connected, and not vanished.
+    var canSpeak: Bool { socket != nil && answersPings }
 
     @discardableResult
     func connect(
         to shard: SimulatedShard, device: String? = nil, kind: DeviceKind = .other, activity: Activity = .active,
         status: StatusChange? = nil
     ) throws -> Self {
-        self.shard = shard
-        closeCode = nil
         let before = received.count
-        socket = shard.accept(self)
-        send(
-            .connect(
-                .init(
-                    token: token, device: .init(id: device.flatMap { DeviceID($0) }, kind: kind), activity: activity,
-                    status: status)))
+        dial(shard, device: device, kind: kind, activity: activity, status: status)
         try world.run(until: "\(user) is connected") {
             closeCode != nil || received[before...].contains { if case .connected = $0 { true } else { false } }
         }
         return self
     }
 
-    func send(_ body: ClientMessage.Body) {
-        guard let socket, let shard else { return }
-        requests += 1
-        shard.deliver(ClientMessage(id: requests, body).encoded(), from: socket)
-    }
-
-    /// Opens a connection and says `connect`, whatever comes of it.
-    func dial(_ shard: SimulatedShard) {
+    /// The same, whatever comes of it.
+    func dial(
+        _ shard: SimulatedShard, device: String? = nil, kind: DeviceKind = .other, activity: Activity = .active,
+        status: StatusChange? = nil
+    ) {
         self.shard = shard
         closeCode = nil
+        session = nil
+        isStale = false
         socket = shard.accept(self)
-        introduce()
+        send(
+            .connect(
+                .init(
+                    token: token, device: .init(id: device.flatMap { DeviceID($0) }, kind: kind), activity: activity,
+                    status: status)))
+    }
+
+    /// The id that the next request will have: its answer may come before `send` returns.
+    var nextRequest: Int64 { requests + 1 }
+
+    /// Returns the request's id, or `nil` if there is no connection.
+    @discardableResult
+    func send(_ body: ClientMessage.Body) -> Int64? {
+        guard let socket, let shard, answersPings else { return nil }
+        requests = nextRequest
+        shard.deliver(ClientMessage(id: requests, body).encoded(), from: socket)
+        return requests
     }
 
     func introduce() { send(.connect(.init(token: token))) }
@@ -114,9 +135,11 @@ final class SimulatedClient {
     /// The device is gone without a word: the server has to find out.
     func vanish() { answersPings = false }
 
-    func closed(by code: CloseCode) {
+    func closed(by code: CloseCode, reason: String) {
         socket = nil
         closeCode = code
+        closeReason = reason
+        onClose(code)
     }
 
     // MARK: What comes
@@ -139,7 +162,19 @@ final class SimulatedClient {
 
     private func take(_ message: ServerMessage) {
         switch message {
-        case .subscribed(_, let users, _, _):
+        case .connected(_, let connected):
+            session = connected.session
+            ownStatus = connected.status
+        case .ownStatus(let status): ownStatus = status
+        case .typing(let event):
+            if event.version == 0 || event.version > typing[event.conversation]?.version ?? -1 {
+                typing[event.conversation] = event
+            }
+        case .subscribed(_, let users, let conversations, _):
+            for each in conversations {
+                typing[each.conversation] = .init(
+                    conversation: each.conversation, version: each.version, users: each.typing)
+            }
             for snapshot in users {
                 if let presence = snapshot.presence { presences[snapshot.user] = presence }
                 if let profile = snapshot.profile { profiles[snapshot.user] = profile }
@@ -148,7 +183,8 @@ final class SimulatedClient {
             if presence.version == 0 || presence.version > presences[user]?.version ?? -1 {
                 presences[user] = presence
             }
-        case .profile(let user, let profile, _): profiles[user] = profile
+        case .profile(let user, let profile, _):
+            if profile.version == 0 || profile.version > profiles[user]?.version ?? -1 { profiles[user] = profile }
         case .stale: isStale = true
         case .live: isStale = false
         default: break
@@ -174,4 +210,8 @@ final class SimulatedClient {
         }
         return messages
     }
+}
+
+extension ProfileRegister {
+    var version: Int64 { if case .profile(let profile) = self { profile.version } else { 0 } }
 }

@@ -5,62 +5,144 @@ import TestSupport
 
 /// A real Redis behind the simulation: scripts run at once, and what they publish is caught and handed on as the
 /// simulation pleases.
+///
+/// It serves one world at a time; `empty` makes it ready for the next.
 final class SimulatedRedis {
     let server: RedisServer
     private var admin: BlockingRedis
     private var listener: BlockingRedis
     private(set) var failure: (any Error)?
-    /// The simulation's shards by what they subscribed to.
+    /// Scripts that are not what the product has: a mutation's.
+    private let substitutes: [Script: RedisScript]
+    /// Hears of everything that is published.
     var publish: (_ channel: String, _ payload: [UInt8]) -> Void = { _, _ in }
+    /// Hears of every script that ran.
+    var ran: (_ script: Script, _ arguments: [String], _ answer: Result<RedisValue, RedisFailure>) -> Void = {
+        _, _, _ in
+    }
     /// Not reachable: the connections are cut and cannot be made anew.
-    var isGone = false
-    /// Reachable, but nothing is answered.
-    var isSilent = false
+    var isGone = false {
+        didSet { if isGone { unheard = [] } }
+    }
+    /// Reachable, but nothing is answered; what was sent meanwhile runs afterwards.
+    var isSilent = false {
+        didSet {
+            guard !isSilent else { return }
+            let waiting = unheard
+            unheard = []
+            waiting.forEach { $0() }
+        }
+    }
+    private var unheard: [() -> Void] = []
 
     /// What was asked, by script or command.
     var counts: [String: Int] = [:]
 
-    init(partitions: Int) throws {
-        server = try RedisServer()
+    init(partitions: Int = 0, substitutes: [Script: RedisScript] = [:]) throws {
+        // Small hashes keep the order of their fields, so that a history does not depend on the server's hash seed.
+        let settings = ["--hash-max-listpack-value", "1024"]
+        // Where many are started at once, another may take the free port first.
+        server = try (try? RedisServer(settings)) ?? (try? RedisServer(settings)) ?? RedisServer(settings)
+        self.substitutes = substitutes
         admin = try BlockingRedis(server.unix)
         listener = try BlockingRedis(server.unix)
         try listener.command("PSUBSCRIBE", "*")
+        for script in Script.allCases { try admin.command("SCRIPT", "LOAD", .string(compiled(script).source)) }
     }
+
+    private func compiled(_ script: Script) -> RedisScript { substitutes[script] ?? script.redis }
+
+    /// Ready for another world.
+    func empty() throws {
+        isGone = false
+        isSilent = false
+        unheard = []
+        counts = [:]
+        publish = { _, _ in }
+        ran = { _, _, _ in }
+        failure = nil
+        try admin.command("FLUSHALL")
+    }
+
+    /// Runs something as soon as Redis hears again.
+    func whenHeard(_ action: @escaping () -> Void) { unheard.append(action) }
+
+    // MARK: Commands
 
     func run(_ script: Script, keys: [String], arguments: [String]) -> Result<RedisValue, RedisFailure> {
         counts[script.rawValue, default: 0] += 1
-        return attempt { () throws(RedisFailure) in
-            try admin.run(
-                script.redis, keys: keys.map(RedisArgument.string), arguments: arguments.map(RedisArgument.string))
-        }
+        var words: [RedisArgument] = ["EVALSHA", .string(compiled(script).sha1), .integer(Int64(keys.count))]
+        words += keys.map(RedisArgument.string)
+        words += arguments.map(RedisArgument.string)
+        let result = script.publishes ? runAndListen(words) : attempt(words)
+        let answer = script == .fence ? result.map(Self.sorted) : result
+        ran(script, arguments, answer)
+        return answer
     }
 
     func command(_ words: [String]) -> Result<RedisValue, RedisFailure> {
         counts[words[0], default: 0] += 1
-        return attempt { () throws(RedisFailure) in try admin.command(words.map(RedisArgument.string)) }
+        if words[0] == "PUBLISH" {
+            publish(words[1], Array(words[2].utf8))
+            return .success(.integer(1))
+        }
+        return attempt(words.map(RedisArgument.string))
     }
 
-    private func attempt(
-        _ body: () throws(RedisFailure) -> RedisValue
-    ) -> Result<RedisValue, RedisFailure> {
-        let result: Result<RedisValue, RedisFailure>
-        do throws(RedisFailure) { result = .success(try body()) } catch { result = .failure(error) }
-        handOnPublished()
-        return result
+    /// Members of a set come in no order; histories have one.
+    private static func sorted(_ answer: RedisValue) -> RedisValue {
+        guard let names = answer.array?.compactMap(\.string) else { return answer }
+        return .array(names.sorted().map { .bytes(Array($0.utf8)) })
     }
 
-    /// What was published comes before a mark that is published last.
-    private func handOnPublished() {
+    private func attempt(_ words: [RedisArgument]) -> Result<RedisValue, RedisFailure> {
+        do throws(RedisFailure) { return .success(try admin.command(words)) } catch { return .failure(error) }
+    }
+
+    /// Hands on what the script published: it comes before a mark that is published last, in the same packet.
+    private func runAndListen(_ words: [RedisArgument]) -> Result<RedisValue, RedisFailure> {
         do {
-            try admin.command("PUBLISH", "mark", "")
+            let answers = try admin.pipeline([words, ["PUBLISH", "mark", ""]])
             while true {
-                let words = try listener.receive().array ?? []
-                guard words.count == 4, let channel = words[2].string, let payload = words[3].bytes else { continue }
-                if channel == "mark" { return }
+                let heard = try listener.receive().array ?? []
+                guard heard.count == 4, let channel = heard[2].string, let payload = heard[3].bytes else { continue }
+                if channel == "mark" { return answers[0] }
                 publish(channel, payload)
             }
         } catch {
             failure = failure ?? error
+            return .failure(error)
+        }
+    }
+
+    // MARK: Back in time
+
+    /// Keeps a copy of everything, as a backup or a replica that is behind would.
+    func remember() throws { try copy(from: 0, to: 1) }
+
+    /// Holds again what was remembered last, and nothing if nothing was.
+    func goBack() throws { try copy(from: 1, to: 0) }
+
+    private func copy(from: Int, to: Int) throws {
+        try admin.command(
+            "EVAL",
+            """
+            redis.call('SELECT', ARGV[2])
+            redis.call('FLUSHDB')
+            redis.call('SELECT', ARGV[1])
+            for _, key in ipairs(redis.call('KEYS', '*')) do redis.call('COPY', key, key, 'DB', ARGV[2]) end
+            redis.call('SELECT', 0)
+            """, 0, .integer(Int64(from)), .integer(Int64(to)))
+        try admin.command("SELECT", 0)
+    }
+}
+
+extension Script {
+    /// Whether it may have something to tell.
+    fileprivate var publishes: Bool {
+        switch self {
+        case .join, .renew, .sweep, .fence, .conversation, .create: false
+        default: true
         }
     }
 }

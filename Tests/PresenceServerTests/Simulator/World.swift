@@ -12,7 +12,7 @@ import TestSupport
 /// event's delivery, a shard's tick. Each takes a few invented ms, drawn from the seed, so one seed is one history.
 /// The scripts are the real ones and run in a real Redis, with the time as their argument.
 final class World {
-    /// The monotonic clock of everyone, in ms. (Each host's own offset would change nothing: only ages are passed on.)
+    /// The time that passes for everyone, in ms. Each shard's own monotonic clock is hours away from it.
     private(set) var now: Milliseconds = 1_000_000
     /// Redis' own clock, which may jump.
     var redisEpoch: Timestamp = 1_700_000_000_000
@@ -20,15 +20,25 @@ final class World {
     private(set) var shards: [SimulatedShard] = []
     var random: SplitMix64
     let redis: SimulatedRedis
+    /// What the ports do wrong on purpose.
+    var misbehaviour: Set<PortMisbehaviour> = []
     private var agenda = Agenda()
 
-    init(shards count: Int, seed: UInt64 = 1, _ adjust: (inout ServerConfiguration) -> Void = { _ in }) throws {
+    /// `redis`: one that earlier worlds have used; it is emptied.
+    init(
+        shards count: Int, seed: UInt64 = 1, redis: SimulatedRedis? = nil,
+        _ adjust: (inout ServerConfiguration) -> Void = { _ in }
+    ) throws {
         var configuration = ServerConfiguration()
         configuration.partitions = 4
         adjust(&configuration)
         self.configuration = configuration
         random = SplitMix64(seed)
-        redis = try SimulatedRedis(partitions: configuration.partitions)
+        self.redis = try redis ?? SimulatedRedis()
+        try self.redis.empty()
+        self.redis.publish = { [unowned self] channel, payload in
+            for shard in shards { shard.hear(channel, payload) }
+        }
         for _ in 0..<count { try addShard() }
         try run(for: 100)
     }
@@ -41,6 +51,20 @@ final class World {
         shards.append(shard)
         shard.start()
         return shard
+    }
+
+    /// A new server in the place of one that has died.
+    func replaceShard(at place: Int) {
+        replaced.append(shards[place])
+        let shard = SimulatedShard(world: self, name: "shard-\(place)-\(replaced.count)")
+        shards[place] = shard
+        shard.start()
+    }
+    private var replaced: [SimulatedShard] = []
+
+    deinit {
+        redis.publish = { _, _ in }
+        (shards + replaced).forEach { $0.release() }
     }
 
     // MARK: Time
@@ -74,27 +98,59 @@ final class World {
     struct Impatience: Error { let what: String }
 }
 
-/// What is to happen when, in the order of time and then of entry.
+/// A port that behaves as if a part of the server that relies on it were wrong.
+enum PortMisbehaviour {
+    /// A subscription that was made anew brings the canary only.
+    case losesResubscription
+    /// A lost connection looks like one that said goodbye.
+    case takesLossForGoodbye
+}
+
+/// What is to happen when, in the order of time and then of entry: a binary heap.
 struct Agenda {
-    private var entries: [(time: Milliseconds, order: Int, action: () -> Void)] = []
+    private struct Entry {
+        let time: Milliseconds
+        let order: Int
+        let action: () -> Void
+
+        func isBefore(_ other: Entry) -> Bool { time < other.time || time == other.time && order < other.order }
+    }
+
+    private var entries: [Entry] = []
     private var orders = 0
+
+    var count: Int { entries.count }
 
     mutating func add(at time: Milliseconds, _ action: @escaping () -> Void) {
         orders += 1
-        // Kept sorted, the earliest last.
-        var low = 0
-        var high = entries.count
-        while low < high {
-            let middle = (low + high) / 2
-            if entries[middle].time > time { low = middle + 1 } else { high = middle }
+        entries.append(Entry(time: time, order: orders, action: action))
+        var place = entries.count - 1
+        while place > 0, entries[place].isBefore(entries[(place - 1) / 2]) {
+            entries.swapAt(place, (place - 1) / 2)
+            place = (place - 1) / 2
         }
-        entries.insert((time, orders, action), at: low)
     }
 
     mutating func next(until end: Milliseconds) -> (Milliseconds, () -> Void)? {
-        guard let last = entries.last, last.time <= end else { return nil }
-        entries.removeLast()
-        return (last.time, last.action)
+        guard let first = entries.first, first.time <= end else { return nil }
+        let last = entries.removeLast()
+        if !entries.isEmpty {
+            entries[0] = last
+            sink()
+        }
+        return (first.time, first.action)
+    }
+
+    private mutating func sink() {
+        var place = 0
+        while true {
+            var least = place
+            for child in [2 * place + 1, 2 * place + 2]
+            where child < entries.count && entries[child].isBefore(entries[least]) { least = child }
+            guard least != place else { return }
+            entries.swapAt(place, least)
+            place = least
+        }
     }
 }
 

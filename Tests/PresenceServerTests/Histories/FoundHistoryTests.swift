@@ -1,0 +1,106 @@
+import Testing
+
+@testable import PresenceServer
+
+/// Histories that once went wrong, as few steps as were enough.
+@Suite struct FoundHistoryTests {
+    /// A mistake and the history that showed it.
+    struct Found: CustomTestStringConvertible, Sendable {
+        let testDescription: String
+        let history: History
+    }
+
+    @Test(arguments: found)
+    func `what once went wrong does not`(found: Found) throws {
+        let wrong = try Seeds().violation(of: found.history, SimulatedRedis())
+        #expect(wrong == nil, "\(wrong!)")
+    }
+
+    static let found = [
+        Found(
+            testDescription: "a subscription that is slow and made anew is not given up again at once",
+            history: History(
+                seed: 7, people: 5, shards: 2,
+                steps: [
+                    .connect(person: 3, place: 2, shard: 1, activity: 2, status: 0),
+                    .holdEvents(shard: 1, ms: 2448),
+                    .wait(2999),
+                    .connect(person: 4, place: 1, shard: 1, activity: 0, status: 0),
+                    .wait(19),
+                ])),
+        Found(
+            testDescription: "a subscription that falls silent while Redis is silent too is noticed",
+            history: History(
+                seed: 20, people: 3, shards: 4, times: .defaults,
+                steps: [.deafen(shard: 0), .silence(ms: 4513), .quiet])),
+        Found(
+            testDescription: "nobody hears of staleness before they are greeted",
+            history: History(
+                seed: 10, people: 3, shards: 2,
+                steps: [
+                    .connect(person: 0, place: 2, shard: 2, activity: 0, status: 0), .silence(ms: 4115), .quiet,
+                ])),
+        Found(
+            testDescription: "after Redis' clock went back, a device's new connection does not give way to its old one",
+            history: History(
+                seed: 9, people: 5, shards: 4,
+                steps: [
+                    .connect(person: 3, place: 2, shard: 2, activity: 2, status: 0),
+                    .connect(person: 0, place: 1, shard: 2, activity: 1, status: 0),
+                    .wait(4), .remember, .roll(shard: 2), .restart(after: 1411, data: 2, clock: -791178), .wait(154),
+                ])),
+        Found(
+            testDescription: "a connection of which Redis hears late does not pass for younger than the next one",
+            history: History(
+                seed: 143,
+                shards: 2,
+                steps: [
+                    .holdCommands(shard: 1, ms: 5578),
+                    .connect(person: 0, place: 0, shard: 1, activity: 2, status: 0),
+                    .move(person: 0, place: 0, shard: 3, after: 2284),
+                    .quiet,
+                ])),
+        Found(
+            testDescription: "who becomes active just before their server is live again is seen to",
+            history: History(
+                seed: 218, shards: 4,
+                steps: [
+                    .wait(154), .connect(person: 3, place: 2, shard: 0, activity: 2, status: 0), .wait(584), .remember,
+                    .wait(5022), .wait(334), .cutAll(shard: 3), .wait(2773), .restart(after: 756, data: 2, clock: 0),
+                    .wait(116), .quiet,
+                ])),
+        Found(
+            testDescription: "an incarnation that was taken for dead does not join by what was still on its way",
+            history: History(
+                seed: 55, people: 5, shards: 4,
+                steps: [
+                    .silence(ms: 4552), .wait(2851), .wait(996), .silence(ms: 4506), .wait(16),
+                    .holdCommands(shard: 2, ms: 7616), .wait(3),
+                ])),
+        Found(
+            testDescription: "a status that comes with a connect is told to its user's other sessions on that server",
+            history: History(
+                seed: 291, people: 3,
+                steps: [
+                    .connect(person: 0, place: 1, shard: 3, activity: 0, status: 2),
+                    .connect(person: 0, place: 2, shard: 2, activity: 2, status: 0),
+                    .roll(shard: 2),
+                    .wait(213),
+                    .holdEvents(shard: 0, ms: 5870),
+                    .connect(person: 0, place: 0, shard: 0, activity: 0, status: 3),
+                    .wait(1),
+                    .quiet,
+                ])),
+        Found(
+            testDescription: "who asks again about someone is not told the same by what waited for them",
+            history: History(
+                seed: 80, people: 3, shards: 2,
+                steps: [
+                    .connect(person: 0, place: 2, shard: 1, activity: 0, status: 0),
+                    .wait(3973),
+                    .connect(person: 0, place: 1, shard: 3, activity: 2, status: 0),
+                    .wait(4),
+                    .watch(person: 0, place: 1, whom: 0),
+                ])),
+    ]
+}

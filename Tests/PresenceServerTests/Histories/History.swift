@@ -1,0 +1,59 @@
+import PresenceProtocol
+
+@testable import PresenceServer
+
+/// What happens to some servers and people: drawn from a seed, or written down because it once went wrong.
+struct History: Sendable {
+    /// Also decides how long everything takes on its way.
+    var seed: UInt64
+    var people = 4
+    var shards = 3
+    var times = Times.short
+    var steps: [Step]
+
+    /// The configuration's durations.
+    enum Times: Equatable, Sendable {
+        /// The product's own defaults.
+        case defaults
+        /// Shorter ones in other proportions, so that more happens in less time.
+        case short
+    }
+
+    /// Places from which one person connects: two share a device id, one has none.
+    static let places = 3
+
+    static func device(_ place: Int) -> (id: String?, kind: DeviceKind) {
+        switch place % places {
+        case 0: ("phone", .phone)
+        case 1: ("phone", .tablet)
+        default: (nil, .web)
+        }
+    }
+
+    func configure(_ configuration: inout ServerConfiguration) {
+        configuration.partitions = 2
+        guard times == .short else { return }
+        configuration.heartbeat.interval = 4_000
+        configuration.heartbeat.timeout = 3_000
+        configuration.linger = 3_000
+        configuration.lease.duration = 4_000
+        configuration.lease.renewal = 800
+        configuration.lease.sweep = 500
+        configuration.staleAfter = 1_200
+        configuration.commandTimeout = 2_000
+        configuration.typing.expiry = 2_000
+        configuration.slowConsumer.timeout = 6_000
+        configuration.connectTimeout = 5_000
+    }
+
+    /// As it is written in Swift.
+    var source: String {
+        """
+        History(
+            seed: \(seed), people: \(people), shards: \(shards), times: .\(times),
+            steps: [
+        \(steps.map { "        \($0.source)," }.joined(separator: "\n"))
+            ])
+        """
+    }
+}

@@ -1,0 +1,226 @@
+import Foundation
+import PresenceProtocol
+import Redis
+
+@testable import PresenceServer
+
+/// What clients are told, and what is published, as it happens.
+extension HistoryRun {
+    // MARK: Clients
+
+    func hear(_ message: ServerMessage, _ visitor: Visitor) {
+        note("    \(name(visitor)) hears \(message)")
+        if !visitor.isGreeted {
+            switch message {
+            case .connected, .error: visitor.isGreeted = true
+            default: violate(.order, "\(name(visitor)) heard \(message) before anything else")
+            }
+        }
+        switch message {
+        case .connected, .live:
+            if let stay = visitor.stay, stay.confirmedAt == nil, stay.shard.logic.link.isLive {
+                stay.confirmedAt = world.now
+            }
+        case .subscribed(let id?, let users, let conversations, let more):
+            if !conversations.isEmpty { visitor.hearsConversation = true }
+            for snapshot in users {
+                if let presence = snapshot.presence {
+                    visitor.presenceVersions[snapshot.user] = presence.version
+                    note(presence, of: snapshot.user, visitor)
+                }
+                if let profile = snapshot.profile { visitor.profileVersions[snapshot.user] = profile.version }
+            }
+            if !more, let asked = visitor.subscribing.removeValue(forKey: id) { visitor.watched.formUnion(asked.users) }
+        case .unsubscribed(let id?):
+            if let user = visitor.unsubscribing.removeValue(forKey: id) { visitor.watched.remove(user) }
+        case .presence(let user, let presence, _):
+            checkOrder(user, presence.version, &visitor.presenceVersions, visitor, "presence")
+            note(presence, of: user, visitor)
+        case .profile(let user, let profile, _):
+            checkOrder(user, profile.version, &visitor.profileVersions, visitor, "profile")
+        case .ok(let id): visitor.writing.removeValue(forKey: id)?(true)
+        case .profileUpdated(let id?, _): visitor.writing.removeValue(forKey: id)?(true)
+        case .error(let error): hear(error, visitor)
+        default: break
+        }
+    }
+
+    private func hear(_ error: ServerMessage.ErrorMessage, _ visitor: Visitor) {
+        guard let id = error.id else { return }
+        if let asked = visitor.subscribing.removeValue(forKey: id) {
+            // Who is told to come later does; who is not let into the conversation asks for the people alone.
+            let stay = visitor.stay
+            world.after(error.retryAfter ?? 1) { [weak self, weak visitor] in
+                guard let self, let visitor, visitor.stay === stay, visitor.client.isConnected else { return }
+                subscribe(
+                    visitor, asked.users.filter(visitor.wanted.contains),
+                    andConversation: asked.conversation && error.code == .unavailable)
+            }
+        } else if !error.message.contains("unknown") {
+            visitor.writing.removeValue(forKey: id)?(false)
+        }
+    }
+
+    private func checkOrder(
+        _ user: UserID, _ version: Int64, _ versions: inout [UserID: Int64], _ visitor: Visitor, _ what: String
+    ) {
+        if !visitor.watched.contains(user) {
+            violate(.order, "\(name(visitor)) heard of \(user)'s \(what) and does not watch them")
+        }
+        if version > 0, version <= versions[user] ?? 0 {
+            violate(
+                .growth, "\(name(visitor)) got version \(version) of \(user)'s \(what) after \(versions[user] ?? 0)")
+        }
+        // Also after nothing was known of them: no version comes again.
+        versions[user] = max(version, versions[user] ?? 0)
+    }
+
+    /// Whoever is shown a version is shown the same as everyone else.
+    private func note(_ presence: Presence, of user: UserID, _ visitor: Visitor) {
+        guard presence.version > 0, !hasLostData else { return }
+        let key = ShownVersion(user: user, version: presence.version)
+        if let other = shown[key], other != presence {
+            violate(.growth, "\(user)'s version \(presence.version) is both \(other) and \(presence)")
+        }
+        shown[key] = presence
+    }
+
+    func closed(_ visitor: Visitor, _ code: CloseCode) {
+        guard let stay = visitor.stay else { return }
+        note("    \(name(visitor)) is closed with \(code.rawValue)")
+        switch code {
+        case .normal, .policyViolation, .disconnected:
+            stay.mayBeGone = true
+            stay.gone(by: world.now + 1_000)
+        case .replaced:
+            stay.mayBeGone = true
+            stay.gone(by: world.now + 1_000)
+            // Two that came within some ms may be told apart wrongly: neither is older in any sense that matters.
+            let isYounger = visitor.person.stays.contains {
+                $0 !== stay && $0.device == stay.device && $0.device != nil
+                    && ($0.dialledAt >= stay.dialledAt - 50 || stay.shard !== $0.shard && hasStood($0.shard))
+            }
+            // Ages are told by Redis' clock.
+            if !isYounger, jumpedAt == nil { violate(.younger, "\(name(visitor)) gave way to nobody younger") }
+        default:
+            isLost(visitor)
+            guard code == .serviceRestart || code == .tryAgainLater else { return }
+            let advice = visitor.client.closeReason.split(separator: ":").last?.dropLast()
+            comeBack(visitor, to: visitor.place + 1, after: advice.flatMap { Milliseconds($0) } ?? 1_000)
+        }
+    }
+
+    private func hasStood(_ shard: SimulatedShard) -> Bool { shard.isStopped || wokenAt[shard.name] != nil }
+
+    func name(_ visitor: Visitor) -> String { "\(visitor.person.id) at place \(visitor.place)" }
+
+    // MARK: Redis
+
+    func watchRedis() {
+        let publish = world.redis.publish
+        world.redis.publish = { [unowned self] channel, payload in
+            if payload.first == UInt8(ascii: "P"), channel.hasSuffix(":events") { hearPublished(payload) }
+            publish(channel, payload)
+        }
+        world.redis.ran = { [unowned self] script, arguments, answer in
+            if ![.renew, .sweep].contains(script) { note("  Redis: \(script) \(arguments): \(answer)") }
+            guard script == .renew, case .success(let value) = answer, value.array?.first?.string == "OK",
+                let shard = world.shards.first(where: { !$0.isDead && $0.logic.link.incarnation == arguments[1] })
+            else { return }
+            let gap = uptime - (renewedAt[shard.name] ?? uptime)
+            if gap > world.configuration.lease.duration - 100 { doubtful.insert(shard.name) }
+            renewedAt[shard.name] = uptime
+        }
+    }
+
+    /// `P user version at "status":"…","since":N…}`
+    private func hearPublished(_ payload: [UInt8]) {
+        let words = String(decoding: payload, as: UTF8.self).split(separator: " ", maxSplits: 4)
+        guard words.count == 5, let version = Int64(words[2]), let number = Int(words[1].dropFirst()),
+            let since = words[4].firstRange(of: ",\"since\":")
+        else { return violate(.announcedOnce, "\(words) is no event") }
+        let person = people[number]
+        let status = words[4][..<since.lowerBound]
+        let rest = words[4][since.upperBound...].drop { $0.isNumber }
+        if let before = person.announced {
+            if version <= before.version {
+                violate(.growth, "\(person.id)'s version \(version) was announced after \(before.version)")
+            }
+            if before.status == status, before.rest == rest, !hasLostData {
+                violate(.announcedOnce, "\(person.id)'s \(words[4]) was announced twice")
+            }
+        }
+        person.announced = .init(version: version, status: status, rest: rest)
+        if isOffline(person) { checkFlicker(person) }
+    }
+
+    func isOffline(_ person: Person) -> Bool { person.announced?.status == "\"status\":\"offline\"" }
+
+    // MARK: Nobody flickers
+
+    /// Somebody is announced to be gone: they must be.
+    private func checkFlicker(_ person: Person) {
+        let settings = world.configuration
+        if hasLostData { return }
+        // A lease is as long as Redis' clock says.
+        if let jumpedAt, world.now - jumpedAt < settings.lease.duration + settings.linger { return }
+        for stay in person.stays where isToBeSeen(stay) {
+            guard let chosen = try? chosen(by: person), chosen.status != .invisible else { return }
+            return violate(
+                .flicker,
+                "\(person.id) was announced as gone, but is on \(stay.shard.name) since \(stay.dialledAt)"
+                    + (stay.lostAt.map { ", lost at \($0)" } ?? ""))
+        }
+    }
+
+    private func isToBeSeen(_ stay: Stay) -> Bool {
+        let settings = world.configuration
+        let slack: Milliseconds = 100
+        guard stay.confirmedAt != nil, !stay.mayBeGone, !doubtful.contains(stay.shard.name),
+            let renewed = renewedAt[stay.shard.name]
+        else { return false }
+        // While Redis is out of reach nobody's lease runs out, but that of one who does not come back after it.
+        let sinceRenewal = uptime - renewed + (stay.shard.isRunning && !stay.shard.isHeld ? 0 : downTime)
+        guard sinceRenewal < settings.lease.duration - slack else { return false }
+        if let lostAt = stay.lostAt, world.now - lostAt > settings.linger - slack { return false }
+        let patience = min(settings.linger, settings.heartbeat.timeout)
+        if let vanishedAt = stay.vanishedAt, world.now - vanishedAt > patience - slack { return false }
+        return true
+    }
+
+    // MARK: Nobody stays
+
+    /// Nobody is announced as there for longer than the bound after they have gone.
+    func checkGhosts() {
+        for person in people where person.announced != nil && !isOffline(person) {
+            guard !person.stays.contains(where: { $0.goneBy == nil }),
+                let bound = person.stays.compactMap(\.goneBy).max()
+            else { continue }
+            if world.now > max(bound, troubledAt + longestGhost) {
+                violate(.ghost, "\(person.id) should be seen as gone since \(bound)")
+            }
+        }
+        for person in people where person.stays.count > 20 {
+            person.stays.removeAll { stay in stay.goneBy.map { world.now > $0 + longestGhost } ?? false }
+        }
+    }
+
+    // MARK: No silent lies
+
+    /// Whoever cannot know the truth says so in time.
+    func checkSilence() {
+        // A subscription that was made anew hears again.
+        for name in deafSince.keys
+        where !world.shards.contains(where: { $0.name == name && !$0.isDead && $0.subscription.isDeaf }) {
+            deafSince[name] = nil
+        }
+        let promise = ServerConfiguration.stalenessPromise + 300
+        for shard in world.shards where shard.isRunning && shard.logic.link.isLive {
+            let since = [downSince, deafSince[shard.name]].compactMap { $0 }.min()
+            guard let since else { continue }
+            if world.now - max(since, wokenAt[shard.name] ?? 0) > promise {
+                violate(.silentLie, "\(shard.name) has not known anything since \(since), and does not say so")
+            }
+        }
+    }
+}

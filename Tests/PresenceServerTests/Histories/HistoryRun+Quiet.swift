@@ -1,0 +1,191 @@
+import Foundation
+import PresenceProtocol
+import Redis
+
+@testable import PresenceServer
+
+/// Everything heals, and what everyone sees is held against the truth.
+extension HistoryRun {
+    func quiet() throws {
+        heal()
+        // By then everyone who was about to come back is there.
+        try wait(6_500)
+        heal()
+        try wait(longestGhost)
+        try checkLive()
+        for person in people { try checkTruth(of: person) }
+        checkViews()
+        if let violation { throw violation }
+        hasLostData = false
+        jumpedAt = nil
+        shown = [:]
+        for person in people {
+            person.forgetWrites()
+        }
+    }
+
+    private func heal() {
+        redisIsUp()
+        world.redis.isSilent = false
+        world.redis.isGone = false
+        for shard in world.shards {
+            wake(shard)
+            shard.stopHolding()
+        }
+        reviveSomebody()
+        for visitor in people.flatMap(\.connected) {
+            if visitor.client.isSlow { visitor.client.readsAgain() }
+            // Who is in the background is shown nothing.
+            if visitor.activity == .background, visitor.client.canSpeak {
+                visitor.activity = .active
+                visitor.client.send(.activity(.active))
+            }
+        }
+    }
+
+    private func checkLive() throws {
+        for shard in world.shards where !shard.isDead && !shard.logic.link.isLive {
+            violate(.live, "\(shard.name) is not live")
+        }
+        for visitor in people.flatMap(\.connected) where visitor.client.isStale || visitor.client.session == nil {
+            violate(.live, "\(name(visitor)) was not told that what they see is true again")
+        }
+    }
+
+    // MARK: The truth
+
+    /// What Redis holds of somebody against what their devices are and were told.
+    private func checkTruth(of person: Person) throws {
+        let here = person.connected
+        var devices: [String: Int] = [:]
+        for visitor in here { History.device(visitor.place).id.map { devices[$0, default: 0] += 1 } }
+        if devices.values.contains(where: { $0 > 1 }) {
+            violate(.younger, "\(person.id) has two connections of one device")
+        }
+        let sessions = try self.sessions(of: person)
+        let expected = here.compactMap(\.client.session)
+        if Set(sessions) != Set(expected) {
+            violate(.truth, "\(person.id) has the sessions \(sessions.sorted()) in Redis, and is \(expected.sorted())")
+        }
+        let chosen = try chosen(by: person)
+        let presence = try register(of: person).presence
+        let status: PresenceStatus =
+            if here.isEmpty || chosen.status == .invisible {
+                .offline
+            } else if chosen.status == .busy {
+                .busy
+            } else {
+                here.contains { $0.activity == .active } ? .online : .away
+            }
+        if presence.status != status {
+            violate(.truth, "\(person.id) is \(status), and Redis holds \(presence)")
+        } else if status != .offline {
+            let kinds = Set(here.map { History.device($0.place).kind }).sorted()
+            if presence.devices != kinds || presence.text != chosen.text {
+                violate(.truth, "\(person.id) has \(kinds), \(chosen), and Redis holds \(presence)")
+            }
+        }
+        for visitor in here where !isTold(visitor.client.ownStatus, chosen) {
+            violate(
+                .view,
+                "\(name(visitor)) was told that they chose \(String(describing: visitor.client.ownStatus)): \(chosen)")
+        }
+        try checkStored(person, chosen)
+    }
+
+    private func isTold(_ told: OwnStatus?, _ chosen: OwnStatus) -> Bool {
+        guard hasLostData || jumpedAt != nil else { return told == chosen }
+        // What a server remembers for Redis ends when that is by a clock that it knows to some ms.
+        return told?.status == chosen.status && told?.text == chosen.text
+    }
+
+    private func checkStored(_ person: Person, _ chosen: OwnStatus) throws {
+        if let names = person.names.candidates, let held = try name(of: person), !names.contains(held) {
+            violate(.lost, "\(person.id) is named \(held), and none of \(names)")
+        }
+        guard let statuses = person.statuses.candidates, jumpedAt == nil else { return }
+        let may = statuses.map { value in
+            value.clearAt.map { $0 <= world.redisNow } == true
+                ? OwnStatus() : OwnStatus(status: value.status, text: value.text, clearAt: nil)
+        }
+        if !may.contains(OwnStatus(status: chosen.status, text: chosen.text)) {
+            violate(.lost, "\(person.id) has chosen \(chosen), and none of \(may)")
+        }
+    }
+
+    // MARK: What everyone shows
+
+    private func checkViews() {
+        do {
+            var truths: [UserID: (presence: Presence, profile: ProfileRegister)] = [:]
+            for person in people { truths[person.id] = try register(of: person) }
+            for visitor in people.flatMap(\.connected) {
+                for user in visitor.wanted.sorted() { check(visitor, user, truths[user]!) }
+                if visitor.hearsConversation, let typing = visitor.client.typing[conversation], !typing.users.isEmpty {
+                    violate(.typing, "\(name(visitor)) sees \(typing.users) type")
+                }
+            }
+        } catch {
+            violate(.truth, "\(error)")
+        }
+    }
+
+    private func check(_ visitor: Visitor, _ user: UserID, _ truth: (presence: Presence, profile: ProfileRegister)) {
+        let client = visitor.client
+        if !visitor.watched.contains(user) {
+            return violate(.view, "\(name(visitor)) was never answered about \(user)")
+        }
+        if client.presences[user] != truth.presence {
+            violate(
+                .view,
+                "\(name(visitor)) sees \(user) as \(String(describing: client.presences[user])), not \(truth.presence)")
+        }
+        if client.profiles[user] ?? .none != truth.profile {
+            violate(
+                .view,
+                "\(name(visitor)) sees \(user)'s profile as \(String(describing: client.profiles[user])), "
+                    + "not \(truth.profile)")
+        }
+    }
+
+    // MARK: Leaving
+
+    /// Everyone goes, and nothing is left.
+    func end() throws {
+        heal()
+        for visitor in people.flatMap(\.connected) { close(visitor) }
+        try wait(longestGhost + 3_000)
+        for visitor in people.flatMap(\.connected) { close(visitor) }
+        try wait(longestGhost)
+        // An end of a status that Redis' clock has moved away is looked for once a minute.
+        if world.shards.contains(where: { !$0.isDead && $0.logic.deadlines.count > 0 }) { try wait(61_000) }
+        for shard in world.shards where !shard.isDead { checkLeftovers(shard) }
+        try checkKeys()
+        if let violation { throw violation }
+    }
+
+    private func checkLeftovers(_ shard: SimulatedShard) {
+        let logic = shard.logic!
+        let left = [
+            "sessions": logic.sessions.count, "users": logic.sessions.users.count,
+            "topics": logic.watchers.topics.count { $0 != nil }, "watches": logic.watchers.subscriptionCount,
+            "connections": logic.watchers.connections.count { $0 != nil }, "timers": logic.deadlines.count,
+            "untold ends": logic.sessions.hasUnasserted ? 1 : 0,
+            "lines to write to": logic.watchers.dirty.count,
+            "commands": shard.lanes.values.map { $0.pending.count > 8 ? $0.pending.count : 0 }.reduce(0, +),
+        ].filter { $0.value > 0 }
+        if !left.isEmpty { violate(.leak, "\(shard.name) has \(left.sorted { $0.key < $1.key })") }
+    }
+
+    private func checkKeys() throws {
+        let live = Set(world.shards.filter { !$0.isDead }.map { $0.logic.link.incarnation })
+        let leases = try strings("HKEYS", "leases").filter { $0 != "swept" }
+        if Set(leases) != live { violate(.leak, "leases of \(leases), and \(live) live") }
+        for key in try strings("KEYS", "*") {
+            if key.contains(":sessions:") || key.contains(":shard:") { violate(.leak, "\(key) is left in Redis") }
+            guard key.hasSuffix(":shards") else { continue }
+            let members = try strings("SMEMBERS", key)
+            if Set(members) != live { violate(.leak, "\(members) may write in \(key), and \(live) live") }
+        }
+    }
+}

@@ -1,0 +1,56 @@
+import PresenceProtocol
+import Redis
+
+@testable import PresenceServer
+
+/// What Redis holds, looked at past the servers.
+extension HistoryRun {
+    func createConversation() throws {
+        let keys = partitions.keys(of: conversation)
+        guard people.count <= world.configuration.limits.participants else { return }
+        try ask(["SADD", keys.conversation(conversation)] + people.map(\.id.string))
+    }
+
+    func sessions(of person: Person) throws -> [String] { try strings("HKEYS", keys(person).sessions(person.id)) }
+
+    func chosen(by person: Person) throws -> OwnStatus {
+        let fields = try ask(["HMGET", keys(person).user(person.id), "chosen", "text", "clearAt"]).array ?? []
+        let chosen = LocalUser.Chosen(
+            status: fields[0].string.flatMap(ChosenStatus.init) ?? .auto, text: fields[1].string,
+            clearAt: fields[2].int, version: 1)
+        return OwnStatus(chosen)
+    }
+
+    /// The profile's `displayName`, as it was sent.
+    func name(of person: Person) throws -> String? {
+        try ask(["HGET", keys(person).user(person.id), "displayName"]).string.map { String($0.dropFirst().dropLast()) }
+    }
+
+    func register(of person: Person) throws -> (presence: Presence, profile: ProfileRegister) {
+        let answer = try ask([
+            "HMGET", keys(person).user(person.id), "presenceVersion", "presence", "profileVersion", "profile",
+        ])
+        var found: (presence: Presence, profile: ProfileRegister) = (.unknown, .none)
+        for (kind, version, body) in PersonRead(answer).registers where version > 0 {
+            let event = body.withUnsafeBytes {
+                RegisterFrame.event(kind, user: person.id, version: version, body: $0, at: 1)
+            }
+            // The frame's payload, without its header.
+            let start = event.bytes.firstIndex(of: UInt8(ascii: "{"))!
+            switch try ServerMessage.decode(Array(event.bytes[start...])) {
+            case .presence(_, let presence, _): found.presence = presence
+            case .profile(_, let profile, _): found.profile = profile
+            default: break
+            }
+        }
+        return found
+    }
+
+    func strings(_ words: String...) throws -> [String] { try ask(words).array?.compactMap(\.string) ?? [] }
+
+    @discardableResult
+    private func ask(_ words: [String]) throws -> RedisValue { try world.redis.command(words).get() }
+
+    private var partitions: Partitions { Partitions(count: world.configuration.partitions) }
+    private func keys(_ person: Person) -> PartitionKeys { partitions.keys(of: person.id) }
+}

@@ -1,0 +1,136 @@
+import PresenceProtocol
+
+@testable import PresenceServer
+
+/// A history as it happens: does its steps, and watches that nothing is that must not be.
+final class HistoryRun {
+    let history: History
+    let world: World
+    let people: [Person]
+    let conversation = ConversationID("chat")!
+    /// What happened, line by line, if that is wanted.
+    var transcript: [String]?
+    /// The first thing that was wrong.
+    var violation: Violation?
+
+    /// Redis has lost changes since the last quiet.
+    var hasLostData = false
+    /// Its clock has jumped since the last quiet, and when.
+    var jumpedAt: Milliseconds?
+    /// When something was last not as it should be: a server stopped, Redis out of reach.
+    var troubledAt: Milliseconds = 0
+    /// When each server, by its name, was last told that its lease is renewed, on the clock of `uptime`.
+    var renewedAt: [String: Milliseconds] = [:]
+    /// Servers whose lease may have run out since they were last live.
+    var doubtful: Set<String> = []
+    var downSince: Milliseconds?
+    var downTime: Milliseconds = 0
+    var deafSince: [String: Milliseconds] = [:]
+    var wokenAt: [String: Milliseconds] = [:]
+    var shown: [ShownVersion: Presence] = [:]
+
+    struct ShownVersion: Hashable {
+        let user: UserID
+        let version: Int64
+    }
+
+    init(_ history: History, on redis: SimulatedRedis, misbehaving: Set<PortMisbehaviour> = []) throws {
+        self.history = history
+        people = (0..<history.people).map(Person.init)
+        world = try World(shards: history.shards, seed: history.seed, redis: redis) { history.configure(&$0) }
+        try world.configuration.validate()
+        world.misbehaviour = misbehaving
+        watchRedis()
+        for shard in world.shards { attend(to: shard) }
+        try createConversation()
+    }
+
+    /// Nothing was wrong if it returns.
+    func play() throws {
+        for step in history.steps { try play(step) }
+        try end()
+    }
+
+    private func play(_ step: Step) throws {
+        note(step.source)
+        noteTrouble()
+        try perform(step)
+        noteTrouble()
+        try check()
+    }
+
+    /// Lets time pass, looking again and again.
+    func wait(_ duration: Milliseconds) throws {
+        let end = world.now + duration
+        while world.now < end {
+            try world.run(for: min(250, end - world.now))
+            noteTrouble()
+            try check()
+        }
+    }
+
+    private func check() throws {
+        checkGhosts()
+        checkSilence()
+        if let violation { throw violation }
+    }
+
+    func violate(_ rule: Violation.Rule, _ detail: @autoclosure () -> String) {
+        if violation == nil { violation = Violation(rule: rule, detail: "\(detail()) (at \(world.now) ms)") }
+    }
+
+    func note(_ line: @autoclosure () -> String) { transcript?.append("\(world.now) \(line())") }
+
+    // MARK: Who and where
+
+    func shard(_ number: Int) -> SimulatedShard { world.shards[number % world.shards.count] }
+    func person(_ number: Int) -> Person { people[number % people.count] }
+
+    func visitor(_ number: Int, _ place: Int) -> Visitor {
+        let person = person(number)
+        if let known = person.devices[place] { return known }
+        let visitor = Visitor(
+            person, place: place, client: SimulatedClient(person.id.string, in: world), wanted: friends(of: number))
+        person.devices[place] = visitor
+        visitor.client.onMessage = { [unowned self, unowned visitor] in hear($0, visitor) }
+        visitor.client.onClose = { [unowned self, unowned visitor] in closed(visitor, $0) }
+        return visitor
+    }
+
+    /// Whom somebody watches: everyone, or in a crowd their neighbours.
+    private func friends(of number: Int) -> Set<UserID> {
+        guard people.count > 10 else { return Set(people.map(\.id)) }
+        return Set((0..<10).map { people[(number + $0 * $0) % people.count].id })
+    }
+
+    // MARK: Time
+
+    /// Time in which Redis could be reached.
+    var uptime: Milliseconds { world.now - downTime - (downSince.map { world.now - $0 } ?? 0) }
+
+    var isRedisUp: Bool { downSince == nil }
+
+    func redisIsDown() {
+        if downSince == nil { downSince = world.now }
+    }
+
+    func redisIsUp() {
+        guard let since = downSince else { return }
+        downTime += world.now - since
+        downSince = nil
+    }
+
+    /// How long anybody may be seen after they have gone, whatever ended them.
+    var longestGhost: Milliseconds {
+        let settings = world.configuration
+        return settings.heartbeat.interval + settings.heartbeat.timeout + settings.linger + settings.lease.duration
+            + 2 * settings.lease.sweep + 2_000
+    }
+
+    private func noteTrouble() {
+        let isTroubled =
+            !isRedisUp || !world.shards.contains { !$0.isDead }
+            || world.shards.contains { !$0.isDead && ($0.isStopped || !$0.logic.link.isLive || $0.isHeld) }
+        if isTroubled { troubledAt = world.now }
+    }
+}

@@ -1,0 +1,33 @@
+import Foundation
+import Testing
+
+/// Thousands of histories drawn from seeds, each over the real scripts on a real Redis, on invented time.
+///
+/// `SIMULATOR_SEEDS` says how many, `SEED` with which to begin (alone: only that one), `SOAK_SECONDS` for how long.
+@Suite struct HistoryTests {
+    @Test func `whatever happens, what is promised holds`() async throws {
+        let seeds = Seeds.fromEnvironment()
+        let outcome = try await seeds.run { History.drawn(from: $0) }
+        print(outcome.summary)
+        for failure in outcome.failures { Issue.record("\(failure.report)") }
+    }
+
+    @Test(.enabled(if: Seeds.isWhole)) func `so it does in a crowd`() async throws {
+        let outcome = try await Seeds(first: 1, count: 2).run { History.crowd(300, from: $0) }
+        print(outcome.summary)
+        for failure in outcome.failures { Issue.record("\(failure.report)") }
+    }
+
+    @Test func `a seed gives the same history twice`() throws {
+        for seed: UInt64 in [3, 4, 5] {
+            let transcripts = try (0..<2).map { _ in
+                let run = try HistoryRun(.drawn(from: seed), on: SimulatedRedis())
+                try run.play()
+                return run.people.map { person in
+                    person.devices.sorted { $0.key < $1.key }.map { "\($0.value.client.received)" }
+                }
+            }
+            #expect(transcripts[0] == transcripts[1], "seed \(seed)")
+        }
+    }
+}

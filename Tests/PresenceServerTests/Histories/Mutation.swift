@@ -1,0 +1,27 @@
+import Redis
+import Testing
+
+@testable import PresenceServer
+
+/// A mistake that is made on purpose, to show that histories find it.
+struct Mutation: Sendable, CustomTestStringConvertible {
+    let name: String
+    var testDescription: String { name }
+    /// In the scripts: what is replaced by what, in all of them that have it.
+    var replacing: (old: String, new: String)?
+    /// The kinds of faults in whose histories it is looked for; `nil`: any.
+    var faults: [Int]?
+    /// In what relies on the ports.
+    var misbehaviour: Set<PortMisbehaviour> = []
+
+    /// The scripts with the mistake in them.
+    var substitutes: [Script: RedisScript] {
+        guard let replacing else { return [:] }
+        var substitutes: [Script: RedisScript] = [:]
+        for script in Script.allCases where script.source.contains(replacing.old) {
+            substitutes[script] = RedisScript(
+                name: script.rawValue, source: script.source.replacing(replacing.old, with: replacing.new))
+        }
+        return substitutes
+    }
+}

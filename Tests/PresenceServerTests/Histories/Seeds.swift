@@ -1,0 +1,181 @@
+import Foundation
+import Synchronization
+
+/// Runs the histories of many seeds, on as many threads as there are cores, each with a Redis of its own.
+///
+/// Threads of their own: the worlds wait for Redis in blocking calls, which would starve the tests beside them.
+struct Seeds: Sendable {
+    var first: UInt64 = 1
+    /// At most so many.
+    var count = 200
+    /// No new one is begun after so many seconds.
+    var seconds: Double?
+    var mutation: Mutation?
+    /// So many failures are enough.
+    var enough = 3
+
+    struct Failure: Sendable {
+        let history: History
+        let violation: String
+        let stepsBefore: Int
+        /// What happened in those few.
+        let transcript: [String]
+
+        /// What to do about it: the command that repeats it, and the few steps that are enough.
+        var report: String {
+            """
+            seed \(history.seed): \(violation)
+            again: make soak SEED=\(history.seed)
+            \(stepsBefore) steps, of which these \(history.steps.count) are enough:
+            \(history.source)
+            \(transcript.joined(separator: "\n"))
+            """
+        }
+    }
+
+    struct Outcome: Sendable {
+        var failures: [Failure] = []
+        var histories = 0
+        var steps = 0
+        /// Of invented time.
+        var milliseconds: Int64 = 0
+        var commands = 0
+        var seconds = 0.0
+
+        var summary: String {
+            let rate = { (count: Double) in String(Int(count / max(seconds, 0.001))) }
+            return "simulator: \(histories) histories of \(steps) steps and \(milliseconds / 3_600_000) hours, "
+                + "\(commands) scripts and commands, in \(Int(seconds)) s: \(rate(Double(histories))) histories, "
+                + "\(rate(Double(steps))) steps, \(rate(Double(commands))) commands a second"
+        }
+    }
+
+    func run(_ draw: @escaping @Sendable (UInt64) -> History) async throws -> Outcome {
+        let progress = Progress(first: first)
+        let began = ContinuousClock.now
+        let end = seconds.map { began + .seconds($0) }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<Self.threads {
+                group.addTask {
+                    try await onThread {
+                        let redis = try SimulatedRedis(substitutes: mutation?.substitutes ?? [:])
+                        while true {
+                            let seed = progress.takeSeed()
+                            guard seed - first < count, end.map({ ContinuousClock.now < $0 }) ?? true,
+                                progress.outcome.failures.count < enough
+                            else { return }
+                            try play(draw(seed), on: redis, progress)
+                        }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        var outcome = progress.outcome
+        outcome.seconds = (ContinuousClock.now - began) / .seconds(1)
+        return outcome
+    }
+
+    private func play(_ history: History, on redis: SimulatedRedis, _ progress: Progress) throws {
+        if Self.isTraced { print("seed \(history.seed)") }
+        let run = try HistoryRun(history, on: redis, misbehaving: mutation?.misbehaviour ?? [])
+        var failure: Failure?
+        do {
+            try run.play()
+        } catch let found as Violation {
+            let shrunk = Shrinking(history, found) { try violation(of: $0, redis) }
+            let (small, last) = try shrunk.smallest()
+            failure = Failure(
+                history: small, violation: last.description, stepsBefore: history.steps.count,
+                transcript: Self.isTraced ? try transcript(of: small, redis) : [])
+        }
+        progress.add(
+            Outcome(
+                failures: failure.map { [$0] } ?? [], histories: 1, steps: history.steps.count,
+                milliseconds: run.world.now - 1_000_000, commands: redis.counts.values.reduce(0, +)))
+    }
+
+    /// What is wrong in a history, if anything.
+    func violation(of history: History, _ redis: SimulatedRedis) throws -> Violation? {
+        do {
+            try HistoryRun(history, on: redis, misbehaving: mutation?.misbehaviour ?? []).play()
+            return nil
+        } catch let violation as Violation {
+            return violation
+        }
+    }
+
+    private func transcript(of history: History, _ redis: SimulatedRedis) throws -> [String] {
+        let run = try HistoryRun(history, on: redis, misbehaving: mutation?.misbehaviour ?? [])
+        run.transcript = []
+        try? run.play()
+        return run.transcript ?? []
+    }
+
+    // MARK: Which
+
+    /// Each seed is printed as it begins, and what happened in those that fail: `SIMULATOR_TRACE=1`.
+    private static let isTraced = ProcessInfo.processInfo.environment["SIMULATOR_TRACE"] != nil
+
+    private static func number(_ name: String) -> UInt64? {
+        ProcessInfo.processInfo.environment[name].flatMap(UInt64.init)
+    }
+
+    static func fromEnvironment() -> Seeds {
+        var seeds = Seeds()
+        let seed = number("SEED")
+        let seconds = number("SOAK_SECONDS")
+        if let seed { seeds.first = seed }
+        if let seconds {
+            seeds.seconds = Double(seconds)
+            seeds.count = .max
+            if seed == nil { seeds.first = UInt64(Date().timeIntervalSince1970) }
+        } else if seed != nil {
+            seeds.count = 1
+        }
+        if let count = number("SIMULATOR_SEEDS") { seeds.count = Int(count) }
+        return seeds
+    }
+
+    /// Not only some seeds that somebody asked for.
+    static var isWhole: Bool { number("SEED") == nil && number("SOAK_SECONDS") == nil }
+
+    private static let threads = max(1, ProcessInfo.processInfo.activeProcessorCount)
+}
+
+/// What the threads share.
+private final class Progress: Sendable {
+    private let next: Mutex<UInt64>
+    private let sum = Mutex(Seeds.Outcome())
+
+    init(first: UInt64) { next = Mutex(first) }
+
+    func takeSeed() -> UInt64 {
+        next.withLock { seed in
+            defer { seed += 1 }
+            return seed
+        }
+    }
+
+    var outcome: Seeds.Outcome { sum.withLock(\.self) }
+
+    func add(_ one: Seeds.Outcome) {
+        sum.withLock {
+            $0.failures += one.failures
+            $0.histories += one.histories
+            $0.steps += one.steps
+            $0.milliseconds += one.milliseconds
+            $0.commands += one.commands
+        }
+    }
+}
+
+/// Runs something that blocks on a thread of its own.
+func onThread<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
+    try await withCheckedThrowingContinuation { continuation in
+        let thread = Thread { continuation.resume(with: Swift.Result { try body() }) }
+        // Histories nest callbacks deeply in debug builds.
+        thread.stackSize = 8 << 20
+        thread.start()
+    }
+}

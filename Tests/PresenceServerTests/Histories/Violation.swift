@@ -1,0 +1,24 @@
+/// Something that must never be so, and was.
+struct Violation: Error, Sendable, CustomStringConvertible {
+    let rule: Rule
+    let detail: String
+
+    /// What is held against every history.
+    enum Rule: String, Sendable {
+        case view = "after a quiet, what a watcher shows is the truth"
+        case truth = "after a quiet, Redis holds what is so"
+        case announcedOnce = "a change of state is announced once"
+        case growth = "versions only grow"
+        case ghost = "nobody is shown longer than the bound after they have gone"
+        case flicker = "nobody is seen to go who is back within linger"
+        case silentLie = "what is not known to be true is said to be stale"
+        case lost = "what was acknowledged is stored"
+        case younger = "of two connections of one device the younger stays"
+        case order = "no event comes before its snapshot, or after its end"
+        case live = "after a quiet, every server serves"
+        case leak = "what nobody needs any more is gone"
+        case typing = "nobody is left typing"
+    }
+
+    var description: String { "\(rule.rawValue): \(detail)" }
+}

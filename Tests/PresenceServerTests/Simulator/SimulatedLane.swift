@@ -1,0 +1,54 @@
+import PresenceProtocol
+import Redis
+
+@testable import PresenceServer
+
+/// One of a simulated shard's connections for commands, with what is under way on it.
+struct SimulatedLane {
+    var isUp = false
+    /// Grows when the connection breaks: what was meant for an earlier one is pointless.
+    var number = 0
+    /// Not answered yet, in order.
+    var pending: [Command] = []
+    var lastArrival: Milliseconds = 0
+    var lastReply: Milliseconds = 0
+    /// Nothing arrives at Redis before.
+    var heldUntil: Milliseconds = 0
+
+    final class Command {
+        let sentAt: Milliseconds
+        let reply: StoreReply
+        let run: (World) -> Result<RedisValue, RedisFailure>
+        /// It has reached Redis.
+        var hasArrived = false
+        /// It never will.
+        var isLost = false
+        /// Its sender has heard what became of it.
+        var isSettled = false
+
+        init(
+            sentAt: Milliseconds, reply: @escaping StoreReply,
+            run: @escaping (World) -> Result<RedisValue, RedisFailure>
+        ) {
+            self.sentAt = sentAt
+            self.reply = reply
+            self.run = run
+        }
+    }
+
+    /// The connection breaks: of what is on its way the first few still arrive. Returns what stays unanswered.
+    mutating func breakDown(arriving: (Int) -> Int) -> [Command] {
+        number += 1
+        isUp = false
+        // A new connection does not wait for what the old one still brings.
+        heldUntil = 0
+        lastArrival = 0
+        lastReply = 0
+        let unanswered = pending
+        pending = []
+        let onTheirWay = unanswered.filter { !$0.hasArrived }
+        for command in onTheirWay.dropFirst(arriving(onTheirWay.count)) { command.isLost = true }
+        for command in unanswered { command.isSettled = true }
+        return unanswered
+    }
+}

@@ -1,0 +1,68 @@
+import PresenceProtocol
+import WebSockets
+
+@testable import PresenceServer
+
+/// Names of sockets as the real ones have them: indices are used again, with another generation.
+struct SimulatedSocketIDs {
+    private var generations: [UInt32] = []
+    private var free: [UInt32] = []
+
+    mutating func take() -> SocketID {
+        if let index = free.popLast() {
+            generations[Int(index)] += 1
+            return SocketID(index: index, generation: generations[Int(index)])
+        }
+        generations.append(1)
+        return SocketID(index: UInt32(generations.count - 1), generation: 1)
+    }
+
+    mutating func giveBack(_ socket: SocketID) { free.append(socket.index) }
+}
+
+extension SimulatedShard: Sockets {
+    func accept(_ client: SimulatedClient) -> SocketID {
+        let socket = sockets.take()
+        clients[socket] = client
+        input { $0.opened(socket, headerToken: nil) }
+        return socket
+    }
+
+    func deliver(_ message: [UInt8], from socket: SocketID) {
+        input { logic in message.withUnsafeBytes { logic.received($0, on: socket) } }
+    }
+
+    func hangUp(_ socket: SocketID, code: UInt16?) {
+        guard clients.removeValue(forKey: socket) != nil else { return }
+        ended(socket, code: code, hadCloseFrame: code != nil || world.misbehaviour.contains(.takesLossForGoodbye))
+    }
+
+    private func ended(_ socket: SocketID, code: UInt16?, hadCloseFrame: Bool) {
+        input { [unowned self] logic in
+            logic.closed(socket, code: code, hadCloseFrame: hadCloseFrame)
+            sockets.giveBack(socket)
+        }
+    }
+
+    func write(_ bytes: UnsafeRawBufferPointer, to socket: SocketID) -> WriteResult {
+        guard let client = clients[socket] else { return .refused }
+        return client.receive(Array(bytes))
+    }
+
+    func drained(_ socket: SocketID) { input { $0.writable(socket) } }
+
+    func ping(_ socket: SocketID) {
+        guard let client = clients[socket], client.answersPings else { return }
+        world.after(world.wayThrough()) { [weak self] in self?.input { $0.heard(socket) } }
+    }
+
+    func close(_ socket: SocketID, code: CloseCode, reason: String) {
+        guard let client = clients.removeValue(forKey: socket) else { return }
+        client.closed(by: code, reason: reason)
+        world.after(1) { [weak self] in self?.ended(socket, code: code.rawValue, hadCloseFrame: true) }
+    }
+
+    func silence(of socket: SocketID) -> Milliseconds? { nil }
+    func pauseReading(_ socket: SocketID) {}
+    func resumeReading(_ socket: SocketID) {}
+}

@@ -1,0 +1,205 @@
+import PresenceProtocol
+import Redis
+
+@testable import PresenceServer
+
+/// A simulated shard's way to the events of Redis.
+struct SimulatedSubscription {
+    var isUp = false
+    /// Grows with every attempt: what was under way on an earlier one is lost.
+    var number = 0
+    var canary = ""
+    /// How often it was made; the first time counts.
+    var times = 0
+    /// Half open: nothing comes, and nothing says so.
+    var isDeaf = false
+    /// Events are lost on their way, and nothing breaks; canaries come through.
+    var missesEvents = false
+    /// Nothing comes before.
+    var heldUntil: Milliseconds = 0
+    var lastArrival: Milliseconds = 0
+}
+
+extension SimulatedShard: Store {
+    func run(_ script: Script, keys: [String], arguments: [String], lane: StoreLane, reply: @escaping StoreReply) {
+        send(lane, reply) { world in
+            world.redis.run(script, keys: keys, arguments: [String(world.redisNow)] + arguments)
+        }
+    }
+
+    func command(_ words: [String], lane: StoreLane, reply: @escaping StoreReply) {
+        send(lane, reply) { $0.redis.command(words) }
+    }
+
+    /// The end of a turn takes no time here, so nothing waits for this.
+    var pending: Int { 0 }
+
+    func reconnect() { StoreLane.allCases.forEach { cut($0) } }
+
+    func subscribe(canary: String) {
+        subscription.canary = canary
+        resubscribe()
+    }
+
+    // MARK: Commands
+
+    /// Commands of a lane arrive in their order, and so do their replies.
+    private func send(
+        _ lane: StoreLane, _ reply: @escaping StoreReply, run: @escaping (World) -> Result<RedisValue, RedisFailure>
+    ) {
+        guard lanes[lane]?.isUp == true else {
+            return world.after(0) { [weak self] in self?.input { _ in reply(.failure(.disconnected(sent: false))) } }
+        }
+        let command = SimulatedLane.Command(sentAt: world.now, reply: reply, run: run)
+        let arrival = max(lanes[lane]!.lastArrival, world.now + world.wayThrough(), lanes[lane]!.heldUntil)
+        lanes[lane]!.lastArrival = arrival
+        lanes[lane]!.pending.append(command)
+        // Held until it arrives: what is on its way does so even when its sender has died.
+        world.after(arrival - world.now) { [self] in arrive(command, on: lane) }
+    }
+
+    private func arrive(_ command: SimulatedLane.Command, on lane: StoreLane) {
+        guard !command.isLost, !world.redis.isGone else { return }
+        guard !world.redis.isSilent else { return world.redis.whenHeard { [self] in arrive(command, on: lane) } }
+        command.hasArrived = true
+        let answer = command.run(world)
+        guard !command.isSettled else { return }
+        let back = max(lanes[lane]!.lastReply, world.now + world.wayThrough())
+        lanes[lane]!.lastReply = back
+        world.after(back - world.now) { [weak self] in self?.settle(command, answer, on: lane) }
+    }
+
+    private func settle(
+        _ command: SimulatedLane.Command, _ answer: Result<RedisValue, RedisFailure>, on lane: StoreLane
+    ) {
+        guard !command.isSettled else { return }
+        command.isSettled = true
+        lanes[lane]!.pending.removeAll { $0 === command }
+        input { _ in command.reply(answer) }
+    }
+
+    /// A connection on which the oldest command has waited too long is given up.
+    func giveUpWaiting() {
+        guard isRunning else { return }
+        for lane in StoreLane.allCases {
+            guard let oldest = lanes[lane]?.pending.first,
+                world.now - oldest.sentAt >= world.configuration.commandTimeout
+            else { continue }
+            cut(lane, .timedOut(sent: true))
+        }
+    }
+
+    // MARK: Breaks
+
+    /// A connection to Redis breaks; it is made anew when Redis can be reached.
+    func cut(_ lane: StoreLane, _ failure: RedisFailure = .disconnected(sent: true)) {
+        guard !isDead else { return }
+        let unanswered = breakDown(lane)
+        input { logic in
+            for command in unanswered { command.reply(.failure(failure)) }
+            logic.handle(.down(lane, reason: "cut"))
+        }
+        connect(lane)
+    }
+
+    func breakDown(_ lane: StoreLane) -> [SimulatedLane.Command] {
+        lanes[lane]!.breakDown {
+            $0 == 0 ? 0 : Int.random(in: 0...$0, using: &world.random)
+        }
+    }
+
+    func connect(_ lane: StoreLane) {
+        let number = lanes[lane]!.number
+        world.after(world.wayThrough() + 5) { [weak self] in self?.tryToConnect(lane, number) }
+    }
+
+    private func tryToConnect(_ lane: StoreLane, _ number: Int) {
+        guard !isDead, lanes[lane]!.number == number else { return }
+        guard !world.redis.isGone, !world.redis.isSilent else {
+            return world.after(retryPause) { [weak self] in self?.tryToConnect(lane, number) }
+        }
+        lanes[lane]!.isUp = true
+        input { $0.handle(.up(lane)) }
+    }
+
+    private var retryPause: Milliseconds { Milliseconds.random(in: 25...100, using: &world.random) }
+
+    func cutSubscription() {
+        guard !isDead else { return }
+        subscription.number += 1
+        subscription.isUp = false
+        input { $0.handle(.unsubscribed(reason: "cut")) }
+        resubscribe()
+    }
+
+    func cutAll() {
+        StoreLane.allCases.forEach { cut($0) }
+        cutSubscription()
+    }
+
+    /// What is sent on a lane arrives late.
+    func hold(_ lane: StoreLane, for duration: Milliseconds) { lanes[lane]?.heldUntil = world.now + duration }
+
+    /// Events come late.
+    func holdEvents(for duration: Milliseconds) { subscription.heldUntil = world.now + duration }
+
+    /// Whether something is on its way for longer than usual.
+    var isHeld: Bool {
+        lanes.values.contains { max($0.heldUntil, $0.lastArrival) > world.now + 10 }
+            || max(subscription.heldUntil, subscription.lastArrival) > world.now + 10
+    }
+
+    /// What is sent from now on goes as fast as ever.
+    func stopHolding() {
+        for lane in StoreLane.allCases { lanes[lane]?.heldUntil = 0 }
+        subscription.heldUntil = 0
+    }
+
+    /// Its subscription is half open from now on.
+    func deafen() { subscription.isDeaf = true }
+
+    // MARK: Events
+
+    private func resubscribe() {
+        subscription.number += 1
+        subscription.isUp = false
+        subscription.isDeaf = false
+        subscription.heldUntil = 0
+        let number = subscription.number
+        world.after(world.wayThrough() + 5) { [weak self] in self?.tryToSubscribe(number) }
+    }
+
+    private func tryToSubscribe(_ number: Int) {
+        guard !isDead, subscription.number == number else { return }
+        guard !world.redis.isGone, !world.redis.isSilent else {
+            return world.after(retryPause) { [weak self] in self?.tryToSubscribe(number) }
+        }
+        subscription.isUp = true
+        subscription.times += 1
+        input { $0.handle(.subscribed) }
+    }
+
+    func hear(_ channel: String, _ payload: [UInt8]) {
+        guard subscription.isUp, !subscription.isDeaf, !isDead else { return }
+        let isCanary = channel == subscription.canary
+        guard isCanary || channels[channel] != nil else { return }
+        if subscription.missesEvents, !isCanary { return }
+        if world.misbehaviour.contains(.losesResubscription), subscription.times > 1, !isCanary { return }
+        let number = subscription.number
+        let arrival = max(subscription.lastArrival, world.now + world.wayThrough(), subscription.heldUntil)
+        subscription.lastArrival = arrival
+        world.after(arrival - world.now) { [weak self] in
+            // What has come to the host before the connection breaks is read; what is on its way is lost.
+            guard let self, subscription.number == number, !subscription.isDeaf else { return }
+            input { [partition = channels[channel]] logic in
+                payload.withUnsafeBytes { bytes in
+                    if let partition {
+                        logic.handle(event: bytes, partition: partition)
+                    } else {
+                        logic.link.handle(canary: bytes)
+                    }
+                }
+            }
+        }
+    }
+}
