@@ -112,7 +112,8 @@ let package = Package(
             name: "chaos-crowd", dependencies: ["PresenceKit"], path: "Tests/Chaos/Crowd", swiftSettings: ours),
         .target(name: "TestSupport", dependencies: ["Redis"], path: "Tests/Support", swiftSettings: ours),
         .testTarget(name: "EventLoopsTests", dependencies: ["EventLoops"], swiftSettings: ours),
-        .testTarget(name: "WebSocketsTests", dependencies: ["WebSockets", "EventLoops"], swiftSettings: ours),
+        .testTarget(
+            name: "WebSocketsTests", dependencies: ["WebSockets", "EventLoops", "TestSupport"], swiftSettings: ours),
         .testTarget(name: "RedisTests", dependencies: ["Redis", "EventLoops", "TestSupport"], swiftSettings: ours),
         .testTarget(name: "PresenceProtocolTests", dependencies: ["PresenceProtocol"], swiftSettings: ours),
         .testTarget(

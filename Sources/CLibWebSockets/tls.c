@@ -54,9 +54,9 @@ SSL_CTX *clws_identity_load(const char *certificate, const char *key, char *prob
     return NULL;
 }
 
-void clws_identity_free(SSL_CTX *identity)
+void clws_tls_free(SSL_CTX *context)
 {
-    SSL_CTX_free(identity);
+    SSL_CTX_free(context);
 }
 
 long long clws_identity_expiry(SSL_CTX *identity)
@@ -91,6 +91,27 @@ void clws_tls_prepare(SSL_CTX *host, SSL_CTX **current)
     // libwebsockets' own would put its certificate, which there is none, over ours.
     SSL_CTX_set_tlsext_servername_callback(host, NULL);
     SSL_CTX_set_client_hello_cb(host, identify, current);
+}
+
+SSL_CTX *clws_dialling_make(const char *authorities, bool trusts)
+{
+    ERR_clear_error();
+    SSL_CTX *dialling = SSL_CTX_new(TLS_client_method());
+    if (!dialling)
+        return NULL;
+    SSL_CTX_set_min_proto_version(dialling, TLS1_2_VERSION);
+    SSL_CTX_set_options(dialling, SSL_OP_NO_COMPRESSION);
+    // As libwebsockets would: it writes again what was not taken, from another place.
+    SSL_CTX_set_mode(dialling, SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+    bool failed = false;
+    if (trusts)
+        failed = authorities ? SSL_CTX_load_verify_locations(dialling, authorities, NULL) != 1
+                             : SSL_CTX_set_default_verify_paths(dialling) != 1;
+    ERR_clear_error();
+    if (!failed)
+        return dialling;
+    SSL_CTX_free(dialling);
+    return NULL;
 }
 
 int clws_tls_peek(struct lws *wsi, void *bytes, int room)

@@ -20,6 +20,15 @@ public enum LibWebSockets {
             OpaquePointer?, lws_callback_reasons, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?, Int
         ) -> Int32
 
+    /// What a context's connections may do about TLS.
+    enum TLS: Equatable {
+        case none
+        /// Be those of a server, whose SSL_CTX `callback` is asked to prepare.
+        case serves
+        /// Be those of clients, which trust the authorities in a PEM file; nil for the system's.
+        case dials(authorities: String?)
+    }
+
     /// What differs between the contexts that we make.
     struct ContextSetting {
         var subprotocols: [String]
@@ -29,11 +38,7 @@ public enum LibWebSockets {
         var timeoutSeconds: UInt32
         /// The one buffer that handshakes are made in and bytes are read into; 0 for 4096 bytes.
         var serviceBuffer: UInt32 = 0
-        var options: UInt64 = 0
-        /// Its connections may be those of a server that speaks TLS, which `callback` is asked to prepare.
-        var servesTLS = false
-        /// A PEM file with the authorities that a client trusts, instead of the system's.
-        var authorities: String?
+        var tls = TLS.none
         /// Given back by `lws_context_user`; the caller keeps it alive.
         var user: UnsafeMutableRawPointer
         var callback: Callback
@@ -48,14 +53,16 @@ public enum LibWebSockets {
 
         /// - Throws: `WebSocketError.noContext`.
         init(on loop: EventLoop, _ setting: ContextSetting) throws {
-            let memory = ContextMemory(loop: loop, setting)
-            // Making a context also sets up process-wide things (OpenSSL, the log), so only one at a time.
+            let memory = try ContextMemory(loop: loop, setting)
+            // Making a context also sets up process-wide things (the log), so only one at a time.
             let made = log.withLock { _ in
                 lws_set_log_level(LLL_ERR, { _, line in LibWebSockets.emit(line) })
-                var info = memory.info(loop: loop, setting)
-                return lws_create_context(&info).map(Sent.init)
+                return memory.makeContext(loop: loop, setting).map(Sent.init)
             }
-            guard let made else { throw WebSocketError.noContext }
+            guard let made else {
+                memory.free()
+                throw WebSocketError.noContext
+            }
             raw = made.context
             self.memory = memory
             self.loop = loop
@@ -102,8 +109,14 @@ public enum WebSocketError: Error, CustomStringConvertible {
     /// libwebsockets made no context: most likely its libev plugin is missing.
     case noContext
 
+    /// A client was to trust authorities that cannot be read.
+    case noAuthorities(file: String)
+
     public var description: String {
-        "libwebsockets could not be started: is its libev plugin (libwebsockets-evlib-ev) installed?"
+        switch self {
+        case .noContext: "libwebsockets could not be started: is its libev plugin (libwebsockets-evlib-ev) installed?"
+        case .noAuthorities(let file): "no authority's certificate can be read from \(file)"
+        }
     }
 }
 
@@ -114,9 +127,17 @@ private final class ContextMemory {
     private let loops: UnsafeMutablePointer<UnsafeMutableRawPointer?>
     private let retry: UnsafeMutablePointer<lws_retry_bo_t>
     private let alpn: UnsafeMutablePointer<CChar>
-    private let authorities: UnsafeMutablePointer<CChar>?
+    /// What clients of it begin TLS with. Owned: libwebsockets frees only those that it has made.
+    private let dialling: OpaquePointer?
 
-    init(loop: EventLoop, _ setting: LibWebSockets.ContextSetting) {
+    init(loop: EventLoop, _ setting: LibWebSockets.ContextSetting) throws(WebSocketError) {
+        switch setting.tls {
+        case .none: dialling = nil
+        case .serves: dialling = clws_dialling_make(nil, false)
+        case .dials(let authorities):
+            dialling = clws_dialling_make(authorities, true)
+            guard dialling != nil else { throw .noAuthorities(file: authorities ?? "where the system keeps them") }
+        }
         names = (setting.subprotocols.isEmpty ? [""] : setting.subprotocols).map { strdup($0) }
         protocols = .allocate(capacity: names.count + 1)
         for (index, name) in names.enumerated() {
@@ -138,31 +159,43 @@ private final class ContextMemory {
         retry = .allocate(capacity: 1)
         retry.initialize(to: lws_retry_bo_t())
         alpn = strdup("http/1.1")
-        authorities = setting.authorities.flatMap { strdup($0) }
     }
 
-    func info(loop: EventLoop, _ setting: LibWebSockets.ContextSetting) -> lws_context_creation_info {
+    /// A context with one virtual host.
+    ///
+    /// TLS is asked for when the host is made and not the context: with each context that asks for it, libwebsockets
+    /// 4.1.6 takes a new number, in a variable of the process, under which it then looks for what it has filed with
+    /// every open connection under the old one, and finds nothing: their handshakes fail. OpenSSL (since 1.1) needs no
+    /// setting up, and the number that the variable has from the start, 0, is kept for applications.
+    func makeContext(loop: EventLoop, _ setting: LibWebSockets.ContextSetting) -> OpaquePointer? {
+        var info = info(loop: loop, setting)
+        info.options |= UInt64(LWS_SERVER_OPTION_EXPLICIT_VHOSTS)
+        guard let context = lws_create_context(&info) else { return nil }
+        if setting.tls != .none { info.options |= UInt64(LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT) }
+        if setting.tls == .serves { info.options |= UInt64(LWS_SERVER_OPTION_CREATE_VHOST_SSL_CTX) }
+        guard lws_create_vhost(context, &info) != nil else {
+            lws_context_destroy(context)
+            return nil
+        }
+        return context
+    }
+
+    private func info(loop: EventLoop, _ setting: LibWebSockets.ContextSetting) -> lws_context_creation_info {
         var info = lws_context_creation_info()
-        info.port = setting.servesTLS ? CONTEXT_PORT_NO_LISTEN_SERVER : CONTEXT_PORT_NO_LISTEN
+        info.port = setting.tls == .serves ? CONTEXT_PORT_NO_LISTEN_SERVER : CONTEXT_PORT_NO_LISTEN
         info.protocols = UnsafePointer(protocols)
         info.foreign_loops = loops
         info.retry_and_idle_policy = UnsafePointer(retry)
         // Raw writes would break WebSocket over HTTP/2.
         info.alpn = UnsafePointer(alpn)
-        info.options = UInt64(LWS_SERVER_OPTION_LIBEV) | setting.options
-        if setting.servesTLS {
-            info.options |=
-                UInt64(LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT) | UInt64(LWS_SERVER_OPTION_CREATE_VHOST_SSL_CTX)
-                // It dials nobody: the system's authorities need not be read.
-                | UInt64(LWS_SERVER_OPTION_DISABLE_OS_CA_CERTS)
-        }
+        info.options = UInt64(LWS_SERVER_OPTION_LIBEV)
         info.max_http_header_data = setting.maxHeaderBytes
         info.max_http_header_pool2 = setting.headerPool
         info.timeout_secs = setting.timeoutSeconds
         info.timeout_secs_ah_idle = setting.timeoutSeconds
         info.keepalive_timeout = Int32(setting.timeoutSeconds)
         info.pt_serv_buf_size = setting.serviceBuffer
-        info.client_ssl_ca_filepath = UnsafePointer(authorities)
+        info.provided_client_ssl_ctx = dialling
         info.user = setting.user
         return info
     }
@@ -173,6 +206,6 @@ private final class ContextMemory {
         loops.deallocate()
         retry.deallocate()
         Glibc.free(alpn)
-        Glibc.free(authorities)
+        if let dialling { clws_tls_free(dialling) }
     }
 }

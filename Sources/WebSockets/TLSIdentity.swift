@@ -32,7 +32,7 @@ public final class TLSIdentity: @unchecked Sendable {
         isKeyExposed = stat(keyFile, &status) == 0 && status.st_mode & (S_IROTH | S_IWOTH) != 0
     }
 
-    deinit { clws_identity_free(context) }
+    deinit { clws_tls_free(context) }
 }
 
 /// Why a certificate and a key cannot be used: a sentence that names the file, without anything out of it.

@@ -25,8 +25,7 @@ public final class WebSocketClientContext {
                 // Longer than any handshake's time-out of ours.
                 timeoutSeconds: 3600,
                 serviceBuffer: UInt32(Self.serviceBuffer),
-                options: tls ? UInt64(LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT) : 0,
-                authorities: authorities,
+                tls: tls ? .dials(authorities: authorities) : .none,
                 // Unretained: the context is destroyed before this object goes.
                 user: Unmanaged.passUnretained(self).toOpaque(),
                 callback: clientCallback))

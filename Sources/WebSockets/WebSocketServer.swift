@@ -78,7 +78,7 @@ public final class WebSocketServer {
                 maxHeaderBytes: configuration.maxHeaderBytes,
                 headerPool: UInt32(configuration.maxConnections + configuration.reservedConnections),
                 timeoutSeconds: configuration.httpTimeout,
-                servesTLS: configuration.servesTLS,
+                tls: configuration.servesTLS ? .serves : .none,
                 // Unretained: the context is destroyed in `shutdown`, without which the server must not go.
                 user: Unmanaged.passUnretained(self).toOpaque(),
                 callback: serverCallback))

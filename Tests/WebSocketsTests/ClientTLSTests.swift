@@ -35,19 +35,9 @@ struct ClientTLSTests {
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent("tls-\(UUID())")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: directory) }
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = ["python3", "-c", Self.script, directory.path]
-        let output = Pipe()
-        process.standardOutput = output
-        try process.run()
-        defer {
-            // SIGTERM may be blocked in it, as it is in the thread that started it.
-            kill(process.processIdentifier, SIGKILL)
-            process.waitUntilExit()
-        }
-        let line = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
-        let port = Int(line.trimmingCharacters(in: .newlines))!
+        let (process, lines) = try Command.start("python3", "-c", Self.script, directory.path)
+        defer { process.kill() }
+        let port = Int(try #require(await lines.first { _ in true }))!
 
         try await withClient(tls: true, authorities: directory.path + "/certificate.pem") { client in
             await client.connect("wss://localhost:\(port)/", subprotocol: nil)

@@ -1,25 +1,27 @@
-import Foundation
+import TestSupport
 
-/// Another program, run to its end.
+/// Another program, with the lines that it says.
+///
+/// Not Foundation's `Process`: where thousands of descriptors are open, it reads beyond its memory as it starts one.
 enum Command {
-    /// Its standard output; its standard error goes to ours.
+    /// Starts it. It is killed when the process goes, and has nothing to read.
+    static func start(_ arguments: String...) throws -> (process: ChildProcess, lines: AsyncStream<String>) {
+        try start(arguments)
+    }
+
+    /// Runs it to its end; its standard output. Its standard error goes to ours.
     static func run(_ arguments: String...) async throws -> String {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = arguments
-        let output = Pipe()
-        process.standardOutput = output
-        return try await withCheckedThrowingContinuation { continuation in
-            DispatchQueue.global().async {
-                do {
-                    try process.run()
-                    let bytes = output.fileHandleForReading.readDataToEndOfFile()
-                    process.waitUntilExit()
-                    continuation.resume(returning: String(decoding: bytes, as: UTF8.self))
-                } catch {
-                    continuation.resume(throwing: error)
-                }
-            }
+        let (process, lines) = try start(arguments)
+        let output = await lines.reduce(into: "") { $0 += $1 + "\n" }
+        _ = await process.status()
+        return output
+    }
+
+    private static func start(_ arguments: [String]) throws -> (process: ChildProcess, lines: AsyncStream<String>) {
+        let (lines, continuation) = AsyncStream<String>.makeStream()
+        let process = try ChildProcess(arguments) { line in
+            if let line { continuation.yield(line) } else { continuation.finish() }
         }
+        return (process, lines)
     }
 }

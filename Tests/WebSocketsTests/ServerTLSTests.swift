@@ -1,3 +1,4 @@
+import EventLoops
 import Foundation
 import Testing
 
@@ -53,6 +54,32 @@ struct ServerTLSTests {
         }
     }
 
+    @Test func `clients that come to be while others shake hands disturb none of them`() async throws {
+        let certificate = try await TestCertificate()
+        let authorities = certificate.certificateFile
+        try await withSecureServer(certificate) { server in
+            try await withThrowingTaskGroup { group in
+                for _ in 0..<40 {
+                    group.addTask {
+                        try await withClient(tls: true, authorities: authorities) { client in
+                            await client.connect("wss://localhost:\(server.port)/ws")
+                            #expect(await client.opened() == "test.v1")
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+        }
+    }
+
+    @Test func `authorities that cannot be read make no client, and the reason names the file`() throws {
+        let loop = try EventLoop(name: "client")
+        let error = #expect(throws: WebSocketError.self) {
+            try WebSocketClientContext(loop: loop, authorities: "/nonexistent").destroy()
+        }
+        #expect(error?.description.contains("/nonexistent") == true)
+    }
+
     @Test func `a slow reader over TLS gets everything in order`() async throws {
         let certificate = try await TestCertificate()
         let total = 3_000
@@ -64,7 +91,8 @@ struct ServerTLSTests {
             }
             // It reads nothing before it is told to, and then checks that frame after frame is what it should be.
             let script = #"""
-                import socket, ssl, struct, sys
+                import signal, socket, ssl, struct, sys
+                signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
                 plain = socket.socket()
                 plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
                 plain.connect(("127.0.0.1", int(sys.argv[1])))
@@ -72,7 +100,7 @@ struct ServerTLSTests {
                 stream = context.wrap_socket(plain, server_hostname="localhost")
                 stream.sendall(b"GET /ws HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
                     b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n")
-                sys.stdin.readline()
+                signal.sigwait([signal.SIGUSR1])
                 file = stream.makefile("rb")
                 while file.readline() != b"\r\n":
                     pass
@@ -84,27 +112,13 @@ struct ServerTLSTests {
                     assert text == f"{number} " + "x" * (number % 2000), (number, text[:40])
                 print("all")
                 """#
-            let process = Process()
-            process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-            process.arguments = ["python3", "-c", script, "\(server.port)", certificate.certificateFile, "\(total)"]
-            let input = Pipe()
-            let output = Pipe()
-            process.standardInput = input
-            process.standardOutput = output
-            try process.run()
-            defer {
-                kill(process.processIdentifier, SIGKILL)
-                process.waitUntilExit()
-            }
+            let (process, lines) = try Command.start(
+                "python3", "-c", script, "\(server.port)", certificate.certificateFile, "\(total)")
+            defer { process.kill() }
             await server.log.first { if case .opened = $0 { true } else { false } }
             #expect(await server.on { server, _ in server.counters.partialWrites } == 1)
-            input.fileHandleForWriting.write(Data("go\n".utf8))
-            let said = await withCheckedContinuation { continuation in
-                DispatchQueue.global().async {
-                    continuation.resume(returning: output.fileHandleForReading.readDataToEndOfFile())
-                }
-            }
-            #expect(String(decoding: said, as: UTF8.self) == "all\n")
+            process.signal(SIGUSR1)
+            #expect(await lines.first { _ in true } == "all")
             #expect(await server.on { server, _ in server.counters.writes } == total)
         }
     }

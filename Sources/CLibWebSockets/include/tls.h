@@ -2,11 +2,14 @@
 /// decrypted. OpenSSL, which Debian's libwebsockets is built with.
 #pragma once
 #include <libwebsockets.h>
+#include <stdbool.h>
 
 /// Reads a certificate chain and its private key, both PEM. NULL, and a sentence in `problem`, if they cannot be used.
-/// The result is immutable, may be used by several threads, and is given back with `clws_identity_free`.
+/// The result is immutable, may be used by several threads, and is given back with `clws_tls_free`.
 SSL_CTX *clws_identity_load(const char *certificate, const char *key, char *problem, size_t room);
-void clws_identity_free(SSL_CTX *identity);
+
+/// Gives back what one of these functions has made. Connections hold references of their own.
+void clws_tls_free(SSL_CTX *context);
 
 /// When its certificate ends, in seconds since 1970.
 long long clws_identity_expiry(SSL_CTX *identity);
@@ -14,6 +17,10 @@ long long clws_identity_expiry(SSL_CTX *identity);
 /// Prepares the context of a virtual host: TLS 1.2 and 1.3 only, no resumption, and for each new connection the
 /// identity that `*current` is at that moment. `current` is the caller's, and outlives the virtual host.
 void clws_tls_prepare(SSL_CTX *host, SSL_CTX **current);
+
+/// What clients begin TLS 1.2 and 1.3 with. It trusts the authorities in a PEM file, or the system's if that is NULL, or
+/// nobody. NULL if there is nothing to read there. Given back with `clws_tls_free`.
+SSL_CTX *clws_dialling_make(const char *authorities, bool trusts);
 
 enum { clws_tls_unfinished = -2, clws_tls_nothing = -1, clws_tls_ended = 0 };
 
