@@ -12,7 +12,4 @@ extension PeerAddress {
         // An IPv4 address keeps its mapping's mark, and so meets no /64: ::/8 is given to nobody. ::1 stands for itself.
         AddressBlock(bits: isIPv4 || high == 0 ? low : high)
     }
-
-    /// 127.0.0.0/8 or ::1.
-    public var isLoopback: Bool { isIPv4 ? low >> 24 & 0xff == 127 : high == 0 && low == 1 }
 }

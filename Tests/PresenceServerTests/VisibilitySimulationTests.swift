@@ -22,7 +22,7 @@ import Testing
 
     private func change(_ client: SimulatedClient, _ bodies: ClientMessage.Body..., in world: World) throws {
         let before = client.received.count
-        bodies.forEach(client.send)
+        for body in bodies { client.send(body) }
         try world.run(until: "\(client.user)'s changes are answered") {
             client.received[before...].count { if case .ok = $0 { true } else { false } } == bodies.count
         }

@@ -12,8 +12,6 @@ final class SimulatedClient {
     private(set) var received: [ServerMessage] = []
     /// The same as it came.
     private(set) var texts: [String] = []
-    /// Called with each message as it comes.
-    var onMessage: (ServerMessage) -> Void = { _ in }
     /// What it would show.
     private(set) var presences: [UserID: Presence] = [:]
     private(set) var profiles: [UserID: ProfileRegister] = [:]
