@@ -81,6 +81,8 @@ final class VisibilityHistory {
     private let truth = VisibilityTruth()
     private let names = ["ana", "bob", "cy", "dee"]
     private var clients: [SimulatedClient] = []
+    private var asked: [(client: SimulatedClient, id: Int64, users: [UserID])] = []
+    private var refused: [(client: SimulatedClient, users: [UserID])] = []
     private var leaks: [String] = []
     private var told = 0
     private let seed: UInt64
@@ -131,7 +133,7 @@ final class VisibilityHistory {
             guard let client = anyone() else { return }
             let users = someone()
             client.send(.unsubscribe(users: users, conversations: []))
-            client.send(.subscribe(.init(users: users)))
+            subscribe(client, to: users)
         case 21: anyShard().cut(pick(0..<2) == 0 ? .commands : .lease)
         case 22: anyShard().cutSubscription()
         default: anyShard().cutAll()
@@ -140,11 +142,25 @@ final class VisibilityHistory {
 
     private func connect() throws {
         let client = SimulatedClient(names[pick(0..<names.count)], in: world)
-        client.onMessage = { [unowned self] in judge($0, for: client.user) }
+        client.onMessage = { [unowned self, unowned client] in hear($0, client) }
         try client.connect(to: anyShard(), device: pick(0..<2) == 0 ? "device" : nil)
         guard client.isConnected else { return }
         clients.append(client)
-        client.send(.subscribe(.init(users: everyone)))
+        subscribe(client, to: everyone)
+    }
+
+    private func subscribe(_ client: SimulatedClient, to users: [UserID]) {
+        asked.append((client, client.nextRequest, users))
+        client.send(.subscribe(.init(users: users)))
+    }
+
+    private func hear(_ message: ServerMessage, _ client: SimulatedClient) {
+        judge(message, for: client.user)
+        // Whoever is refused watches nobody of these, and asks again once all is well.
+        guard case .error(let error) = message,
+            let place = asked.firstIndex(where: { $0.client === client && $0.id == error.id })
+        else { return }
+        refused.append((client, asked[place].users))
     }
 
     /// Whether a message has what has been hidden from its reader ever since it was made.
@@ -184,8 +200,8 @@ final class VisibilityHistory {
         try world.run(for: 90_000)
         for client in clients where client.isConnected {
             client.send(.activity(.active))
-            if client.presences.count < names.count { client.send(.subscribe(.init(users: everyone))) }
         }
+        for (client, users) in refused where client.isConnected { client.send(.subscribe(.init(users: users))) }
         try world.run(for: 10_000)
     }
 

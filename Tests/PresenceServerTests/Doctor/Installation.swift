@@ -51,7 +51,7 @@ final class Installation {
     func join(_ incarnation: String) throws {
         for partition in 0..<partitions.count {
             let keys = partitions.keys(partition)
-            try run(.join, [keys.shards, keys.floor], [incarnation, "0"])
+            try run(.join, [keys.shards, keys.floor, keys.fenced(incarnation)], [incarnation, "0"])
         }
     }
 
@@ -76,7 +76,7 @@ final class Installation {
         try run(
             .open,
             [keys.shards, keys.floor, keys.user(id), keys.sessions(id), keys.users(ofShard: incarnation)],
-            [keys.events, incarnation, user, session, "-", "phone", "a", "0", "", "", "", ""])
+            [keys.events, incarnation, user, session, "-", "phone", "a", "0", "", "", "", "", "0", "0", "9000000000000"])
     }
 
     func status(_ user: String, _ chosen: String, clearAfter: String = "") throws {

@@ -41,6 +41,7 @@ final class World {
         }
         for _ in 0..<count { try addShard() }
         try run(for: 100)
+        try run(until: "all shards are live") { shards.allSatisfy { $0.logic.link.isLive } }
     }
 
     var redisNow: Timestamp { redisEpoch + now }
