@@ -196,6 +196,11 @@ final class Policies {
         frozen[person.index] = Frozen()
     }
 
+    /// The version of the newest register that is held of a topic, announced or not.
+    func newest(_ kind: RegisterKind, of topic: Topic) -> Int64 {
+        (frozen.isEmpty ? nil : frozen[topic.index]?.registers[kind]?.register.version) ?? topic.version(of: kind)
+    }
+
     func isFrozen(_ topic: Topic) -> Bool { !frozen.isEmpty && frozen[topic.index] != nil }
 
     /// To be noted before Redis is asked, and set in the topic (`policyRound`) with its answer.
@@ -211,7 +216,9 @@ final class Policies {
             let waiting = frozen.removeValue(forKey: person.index)
         else { return }
         let registers = waiting.registers.sorted { $0.value.register.version < $1.value.register.version }
-        for (kind, entry) in registers { announce(entry.register, kind, on: person, at: entry.at) }
+        for (kind, entry) in registers where entry.register.version > 0 || person.version(of: kind) > 0 {
+            announce(entry.register, kind, on: person, at: entry.at)
+        }
         shard.watchers.release(person)
     }
 

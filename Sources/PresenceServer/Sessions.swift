@@ -16,7 +16,7 @@ final class Sessions {
     private var overdue: [UInt64] = []
     /// How far ahead the end of a chosen status is waited for.
     private static let longestLapse: Milliseconds = 60_000
-    /// Until that end is looked at again when Redis cannot be asked.
+    /// Until that end is looked at again when Redis cannot be asked, or sees it otherwise.
     private static let lapsePause: Milliseconds = 500
 
     init(_ shard: ShardLogic) { self.shard = shard }
@@ -208,8 +208,9 @@ final class Sessions {
         guard let clearAt = user.chosen?.clearAt else { return }
         // One past it: the script must find it over. What is far off is looked at again, so that entries of users who
         // have left do not pile up.
-        let left = max(1, clearAt - shard.clock.redisNow + 1)
-        let look = shard.clock.now + min(left, Self.longestLapse)
+        let left = clearAt - shard.clock.redisNow + 1
+        // Over, and Redis has not ended it: its clock has jumped, and it is not asked without a pause.
+        let look = shard.clock.now + min(left > 0 ? left : Self.lapsePause, Self.longestLapse)
         guard look < user.nextLook else { return }
         user.nextLook = look
         shard.deadlines.set(.lapse(user.id), at: look)

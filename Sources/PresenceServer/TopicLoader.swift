@@ -96,7 +96,7 @@ final class TopicLoader {
         }
         topics.forEach { $0.holds += 1 }
         Paced(topics, window: 256) { [self] topic, next in
-            let before = (topic.first.order, topic.second.order)
+            let before = (newest(.presence, topic), newest(.profile, topic))
             let policy = shard.policies[topic.subject]?.head.version ?? 0
             let round = shard.policies.round(of: topic.subject)
             query(topic) { [self] result in
@@ -114,8 +114,9 @@ final class TopicLoader {
                 topic.policyRound = round
                 shard.policies.take(read.policy, of: topic.subject, asOf: policy)
                 shard.policies.complete(topic.subject) { [self] _ in
+                    let isBehind = compare(topic, read, before)
                     shard.policies.thaw(topic)
-                    compare(topic, read, before)
+                    if isBehind { renumber(topic) }
                     done()
                 }
             }
@@ -124,14 +125,15 @@ final class TopicLoader {
         }
     }
 
-    private func compare(_ topic: Topic, _ read: PersonRead, _ before: (UInt64, UInt64)) {
-        var behind = false
+    private func newest(_ kind: RegisterKind, _ topic: Topic) -> Int64 { shard.policies.newest(kind, of: topic) }
+
+    /// `before`: the versions held when the question was asked. Returns whether what Redis holds is older.
+    private func compare(_ topic: Topic, _ read: PersonRead, _ before: (Int64, Int64)) -> Bool {
+        var isBehind = false
         for (kind, version, body) in read.registers {
-            let held = topic.version(of: kind)
+            let held = newest(kind, topic)
             // An event that came after the question was asked is newer than the answer.
-            let unchanged =
-                (kind == .presence ? topic.first.order : topic.second.order)
-                == (kind == .presence ? before.0 : before.1)
+            let unchanged = held == (kind == .presence ? before.0 : before.1)
             if version > held {
                 let register = body.withUnsafeBytes {
                     RegisterFrame.event(
@@ -143,12 +145,12 @@ final class TopicLoader {
                     let register = RegisterFrame.unknown(kind, user: topic.subject, at: shard.clock.redisNow)
                     shard.policies.announce(register, kind, on: topic, at: shard.clock.redisNow)
                 } else {
-                    behind = true
+                    isBehind = true
                 }
             }
         }
         shard.link.sawVersions(read.versions, of: topic.subject)
-        if behind { renumber(topic) }
+        return isBehind
     }
 
     /// Redis came back with something older than what was shown: it is the truth now, and needs a newer version.

@@ -92,6 +92,21 @@ import Testing
                     .quiet,
                 ])),
         Found(
+            testDescription: "what came just before a question to Redis is not taken for newer than its answer",
+            history: History(
+                seed: 25, people: 5, shards: 4, times: .short,
+                steps: [
+                    .connect(person: 2, place: 1, shard: 0, activity: 1, status: 0),
+                    .connect(person: 3, place: 1, shard: 3, activity: 2, status: 3),
+                    .wait(9),
+                    .readSlowly(person: 3, place: 1),
+                    .restart(after: 1614, data: 0, clock: 4130),
+                    .stop(shard: 0),
+                    .wait(8514),
+                    .restart(after: 3292, data: 2, clock: -1391),
+                    .quiet,
+                ])),
+        Found(
             testDescription: "who asks again about someone is not told the same by what waited for them",
             history: History(
                 seed: 80, people: 3, shards: 2,
