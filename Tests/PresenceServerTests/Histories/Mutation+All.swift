@@ -33,7 +33,7 @@ extension Mutation {
             ), faults: [9]),
         Mutation(
             name: "the dead keep their right to write",
-            replacing: ("redis.call('SREM', KEYS[1], ARGV[2])\nreturn", "return"), faults: [0]),
+            replacing: ("redis.call('SREM', KEYS[1], ARGV[2])\n-- Its", "-- Its"), faults: [0]),
         Mutation(
             name: "the older connection of a device comes back in the younger one's place",
             replacing: (
