@@ -81,7 +81,7 @@ def keyed(tmp_path_factory):
     pem, jwk = Key(directory, "by-pem"), Key(directory, "by-jwk")
     replace(os.path.join(directory, "by-pem.pem"), pem.public)
     replace(os.path.join(directory, "jwks.json"), json.dumps({"keys": [jwk.jwk]}))
-    server = Server({"keys": f'["by-pem:ES256:{directory}/by-pem.pem"]', "jwks_file": f"{directory}/jwks.json",
+    server = Server({"keys": [f"by-pem:ES256:{directory}/by-pem.pem"], "jwks_file": f"{directory}/jwks.json",
                      "issuer": "https://app.example", "audience": "presence"})
     server.pem_key, server.jwk_key, server.key_directory = pem, jwk, directory
     yield server
@@ -183,7 +183,7 @@ async def test_a_key_file_that_is_gone_changes_nothing(start, tmp_path):
     key = Key(str(tmp_path), "one")
     file = os.path.join(tmp_path, "one.pem")
     replace(file, key.public)
-    server = start({"keys": f'["one:ES256:{file}"]', "key_check": 100})
+    server = start({"keys": [f"one:ES256:{file}"], "key_check": 100})
     room = Room(server)
     os.remove(file)
     await eventually(lambda: "keys not read anew" in server.logged(), "told")

@@ -198,7 +198,7 @@ async def test_slots_move_under_load_and_no_change_is_lost(start, deploy):
         assert {status for person in people for status in watcher.statuses(person)} == {"busy"}
         assert not [message for message in watcher.log if message["type"] == "stale"], "a slot that moves is no break"
     errors = "".join(master.command("INFO", "errorstats") for master in redis.masters)
-    assert "errorstat_MOVED" in errors and "errorstat_TRYAGAIN" in errors, errors
+    assert any(f"errorstat_{answer}" in errors for answer in ("MOVED", "ASK", "TRYAGAIN")), "the load met no move"
     # And what is published at the new masters is heard.
     await people[0].status("auto")
     await people[0].close()
