@@ -161,7 +161,8 @@ async def closes(room, code):
 
 
 async def test_a_slow_reader_gets_only_the_newest_and_costs_nobody_else_anything(start):
-    room = Room(start({"write_timeout": 60_000, "heartbeat_interval": 60_000}))
+    room = Room(start({"write_timeout": 60_000, "heartbeat_interval": 60_000, "requests_per_second": 0,
+                       "user_requests_per_second": 0}))
     bob = await room.come("bob")
     quick = await room.come("quick")
     slow = await room.raw("slow", receive_buffer=4_096)
