@@ -76,7 +76,10 @@ final class Installation {
         try run(
             .open,
             [keys.shards, keys.floor, keys.user(id), keys.sessions(id), keys.users(ofShard: incarnation)],
-            [keys.events, incarnation, user, session, "-", "phone", "a", "0", "", "", "", "", "0", "0", "9000000000000"])
+            [
+                keys.events, incarnation, user, session, "-", "phone", "a", "0", "", "", "", "", "0", "0",
+                "9000000000000",
+            ])
     }
 
     func status(_ user: String, _ chosen: String, clearAfter: String = "") throws {
