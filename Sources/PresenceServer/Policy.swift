@@ -106,7 +106,8 @@ struct PolicyHead: Equatable {
     init?(version: Int64, _ words: ArraySlice<Substring>) {
         guard words.count == 4, let presence = Audience(letter: words[words.startIndex]),
             let lastSeen = Audience(letter: words[words.startIndex + 1]),
-            let contacts = Int(words[words.startIndex + 2]), let blocks = Int(words[words.startIndex + 3])
+            let contacts = Int(words[words.startIndex + 2]), let blocks = Int(words[words.startIndex + 3]),
+            contacts >= 0, blocks >= 0
         else { return nil }
         self.version = version
         visibility = Visibility(presence: presence, lastSeen: lastSeen)
@@ -153,9 +154,9 @@ struct PolicyRead {
 
     init?(_ value: RedisValue) {
         let words = value.array?.compactMap(\.string) ?? []
-        guard words.count >= 3, words[0] == "OK", let count = Int(words[2]), words.count >= 3 + count else {
-            return nil
-        }
+        guard words.count >= 3, words[0] == "OK", let count = Int(words[2]),
+            0...words.count - 3 ~= count
+        else { return nil }
         guard let head = words[1].isEmpty ? PolicyHead() : PolicyHead(words[1]) else { return nil }
         self.head = head
         contacts = words[3..<3 + count].compactMap { UserID($0) }

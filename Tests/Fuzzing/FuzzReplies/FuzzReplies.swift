@@ -22,6 +22,7 @@ private func readEvent(_ payload: UnsafeRawBufferPointer) {
     guard let event = StoreEvent(payload) else { return }
     _ = event.subject
     _ = event.words
+    _ = PolicyChange(event)
     if event.version < 0 || event.at < 0 { fatalError("a number below 0 was read") }
 }
 
@@ -31,7 +32,10 @@ private func answers(in bytes: UnsafeRawBufferPointer, pieces: Int) -> [RedisVal
     defer { redisReaderFree(reader) }
     feed(bytes, pieces, to: reader) { object in
         let reply = object.assumingMemoryBound(to: redisReply.self)
-        values.append(RedisValue(reply))
+        let value = RedisValue(reply)
+        values.append(value)
+        _ = PersonRead(value)
+        _ = PolicyRead(value)
         freeReplyObject(reply)
     }
     return values

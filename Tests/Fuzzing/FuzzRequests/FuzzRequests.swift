@@ -23,13 +23,35 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     _ = try? RequestBody.users(bytes, limit: 100)
     _ = try? RequestBody.participants(bytes, limit: 10)
     _ = try? ProfileChanges.decode(json: bytes)
+    _ = try? VisibilityChange.decode(json: Array(bytes))
+    _ = try? ListChange.decode(json: Array(bytes), limit: 10)
+    readForwarded(bytes)
     return 0
 }
 
 private func subject(of call: Route.Call) -> Identifier? {
     switch call {
     case .users: nil
-    case .user(let id), .profile(let id), .disconnect(let id), .setParticipants(let id), .removeParticipants(let id): id
+    case .user(let id), .profile(let id), .disconnect(let id), .revokeTokens(let id), .visibility(let id),
+        .setVisibility(let id), .changeContacts(let id), .changeBlocks(let id), .setParticipants(let id),
+        .removeParticipants(let id):
+        id
+    }
+}
+
+/// The address that a proxy forwards, and the ranges of those who are believed.
+private func readForwarded(_ bytes: UnsafeRawBufferPointer) {
+    let text = String(decoding: bytes, as: UTF8.self)
+    let near = PeerAddress(host: "10.0.0.1")!
+    let proxies = TrustedProxies([AddressRange("10.0.0.0/8")!])
+    let client = proxies.client(of: near, text)
+    guard PeerAddress(host: client.host, port: client.port) == client else {
+        fatalError("\(client) is another when it is written")
+    }
+    let far = PeerAddress(host: "192.0.2.1")!
+    guard proxies.client(of: far, text) == far else { fatalError("somebody who is not trusted was believed") }
+    if let range = AddressRange(text), text.contains("/0"), !range.contains(near), !range.contains(far) {
+        guard text.contains(":") else { fatalError("\(text) does not hold everything") }
     }
 }
 
