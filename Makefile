@@ -10,14 +10,15 @@
 #   make guard     the server's system calls per delivery and message against their bounds
 #   make loadtest  every load test at a small size, and a report: ten minutes
 #   make format    format all Swift sources in place        make lint   complain about what make format would change
-#   make tsan      the Swift tests under ThreadSanitizer     make docs   the library's documentation
+#   make tsan      all tests under ThreadSanitizer           make asan      all tests under AddressSanitizer
+#   make fuzz      the fuzzers, each for FUZZ_SECONDS (10)   make docs      the library's documentation
 #   make clean     remove what was built; data stay
 #
 # Where `make run` serves, and keeps its data, can be said: make run PORT=5000 DATA_DIR=/tmp/trial. Say the same to make demo.
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-tests setup-loadtest build run demo test soak quick chaos chaos-short guard loadtest format lint tsan docs clean
+.PHONY: help setup setup-tests setup-loadtest build run demo test soak quick chaos chaos-short guard loadtest fuzz format lint asan tsan docs clean
 
 PORT ?= 4040
 # The server's own default, so that `presenced token` without further ado uses the same secret.
@@ -143,17 +144,40 @@ SWIFT_TESTS := $(notdir $(patsubst %/,%,$(wildcard Tests/*Tests/)))
 SIMULATION := ^PresenceServerTests\.(HistoryTests|MutationTests)/
 SIMULATOR_SEEDS ?= 1000
 
+# All of them on what was built in $(1), with $(2) said to swift.
+define RUN_TESTS
+@status=0; export PRESENCED='$(CURDIR)/$(1)/debug/presenced'; \
+if [ -x Tests/Conformance/run.sh ]; then \
+    echo "Running the conformance suite (Python)"; Tests/Conformance/run.sh || status=1; fi; \
+for target in $(SWIFT_TESTS); do \
+    echo "Running $$target"; \
+    swift test --skip-build $(2) --filter "^$$target\\." --skip '$(SIMULATION)' || status=1; done; \
+echo "Running the simulator over $(SIMULATOR_SEEDS) histories"; \
+SIMULATOR_SEEDS=$(SIMULATOR_SEEDS) swift test --skip-build $(2) --filter '$(SIMULATION)' || status=1; exit $$status
+endef
+
 test: setup-tests
 	@echo "Building (debug, with tests); the first time takes some minutes"
 	swift build --build-tests -j $(JOBS)
-	@status=0; export PRESENCED='$(CURDIR)/$(DEBUG)/presenced'; \
-	if [ -x Tests/Conformance/run.sh ]; then \
-	    echo "Running the conformance suite (Python)"; Tests/Conformance/run.sh || status=1; fi; \
-	for target in $(SWIFT_TESTS); do \
-	    echo "Running $$target"; \
-	    swift test --skip-build --filter "^$$target\\." --skip '$(SIMULATION)' || status=1; done; \
-	echo "Running the simulator over $(SIMULATOR_SEEDS) histories"; \
-	SIMULATOR_SEEDS=$(SIMULATOR_SEEDS) swift test --skip-build --filter '$(SIMULATION)' || status=1; exit $$status
+	$(call RUN_TESTS,.build)
+
+# Leaks are not looked for: what Swift's runtime keeps for good would be taken for some.
+asan tsan: setup-tests
+	swift build --build-tests -j $(JOBS) --sanitize=$(SANITIZER) --scratch-path .build-$@
+	$(call RUN_TESTS,.build-$@,--sanitize=$(SANITIZER) --scratch-path .build-$@)
+
+asan: SANITIZER := address
+asan: export ASAN_OPTIONS := detect_leaks=0
+tsan: SANITIZER := thread
+# What they run is up to ten times slower: some histories, and no mistakes made on purpose.
+asan tsan: SIMULATOR_SEEDS := 30
+asan tsan: export SEED := 1
+
+# Each fuzzer for so long; `Tests/Fuzzing/run` says more.
+FUZZ_SECONDS ?= 10
+
+fuzz: setup-tests
+	@Tests/Fuzzing/run $(FUZZ_SECONDS)
 
 # From a seed of its own each time, so that a soak looks where none has looked yet. A failing seed is printed with the few
 # steps that are enough.
@@ -184,9 +208,6 @@ guard: setup-tests
 loadtest: setup-loadtest
 	@loadtest/all.sh
 
-tsan: setup-tests
-	swift test -j $(JOBS) --sanitize=thread --scratch-path .build-tsan
-
 SWIFT_SOURCES := Package.swift Sources Tests loadtest
 
 format:
@@ -201,4 +222,4 @@ docs: setup
 	@echo "The library's documentation: .build/docs/index.html"
 
 clean:
-	rm -rf .build .build-tsan
+	rm -rf .build .build-*
