@@ -49,6 +49,7 @@ extension ServerConfiguration {
         }
         // These may be nothing: no notice, no patience, no look.
         try check("tokenExpiringNotice", tokenExpiringNotice, in: 0...Self.longestDuration, unit: " ms")
+        try check("drain.duration", drain.duration, in: 0...Self.longestDuration, unit: " ms")
         try check("drain.timeout", drain.timeout, in: 0...Self.longestDuration, unit: " ms")
         try check("auth.keyCheck", auth.keyCheck, in: 0...Self.longestDuration, unit: " ms")
     }

@@ -191,6 +191,8 @@ public struct ServerConfiguration: Sendable, Equatable {
     }
 
     public struct Drain: Sendable, Equatable {
+        /// Over how long a stop sends its clients away; 0 for all at once.
+        public var duration: Milliseconds = 0
         /// The longest that a stop waits for clients to have taken their close.
         public var timeout: Milliseconds = 5_000
     }

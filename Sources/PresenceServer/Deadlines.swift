@@ -19,6 +19,8 @@ struct Deadlines {
         case lapse(UserID)
         /// Someone stops typing.
         case typing(topic: UInt32)
+        /// A client is sent away by a server that goes, and told to come back elsewhere after so many ms.
+        case departure(SocketID, reconnectAfter: Milliseconds)
         /// Who may see a user could not be read.
         case policy(UserID)
     }

@@ -200,6 +200,7 @@ actor Shard {
         clock.advance(to: loop.now)
         server.stopListening()
         logic.drain()
+        while logic.departures > 0 { try? await Task.sleep(for: .milliseconds(5)) }
         await withCheckedContinuation { continuation in
             logic.link.renewOnceMore { continuation.resume() }
         }

@@ -36,6 +36,8 @@ final class ShardLogic {
     private let place: (number: Milliseconds, of: Milliseconds)
     /// No one is let in any more.
     var isDraining = false
+    /// Connections that have still to be sent away.
+    private(set) var departures = 0
 
     /// The longest that the loop sleeps: `tick` comes at least so often.
     static let longestSleep: Milliseconds = 250
@@ -195,6 +197,9 @@ final class ShardLogic {
         case .linger(let number): sessions.lingerOver(number)
         case .lapse(let user): sessions.lapse(user)
         case .typing(let topic): typing.expire(topic)
+        case .departure(let socket, let wait):
+            departures -= 1
+            if let connection = watchers[socket] { sendAway(connection, reconnectAfter: wait) }
         case .policy(let user): policies.retry(user)
         }
     }
@@ -281,16 +286,31 @@ final class ShardLogic {
         #"{"reconnectAfter":\#(Milliseconds.random(in: waits, using: &random))}"#
     }
 
-    /// The server goes: every client is told when to come back, each at a time of its own, before its linger is over.
+    /// The server goes: every client is told when to come back, each at a time of its own, before its linger is over. A
+    /// drain that is to take longer closes their connections one after the other; the others go on meanwhile.
     func drain() {
         isDraining = true
         let leaving = watchers.connections.compactMap { $0 }
         for (index, connection) in leaving.enumerated() {
+            func part(of whole: Milliseconds) -> Milliseconds {
+                whole * Milliseconds(index) / Milliseconds(leaving.count)
+            }
             // No two the same, here or on the process' other shards, as far as there are milliseconds enough.
-            let spread = (waits.upperBound - waits.lowerBound) * Milliseconds(index) / Milliseconds(leaving.count)
-            let wait = (waits.lowerBound + spread) / place.of * place.of + place.number
-            close(connection, .serviceRestart, reason: #"{"reconnectAfter":\#(max(1, wait))}"#)
+            let spread = waits.lowerBound + part(of: waits.upperBound - waits.lowerBound)
+            let wait = max(1, spread / place.of * place.of + place.number)
+            if configuration.drain.duration == 0 {
+                sendAway(connection, reconnectAfter: wait)
+            } else {
+                departures += 1
+                deadlines.set(
+                    .departure(connection.socket, reconnectAfter: wait),
+                    at: clock.now + part(of: configuration.drain.duration))
+            }
         }
+    }
+
+    private func sendAway(_ connection: Connection, reconnectAfter wait: Milliseconds) {
+        close(connection, .serviceRestart, reason: #"{"reconnectAfter":\#(wait)}"#)
     }
 
     func announceStaleness(since: Timestamp) {

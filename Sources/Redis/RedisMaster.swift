@@ -78,7 +78,7 @@ public final class RedisMaster {
         sentinel.isAsked = true
         var epoch: Int64 = -1
         sentinel.connection.send(["SENTINEL", "MASTER", .string(description.master)]) { result in
-            if case .success(let value) = result { epoch = Self.epoch(in: value) }
+            if case .success(let value) = result { epoch = RedisSentinels.epoch(in: value) }
         }
         // During a failover this names the promoted one already, when the other still tells of the old one.
         sentinel.connection.send(
@@ -90,24 +90,11 @@ public final class RedisMaster {
             switch result {
             case .failure(let failure): trouble = "\(failure)"
             case .success(let value):
-                if let words = value.array, words.count == 2, let host = words[0].string,
-                    let port = words[1].int.flatMap({ UInt16(exactly: $0) })
-                {
-                    sentinel.master = description.endpoint(host: host, port: port)
-                } else {
-                    trouble = "the sentinels know no master \"\(description.master)\""
-                }
+                sentinel.master = description.master(in: value)
+                if sentinel.master == nil { trouble = description.unknown }
             }
             settle()
         }
-    }
-
-    private static func epoch(in answer: RedisValue) -> Int64 {
-        let words = answer.array ?? []
-        guard let index = words.firstIndex(where: { $0.string == "config-epoch" }), index + 1 < words.count else {
-            return -1
-        }
-        return words[index + 1].int ?? -1
     }
 
     /// Once everyone who was asked has answered or failed.
@@ -133,4 +120,26 @@ extension RedisMaster: EndpointSource {
         seekers[ObjectIdentifier(seeker)] = found
         sentinels.forEach(ask)
     }
+}
+
+/// What the answers of a sentinel say.
+extension RedisSentinels {
+    /// `SENTINEL MASTER`: which configuration it knows; -1 if it knows none.
+    static func epoch(in answer: RedisValue) -> Int64 {
+        let words = answer.array ?? []
+        guard let index = words.firstIndex(where: { $0.string == "config-epoch" }), index + 1 < words.count else {
+            return -1
+        }
+        return words[index + 1].int ?? -1
+    }
+
+    /// `SENTINEL GET-MASTER-ADDR-BY-NAME`
+    func master(in answer: RedisValue) -> RedisEndpoint? {
+        guard let words = answer.array, words.count == 2, let host = words[0].string,
+            let port = words[1].int.flatMap({ UInt16(exactly: $0) })
+        else { return nil }
+        return endpoint(host: host, port: port)
+    }
+
+    var unknown: String { "the sentinels know no master \"\(master)\"" }
 }

@@ -35,6 +35,7 @@ extension Setting {
         .duration("slowConsumer.timeout", \.slowConsumer.timeout),
         .duration("commandTimeout", \.commandTimeout),
         .duration("staleAfter", \.staleAfter),
+        .duration("drain.duration", \.drain.duration),
         .duration("drain.timeout", \.drain.timeout),
 
         .number("limits.maxMessageBytes", \.limits.maxMessageBytes),

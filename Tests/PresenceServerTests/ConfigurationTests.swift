@@ -91,6 +91,7 @@ import Testing
         Change("limits.connectionsPerUser") { $0.limits.connectionsPerUser = -1 },
         Change("limits.outboxBytes") { $0.limits.outboxBytes = -1 },
         Change("auth.keyCheck") { $0.auth.keyCheck = -1 },
+        Change("drain.duration") { $0.drain.duration = -1 },
         Change("handshakeTimeout") { $0.handshakeTimeout = 0 },
         Change("limits.handshakes") { $0.limits.handshakes = 15 },
         Change("allowedOrigins") { $0.allowedOrigins = ["https://example.org", "example.org"] },

@@ -48,6 +48,45 @@ import Testing
         #expect(watcher.shown("bob") == [.online])
     }
 
+    @Test(arguments: [0, 60_000] as [Milliseconds])
+    func `a server that goes sends everyone to another, and nobody is seen to go`(duration: Milliseconds) throws {
+        let world = try World(shards: 2) { $0.drain.duration = duration }
+        let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+        let people = try (0..<20).map {
+            try SimulatedClient("p\($0)", in: world).connect(to: world.shards[1], device: "phone")
+        }
+        try people.forEach { _ = try watcher.watch($0.user) }
+        let began = world.now
+        var closes: [Milliseconds] = []
+        var waits: Set<Milliseconds> = []
+        for person in people {
+            person.onClose = { [unowned world, unowned person] code in
+                closes.append(world.now - began)
+                let wait = person.closeReason.split(separator: ":").last.flatMap { Milliseconds($0.dropLast()) } ?? 0
+                #expect(code == .serviceRestart && wait < world.configuration.linger)
+                waits.insert(wait)
+                world.after(wait) { person.dial(world.shards[0], device: "phone") }
+            }
+        }
+        world.shards[1].input { $0.drain() }
+        // Those who are not sent away yet are served as ever.
+        try world.run(for: duration / 2)
+        if duration > 0 {
+            people[19].send(.status(.init(status: .busy, text: .set("Moving"))))
+            try world.run(until: "it is told") { watcher.status(of: "p19") == .busy }
+        }
+        try world.run(until: "all are sent away") { world.shards[1].logic.departures == 0 }
+        world.shards[1].input { $0.link.renewOnceMore {} }
+        try world.run(for: 200)
+        world.shards[1].die()
+        try world.run(for: 120_000)
+        #expect(waits.count == 20 && closes.count == 20)
+        #expect((closes.max() ?? 0) >= duration * 19 / 20 && (closes.max() ?? 0) <= duration + 10)
+        for person in people {
+            #expect(person.isConnected && !watcher.shown(person.user).contains(.offline))
+        }
+    }
+
     @Test func `a device that vanishes is gone within the bound, and not before its linger`() throws {
         let world = try World(shards: 1)
         let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")

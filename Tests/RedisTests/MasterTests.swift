@@ -36,6 +36,16 @@ struct MasterTests {
         withExtendedLifetime((stale, fresh)) {}
     }
 
+    @Test func `tools find the master too, past sentinels that are not there, and say when nobody names one`() throws {
+        let stale = try SentinelProcess(of: older, epoch: 3)
+        let fresh = try SentinelProcess(of: newer, epoch: 4)
+        let missing = try FreePort.find()
+        let found = try BlockingRedis.master(of: location(missing, fresh.port, stale.port))
+        #expect(try BlockingRedis(found).command("CONFIG", "GET", "port").array?.last?.int == Int64(newer.port))
+        #expect(throws: RedisFailure.self) { try BlockingRedis.master(of: location(missing)) }
+        withExtendedLifetime((stale, fresh)) {}
+    }
+
     @Test func `when another master is named, the connection goes there`() async throws {
         let stale = try SentinelProcess(of: older, epoch: 3)
         let late = try FreePort.find()

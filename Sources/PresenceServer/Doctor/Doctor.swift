@@ -29,17 +29,34 @@ public final class Doctor {
     ///   - configuration: The servers', for their times.
     /// - Throws: ``DoctorFailure`` if it cannot be reached.
     public init(url: String, configuration: ServerConfiguration) throws(DoctorFailure) {
-        do throws(RedisEndpointError) {
-            endpoint = try RedisEndpoint(url: url)
-        } catch {
-            throw DoctorFailure(error.message)
-        }
+        endpoint = try Self.endpoint(url)
         lease = configuration.lease
         partitions = Partitions(count: configuration.partitions)
         do throws(RedisFailure) {
             redis = try DoctorRedis(endpoint)
         } catch {
             throw DoctorFailure("\(error)")
+        }
+    }
+
+    private static func endpoint(_ url: String) throws(DoctorFailure) -> RedisEndpoint {
+        let location: RedisLocation
+        do throws(RedisEndpointError) {
+            location = try RedisLocation(url: url)
+        } catch {
+            throw DoctorFailure(error.message)
+        }
+        switch location {
+        case .server(let endpoint): return endpoint
+        case .sentinels(let sentinels):
+            do throws(RedisFailure) {
+                return try BlockingRedis.master(of: sentinels)
+            } catch {
+                throw DoctorFailure("\(sentinels): \(error)")
+            }
+        case .cluster(let seeds):
+            throw DoctorFailure(
+                "\(seeds): a cluster cannot be looked at, since no moment is the same on all of its masters")
         }
     }
 

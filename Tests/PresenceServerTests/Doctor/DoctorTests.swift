@@ -132,6 +132,14 @@ import Testing
         #expect(try installation.redis.command("KEYS", "*:sessions:*").array?.count == 0)
     }
 
+    @Test(arguments: [
+        "redis+cluster://127.0.0.1:1", "redis+sentinel://127.0.0.1:1/people", "redis://127.0.0.1:1", "nonsense",
+    ])
+    func `where it cannot look it says so`(url: String) {
+        let failure = #expect(throws: DoctorFailure.self) { try Doctor(url: url, configuration: ServerConfiguration()) }
+        #expect(failure?.description.contains(url == "nonsense" ? "redis://" : "127.0.0.1:1") == true)
+    }
+
     @Test func `it neither asks for all keys nor for much at once`() throws {
         let installation = try Installation()
         for number in 0..<1_000 { try installation.open("u\(number)", "s", on: installation.live) }
