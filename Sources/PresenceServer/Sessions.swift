@@ -11,7 +11,7 @@ final class Sessions {
     private(set) var byNumber: [UInt64: Session] = [:]
     private var lastNumber: UInt64 = 0
     /// Sessions that Redis knows and that ended while it was out of reach.
-    private var endedAway: [Session] = []
+    var endedAway: [Session] = []
     /// Sessions whose linger ran out while Redis was out of reach.
     private var overdue: [UInt64] = []
     /// How far ahead the end of a chosen status is waited for.
@@ -71,7 +71,7 @@ final class Sessions {
         case revoked
     }
 
-    private enum Outcome {
+    enum Outcome {
         case heard
         case unreachable(RedisFailure?)
         case refused(String)
@@ -82,7 +82,7 @@ final class Sessions {
     }
 
     /// Tells Redis of a session: a new one, or one that it may have forgotten.
-    private func say(_ session: Session, done: @escaping (Outcome) -> Void) {
+    func say(_ session: Session, done: @escaping (Outcome) -> Void) {
         let user = session.user
         let status = session.wantedStatus
         var chosen = ["", "", "", ""]
@@ -229,7 +229,7 @@ final class Sessions {
             of: user, tell: tell)
     }
 
-    private func take(_ chosen: LocalUser.Chosen, of user: LocalUser, tell: Bool) {
+    func take(_ chosen: LocalUser.Chosen, of user: LocalUser, tell: Bool) {
         guard chosen.version >= user.chosen?.version ?? 0 else { return }
         let differs = user.chosen != chosen
         user.chosen = chosen
@@ -258,7 +258,7 @@ final class Sessions {
     }
 
     /// Redis did not take it, so it has never been: nothing is to be told of its end.
-    private func drop(_ session: Session) {
+    func drop(_ session: Session) {
         session.hasEnded = true
         session.connection?.session = nil
         forget(session)
@@ -298,7 +298,7 @@ final class Sessions {
         shard.policies.forgetIfUnused(session.user.id)
     }
 
-    private func sayEnd(_ session: Session, done: @escaping () -> Void) {
+    func sayEnd(_ session: Session, done: @escaping () -> Void) {
         let user = session.user
         shard.store.run(
             .end,
@@ -312,137 +312,16 @@ final class Sessions {
             ],
             lane: .commands
         ) { [self] result in
-            if case .failure = result { endedAway.append(session) }
+            if case .failure(let failure) = result {
+                if case .server = failure, !failure.isPassing {
+                    // What no script can do now it cannot do later: `presenced doctor` finds what is wrong there.
+                    shard.log("session not ended", ["reason": "\(failure)"], level: .error)
+                } else {
+                    endedAway.append(session)
+                }
+            }
             if shard.link.noticeFencing(in: result) { endedAway.append(session) }
             done()
         }
-    }
-
-    // MARK: Events
-
-    /// What a user chose, on whichever of their devices.
-    func handle(ownStatus event: StoreEvent) {
-        guard let user = event.subject.flatMap({ users[$0] }) else { return }
-        let words = event.rest.split(separator: 0x20, maxSplits: 2).map { String(decoding: $0, as: UTF8.self) }
-        guard words.count == 3, let status = ChosenStatus(rawValue: words[0]) else { return }
-        take(
-            .init(
-                status: status, text: words[2] == "-" ? nil : words[2], clearAt: Timestamp(words[1]),
-                version: event.version),
-            of: user, tell: true)
-    }
-
-    /// A session of one of our users gave way to a younger one of the same device.
-    func handle(replaced event: StoreEvent) {
-        guard let user = event.subject.flatMap({ users[$0] }), let id = event.words.first,
-            let session = user.sessions.first(where: { $0.id == id })
-        else { return }
-        if let connection = session.connection { shard.close(connection, .replaced) } else { end(session) }
-    }
-
-    func handle(disconnected event: StoreEvent) {
-        guard let user = event.subject.flatMap({ users[$0] }) else { return }
-        for session in user.sessions where session.began + (shard.clock.redisNow - shard.clock.now) <= event.at {
-            if let connection = session.connection { shard.close(connection, .disconnected) } else { end(session) }
-        }
-    }
-
-    /// All tokens of a user from before are worthless: who came in with one has to come again with another.
-    func handle(revoked event: StoreEvent) {
-        guard let user = event.subject.flatMap({ users[$0] }) else { return }
-        user.revokedAt = max(user.revokedAt, event.at)
-        for session in user.sessions where session.issuedAt < event.at {
-            if let connection = session.connection {
-                shard.close(connection, .unauthorized, reason: "\(AuthenticationFailure.revoked)")
-            }
-        }
-    }
-
-    // MARK: After a break
-
-    var hasUnasserted: Bool {
-        !endedAway.isEmpty || byNumber.values.contains { $0.assertedRound < shard.link.round }
-    }
-
-    /// Takes what was said before the round `round` for said, but for the users of some partitions.
-    func trustAll(except partitions: Set<Int>, round: Int) {
-        for session in byNumber.values where session.assertedRound == round - 1 {
-            guard !partitions.contains(shard.partitions.index(of: session.user.id)) else { continue }
-            session.assertedRound = round
-        }
-    }
-
-    /// Says every session again, and the end of those that ended meanwhile.
-    func assertAll(done: @escaping (RedisFailure?) -> Void) {
-        let round = shard.link.round
-        let unsaid = byNumber.values.filter { $0.assertedRound < round }.sorted { $0.number < $1.number }
-        let ended = endedAway
-        endedAway = []
-        var failure: RedisFailure?
-        Paced(unsaid, window: 256) { [self] session, next in
-            guard !session.hasEnded else { return next() }
-            let before = session.user.chosen
-            say(session) { [self] outcome in
-                switch outcome {
-                case .heard:
-                    if before != session.user.chosen { shard.tellOwnStatus(session.user) }
-                case .unreachable(let reason): failure = reason ?? failure
-                case .refused(let message):
-                    // It is not kept, so it must not look as if it were.
-                    if let connection = session.connection {
-                        shard.refuse(connection, message)
-                    } else {
-                        end(session)
-                    }
-                case .crowded:
-                    let connection = session.connection
-                    drop(session)
-                    if let connection { shard.crowdOut(connection) }
-                case .revoked:
-                    if let connection = session.connection {
-                        shard.close(connection, .unauthorized, reason: "\(AuthenticationFailure.revoked)")
-                    } else {
-                        end(session)
-                    }
-                case .replaced:
-                    if let connection = session.connection { shard.close(connection, .replaced) } else { end(session) }
-                case .disconnected:
-                    if let connection = session.connection {
-                        shard.close(connection, .disconnected)
-                    } else {
-                        end(session)
-                    }
-                }
-                next()
-            }
-        } done: { [self] in
-            Paced(ended, window: 256) { [self] session, next in
-                sayEnd(session, done: next)
-            } done: {
-                done(failure)
-            }
-        }
-    }
-}
-
-/// A status change as the scripts take it.
-struct StatusArguments {
-    /// chosen, text, clearAfter
-    let words: [String]
-
-    init(_ change: StatusChange) {
-        let text =
-            switch change.text {
-            case .keep: ""
-            case .remove: "null"
-            case .set(let text): Self.encoded(text)
-            }
-        words = [change.status.rawValue, text, change.clearAfter.map { String($0) } ?? ""]
-    }
-
-    static func encoded(_ text: String) -> String {
-        var bytes: [UInt8] = []
-        JSONWriter.string(text, to: &bytes)
-        return String(decoding: bytes, as: UTF8.self)
     }
 }

@@ -10,40 +10,40 @@ import Redis
 /// knows again; after a break of the subscription alone it keeps its incarnation. Either way it reads what is watched
 /// before it says `live`.
 final class StoreLink {
-    private unowned let shard: ShardLogic
+    unowned let shard: ShardLogic
 
     private(set) var state = State.starting
-    private(set) var incarnation = ""
+    var incarnation = ""
     /// Grows with every resynchronisation: a session is asserted once in each.
-    private(set) var round = 1
+    var round = 1
     /// The highest version seen in each partition: none at or below it may be given again.
-    private var seenVersions: [Int64]
+    var seenVersions: [Int64]
 
-    private var lanesUp: Set<StoreLane> = []
-    private var isSubscribed = false
+    var lanesUp: Set<StoreLane> = []
+    var isSubscribed = false
     /// The old incarnation can no longer be trusted to be believed.
-    private var needsIncarnation = true
+    var needsIncarnation = true
     /// Incarnations that this shard had before, whose remains it has still to clear away.
-    private var former: [(incarnation: String, renewedAt: Timestamp)] = []
+    var former: [(incarnation: String, renewedAt: Timestamp)] = []
     /// Grows whenever what is under way becomes pointless; callbacks of earlier attempts then do nothing.
-    private var attempt = 0
-    private var isResynchronising = false
+    var attempt = 0
+    var isResynchronising = false
     /// The canary that ends the resynchronisation, once all the rest is done.
-    private var lastCanary: Int?
+    var lastCanary: Int?
     /// Partitions whose events have come another way since they were last read.
-    private var rerouted: Set<Int> = []
+    var rerouted: Set<Int> = []
     /// Since when such partitions are read again, without being stale.
-    private var catchingUpSince: Milliseconds?
+    var catchingUpSince: Milliseconds?
     /// Why there was nothing to serve yet: several servers may be out of reach in turn.
     private var absences: Set<String> = []
 
     // The lease, and the canary that is sent through the subscription with every renewal.
     private let canary: String
-    private var renewals: [Renewal] = []
-    private var renewalNumber = 0
-    private var canaryHeard = 0
-    private var lastRenewal: Milliseconds = 0
-    private var nextRenewal: Milliseconds = 0
+    var renewals: [Renewal] = []
+    var renewalNumber = 0
+    var canaryHeard = 0
+    var lastRenewal: Milliseconds = 0
+    var nextRenewal: Milliseconds = 0
     private var nextSweep: Milliseconds = 0
     /// Nobody but this server uses this Redis: at its start, leases that ran out belong to the dead.
     private var isAlone: Bool
@@ -59,7 +59,7 @@ final class StoreLink {
         case stale(since: Timestamp)
     }
 
-    private struct Renewal {
+    struct Renewal {
         let number: Int
         let sentAt: Milliseconds
         var isAnswered = false
@@ -148,14 +148,14 @@ final class StoreLink {
         shard.log("waiting for Redis", ["reason": reason], level: .warning)
     }
 
-    private func lost(_ reason: String, since: Timestamp) {
+    func lost(_ reason: String, since: Timestamp) {
         attempt += 1
         isResynchronising = false
         catchingUpSince = nil
         goStale(reason, since: since)
     }
 
-    private func goStale(_ reason: String, since: Timestamp) {
+    func goStale(_ reason: String, since: Timestamp) {
         guard state == .live else { return }
         state = .stale(since: since)
         shard.log("stale", ["reason": reason], level: .warning)
@@ -164,7 +164,7 @@ final class StoreLink {
         shard.policies.lost()
     }
 
-    private func goLive() {
+    func goLive() {
         guard state != .live else { return }
         let wasStarting = state == .starting
         state = .live
@@ -218,7 +218,7 @@ final class StoreLink {
 
     // MARK: The lease
 
-    private func renew() {
+    func renew() {
         nextRenewal = shard.clock.now + shard.configuration.lease.renewal
         guard lanesUp.contains(.lease), !incarnation.isEmpty, !needsIncarnation else { return }
         renewalNumber += 1
@@ -238,7 +238,7 @@ final class StoreLink {
         shard.store.command(["PUBLISH", canary, String(number)], lane: .lease) { _ in }
     }
 
-    private func renewed(sentAt: Milliseconds, answer: RedisValue) {
+    func renewed(sentAt: Milliseconds, answer: RedisValue) {
         lastRenewal = max(lastRenewal, sentAt)
         if let words = answer.array, words.count > 1, let time = words[1].int { shard.clock.learn(redisTime: time) }
     }
@@ -273,180 +273,5 @@ final class StoreLink {
             .renew, keys: [GlobalKeys.leases],
             arguments: [incarnation, String(shard.configuration.lease.duration), "0"], lane: .lease
         ) { _ in done() }
-    }
-
-    // MARK: Resynchronising
-
-    private func resynchroniseIfPossible() {
-        guard !isResynchronising, isSubscribed, lanesUp.count == StoreLane.allCases.count else { return }
-        attempt += 1
-        isResynchronising = true
-        lastCanary = nil
-        catchingUpSince = nil
-        rerouted = []
-        let attempt = attempt
-        round += 1
-        if needsIncarnation {
-            needsIncarnation = false
-            checkFormat(attempt) { [self] in enter(attempt) { [self] in assertSessions(attempt) } }
-        } else {
-            assertSessions(attempt)
-        }
-    }
-
-    /// Runs the next step unless the attempt was overtaken or the last step failed.
-    private func proceed(
-        _ attempt: Int, _ result: Result<RedisValue, RedisFailure>, _ step: String, next: (RedisValue) -> Void
-    ) {
-        guard attempt == self.attempt else { return }
-        switch result {
-        case .success(let value): next(value)
-        case .failure(let failure):
-            shard.log("resynchronising failed", ["step": step, "reason": "\(failure)"], level: .warning)
-            needsIncarnation = true
-            lost("resynchronising failed", since: shard.clock.redisNow)
-            // The connections are made anew, which starts it again, after their pause.
-            lanesUp.removeAll()
-            shard.store.reconnect()
-        }
-    }
-
-    /// The layout and the number of partitions are fixed by whoever was first.
-    private func checkFormat(_ attempt: Int, next: @escaping () -> Void) {
-        let format = "1 \(shard.partitions.count)"
-        shard.store.command(["SET", GlobalKeys.format, format, "NX"], lane: .commands) { _ in }
-        shard.store.command(["GET", GlobalKeys.format], lane: .commands) { [self] result in
-            proceed(attempt, result, "format") { value in
-                if let found = value.string, found != format {
-                    return onRefusal(
-                        "this Redis holds format and partitions \"\(found)\", but \"\(format)\" is configured")
-                }
-                checkPolicy(attempt, next: next)
-            }
-        }
-    }
-
-    /// A Redis that throws keys away when it is full would lose people without a word. Where it may not be asked, it is
-    /// believed.
-    private func checkPolicy(_ attempt: Int, next: @escaping () -> Void) {
-        shard.store.command(["CONFIG", "GET", "maxmemory-policy"], lane: .commands) { [self] result in
-            guard attempt == self.attempt else { return }
-            // Name and policy, of each Redis that there is.
-            let words = (try? result.get())?.array?.compactMap(\.string) ?? []
-            if let policy = stride(from: 1, to: words.count, by: 2).lazy.map({ words[$0] }).first(where: {
-                $0 != "noeviction"
-            }) {
-                return onRefusal("this Redis evicts keys (maxmemory-policy \(policy)): it must be noeviction")
-            }
-            next()
-        }
-    }
-
-    /// A new incarnation: first its lease, so that whatever it leaves is reaped, then its right to write everywhere.
-    private func enter(_ attempt: Int, next: @escaping () -> Void) {
-        if !incarnation.isEmpty {
-            let renewedAt = shard.clock.redisNow - (shard.clock.now - lastRenewal)
-            former.append((incarnation, renewedAt))
-        }
-        incarnation = shard.randomName()
-        renewals.removeAll()
-        let sentAt = shard.clock.now
-        shard.store.run(
-            .renew, keys: [GlobalKeys.leases],
-            arguments: [incarnation, String(shard.configuration.lease.duration), "1"], lane: .lease
-        ) { [self] result in
-            proceed(attempt, result, "lease") { value in
-                renewed(sentAt: sentAt, answer: value)
-                nextRenewal = shard.clock.now + shard.configuration.lease.renewal
-                join(attempt, next: next)
-            }
-        }
-    }
-
-    private func join(_ attempt: Int, next: @escaping () -> Void) {
-        var failure: Result<RedisValue, RedisFailure> = .success(.null)
-        Paced(Array(0..<shard.partitions.count), window: 64) { [self] partition, done in
-            let keys = shard.partitions.keys(partition)
-            shard.store.run(
-                .join, keys: [keys.shards, keys.floor, keys.fenced(incarnation)],
-                arguments: [incarnation, String(seenVersions[partition])], lane: .commands
-            ) { result in
-                if case .failure = result { failure = result }
-                if result.map({ $0.array?.first?.string }) == .success("FENCED") {
-                    failure = .failure(.disconnected(sent: false))
-                }
-                done()
-            }
-        } done: { [self] in
-            proceed(attempt, failure, "partitions") { _ in next() }
-        }
-    }
-
-    private func assertSessions(_ attempt: Int) {
-        guard attempt == self.attempt else { return }
-        shard.sessions.assertAll { [self] failure in
-            proceed(attempt, failure.map { .failure($0) } ?? .success(.null), "sessions") { _ in
-                reapFormer(attempt) { [self] in
-                    shard.loader.reload { [self] in finish(attempt) }
-                }
-            }
-        }
-    }
-
-    /// Reads again what may have been missed while slots moved: the partitions that came with them, and only those. All
-    /// else is live meanwhile, and so are they unless it takes long.
-    private func catchUp() {
-        guard !rerouted.isEmpty, catchingUpSince == nil else { return }
-        guard isLive, !isResynchronising else {
-            // It reads everything; if it has begun, it may have read too early.
-            guard isResynchronising else { return }
-            attempt += 1
-            isResynchronising = false
-            return resynchroniseIfPossible()
-        }
-        let partitions = rerouted
-        rerouted = []
-        attempt += 1
-        let attempt = attempt
-        catchingUpSince = shard.clock.now
-        round += 1
-        shard.sessions.trustAll(except: partitions, round: round)
-        shard.sessions.assertAll { [self] failure in
-            proceed(attempt, failure.map { .failure($0) } ?? .success(.null), "moved partitions") { _ in
-                shard.loader.reload(partitions) { [self] in
-                    guard attempt == self.attempt else { return }
-                    catchingUpSince = nil
-                    goLive()
-                    catchUp()
-                }
-            }
-        }
-    }
-
-    private func reapFormer(_ attempt: Int, next: @escaping () -> Void) {
-        guard attempt == self.attempt else { return }
-        guard let oldest = former.first else { return next() }
-        shard.reaper.reap(oldest.incarnation, renewedAt: oldest.renewedAt) { [self] in
-            guard attempt == self.attempt else { return }
-            former.removeFirst()
-            reapFormer(attempt, next: next)
-        }
-    }
-
-    /// All is said and read. It is the truth if the subscription brings what has happened since: a canary must come
-    /// through it first.
-    private func finish(_ attempt: Int) {
-        guard attempt == self.attempt else { return }
-        renew()
-        lastCanary = renewalNumber
-    }
-
-    private func prove() {
-        guard isResynchronising, let lastCanary, canaryHeard >= lastCanary else { return }
-        self.lastCanary = nil
-        isResynchronising = false
-        goLive()
-        // Whoever came or went meanwhile is said as it would have been now.
-        if shard.sessions.hasUnasserted { shard.sessions.assertAll { _ in } }
     }
 }

@@ -8,8 +8,10 @@
 local channel, incarnation, id = ARGV[2], ARGV[3], ARGV[4]
 if fenced(KEYS[1], incarnation) then return { 'FENCED' } end
 local user = read(id, KEYS[3], KEYS[4], KEYS[2], channel)
--- Its age was true when the command was sent. One that was on its way for long must not pass for younger than it is.
-local began = math.min(now - tonumber(ARGV[9]), tonumber(ARGV[16]))
+-- Its age was true when the command was sent. One that was on its way for long must not pass for younger than it is;
+-- what a shard knows of this clock may be off by the time that an answer took.
+local began = now - tonumber(ARGV[9])
+if began - tonumber(ARGV[16]) > 1000 then began = tonumber(ARGV[16]) end
 
 -- Whoever was disconnected by an administrator while this shard could not hear of it.
 if began < tonumber(user.barredAt or '0') then return { 'DISCONNECTED' } end

@@ -95,10 +95,10 @@ extension HistoryRun {
         case .replaced:
             stay.mayBeGone = true
             stay.gone(by: world.now + 1_000)
-            // Two that came within some ms may be told apart wrongly: neither is older in any sense that matters.
+            // Two that came within a second may be told apart wrongly where commands are held up.
             let isYounger = visitor.person.stays.contains {
                 $0 !== stay && $0.device == stay.device && $0.device != nil
-                    && ($0.dialledAt >= stay.dialledAt - 50 || stay.shard !== $0.shard && hasStood($0.shard))
+                    && ($0.dialledAt >= stay.dialledAt - 1_050 || stay.shard !== $0.shard && hasStood($0.shard))
             }
             // Ages are told by Redis' clock.
             if !isYounger, jumpedAt == nil { violate(.younger, "\(name(visitor)) gave way to nobody younger") }

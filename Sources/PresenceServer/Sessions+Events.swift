@@ -1,0 +1,111 @@
+import PresenceProtocol
+import Redis
+
+/// What sessions here hear of what was done elsewhere, and what they say again after a break.
+extension Sessions {
+    // MARK: Events
+
+    /// What a user chose, on whichever of their devices.
+    func handle(ownStatus event: StoreEvent) {
+        guard let user = event.subject.flatMap({ users[$0] }) else { return }
+        let words = event.rest.split(separator: 0x20, maxSplits: 2).map { String(decoding: $0, as: UTF8.self) }
+        guard words.count == 3, let status = ChosenStatus(rawValue: words[0]) else { return }
+        take(
+            .init(
+                status: status, text: words[2] == "-" ? nil : words[2], clearAt: Timestamp(words[1]),
+                version: event.version),
+            of: user, tell: true)
+    }
+
+    /// A session of one of our users gave way to a younger one of the same device.
+    func handle(replaced event: StoreEvent) {
+        guard let user = event.subject.flatMap({ users[$0] }), let id = event.words.first,
+            let session = user.sessions.first(where: { $0.id == id })
+        else { return }
+        if let connection = session.connection { shard.close(connection, .replaced) } else { end(session) }
+    }
+
+    func handle(disconnected event: StoreEvent) {
+        guard let user = event.subject.flatMap({ users[$0] }) else { return }
+        for session in user.sessions where session.began + (shard.clock.redisNow - shard.clock.now) <= event.at {
+            if let connection = session.connection { shard.close(connection, .disconnected) } else { end(session) }
+        }
+    }
+
+    /// All tokens of a user from before are worthless: who came in with one has to come again with another.
+    func handle(revoked event: StoreEvent) {
+        guard let user = event.subject.flatMap({ users[$0] }) else { return }
+        user.revokedAt = max(user.revokedAt, event.at)
+        for session in user.sessions where session.issuedAt < event.at {
+            if let connection = session.connection {
+                shard.close(connection, .unauthorized, reason: "\(AuthenticationFailure.revoked)")
+            }
+        }
+    }
+
+    // MARK: After a break
+
+    var hasUnasserted: Bool {
+        !endedAway.isEmpty || byNumber.values.contains { $0.assertedRound < shard.link.round }
+    }
+
+    /// Takes what was said before the round `round` for said, but for the users of some partitions.
+    func trustAll(except partitions: Set<Int>, round: Int) {
+        for session in byNumber.values where session.assertedRound == round - 1 {
+            guard !partitions.contains(shard.partitions.index(of: session.user.id)) else { continue }
+            session.assertedRound = round
+        }
+    }
+
+    /// Says every session again, and the end of those that ended meanwhile.
+    func assertAll(done: @escaping (RedisFailure?) -> Void) {
+        let round = shard.link.round
+        let unsaid = byNumber.values.filter { $0.assertedRound < round }.sorted { $0.number < $1.number }
+        let ended = endedAway
+        endedAway = []
+        var failure: RedisFailure?
+        Paced(unsaid, window: 256) { [self] session, next in
+            guard !session.hasEnded else { return next() }
+            let before = session.user.chosen
+            say(session) { [self] outcome in
+                switch outcome {
+                case .heard:
+                    if before != session.user.chosen { shard.tellOwnStatus(session.user) }
+                case .unreachable(let reason): failure = reason ?? failure
+                case .refused(let message):
+                    // It is not kept, so it must not look as if it were.
+                    if let connection = session.connection {
+                        shard.refuse(connection, message)
+                    } else {
+                        end(session)
+                    }
+                case .crowded:
+                    let connection = session.connection
+                    drop(session)
+                    if let connection { shard.crowdOut(connection) }
+                case .revoked:
+                    if let connection = session.connection {
+                        shard.close(connection, .unauthorized, reason: "\(AuthenticationFailure.revoked)")
+                    } else {
+                        end(session)
+                    }
+                case .replaced:
+                    if let connection = session.connection { shard.close(connection, .replaced) } else { end(session) }
+                case .disconnected:
+                    if let connection = session.connection {
+                        shard.close(connection, .disconnected)
+                    } else {
+                        end(session)
+                    }
+                }
+                next()
+            }
+        } done: { [self] in
+            Paced(ended, window: 256) { [self] session, next in
+                sayEnd(session, done: next)
+            } done: {
+                done(failure)
+            }
+        }
+    }
+}

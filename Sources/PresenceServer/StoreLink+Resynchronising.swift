@@ -1,0 +1,183 @@
+import PresenceProtocol
+import Redis
+
+/// How the shard gets to the truth: at its start, after a break, and after events may have been missed.
+///
+///     format ──▶ lease ──▶ partitions ──▶ sessions ──▶ remains of former incarnations ──▶ what is watched ──▶ a canary
+///     `──────── only with a new incarnation ────────´
+///
+/// Each step is an attempt's; whatever makes the attempt pointless starts the next one.
+extension StoreLink {
+    func resynchroniseIfPossible() {
+        guard !isResynchronising, isSubscribed, lanesUp.count == StoreLane.allCases.count else { return }
+        attempt += 1
+        isResynchronising = true
+        lastCanary = nil
+        catchingUpSince = nil
+        rerouted = []
+        let attempt = attempt
+        round += 1
+        if needsIncarnation {
+            needsIncarnation = false
+            checkFormat(attempt) { [self] in enter(attempt) { [self] in assertSessions(attempt) } }
+        } else {
+            assertSessions(attempt)
+        }
+    }
+
+    /// Runs the next step unless the attempt was overtaken or the last step failed.
+    private func proceed(
+        _ attempt: Int, _ result: Result<RedisValue, RedisFailure>, _ step: String, next: (RedisValue) -> Void
+    ) {
+        guard attempt == self.attempt else { return }
+        switch result {
+        case .success(let value): next(value)
+        case .failure(let failure):
+            shard.log("resynchronising failed", ["step": step, "reason": "\(failure)"], level: .warning)
+            needsIncarnation = true
+            lost("resynchronising failed", since: shard.clock.redisNow)
+            // The connections are made anew, which starts it again, after their pause.
+            lanesUp.removeAll()
+            shard.store.reconnect()
+        }
+    }
+
+    /// The layout and the number of partitions are fixed by whoever was first.
+    private func checkFormat(_ attempt: Int, next: @escaping () -> Void) {
+        let format = "1 \(shard.partitions.count)"
+        shard.store.command(["SET", GlobalKeys.format, format, "NX"], lane: .commands) { _ in }
+        shard.store.command(["GET", GlobalKeys.format], lane: .commands) { [self] result in
+            proceed(attempt, result, "format") { value in
+                if let found = value.string, found != format {
+                    return onRefusal(
+                        "this Redis holds format and partitions \"\(found)\", but \"\(format)\" is configured")
+                }
+                checkPolicy(attempt, next: next)
+            }
+        }
+    }
+
+    /// A Redis that throws keys away when it is full would lose people without a word. Where it may not be asked, it is
+    /// believed.
+    private func checkPolicy(_ attempt: Int, next: @escaping () -> Void) {
+        shard.store.command(["CONFIG", "GET", "maxmemory-policy"], lane: .commands) { [self] result in
+            guard attempt == self.attempt else { return }
+            // Name and policy, of each Redis that there is.
+            let words = (try? result.get())?.array?.compactMap(\.string) ?? []
+            if let policy = stride(from: 1, to: words.count, by: 2).lazy.map({ words[$0] }).first(where: {
+                $0 != "noeviction"
+            }) {
+                return onRefusal("this Redis evicts keys (maxmemory-policy \(policy)): it must be noeviction")
+            }
+            next()
+        }
+    }
+
+    /// A new incarnation: first its lease, so that whatever it leaves is reaped, then its right to write everywhere.
+    private func enter(_ attempt: Int, next: @escaping () -> Void) {
+        if !incarnation.isEmpty {
+            let renewedAt = shard.clock.redisNow - (shard.clock.now - lastRenewal)
+            former.append((incarnation, renewedAt))
+        }
+        incarnation = shard.randomName()
+        renewals.removeAll()
+        let sentAt = shard.clock.now
+        shard.store.run(
+            .renew, keys: [GlobalKeys.leases],
+            arguments: [incarnation, String(shard.configuration.lease.duration), "1"], lane: .lease
+        ) { [self] result in
+            proceed(attempt, result, "lease") { value in
+                renewed(sentAt: sentAt, answer: value)
+                nextRenewal = shard.clock.now + shard.configuration.lease.renewal
+                join(attempt, next: next)
+            }
+        }
+    }
+
+    private func join(_ attempt: Int, next: @escaping () -> Void) {
+        var failure: Result<RedisValue, RedisFailure> = .success(.null)
+        Paced(Array(0..<shard.partitions.count), window: 64) { [self] partition, done in
+            let keys = shard.partitions.keys(partition)
+            shard.store.run(
+                .join, keys: [keys.shards, keys.floor, keys.fenced(incarnation)],
+                arguments: [incarnation, String(seenVersions[partition])], lane: .commands
+            ) { result in
+                if case .failure = result { failure = result }
+                if result.map({ $0.array?.first?.string }) == .success("FENCED") {
+                    failure = .failure(.disconnected(sent: false))
+                }
+                done()
+            }
+        } done: { [self] in
+            proceed(attempt, failure, "partitions") { _ in next() }
+        }
+    }
+
+    private func assertSessions(_ attempt: Int) {
+        guard attempt == self.attempt else { return }
+        shard.sessions.assertAll { [self] failure in
+            proceed(attempt, failure.map { .failure($0) } ?? .success(.null), "sessions") { _ in
+                reapFormer(attempt) { [self] in
+                    shard.loader.reload { [self] in finish(attempt) }
+                }
+            }
+        }
+    }
+
+    /// Reads again what may have been missed while slots moved: the partitions that came with them, and only those. All
+    /// else is live meanwhile, and so are they unless it takes long.
+    func catchUp() {
+        guard !rerouted.isEmpty, catchingUpSince == nil else { return }
+        guard isLive, !isResynchronising else {
+            // It reads everything; if it has begun, it may have read too early.
+            guard isResynchronising else { return }
+            attempt += 1
+            isResynchronising = false
+            return resynchroniseIfPossible()
+        }
+        let partitions = rerouted
+        rerouted = []
+        attempt += 1
+        let attempt = attempt
+        catchingUpSince = shard.clock.now
+        round += 1
+        shard.sessions.trustAll(except: partitions, round: round)
+        shard.sessions.assertAll { [self] failure in
+            proceed(attempt, failure.map { .failure($0) } ?? .success(.null), "moved partitions") { _ in
+                shard.loader.reload(partitions) { [self] in
+                    guard attempt == self.attempt else { return }
+                    catchingUpSince = nil
+                    goLive()
+                    catchUp()
+                }
+            }
+        }
+    }
+
+    private func reapFormer(_ attempt: Int, next: @escaping () -> Void) {
+        guard attempt == self.attempt else { return }
+        guard let oldest = former.first else { return next() }
+        shard.reaper.reap(oldest.incarnation, renewedAt: oldest.renewedAt) { [self] in
+            guard attempt == self.attempt else { return }
+            former.removeFirst()
+            reapFormer(attempt, next: next)
+        }
+    }
+
+    /// All is said and read. It is the truth if the subscription brings what has happened since: a canary must come
+    /// through it first.
+    private func finish(_ attempt: Int) {
+        guard attempt == self.attempt else { return }
+        renew()
+        lastCanary = renewalNumber
+    }
+
+    func prove() {
+        guard isResynchronising, let lastCanary, canaryHeard >= lastCanary else { return }
+        self.lastCanary = nil
+        isResynchronising = false
+        goLive()
+        // Whoever came or went meanwhile is said as it would have been now.
+        if shard.sessions.hasUnasserted { shard.sessions.assertAll { _ in } }
+    }
+}
