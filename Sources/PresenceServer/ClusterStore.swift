@@ -81,6 +81,7 @@ final class ClusterStore: ConnectedStore {
     // MARK: Store
 
     var pending: Int { commands.pending + lease.pending }
+    var hasOneClock: Bool { false }
 
     func run(_ script: Script, keys: [String], arguments: [String], lane: StoreLane, reply: @escaping StoreReply) {
         self.lane(lane).run(

@@ -28,6 +28,8 @@ protocol Store: AnyObject {
     var pending: Int { get }
     /// Drops both command connections and makes them anew: they have been silent.
     func reconnect()
+    /// Whether all scripts go by the same clock. In a cluster each goes by that of its slot's master.
+    var hasOneClock: Bool { get }
 }
 
 typealias StoreReply = (Result<RedisValue, RedisFailure>) -> Void

@@ -55,6 +55,7 @@ final class RedisStore: ConnectedStore {
 
     /// Commands that Redis has not answered yet.
     var pending: Int { commands.pending + lease.pending }
+    var hasOneClock: Bool { true }
 
     func connect() {
         if case .master(let master) = place { master.start() }

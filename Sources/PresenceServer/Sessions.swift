@@ -110,7 +110,7 @@ final class Sessions {
                 session.kind, session.state, String(shard.clock.now - session.began),
             ] + chosen + [
                 String(most), String(session.issuedAt),
-                String(session.began + (shard.clock.redisNow - shard.clock.now)),
+                shard.store.hasOneClock ? String(session.began + (shard.clock.redisNow - shard.clock.now)) : "",
             ],
             lane: .commands
         ) { [self] result in

@@ -3,7 +3,7 @@
 -- ARGV: now, channel, incarnation, user, session, device (=ID or -), kind, state (a or i), age in ms,
 --       chosen ('' to leave), text ('' keep, null, JSON string), clearAfter ('' none), chosenVersion ('' now),
 --       most sessions of a user (0: any number), when the token was issued (0: it does not say),
---       when it began by this clock, as far as its shard knows
+--       when it began by this clock, as far as its shard knows ('' if it cannot)
 -- Replies {OK, now, own status …}, {FENCED}, {REPLACED}, {DISCONNECTED}, {REVOKED} or {CROWDED}.
 local channel, incarnation, id = ARGV[2], ARGV[3], ARGV[4]
 if fenced(KEYS[1], incarnation) then return { 'FENCED' } end
@@ -11,7 +11,8 @@ local user = read(id, KEYS[3], KEYS[4], KEYS[2], channel)
 -- Its age was true when the command was sent. One that was on its way for long must not pass for younger than it is;
 -- what a shard knows of this clock may be off by the time that an answer took.
 local began = now - tonumber(ARGV[9])
-if began - tonumber(ARGV[16]) > 1000 then began = tonumber(ARGV[16]) end
+local known = tonumber(ARGV[16])
+if known and began - known > 1000 then began = known end
 
 -- Whoever was disconnected by an administrator while this shard could not hear of it.
 if began < tonumber(user.barredAt or '0') then return { 'DISCONNECTED' } end

@@ -33,6 +33,7 @@ extension SimulatedShard: Store {
 
     /// The end of a turn takes no time here, so nothing waits for this.
     var pending: Int { 0 }
+    var hasOneClock: Bool { true }
 
     func reconnect() { StoreLane.allCases.forEach { cut($0) } }
 
