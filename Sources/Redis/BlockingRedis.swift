@@ -30,6 +30,7 @@ public final class BlockingRedis {
         guard context.pointee.err == 0, redisSetTimeout(context, limit) == REDIS_OK else {
             throw .unreachable(reason: "\(endpoint): \(context.errorText)")
         }
+        context.pointee.reader.pointee.fn = AnswerObjects.functions
         // hiredis leaves its sockets to child processes.
         _ = fcntl(context.pointee.fd, F_SETFD, FD_CLOEXEC)
         for greeting in endpoint.greetings(name: "tool") where greeting != .setName("tool") {

@@ -63,6 +63,7 @@ final class Link {
         self.loop = loop
         self.context = context
         context.pointee.reader.pointee.maxbuf = Self.keptBuffer
+        context.pointee.reader.pointee.fn = AnswerObjects.functions
         input = .allocate(byteCount: Self.readSize, alignment: 16)
         watchers = .allocate(capacity: 1)
         watchers.initialize(to: Watchers())

@@ -25,6 +25,17 @@ struct BlockingRedisTests {
         }
     }
 
+    @Test func `an answer with more elements than anybody asks for ends the connection`() throws {
+        let redis = try BlockingRedis(server.unix)
+        func answer(_ count: Int) throws -> Int? {
+            try redis.command(
+                "EVAL", "local t = {} for i = 1, tonumber(ARGV[1]) do t[i] = 1 end return t", 0, .init(count)
+            ).array?.count
+        }
+        #expect(try answer(1 << 20) == 1 << 20)
+        #expect(throws: RedisFailure.self) { try answer((1 << 20) + 1) }
+    }
+
     @Test func `it receives what is published`() throws {
         let redis = try server.admin()
         try redis.command("SUBSCRIBE", "a")

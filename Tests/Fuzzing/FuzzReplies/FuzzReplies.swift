@@ -29,6 +29,7 @@ private func readEvent(_ payload: UnsafeRawBufferPointer) {
 private func answers(in bytes: UnsafeRawBufferPointer, pieces: Int) -> [RedisValue] {
     var values: [RedisValue] = []
     let reader = redisReaderCreate()!
+    reader.pointee.fn = AnswerObjects.functions
     defer { redisReaderFree(reader) }
     feed(bytes, pieces, to: reader) { object in
         let reply = object.assumingMemoryBound(to: redisReply.self)
