@@ -17,7 +17,10 @@ final class PresencedProcess {
     init(_ arguments: [String], environment: [String: String] = [:]) throws {
         process.executableURL = Self.program
         process.arguments = arguments
-        process.environment = ["PATH": "/usr/bin:/bin", "HOME": "/nonexistent"].merging(environment) { $1 }
+        // How sanitizers go about it is said to all of a run's processes.
+        let sanitizers = ProcessInfo.processInfo.environment.filter { $0.key.hasSuffix("SAN_OPTIONS") }
+        process.environment = ["PATH": "/usr/bin:/bin", "HOME": "/nonexistent"]
+            .merging(sanitizers) { $1 }.merging(environment) { $1 }
         process.standardInput = FileHandle.nullDevice
         process.standardOutput = output
         process.standardError = errors
