@@ -4,16 +4,16 @@ import Foundation
 enum CrashRestore {
     // The next three are written by the main actor only, and read by it and by a signal handler that may interrupt any
     // thread: `descriptor` is set last and taken first, and so guards the settings.
-    // They live as long as the process.
+    // They live as long as the process; the handler finds the settings made, since they are by the first arming.
     nonisolated(unsafe) private static var descriptor: Int32 = -1
-    nonisolated(unsafe) private static var settings = termios()
+    nonisolated(unsafe) private static let settings = UnsafeMutablePointer<termios>.allocate(capacity: 1)
     nonisolated(unsafe) private static var isHandling = false
 
     private static let crashes = [SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV]
 
     /// - Parameter settings: what to go back to.
     static func arm(descriptor: Int32, settings: termios) {
-        self.settings = settings
+        self.settings.initialize(to: settings)
         self.descriptor = descriptor
         guard !isHandling else { return }
         isHandling = true
@@ -46,6 +46,6 @@ enum CrashRestore {
         let sequence = Terminal.leaveSequence
         _ = write(descriptor, sequence.utf8Start, sequence.utf8CodeUnitCount)
         // Keys that nobody read any more shall not reach the shell.
-        tcsetattr(descriptor, TCSAFLUSH, &settings)
+        tcsetattr(descriptor, TCSAFLUSH, settings)
     }
 }
