@@ -94,13 +94,13 @@ struct ConnectionTests {
                     count += 1
                     return count == 1
                 }
-                return isFirst ? try await server.token("renew", expires: "5s") : lasting
+                return isFirst ? try await server.token("renew", expires: "10s") : lasting
             })
         let connection = Sightings(client.connectionState)
         await client.connect()
         try await connection.until("live") { $0 == .live }
         // Another one, whose token is as short, cannot renew it, and is put out at its end.
-        let short = try await server.token("renew-not", expires: "5s")
+        let short = try await server.token("renew-not", expires: "10s")
         let control = PresenceClient(url: server.url, token: short)
         let controlled = Sightings(control.connectionState)
         await control.connect()
