@@ -110,7 +110,8 @@ let package = Package(
         // Tests: a folder a module, and what they share.
         .executableTarget(
             name: "chaos-crowd", dependencies: ["PresenceKit"], path: "Tests/Chaos/Crowd", swiftSettings: ours),
-        .target(name: "TestSupport", dependencies: ["Redis"], path: "Tests/Support", swiftSettings: ours),
+        .target(
+            name: "TestSupport", dependencies: ["EventLoops", "Redis"], path: "Tests/Support", swiftSettings: ours),
         .testTarget(name: "EventLoopsTests", dependencies: ["EventLoops"], swiftSettings: ours),
         .testTarget(
             name: "WebSocketsTests", dependencies: ["WebSockets", "EventLoops", "TestSupport"], swiftSettings: ours),

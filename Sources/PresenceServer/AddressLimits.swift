@@ -1,4 +1,4 @@
-import Synchronization
+import EventLoops
 import WebSockets
 
 /// How many WebSockets each address has, counted over all shards of the process: the kernel spreads one address'
@@ -9,7 +9,7 @@ final class AddressLimits: Sendable {
     /// 0: no limit.
     private let most: Int
     private let countsLoopback: Bool
-    private let counts = Mutex<[AddressBlock: Int]>([:])
+    private let counts = Locked<[AddressBlock: Int]>([:])
 
     init(_ limits: ServerConfiguration.Limits) {
         most = limits.connectionsPerAddress

@@ -200,7 +200,8 @@ actor Shard {
         clock.advance(to: loop.now)
         server.stopListening()
         logic.drain()
-        while logic.departures > 0 { try? await Task.sleep(for: .milliseconds(5)) }
+        // Who has left by themselves is waited for no longer.
+        while logic.departures > 0, server.openCount > 0 { try? await Task.sleep(for: .milliseconds(5)) }
         await withCheckedContinuation { continuation in
             logic.link.renewOnceMore { continuation.resume() }
         }

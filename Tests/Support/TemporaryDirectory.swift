@@ -1,3 +1,4 @@
+import EventLoops
 import Foundation
 
 /// A directory for one test. At its end it is removed, and with it every process that still works in it.
@@ -8,21 +9,19 @@ package final class TemporaryDirectory: Sendable {
         var template = Array("/tmp/presence-test-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else { throw Spawning.Failure(reason: "no temporary directory: \(errno)") }
         path = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
-        Self.lock.withLock { _ = Self.present.insert(path) }
+        Self.present.withLock { [path] in _ = $0.insert(path) }
         _ = Self.removalAtExit
     }
 
     deinit {
-        Self.lock.withLock { _ = Self.present.remove(path) }
+        Self.present.withLock { [path] in _ = $0.remove(path) }
         Self.remove(path)
     }
 
     /// Those that are still there when the test process exits, because something held them, go then.
-    // Only under the lock. Not a `Mutex`, of which ThreadSanitizer knows nothing.
-    nonisolated(unsafe) private static var present: Set<String> = []
-    private static let lock = NSLock()
+    private static let present = Locked<Set<String>>([])
     private static let removalAtExit: Int32 = atexit {
-        for path in TemporaryDirectory.lock.withLock({ TemporaryDirectory.present }) { TemporaryDirectory.remove(path) }
+        for path in TemporaryDirectory.present.withLock({ $0 }) { TemporaryDirectory.remove(path) }
     }
 
     private static func remove(_ path: String) {
