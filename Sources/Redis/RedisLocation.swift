@@ -39,7 +39,7 @@ public struct RedisClusterSeeds: Sendable, Hashable, CustomStringConvertible {
 
     public var description: String { "redis+cluster://" + seeds.map(\.place).joined(separator: ",") }
 
-    func endpoint(of node: ClusterNode) -> RedisEndpoint {
+    public func endpoint(of node: ClusterNode) -> RedisEndpoint {
         RedisEndpoint(.tcp(host: node.host, port: node.port), user: seeds[0].user, password: seeds[0].password)
     }
 }

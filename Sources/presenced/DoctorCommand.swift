@@ -10,7 +10,7 @@ struct DoctorCommand: AsyncParsableCommand {
         discussion: """
             It looks at the Redis that the server with the same settings would use: the configured one, else the one that \
             a server runs for itself in its data directory. Servers may run meanwhile. It takes a few seconds where \
-            something looks wrong, since that is looked at twice. A Redis cluster it cannot look at.
+            something looks wrong, since that is looked at twice. While slots of a cluster move it gives up after some tries.
 
             Exit status: 0 if all is well, 1 if something is wrong (with --repair: still wrong), 2 if it could not look.
             """)
@@ -18,7 +18,9 @@ struct DoctorCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("A configuration file (YAML), as the server has it.", valueName: "file"))
     var config: String?
 
-    @Option(help: ArgumentHelp("The Redis to look at: redis://…, unix://… or redis+sentinel://….", valueName: "url"))
+    @Option(
+        help: ArgumentHelp(
+            "The Redis to look at: redis://…, unix://…, redis+sentinel://… or redis+cluster://….", valueName: "url"))
     var redis: String?
 
     @Option(help: ArgumentHelp("The data directory of a server with a Redis of its own.", valueName: "dir"))

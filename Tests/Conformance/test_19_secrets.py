@@ -15,11 +15,6 @@ MARK = "s3cr3t"
 """In everything that is Ana's."""
 
 
-def whole_log(server):
-    with open(os.path.join(server.directory, "server.log"), errors="replace") as file:
-        return file.read()
-
-
 async def refused_tokens(room, tokens):
     for token in tokens:
         client = await room.socket(extra_headers={"Authorization": f"Bearer {token}"})
@@ -106,7 +101,7 @@ async def test_what_belongs_to_one_user_reaches_nobody_else(start):
     await bob.hear("live", within=2 * PATIENCE)
 
     page = (await room.api.request("GET", "/metrics")).body
-    log = whole_log(server)
+    log = server.whole_log()
     assert "internal error" in log, "the faults were none"
     secrets = [MARK, server.mint.secret.decode(), *[part for token in tokens + wrong for part in token.split(".")
                                                    if len(part) > 15]]

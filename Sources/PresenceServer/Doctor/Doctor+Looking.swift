@@ -6,15 +6,19 @@ extension Doctor {
     func lookAtEverything() throws(RedisFailure) -> Look {
         var look = Look(leases: try readLeases())
         guard try lookAtStanding(&look) else { return look }
+        for redis in store.servers { try lookAtAllKeys(of: redis, &look) }
+        return look
+    }
+
+    private func lookAtAllKeys(of redis: DoctorRedis, _ look: inout Look) throws(RedisFailure) {
         var cursor = "0"
         repeat {
             let answer = try redis.askAll([["SCAN", cursor, "COUNT", String(Self.step)]])[0].get()
             guard let parts = answer.array, parts.count == 2, let next = parts[0].string, let keys = parts[1].array
             else { break }
             cursor = next
-            try lookAt(keys.map { $0.string ?? "" }, &look)
+            try lookAt(keys.map { $0.string ?? "" }, of: redis, &look)
         } while cursor != "0"
-        return look
     }
 
     func lookAgain(at first: Look) throws(RedisFailure) -> Look {
@@ -32,7 +36,7 @@ extension Doctor {
     }
 
     /// The keys of one step of a scan.
-    private func lookAt(_ keys: [String], _ look: inout Look) throws(RedisFailure) {
+    private func lookAt(_ keys: [String], of redis: DoctorRedis, _ look: inout Look) throws(RedisFailure) {
         var users: Set<UserID> = []
         var conversations: [String] = []
         var others: [String] = []
@@ -58,8 +62,8 @@ extension Doctor {
             case .unknown: counts.unknownKeys += 1
             }
         }
-        for part in Array(users).parts(of: Self.step) { try lookAtUsers(part, &look) }
-        try lookAtConversations(conversations, &look)
+        for part in Array(users).parts(of: Self.step) { try lookAtUsers(part, of: redis, &look) }
+        try lookAtConversations(conversations, of: redis, &look)
         try lookAtKeys(others, &look)
     }
 
@@ -69,13 +73,13 @@ extension Doctor {
         for key in keys {
             let name = KeyName(key)
             guard name.isInPlace(partitions) else {
-                if try redis.ask("EXISTS", key).int == 1 {
+                if try store[key].ask("EXISTS", key).int == 1 {
                     look.note(name.isPassing ? .unreachableKey : .unreachableRecord, .key(key))
                 }
                 continue
             }
             switch name {
-            case .conversation: try lookAtConversations([key], &look)
+            case .conversation: try lookAtConversations([key], of: store[key], &look)
             case .typing: try lookAtTyping(key, &look)
             case .users(let incarnation, let partition): try lookAtList(key, of: incarnation, in: partition, &look)
             // Of the partition's own keys everything is looked at each time.
@@ -84,14 +88,16 @@ extension Doctor {
         }
     }
 
-    private func lookAtConversations(_ keys: [String], _ look: inout Look) throws(RedisFailure) {
+    private func lookAtConversations(
+        _ keys: [String], of redis: DoctorRedis, _ look: inout Look
+    ) throws(RedisFailure) {
         for (key, answer) in zip(keys, try redis.askAll(keys.map { ["SCARD", $0] })) {
             if case .failure = answer { look.note(.wrongType, .key(key)) }
         }
     }
 
     private func lookAtType(of key: String, is type: String, _ look: inout Look) throws(RedisFailure) -> Bool {
-        let found = try redis.ask("TYPE", key).string
+        let found = try store[key].ask("TYPE", key).string
         if found == type { return true }
         if found != "none" { look.note(.wrongType, .key(key)) }
         return false
@@ -99,7 +105,7 @@ extension Doctor {
 
     private func lookAtTyping(_ key: String, _ look: inout Look) throws(RedisFailure) {
         guard try lookAtType(of: key, is: "hash", &look) else { return }
-        let answers = try redis.askAtOnce([["PTTL", key], ["HVALS", key]])
+        let answers = try store[key].askAtOnce([["PTTL", key], ["HVALS", key]])
         if answers[0].int == -1 { look.note(.everlastingTyping, .key(key)) }
         if answers[1].array?.contains(where: { $0.int == nil }) == true { look.note(.malformedTyping, .key(key)) }
     }
@@ -115,7 +121,7 @@ extension Doctor {
         }
         var cursor = "0"
         repeat {
-            let answer = try redis.askAll([["SSCAN", key, cursor, "COUNT", String(Self.step)]])[0].get()
+            let answer = try store[key].askAll([["SSCAN", key, cursor, "COUNT", String(Self.step)]])[0].get()
             guard let parts = answer.array, parts.count == 2, let next = parts[0].string, let names = parts[1].array
             else { break }
             cursor = next
@@ -134,7 +140,7 @@ extension Doctor {
             commands.append(["SISMEMBER", keys.users(ofShard: incarnation), user.string])
             commands.append(["HGETALL", keys.sessions(user)])
         }
-        let answers = try redis.askAtOnce(commands)
+        let answers = try store[keys.shards].askAtOnce(commands)
         for (index, user) in users.enumerated() where answers[2 * index].int == 1 {
             let held = HeldUser(user, values: [], sessions: answers[2 * index + 1].array ?? [])
             if !held.sessions.contains(where: { $0.incarnation == incarnation }) {

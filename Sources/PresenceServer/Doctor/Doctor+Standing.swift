@@ -1,42 +1,45 @@
 import PresenceProtocol
 import Redis
 
-/// What is looked at whole, since there is little of it: Redis' settings, scripts, leases, and the partitions' own keys.
+/// What is looked at whole, since there is little of it: the servers' settings, scripts, leases, and the partitions' own keys.
 extension Doctor {
     /// Looks at all of it.
     ///
     /// - Returns: Whether the layout is known, and the rest can be looked at.
     func lookAtStanding(_ look: inout Look) throws(RedisFailure) -> Bool {
-        try lookAtSettings(&look)
+        for redis in store.servers { try lookAtSettings(of: redis, &look) }
         if let flaw = try readFormat() {
-            look.note(flaw, .redis)
+            look.note(flaw, .redis(store[GlobalKeys.format].name))
             return false
         }
         lookAtLeases(&look)
         // Before anything uses the scripts, Redis need not know them; nor does anyone listen.
         let running = look.leases.renewing(within: renewingTime)
-        if !running.isEmpty { try lookAtScripts(&look) }
-        try lookAtPartitions(&look, running: running)
+        for redis in store.servers {
+            if !running.isEmpty { try lookAtScripts(of: redis, &look) }
+            let held = (0..<partitions.count).filter { store[partitions.keys($0).events] === redis }
+            for part in held.parts(of: Self.step) { try lookAt(partitions: part, of: redis, running: running, &look) }
+        }
         return true
     }
 
-    private func lookAtSettings(_ look: inout Look) throws(RedisFailure) {
+    private func lookAtSettings(of redis: DoctorRedis, _ look: inout Look) throws(RedisFailure) {
         let answers = try redis.askAll([
             ["CONFIG", "GET", "maxmemory-policy"], ["INFO", "memory"], ["INFO", "persistence"],
         ])
         // Where these may not be asked, Redis is believed.
         if case .success(let value) = answers[0], let policy = value.array?.last?.string, policy != "noeviction" {
-            look.note(.evictsKeys, .redis)
+            look.note(.evictsKeys, .redis(redis.name))
         }
         let memory = Self.fields(answers[1])
         if let most = memory["maxmemory"].flatMap({ Int($0) }), most > 0,
             let used = memory["used_memory"].flatMap({ Int($0) }), used >= most
         {
-            look.note(.memoryFull, .redis)
+            look.note(.memoryFull, .redis(redis.name))
         }
         let persistence = Self.fields(answers[2])
         for field in ["aof_last_write_status", "rdb_last_bgsave_status"] where persistence[field] == "err" {
-            look.note(.cannotPersist, .redis)
+            look.note(.cannotPersist, .redis(redis.name))
         }
     }
 
@@ -53,18 +56,18 @@ extension Doctor {
     private func lookAtLeases(_ look: inout Look) {
         let held = look.leases
         for incarnation in held.malformed { look.note(.malformedLease, .incarnation(incarnation)) }
-        if held.isSweptMalformed { look.note(.malformedSweep, .redis) }
+        if held.isSweptMalformed { look.note(.malformedSweep, .key(GlobalKeys.leases)) }
         for (incarnation, lease) in held.leases {
             if lease.until + sweepingTime <= held.now { look.note(.overdueLease, .incarnation(incarnation)) }
             if lease.renewed > held.now + Self.tolerance { look.note(.timeAhead, .incarnation(incarnation)) }
         }
         let running = held.renewing(within: renewingTime)
         if !running.isEmpty, !held.isSweptMalformed, held.now - (held.swept ?? 0) > sweepingTime {
-            look.note(.nobodySweeps, .redis)
+            look.note(.nobodySweeps, .key(GlobalKeys.leases))
         }
     }
 
-    private func lookAtScripts(_ look: inout Look) throws(RedisFailure) {
+    private func lookAtScripts(of redis: DoctorRedis, _ look: inout Look) throws(RedisFailure) {
         let scripts = Script.allCases
         let answers = try redis.askAll([["SCRIPT", "EXISTS"] + scripts.map(\.redis.sha1)])
         // Not allowed to ask: whoever calls a script that is missing loads it.
@@ -74,20 +77,20 @@ extension Doctor {
         }
     }
 
-    private func lookAtPartitions(_ look: inout Look, running: [String]) throws(RedisFailure) {
-        for start in stride(from: 0, to: partitions.count, by: Self.step) {
-            let range = start..<min(start + Self.step, partitions.count)
-            let keys = range.map { partitions.keys($0) }
-            let answers = try redis.askAll(
-                [["PUBSUB", "NUMSUB"] + keys.map(\.events)] + keys.map { ["SMEMBERS", $0.shards] }
-                    + keys.map { ["GET", $0.floor] })
-            let listeners = try answers[0].get().array ?? []
-            for (index, partition) in range.enumerated() {
-                let heard = listeners.count > 2 * index + 1 ? listeners[2 * index + 1].int ?? 0 : 0
-                if heard < running.count { look.note(.unheardPartition, .channel(partition: partition)) }
-                lookAtWriters(answers[1 + index], of: partition, running: running, &look)
-                lookAtFloor(answers[1 + range.count + index], of: partition, &look)
-            }
+    private func lookAt(
+        partitions part: [Int], of redis: DoctorRedis, running: [String], _ look: inout Look
+    ) throws(RedisFailure) {
+        let keys = part.map { partitions.keys($0) }
+        let answers = try redis.askAll(
+            [["TIME"], ["PUBSUB", "NUMSUB"] + keys.map(\.events)] + keys.map { ["SMEMBERS", $0.shards] }
+                + keys.map { ["GET", $0.floor] })
+        let now = DoctorRedis.milliseconds(try answers[0].get())
+        let listeners = try answers[1].get().array ?? []
+        for (index, partition) in part.enumerated() {
+            let heard = listeners.count > 2 * index + 1 ? listeners[2 * index + 1].int ?? 0 : 0
+            if heard < running.count { look.note(.unheardPartition, .channel(partition: partition)) }
+            lookAtWriters(answers[2 + index], of: partition, running: running, &look)
+            lookAtFloor(answers[2 + part.count + index], of: partition, now: now, &look)
         }
     }
 
@@ -106,11 +109,13 @@ extension Doctor {
         }
     }
 
-    private func lookAtFloor(_ answer: Result<RedisValue, RedisFailure>, of partition: Int, _ look: inout Look) {
+    private func lookAtFloor(
+        _ answer: Result<RedisValue, RedisFailure>, of partition: Int, now: Timestamp, _ look: inout Look
+    ) {
         let key = partitions.keys(partition).floor
         guard case .success(let value) = answer else { return look.note(.wrongType, .key(key)) }
         guard !value.isNull else { return }
         guard let floor = value.int else { return look.note(.malformedValue, .key(key)) }
-        if floor > look.leases.now + Self.tolerance { look.note(.versionAhead, .key(key)) }
+        if floor > now + Self.tolerance { look.note(.versionAhead, .key(key)) }
     }
 }

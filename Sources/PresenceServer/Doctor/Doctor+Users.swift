@@ -3,14 +3,14 @@ import Redis
 
 /// Users: what is shown of them, against their sessions and those against the leases.
 extension Doctor {
-    /// A step of the first look: read together, but not in one moment.
-    func lookAtUsers(_ users: [UserID], _ look: inout Look) throws(RedisFailure) {
-        let answers = try redis.askAll(users.flatMap { readings(of: $0) })
+    /// A step of the first look, at users of one server: read together, but not in one moment.
+    func lookAtUsers(_ users: [UserID], of redis: DoctorRedis, _ look: inout Look) throws(RedisFailure) {
+        var answers = try redis.askAll(users.flatMap { readings(of: $0) } + [["TIME"]])
+        let now = DoctorRedis.milliseconds(try answers.removeLast().get())
         var listings: [(user: UserID, session: HeldSession)] = []
         for (index, user) in users.enumerated() {
-            guard let held = note(user, answers[2 * index], answers[2 * index + 1], look.leases, &look) else {
-                continue
-            }
+            guard let held = note(user, answers[2 * index], answers[2 * index + 1], look.leases, now, &look)
+            else { continue }
             listings += held.sessions.map { (user, $0) }
             if counts.sessionHolders.remove(user) != nil {
                 counts.sessions += held.sessions.count
@@ -26,16 +26,18 @@ extension Doctor {
         }
     }
 
-    /// The second look at a user: everything about them, and the leases, in one moment.
+    /// The second look at a user: everything about them in one moment, and the leases before and after it, since they
+    /// may be on another server. Of an incarnation that is in neither, nothing can be right: none comes, opens a session
+    /// and is reaped in between.
     func lookAtMoment(of user: UserID, _ look: inout Look) throws(RedisFailure) {
-        let answers = try redis.askAtOnce(
-            readings(of: user) + [["HGETALL", GlobalKeys.leases], ["TIME"]])
-        let words = answers[2].array?.map { $0.string ?? "" } ?? []
-        let leases = HeldLeases(words, now: DoctorRedis.milliseconds(answers[3]))
-        guard let held = note(user, Result(checking: answers[0]), Result(checking: answers[1]), leases, &look) else {
-            return
-        }
         let keys = partitions.keys(of: user)
+        let redis = store[keys.user(user)]
+        let before = try readLeases()
+        let answers = try redis.askAtOnce(readings(of: user) + [["TIME"]])
+        let leases = try readLeases().with(before)
+        let now = DoctorRedis.milliseconds(answers[2])
+        guard let held = note(user, Result(checking: answers[0]), Result(checking: answers[1]), leases, now, &look)
+        else { return }
         for session in held.sessions {
             let again = try redis.askAtOnce([
                 ["HEXISTS", keys.sessions(user), session.name],
@@ -54,7 +56,7 @@ extension Doctor {
     /// Notes what is wrong with a user; `nil` if their keys are of another type.
     private func note(
         _ user: UserID, _ values: Result<RedisValue, RedisFailure>, _ sessions: Result<RedisValue, RedisFailure>,
-        _ leases: HeldLeases, _ look: inout Look
+        _ leases: HeldLeases, _ now: Timestamp, _ look: inout Look
     ) -> HeldUser? {
         guard case .success(let values) = values else {
             look.note(.wrongType, .field(user, "(the key)"))
@@ -73,12 +75,12 @@ extension Doctor {
         if held.malformedFields.isEmpty, held.malformedSessions.isEmpty, !held.isShownRightly {
             look.note(.wrongPresence, .user(user))
         }
-        noteTimes(of: held, leases, &look)
+        noteTimes(of: held, leases, now, &look)
         return held
     }
 
-    private func noteTimes(of held: HeldUser, _ leases: HeldLeases, _ look: inout Look) {
-        let now = leases.now
+    /// - Parameter now: By the clock of the server that holds the user.
+    private func noteTimes(of held: HeldUser, _ leases: HeldLeases, _ now: Timestamp, _ look: inout Look) {
         // Nobody sees the status of someone who is not here, so nobody ends it then.
         if let clearAt = held.number("clearAt"), clearAt + Self.lapsing < now,
             held.sessions.contains(where: { leases.isLive($0.incarnation) })

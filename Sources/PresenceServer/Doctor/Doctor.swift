@@ -6,13 +6,14 @@ import Redis
 ///
 /// It works while servers run, and counts on their changing things meanwhile: everything is looked at in small steps
 /// (`SCAN`, never `KEYS`); what looks wrong is looked at again after a pause in which every lease has been renewed and
-/// swept, each thing in one moment; and only what is wrong both times is. Repairs are judged again in the same
-/// transaction that changes something, or made by the servers' own scripts, and can be repeated or done by two at once.
+/// swept, each user in one moment between two readings of the leases; and only what is wrong both times is. Repairs are
+/// judged again in the same transaction that changes something, or made by the servers' own scripts, and can be repeated
+/// or done by two at once. When slots of a cluster move meanwhile, or a replica takes over, it starts over.
 ///
 /// For one thread. It waits for Redis, so it is for a tool and never for a loop.
 public final class Doctor {
-    let redis: DoctorRedis
-    let endpoint: RedisEndpoint
+    private(set) var store: DoctorStore
+    private let location: RedisLocation
     let lease: ServerConfiguration.Lease
     var partitions: Partitions
     var counts = DoctorReport.Counts()
@@ -23,67 +24,68 @@ public final class Doctor {
     static let tolerance: Milliseconds = 60_000
     /// A chosen status that should have ended longer ago than this has been forgotten, in ms.
     static let lapsing: Milliseconds = 10_000
+    /// How often it starts over, and after which pause, in ms.
+    private static let attempts = 5
+    private static let restart: Milliseconds = 500
 
     /// - Parameters:
     ///   - url: Where the Redis is.
     ///   - configuration: The servers', for their times.
     /// - Throws: ``DoctorFailure`` if it cannot be reached.
     public init(url: String, configuration: ServerConfiguration) throws(DoctorFailure) {
-        endpoint = try Self.endpoint(url)
-        lease = configuration.lease
-        partitions = Partitions(count: configuration.partitions)
-        do throws(RedisFailure) {
-            redis = try DoctorRedis(endpoint)
-        } catch {
-            throw DoctorFailure("\(error)")
-        }
-    }
-
-    private static func endpoint(_ url: String) throws(DoctorFailure) -> RedisEndpoint {
-        let location: RedisLocation
         do throws(RedisEndpointError) {
             location = try RedisLocation(url: url)
         } catch {
             throw DoctorFailure(error.message)
         }
-        switch location {
-        case .server(let endpoint): return endpoint
-        case .sentinels(let sentinels):
-            do throws(RedisFailure) {
-                return try BlockingRedis.master(of: sentinels)
-            } catch {
-                throw DoctorFailure("\(sentinels): \(error)")
-            }
-        case .cluster(let seeds):
-            throw DoctorFailure(
-                "\(seeds): a cluster cannot be looked at, since no moment is the same on all of its masters")
+        lease = configuration.lease
+        partitions = Partitions(count: configuration.partitions)
+        do throws(RedisFailure) {
+            store = try DoctorStore(location)
+        } catch {
+            throw DoctorFailure("\(location): \(error)")
         }
     }
 
     /// Looks at everything.
     ///
-    /// - Throws: ``DoctorFailure`` if Redis stopped answering.
+    /// - Throws: ``DoctorFailure`` if Redis stopped answering, or its slots keep moving.
     public func examine() throws(DoctorFailure) -> DoctorReport {
-        do throws(RedisFailure) {
-            return try report(confirmed(), repaired: [])
-        } catch {
-            throw DoctorFailure("\(endpoint): \(error)")
-        }
+        try startingOver { () throws(RedisFailure) in try report(confirmed(), repaired: []) }
     }
 
     /// Looks at everything, clears what is safely wrong, and looks again: the report is of what is still wrong, and says
     /// what was cleared.
     ///
-    /// - Throws: ``DoctorFailure`` if Redis stopped answering: what was done by then is done.
+    /// - Throws: ``DoctorFailure`` as `examine()`: what was done by then is done.
     public func repair() throws(DoctorFailure) -> DoctorReport {
-        do throws(RedisFailure) {
+        var repaired: Set<Symptom> = []
+        return try startingOver { () throws(RedisFailure) in
             let wrong = try confirmed()
-            let repaired = wrong.symptoms.filter(\.kind.isRepairable)
-            guard !repaired.isEmpty else { return report(wrong, repaired: []) }
-            try Repair(self).clear(repaired)
+            let clearable = wrong.symptoms.filter(\.kind.isRepairable)
+            repaired.formUnion(clearable)
+            guard !clearable.isEmpty else { return report(wrong, repaired: findings(of: repaired)) }
+            try Repair(self).clear(clearable)
             return try report(confirmed(), repaired: findings(of: repaired))
-        } catch {
-            throw DoctorFailure("\(endpoint): \(error)")
+        }
+    }
+
+    /// Does it anew, on new connections, when what was asked is elsewhere now.
+    private func startingOver(
+        _ work: () throws(RedisFailure) -> DoctorReport
+    ) throws(DoctorFailure) -> DoctorReport {
+        var attempt = 1
+        while true {
+            do throws(RedisFailure) {
+                if attempt > 1 { store = try DoctorStore(location) }
+                return try work()
+            } catch {
+                guard error.isPassing, attempt < Self.attempts else {
+                    throw DoctorFailure("\(location): \(error)" + (attempt > 1 ? " (tried \(attempt) times)" : ""))
+                }
+                attempt += 1
+                usleep(UInt32(Self.restart * 1_000))
+            }
         }
     }
 
@@ -111,7 +113,7 @@ public final class Doctor {
     /// Takes the number of partitions from Redis; or returns what is wrong with it, and then nobody can say where
     /// anything has to be.
     func readFormat() throws(RedisFailure) -> DoctorFinding.Kind? {
-        guard let format = try redis.ask("GET", GlobalKeys.format).string else { return .noFormat }
+        guard let format = try store[GlobalKeys.format].ask("GET", GlobalKeys.format).string else { return .noFormat }
         let words = format.split(separator: " ")
         guard words.count == 2, words[0] == "1", let count = Int(words[1]), (1...16_384).contains(count) else {
             return .wrongFormat
@@ -121,7 +123,7 @@ public final class Doctor {
     }
 
     func readLeases() throws(RedisFailure) -> HeldLeases {
-        let answers = try redis.askAtOnce([["HGETALL", GlobalKeys.leases], ["TIME"]])
+        let answers = try store[GlobalKeys.leases].askAtOnce([["HGETALL", GlobalKeys.leases], ["TIME"]])
         let words = answers[0].array?.map { $0.string ?? "" } ?? []
         return HeldLeases(words, now: DoctorRedis.milliseconds(answers[1]))
     }
@@ -130,7 +132,7 @@ public final class Doctor {
 
     private func report(_ look: Look, repaired: [DoctorFinding]) -> DoctorReport {
         DoctorReport(
-            redis: "\(endpoint)", redisTime: look.leases.now, partitions: partitions.count,
+            redis: "\(location)", redisTime: look.leases.now, partitions: partitions.count,
             leases: leaseLines(look.leases), swept: look.leases.swept.map { look.leases.now - $0 }, counts: counts,
             findings: findings(of: look.symptoms), repaired: repaired, isWhole: !look.isCut)
     }

@@ -2,10 +2,13 @@ import Foundation
 import PresenceProtocol
 import Redis
 
-/// A Redis as the doctor uses it: in small steps, and at most half of the time.
+/// One Redis server as the doctor uses it: in small steps, and at most half of the time.
 ///
-/// After each step it rests for as long as the step took, so that a busy Redis serves everybody else as before.
+/// After each step it rests for as long as the step took, so that a busy Redis serves everybody else as before. What
+/// the server will not do for the moment (its slots move, it has become a replica) is thrown, never an answer.
 final class DoctorRedis {
+    /// What an operator knows it by.
+    let name: String
     private let connection: BlockingRedis
 
     /// A rest longer than this would only keep the operator waiting.
@@ -13,7 +16,8 @@ final class DoctorRedis {
     /// How often a change is tried again whose keys were changed by somebody else meanwhile.
     private static let attempts = 50
 
-    init(_ endpoint: RedisEndpoint) throws(RedisFailure) {
+    init(_ endpoint: RedisEndpoint, name: String) throws(RedisFailure) {
+        self.name = name
         connection = try BlockingRedis(endpoint)
     }
 
@@ -27,15 +31,20 @@ final class DoctorRedis {
         let began = ContinuousClock.now
         let answers = try connection.pipeline(commands.map { $0.map(RedisArgument.string) })
         rest(.now - began)
+        for case .failure(let failure) in answers where failure.isPassing { throw failure }
         return answers
     }
 
-    /// Many answers of one moment: nothing changed between them. An error is a value among them.
+    /// Many answers of one moment: nothing changed between them. An error is a value among them. The second word of
+    /// a command is a key; all of them belong to one partition.
     func askAtOnce(_ commands: [[String]]) throws(RedisFailure) -> [RedisValue] {
         guard !commands.isEmpty else { return [] }
         let began = ContinuousClock.now
         let words = commands.flatMap { [String($0.count)] + $0 }
-        let answer = try connection.run(Self.moment, keys: [], arguments: words.map(RedisArgument.string))
+        // Named as keys so that a server that no longer holds them says so.
+        let keys = Set(commands.compactMap { $0.dropFirst().first })
+        let answer = try connection.run(
+            Self.moment, keys: keys.map(RedisArgument.string), arguments: words.map(RedisArgument.string))
         rest(.now - began)
         return answer.array ?? []
     }
@@ -83,7 +92,7 @@ final class DoctorRedis {
         return false
     }
 
-    /// Redis' time in ms.
+    /// This server's time in ms.
     func now() throws(RedisFailure) -> Timestamp { Self.milliseconds(try ask("TIME")) }
 
     static func milliseconds(_ time: RedisValue) -> Timestamp {

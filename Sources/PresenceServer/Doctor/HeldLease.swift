@@ -50,6 +50,14 @@ struct HeldLeases {
         }
     }
 
+    /// With those that were there earlier and are not any more.
+    func with(_ earlier: HeldLeases) -> HeldLeases {
+        var both = self
+        both.leases.merge(earlier.leases) { now, _ in now }
+        both.malformed += earlier.malformed.filter { !hold($0) }
+        return both
+    }
+
     /// Whether somebody answers for what this incarnation left: itself, or whoever reaps it.
     func hold(_ incarnation: String) -> Bool { leases[incarnation] != nil || malformed.contains(incarnation) }
 

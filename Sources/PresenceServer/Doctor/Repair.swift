@@ -7,7 +7,8 @@ import Redis
 /// transactions that come to nothing if somebody changes the same thing meanwhile.
 struct Repair {
     private let doctor: Doctor
-    private var redis: DoctorRedis { doctor.redis }
+    private var store: DoctorStore { doctor.store }
+    private var leases: DoctorRedis { store[GlobalKeys.leases] }
     private var partitions: Partitions { doctor.partitions }
 
     /// Users whose sessions one script call ends: some tens of microseconds of Redis' time.
@@ -50,10 +51,11 @@ struct Repair {
         case (.overdueStatus, .user(let user)): try showRightly(user)
         case (.missingWriter, .writer(let incarnation, let partition)): try admit(incarnation, to: partition)
         case (.malformedSweep, _): try resetSweep()
-        case (.unreachableKey, .key(let key)): _ = try redis.ask("UNLINK", key)
-        case (.malformedTyping, .key(let key)): _ = try redis.ask("UNLINK", key)
-        case (.everlastingTyping, .key(let key)): _ = try redis.ask("PEXPIRE", key, "3600000")
-        case (.missingScript, .script(let script)): _ = try redis.ask("SCRIPT", "LOAD", script.source)
+        case (.unreachableKey, .key(let key)): _ = try store[key].ask("UNLINK", key)
+        case (.malformedTyping, .key(let key)): _ = try store[key].ask("UNLINK", key)
+        case (.everlastingTyping, .key(let key)): _ = try store[key].ask("PEXPIRE", key, "3600000")
+        case (.missingScript, .script(let script)):
+            for redis in store.servers { _ = try redis.ask("SCRIPT", "LOAD", script.source) }
         default: break
         }
     }
@@ -70,7 +72,7 @@ struct Repair {
             let list = keys.users(ofShard: incarnation)
             var names: [UserID]
             repeat {
-                let answer = try redis.run(
+                let answer = try store[list].run(
                     .fence, keys: [keys.shards, list, keys.fenced(incarnation)],
                     arguments: [incarnation, String(Self.batch)])
                 names = (answer.array ?? []).compactMap { $0.string.flatMap(UserID.init) }
@@ -80,7 +82,7 @@ struct Repair {
                 try end(part, of: incarnation, renewed: renewed, in: partition)
             }
         }
-        _ = try redis.ask("HDEL", GlobalKeys.leases, incarnation)
+        _ = try leases.ask("HDEL", GlobalKeys.leases, incarnation)
     }
 
     private func end(
@@ -88,7 +90,7 @@ struct Repair {
     ) throws(RedisFailure) {
         guard !users.isEmpty else { return }
         let keys = partitions.keys(partition)
-        _ = try redis.run(
+        _ = try store[keys.floor].run(
             .reap,
             keys: [keys.floor, keys.users(ofShard: incarnation)]
                 + users.flatMap { [keys.user($0), keys.sessions($0)] },
@@ -98,9 +100,9 @@ struct Repair {
     /// Claims a dead incarnation. Returns when it last renewed, 0 if nobody knows; `nil` if it lives after all.
     private func mark(_ incarnation: String) throws(RedisFailure) -> Timestamp? {
         var renewed: Timestamp?
-        _ = try redis.change(watching: [GlobalKeys.leases]) { () throws(RedisFailure) in
-            let held = try redis.ask("HGET", GlobalKeys.leases, incarnation)
-            let now = try redis.now()
+        _ = try leases.change(watching: [GlobalKeys.leases]) { () throws(RedisFailure) in
+            let held = try leases.ask("HGET", GlobalKeys.leases, incarnation)
+            let now = try leases.now()
             let lease = held.string.flatMap { HeldLease($0) }
             renewed = nil
             if let lease, lease.until > now { return nil }
@@ -113,14 +115,17 @@ struct Repair {
     // MARK: Sessions
 
     private func session(_ name: String, of user: UserID) throws(RedisFailure) -> HeldSession? {
-        let value = try redis.ask("HGET", partitions.keys(of: user).sessions(user), name).string
+        let key = partitions.keys(of: user).sessions(user)
+        let value = try store[key].ask("HGET", key, name).string
         return value.flatMap { HeldSession(name: name, value: $0) }
     }
 
     private func removeMalformed(_ name: String, of user: UserID) throws(RedisFailure) {
         let key = partitions.keys(of: user).sessions(user)
-        let isRemoved = try redis.change(watching: [key]) { () throws(RedisFailure) in
-            guard try redis.ask("HEXISTS", key, name).int == 1, try session(name, of: user) == nil else { return nil }
+        let isRemoved = try store[key].change(watching: [key]) { () throws(RedisFailure) in
+            guard try store[key].ask("HEXISTS", key, name).int == 1, try session(name, of: user) == nil else {
+                return nil
+            }
             return [["HDEL", key, name]]
         }
         if isRemoved { try showRightly(user) }
@@ -128,7 +133,7 @@ struct Repair {
 
     private func list(_ name: String, of user: UserID) throws(RedisFailure) {
         let keys = partitions.keys(of: user)
-        _ = try redis.change(watching: [keys.sessions(user)]) { () throws(RedisFailure) in
+        _ = try store[keys.floor].change(watching: [keys.sessions(user)]) { () throws(RedisFailure) in
             guard let session = try session(name, of: user) else { return nil }
             return [["SADD", keys.users(ofShard: session.incarnation), user.string]]
         }
@@ -136,6 +141,7 @@ struct Repair {
 
     private func unlist(_ user: UserID, of incarnation: String, in partition: Int) throws(RedisFailure) {
         let keys = partitions.keys(partition)
+        let redis = store[keys.floor]
         _ = try redis.change(watching: [keys.sessions(user)]) { () throws(RedisFailure) in
             let held = HeldUser(user, values: [], sessions: try redis.ask("HGETALL", keys.sessions(user)).array ?? [])
             guard !held.sessions.contains(where: { $0.incarnation == incarnation }) else { return nil }
@@ -152,6 +158,7 @@ struct Repair {
     /// The same where what is said to be shown is not what is: it is forgotten first, so that it is told again.
     private func showAnew(_ user: UserID) throws(RedisFailure) {
         let keys = partitions.keys(of: user)
+        let redis = store[keys.floor]
         _ = try redis.change(watching: [keys.user(user), keys.sessions(user)]) { () throws(RedisFailure) in
             let answers = try redis.askAll(doctor.readings(of: user))
             let held = HeldUser(
@@ -165,19 +172,21 @@ struct Repair {
 
     private func admit(_ incarnation: String, to partition: Int) throws(RedisFailure) {
         let shards = partitions.keys(partition).shards
-        _ = try redis.change(watching: [GlobalKeys.leases]) { () throws(RedisFailure) in
-            guard let lease = try redis.ask("HGET", GlobalKeys.leases, incarnation).string.flatMap({ HeldLease($0) }),
-                !lease.isReaping, lease.until > (try redis.now())
-            else { return nil }
-            return [["SADD", shards, incarnation]]
-        }
+        guard try isLive(incarnation) else { return }
+        _ = try store[shards].ask("SADD", shards, incarnation)
+        // The leases may be on another server, and its lease may have ended meanwhile: then it is taken out as the dead.
+        if try !isLive(incarnation) { try reap(incarnation, and: []) }
+    }
+
+    private func isLive(_ incarnation: String) throws(RedisFailure) -> Bool {
+        try doctor.readLeases().isLive(incarnation)
     }
 
     private func resetSweep() throws(RedisFailure) {
-        _ = try redis.change(watching: [GlobalKeys.leases]) { () throws(RedisFailure) in
-            let held = try redis.ask("HGET", GlobalKeys.leases, "swept")
+        _ = try leases.change(watching: [GlobalKeys.leases]) { () throws(RedisFailure) in
+            let held = try leases.ask("HGET", GlobalKeys.leases, "swept")
             guard !held.isNull, held.int == nil else { return nil }
-            return [["HSET", GlobalKeys.leases, "swept", String(try redis.now())]]
+            return [["HSET", GlobalKeys.leases, "swept", String(try leases.now())]]
         }
     }
 }

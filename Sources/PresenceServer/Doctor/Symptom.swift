@@ -7,7 +7,8 @@ struct Symptom: Hashable {
     let place: Place
 
     enum Place: Hashable {
-        case redis
+        /// A server as a whole, by its name.
+        case redis(String)
         case script(Script)
         case incarnation(String)
         case channel(partition: Int)
@@ -24,7 +25,7 @@ extension Symptom.Place {
     /// As an operator finds it in Redis.
     func text(_ partitions: Partitions) -> String {
         switch self {
-        case .redis: "Redis"
+        case .redis(let name): name
         case .script(let script): script.rawValue
         case .incarnation(let name): name
         case .channel(let partition): partitions.keys(partition).events

@@ -13,6 +13,8 @@ from .patience import eventually
 from .tokens import Mint
 
 BINARY = os.environ.get("PRESENCED", "presenced")
+FAULTS = ("Sanitizer: ", "Fatal error: ")
+"""What no server writes that is whole: a sanitizer's report, the last words of a Swift program that stopped itself."""
 
 
 def run(*arguments, timeout=30):
@@ -84,8 +86,12 @@ class Server:
         await eventually(lambda: self.logged().count(text) >= times, f"{text!r} in the log")
 
     def logged(self):
+        """The end of the log."""
+        return self.whole_log()[-3000:]
+
+    def whole_log(self):
         with open(os.path.join(self.directory, "server.log"), errors="replace") as file:
-            return file.read()[-3000:]
+            return file.read()
 
     @property
     def redis_child(self):
@@ -120,5 +126,8 @@ class Server:
             except subprocess.TimeoutExpired:
                 self.kill()
         self.log.close()
+        log = self.whole_log()
         if self.owns_directory:
             processes.sweep(self.directory)
+        for fault in FAULTS:
+            assert fault not in log, log[max(0, log.index(fault) - 500):][:6000]

@@ -23,6 +23,17 @@ struct Damage: Sendable, CustomTestStringConvertible {
 }
 
 extension Damage {
+    /// On one server each; and in a cluster what has to do with leases and partitions at once, which are on different
+    /// servers there, or with servers as such. (A cluster takes two seconds to begin.)
+    static func placed(_ damages: [Damage]) -> [(Damage, Installation.Form)] {
+        let spanning: Set<DoctorFinding.Kind> = [
+            .ghost, .deadIncarnation, .overdueLease, .missingWriter, .missingScript, .unreachableKey,
+            .unheardPartition, .evictsKeys,
+        ]
+        return damages.map { ($0, .oneServer) }
+            + damages.filter { !$0.kinds.isDisjoint(with: spanning) }.map { ($0, .cluster) }
+    }
+
     /// What `--repair` clears.
     static let repairable: [Damage] = [
         Damage("sessions of an incarnation without a lease", [.ghost, .deadIncarnation]) {
@@ -104,7 +115,7 @@ extension Damage {
         Damage("typing that never expires", [.everlastingTyping]) {
             try $0.set($0.keys("c1").typing(UserID("c1")!), "bob s1", "1")
         },
-        Damage("scripts that Redis forgot", [.missingScript]) { try $0.redis.command("SCRIPT", "FLUSH") },
+        Damage("scripts that Redis forgot", [.missingScript]) { try $0.redis.everywhere("SCRIPT", "FLUSH") },
     ]
 
     /// What the doctor only tells of.
@@ -162,17 +173,16 @@ extension Damage {
             try $0.redis.command("SET", .string(GlobalKeys.format), "2 4")
         },
         Damage("a Redis that evicts", [.evictsKeys]) {
-            try $0.redis.command("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+            try $0.redis.everywhere("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
         },
-        Damage("a Redis that is full", [.memoryFull]) { try $0.redis.command("CONFIG", "SET", "maxmemory", "1") },
+        Damage("a Redis that is full", [.memoryFull]) { try $0.redis.everywhere("CONFIG", "SET", "maxmemory", "1") },
         Damage("a Redis that cannot write to the disk", [.cannotPersist]) { installation in
             // Where the snapshot should go is a directory.
-            let place = (installation.server.socketPath as NSString).deletingLastPathComponent
+            let place = (installation.servers[0].socketPath as NSString).deletingLastPathComponent
             try FileManager.default.createDirectory(atPath: place + "/dump.rdb/x", withIntermediateDirectories: true)
-            try installation.redis.command("BGSAVE")
-            while try installation.redis.command("INFO", "persistence").string?.contains("rdb_bgsave_in_progress:1")
-                == true
-            {}
+            let admin = try installation.servers[0].admin()
+            try admin.command("BGSAVE")
+            while try admin.command("INFO", "persistence").string?.contains("rdb_bgsave_in_progress:1") == true {}
         },
     ]
 }

@@ -9,8 +9,8 @@ import Testing
     private func kinds(_ findings: [DoctorFinding]) -> Set<DoctorFinding.Kind> { Set(findings.map(\.kind)) }
 
     /// Everything that a healthy Redis holds.
-    private func healthy() throws -> Installation {
-        let installation = try Installation()
+    private func healthy(_ form: Installation.Form) throws -> Installation {
+        let installation = try Installation(form)
         let live = installation.live
         for user in ["ana", "cy"] { try installation.open(user, user + "-phone", on: live) }
         try installation.open("ana", "ana-desk", on: live)
@@ -39,8 +39,9 @@ import Testing
         return installation
     }
 
-    @Test func `what healthy servers leave is well, and counted`() throws {
-        let installation = try healthy()
+    @Test(arguments: Installation.Form.allCases)
+    func `what healthy servers leave is well, and counted`(form: Installation.Form) throws {
+        let installation = try healthy(form)
         try installation.redis.command("SET", "somebody:elses", "key")
         let report = try installation.doctor().examine()
         #expect(report.findings == [])
@@ -59,9 +60,9 @@ import Testing
         for kind in Damage.beyondRepair.flatMap(\.kinds) { #expect(!kind.isRepairable) }
     }
 
-    @Test(arguments: Damage.repairable)
-    func `it is found, cleared, and gone`(damage: Damage) throws {
-        let installation = try healthy()
+    @Test(arguments: Damage.placed(Damage.repairable))
+    func `it is found, cleared, and gone`(damage: Damage, form: Installation.Form) throws {
+        let installation = try healthy(form)
         try damage.make(installation)
         let found = try installation.doctor().examine()
         #expect(kinds(found.findings) == damage.kinds, "\(found.text)")
@@ -76,9 +77,9 @@ import Testing
         #expect(try installation.redis.command("HLEN", .string(installation.sessions("ana"))).int == 2)
     }
 
-    @Test(arguments: Damage.beyondRepair)
-    func `it is found, and repairing leaves it`(damage: Damage) throws {
-        let installation = try healthy()
+    @Test(arguments: Damage.placed(Damage.beyondRepair))
+    func `it is found, and repairing leaves it`(damage: Damage, form: Installation.Form) throws {
+        let installation = try healthy(form)
         try damage.make(installation)
         let found = try installation.doctor().repair()
         #expect(kinds(found.findings) == damage.kinds, "\(found.text)")
@@ -90,16 +91,32 @@ import Testing
         let installation = try Installation()
         try installation.join("dead")
         try installation.open("bob", "s1", on: "dead")
-        _ = try installation.listener.receive()
+        let listener = installation.listener.of(installation.keys("bob").events)
+        _ = try listener.receive()
         let renewed = try installation.time(-30_000)
         try installation.set(GlobalKeys.leases, "dead", "\(renewed) \(try installation.time(-20_000))")
         try installation.set(
             installation.sessions("bob"), "s1", "dead - phone a \(try installation.time(-40_000))")
         #expect(try installation.doctor().repair().isHealthy)
-        let told = try #require(try installation.listener.receive().array?.last?.string)
+        let told = try #require(try listener.receive().array?.last?.string)
         #expect(told.hasPrefix("P bob ") && told.contains(#""status":"offline""#))
         #expect(told.hasSuffix(#""lastSeen":\#(renewed)}"#))
         #expect(try installation.redis.command("HEXISTS", "leases", "dead").int == 0)
+    }
+
+    @Test func `while a slot moves it says so, and afterwards it looks where the slot went`() throws {
+        let installation = try healthy(.cluster)
+        let cluster = try #require(installation.cluster)
+        let key = installation.user("ana")
+        try cluster.beginMove(slotOf: key)
+        try cluster.moveKey(key)
+        let failure = #expect(throws: DoctorFailure.self) { try installation.doctor().repair() }
+        #expect(failure?.description.hasSuffix("(tried 5 times)") == true, "\(failure?.description ?? "")")
+        try cluster.endMove(slotOf: key)
+        // All is where it belongs, but nobody listens there yet.
+        let found = try installation.doctor().examine()
+        #expect(kinds(found.findings) == [.unheardPartition], "\(found.text)")
+        #expect(found.counts.users == 3 && found.counts.sessions == 3)
     }
 
     @Test func `who lives is not reaped, whatever was found before`() throws {
@@ -129,7 +146,7 @@ import Testing
         let ghosts = try #require(found.repaired.first { $0.kind == .ghost })
         #expect(ghosts.count == 300 && ghosts.subjects.count == DoctorReport.examples)
         #expect(found.isHealthy, "\(found.text)")
-        #expect(try installation.redis.command("KEYS", "*:sessions:*").array?.count == 0)
+        #expect(try installation.redis.everywhere("KEYS", "*:sessions:*").array?.count == 0)
     }
 
     @Test(arguments: [
@@ -143,9 +160,9 @@ import Testing
     @Test func `it neither asks for all keys nor for much at once`() throws {
         let installation = try Installation()
         for number in 0..<1_000 { try installation.open("u\(number)", "s", on: installation.live) }
-        try installation.redis.command("CONFIG", "RESETSTAT")
+        try installation.redis.everywhere("CONFIG", "RESETSTAT")
         #expect(try installation.doctor().examine().isHealthy)
-        let statistics = try #require(try installation.redis.command("INFO", "commandstats").string)
+        let statistics = try #require(try installation.redis.everywhere("INFO", "commandstats").string)
         #expect(!statistics.contains("cmdstat_keys:"))
         // A user and their sessions are two keys, and a step looks for a hundred.
         let scans = try #require(statistics.firstMatch(of: /cmdstat_scan:calls=([0-9]+)/))

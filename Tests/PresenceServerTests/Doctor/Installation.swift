@@ -6,20 +6,30 @@ import TestSupport
 
 /// What servers leave in a Redis, made by hand with their own scripts: one incarnation that lives and hears everything.
 final class Installation {
-    let server: RedisServer
-    let redis: BlockingRedis
+    /// What the state is kept in.
+    enum Form: CaseIterable {
+        case oneServer, cluster
+    }
+
+    /// The only one, or the masters of a cluster.
+    let servers: [RedisServer]
+    let url: String
+    let redis: Redises
     let partitions = Partitions(count: 4)
     /// The incarnation that lives.
     let live = "living"
     /// Subscribed to every partition's events, as the living shard is.
-    let listener: BlockingRedis
+    let listener: Redises
+    let cluster: TwoMasters?
 
-    init() throws {
-        server = try RedisServer()
-        redis = try server.admin()
-        listener = try server.admin()
+    init(_ form: Form = .oneServer) throws {
+        cluster = form == .cluster ? try TwoMasters() : nil
+        servers = try cluster?.nodes ?? [RedisServer()]
+        url = cluster?.url ?? servers[0].url
+        redis = try Redises(servers)
+        listener = try Redises(servers)
         try redis.command("SET", .string(GlobalKeys.format), "1 4")
-        for script in Script.allCases { try redis.command("SCRIPT", "LOAD", .string(script.source)) }
+        for script in Script.allCases { try redis.everywhere("SCRIPT", "LOAD", .string(script.source)) }
         for channel in partitions.eventChannels { try listener.command("SUBSCRIBE", .string(channel)) }
         // Renewed and swept a little ahead of time, so that no test has to keep it up.
         try lease(live, renewed: 30_000, until: 600_000)
@@ -31,12 +41,12 @@ final class Installation {
         var configuration = ServerConfiguration()
         configuration.lease.renewal = 40
         configuration.lease.sweep = 20
-        return try Doctor(url: server.url, configuration: configuration)
+        return try Doctor(url: url, configuration: configuration)
     }
 
     /// Redis' time, so many ms later.
     func time(_ ahead: Milliseconds) throws -> String {
-        String(DoctorRedis.milliseconds(try redis.command("TIME")) + ahead)
+        String(DoctorRedis.milliseconds(try redis.everywhere("TIME")) + ahead)
     }
 
     func set(_ key: String, _ field: String, _ value: String) throws {
@@ -64,7 +74,7 @@ final class Installation {
 
     @discardableResult
     func run(_ script: Script, _ keys: [String], _ arguments: [String]) throws -> RedisValue {
-        try redis.run(
+        try redis.of(keys[0]).run(
             script.redis, keys: keys.map(RedisArgument.string),
             arguments: [.string("0")] + arguments.map(RedisArgument.string))
     }
@@ -101,5 +111,30 @@ final class Installation {
     /// The keys of a partition in which nobody looks for this user.
     func wrongKeys(_ user: String) -> PartitionKeys {
         partitions.keys((partitions.index(of: UserID(user)!) + 1) % partitions.count)
+    }
+}
+
+/// A connection to the only server, or to each master of a cluster.
+struct Redises {
+    private let connections: [BlockingRedis]
+
+    init(_ servers: [RedisServer]) throws { connections = try servers.map { try $0.admin() } }
+
+    /// The one that holds a key: of two masters, each has half of the slots.
+    func of(_ key: String) -> BlockingRedis {
+        connections[HashSlot.of(key) * connections.count / HashSlot.count]
+    }
+
+    /// A command whose second word is a key.
+    @discardableResult
+    func command(_ words: RedisArgument...) throws -> RedisValue {
+        guard case .string(let key) = words[1] else { preconditionFailure("\(words[1]) is no key") }
+        return try of(key).command(words)
+    }
+
+    /// A command to each; the last one's answer.
+    @discardableResult
+    func everywhere(_ words: RedisArgument...) throws -> RedisValue {
+        try connections.map { try $0.command(words) }.last!
     }
 }

@@ -1,4 +1,5 @@
 import EventLoops
+import TestSupport
 
 @testable import Redis
 

@@ -1,13 +1,13 @@
-import Redis
-import TestSupport
+import Foundation
+internal import Redis
 
 /// A cluster of two masters without replicas. It ends with this object.
 ///
 /// @unchecked: the servers are started before anything else, and killed by one test only, while nobody else uses them.
-final class TwoMasters: @unchecked Sendable {
-    let nodes: [RedisServer]
+package final class TwoMasters: @unchecked Sendable {
+    package let nodes: [RedisServer]
 
-    init() throws {
+    package init() throws {
         nodes = try (0..<2).map { _ in
             try RedisServer([
                 "--cluster-enabled", "yes", "--cluster-port", "\(FreePort.find())", "--cluster-node-timeout", "2000",
@@ -23,13 +23,15 @@ final class TwoMasters: @unchecked Sendable {
         for admin in admins {
             while try admin.command("CLUSTER", "INFO").string?.contains("cluster_state:ok") != true
                 || admin.command("CLUSTER", "INFO").string?.contains("cluster_known_nodes:2") != true
-            {}
+            {
+                usleep(10_000)
+            }
         }
     }
 
-    var url: String { "redis+cluster://127.0.0.1:\(nodes[0].port)" }
+    package var url: String { "redis+cluster://127.0.0.1:\(nodes[0].port)" }
 
-    func owner(of key: String) throws -> RedisServer {
+    package func owner(of key: String) throws -> RedisServer {
         try nodes.first { Self.serves(try $0.admin().command("CLUSTER", "SLOTS"), $0, HashSlot.of(key)) }!
     }
 
@@ -45,19 +47,19 @@ final class TwoMasters: @unchecked Sendable {
         return (.init(HashSlot.of(key)), source, nodes.first { $0 !== source }!)
     }
 
-    func beginMove(slotOf key: String) throws {
+    package func beginMove(slotOf key: String) throws {
         let (slot, source, target) = try ends(of: key)
         let ids = try [source, target].map { try $0.admin().command("CLUSTER", "MYID").string ?? "" }
         try target.admin().command("CLUSTER", "SETSLOT", slot, "IMPORTING", .string(ids[0]))
         try source.admin().command("CLUSTER", "SETSLOT", slot, "MIGRATING", .string(ids[1]))
     }
 
-    func moveKey(_ key: String) throws {
+    package func moveKey(_ key: String) throws {
         let (_, source, target) = try ends(of: key)
         try source.admin().command("MIGRATE", "127.0.0.1", .init(target.port), .string(key), 0, 5000)
     }
 
-    func endMove(slotOf key: String) throws {
+    package func endMove(slotOf key: String) throws {
         let (slot, source, target) = try ends(of: key)
         let from = try source.admin()
         while let keys = try from.command("CLUSTER", "GETKEYSINSLOT", slot, 1).array, let name = keys.first?.string {
@@ -69,7 +71,7 @@ final class TwoMasters: @unchecked Sendable {
     }
 
     /// To the other master, key by key.
-    func move(slotOf key: String) throws {
+    package func move(slotOf key: String) throws {
         try beginMove(slotOf: key)
         try endMove(slotOf: key)
     }
