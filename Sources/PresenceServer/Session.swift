@@ -60,6 +60,9 @@ final class LocalUser {
     var toldVersion: Int64 = 0
     /// Tokens issued before it are worthless, as far as Redis has said.
     var revokedAt: Timestamp = 0
+    /// How far the clock that their record goes by is ahead of ours, as of its last answer. In a cluster each master has
+    /// its own.
+    var redisOffset: Milliseconds = 0
     /// When the end of what is chosen is looked for; an entry that comes earlier was replaced by this one.
     var nextLook = Milliseconds.max
 

@@ -91,7 +91,7 @@ final class Sessions {
         } else if session.assertedRound > 0 || user.sessions.contains(where: { $0.assertedRound > 0 }),
             let held = user.chosen, held.version > 0
         {
-            let clearAfter = held.clearAt.map { String(max(1, $0 - shard.clock.redisNow)) } ?? ""
+            let clearAfter = held.clearAt.map { String(max(1, $0 - redisNow(for: user))) } ?? ""
             chosen = [held.status.rawValue, held.text ?? "null", clearAfter, String(held.version)]
         }
         let round = shard.link.round
@@ -188,7 +188,7 @@ final class Sessions {
         guard let user = users[id], shard.clock.now >= user.nextLook else { return }
         user.nextLook = .max
         guard let clearAt = user.chosen?.clearAt else { return }
-        guard clearAt <= shard.clock.redisNow else { return scheduleLapse(of: user) }
+        guard clearAt <= redisNow(for: user) else { return scheduleLapse(of: user) }
         // Out of reach, Redis is told afterwards: every session said again looks at it too, unless that was a moment ago.
         guard shard.link.isLive else {
             user.nextLook = shard.clock.now + Self.lapsePause
@@ -204,11 +204,16 @@ final class Sessions {
         }
     }
 
+    /// By the clock that the user's record goes by.
+    private func redisNow(for user: LocalUser) -> Timestamp {
+        shard.store.hasOneClock ? shard.clock.redisNow : shard.clock.now + user.redisOffset
+    }
+
     private func scheduleLapse(of user: LocalUser) {
         guard let clearAt = user.chosen?.clearAt else { return }
         // One past it: the script must find it over. What is far off is looked at again, so that entries of users who
         // have left do not pile up.
-        let left = clearAt - shard.clock.redisNow + 1
+        let left = clearAt - redisNow(for: user) + 1
         // Over, and Redis has not ended it: its clock has jumped, and it is not asked without a pause.
         let look = shard.clock.now + min(left > 0 ? left : Self.lapsePause, Self.longestLapse)
         guard look < user.nextLook else { return }
@@ -220,7 +225,8 @@ final class Sessions {
     private func learn(_ words: [RedisValue], of user: LocalUser, tell: Bool) {
         guard words.count >= 7, let time = words[1].int else { return }
         user.revokedAt = max(user.revokedAt, words[6].int ?? 0)
-        shard.clock.learn(redisTime: time)
+        user.redisOffset = time - shard.clock.now
+        if shard.store.hasOneClock { shard.clock.learn(redisTime: time) }
         let text = words[3].string.flatMap { $0.isEmpty ? nil : $0 }
         take(
             .init(

@@ -9,7 +9,7 @@ final class ShardClock {
 
     /// A loop that is not stopped wakes four times in this.
     private static let pause: Milliseconds = 4 * ShardLogic.longestSleep
-    /// How far Redis' clock is ahead of ours, as of its last answer.
+    /// How far Redis' clock is ahead of ours, as of its last answer; in a cluster, that of the leases' master.
     private(set) var redisOffset: Milliseconds?
 
     init(now: Milliseconds) { self.now = now }

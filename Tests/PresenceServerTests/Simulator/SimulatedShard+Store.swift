@@ -23,7 +23,7 @@ struct SimulatedSubscription {
 extension SimulatedShard: Store {
     func run(_ script: Script, keys: [String], arguments: [String], lane: StoreLane, reply: @escaping StoreReply) {
         send(lane, reply) { world in
-            world.redis.run(script, keys: keys, arguments: [String(world.redisNow)] + arguments)
+            world.redis.run(script, keys: keys, arguments: [String(world.redisNow(at: keys[0]))] + arguments)
         }
     }
 
@@ -33,7 +33,7 @@ extension SimulatedShard: Store {
 
     /// The end of a turn takes no time here, so nothing waits for this.
     var pending: Int { 0 }
-    var hasOneClock: Bool { true }
+    var hasOneClock: Bool { world.mastersAhead.isEmpty }
 
     func reconnect() { StoreLane.allCases.forEach { cut($0) } }
 

@@ -16,6 +16,9 @@ final class World {
     private(set) var now: Milliseconds = 1_000_000
     /// Redis' own clock, which may jump.
     var redisEpoch: Timestamp = 1_700_000_000_000
+    /// How far the clocks of a cluster's masters are ahead of that of the leases, by the name of the partition
+    /// that they hold; empty: one server holds everything.
+    let mastersAhead: [String: Milliseconds]
     let configuration: ServerConfiguration
     private(set) var shards: [SimulatedShard] = []
     var random: SplitMix64
@@ -26,13 +29,14 @@ final class World {
 
     /// `redis`: one that earlier worlds have used; it is emptied.
     init(
-        shards count: Int, seed: UInt64 = 1, redis: SimulatedRedis? = nil,
+        shards count: Int, seed: UInt64 = 1, redis: SimulatedRedis? = nil, mastersAhead: [String: Milliseconds] = [:],
         _ adjust: (inout ServerConfiguration) -> Void = { _ in }
     ) throws {
         var configuration = ServerConfiguration()
         configuration.partitions = 4
         adjust(&configuration)
         self.configuration = configuration
+        self.mastersAhead = mastersAhead
         random = SplitMix64(seed)
         self.redis = try redis ?? SimulatedRedis()
         try self.redis.empty()
@@ -45,6 +49,11 @@ final class World {
     }
 
     var redisNow: Timestamp { redisEpoch + now }
+
+    /// The time by which a script goes whose first key this is.
+    func redisNow(at key: String) -> Timestamp {
+        redisNow + (mastersAhead.first { key.hasPrefix($0.key) }?.value ?? 0)
+    }
 
     @discardableResult
     func addShard() throws -> SimulatedShard {
