@@ -142,7 +142,7 @@ SWIFT_TESTS := $(notdir $(patsubst %/,%,$(wildcard Tests/*Tests/)))
 
 # The simulator's histories take all cores for minutes, so they have a process to themselves.
 SIMULATION := ^PresenceServerTests\.(HistoryTests|MutationTests)/
-SIMULATOR_SEEDS ?= 1000
+SIMULATOR_SEEDS ?= 2000
 
 # All of them on what was built in $(1), with $(2) said to swift.
 define RUN_TESTS
