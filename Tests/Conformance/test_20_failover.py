@@ -1,13 +1,12 @@
 """Redis in its other forms: a master that sentinels name, and a cluster. Masters die, and slots move under load."""
 
 import asyncio
-import os
-import signal
+import json
 
 import pytest
 
 from support.deployments import Cluster, Sentinels
-from support.patience import PATIENCE, SLACK, eventually
+from support.patience import A_MOMENT, PATIENCE, SLACK, eventually
 from support.room import Room
 from support.server import run
 
@@ -83,6 +82,7 @@ async def test_a_dead_master_is_replaced_by_its_sentinels_and_nobody_flaps(start
     bob = await room.come("bob")
     await bob.update(displayName="Bob")
     await eventually(lambda: bob.user in redis.master.command("KEYS", f"*:user:{bob.user}"), "bob is kept at both")
+    await is_well(room)
 
 
 async def test_a_master_that_hangs_is_replaced_and_left_alone_when_it_goes_on(start, deploy):
@@ -114,6 +114,7 @@ async def test_a_dead_master_of_a_cluster_is_replaced_and_nobody_flaps(start, de
     owner, _ = redis.owner("leases")
     other = next(master for master in redis.masters if master is not owner)
     await fails_over(room, other.kill)
+    await is_well(room)
 
 
 async def test_the_master_of_the_leases_is_replaced(start, deploy):
@@ -209,6 +210,49 @@ async def test_slots_move_under_load_and_no_change_is_lost(start, deploy):
     for watcher in watchers:
         await watcher.sees(people[0], status="offline")
     assert await watchers[0].get(*people) == await watchers[1].get(*people)
+    await is_well(room)
+
+
+@pytest.mark.parametrize("form", [Sentinels, Cluster])
+async def test_the_doctor_finds_a_ghost_on_whichever_master_and_ends_it(start, deploy, form):
+    redis = deploy(form)
+    room = Pair(start, redis)
+    ana, eve = await room.come("ana"), await room.come("eve", at=room.other)
+    people = [await room.come(f"person{number}") for number in range(6)]
+    for watcher in (ana, eve):
+        await watcher.subscribe(*people)
+    status, report = await doctor(room)
+    assert status == 0 and report["healthy"] and report["redis"] == redis.url and report["sessions"] == 8, report
+    masters = redis.masters if form is Cluster else [redis.master]
+    ghosts = []
+    for person in people:
+        master, key = next(
+            (master, key) for master in masters for key in master.command("KEYS", f"*:sessions:{person.user}").split())
+        master.command("HSET", key, "left-over", "nobody-s - phone a 1")
+        ghosts.append(f"{key} left-over")
+        await person.close()
+    await asyncio.sleep(A_MOMENT)
+    assert all(watcher.statuses(person) == ["online"] for watcher in (ana, eve) for person in people)
+    status, report = await doctor(room)
+    assert status == 1 and {finding["kind"]: finding["subjects"] for finding in report["findings"]}["ghost"] == sorted(ghosts)
+    status, report = await doctor(room, "--repair")
+    assert status == 0 and report["healthy"], report
+    for watcher in (ana, eve):
+        for person in people:
+            await watcher.sees(person, status="offline")
+
+
+async def is_well(room):
+    status, report = await doctor(room)
+    assert status == 0, report
+
+
+async def doctor(room, *arguments):
+    """Exit status and report of `presenced doctor`, told the settings of the room's server."""
+    command = room.server.command
+    ended = await asyncio.to_thread(
+        run, "doctor", "--json", "--redis", room.redis.url, *command[command.index("--config"):][:2], *arguments)
+    return ended.returncode, json.loads(ended.stdout or "null") or ended.stderr
 
 
 async def test_a_cluster_whose_master_evicts_keys_is_refused(deploy, tmp_path):
