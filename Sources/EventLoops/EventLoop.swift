@@ -51,10 +51,10 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     }
 
     /// The running thread until somebody joined it.
-    private let thread = Mutex<pthread_t?>(nil)
+    private let thread = Locked<pthread_t?>(nil)
     private let hasStarted = Atomic(false)
     /// Held by whoever runs what was posted after the end.
-    private let afterwards = Mutex(())
+    private let afterwards = Locked(())
 
     /// - Throws: `EventLoopError` when the kernel gives no epoll descriptor.
     public init(name: String) throws {

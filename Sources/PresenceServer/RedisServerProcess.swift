@@ -1,6 +1,6 @@
+import EventLoops
 import Foundation
 public import Logging
-import Synchronization
 
 /// A `redis-server` of the server's own: a child that lives exactly as long as its server.
 ///
@@ -27,7 +27,7 @@ public final class RedisServerProcess: Sendable {
     let logger: Logger
     let onEvent: @Sendable (Event) -> Void
 
-    let state = Mutex(State())
+    let state = Locked(State())
     /// Rung once by `stop()`, to wake the thread from the pause before a restart.
     let doorbell = DispatchSemaphore(value: 0)
 

@@ -1,6 +1,6 @@
+import EventLoops
 import Foundation
 import PresenceKit
-import Synchronization
 import Testing
 
 /// The life of a client's connection, by the library's calls against a server.
@@ -86,7 +86,7 @@ struct ConnectionTests {
     @Test func `a token is renewed before it expires, on the same connection`() async throws {
         let server = server
         let lasting = try await server.token("renew", expires: "1h")
-        let fetches = Mutex(0)
+        let fetches = Locked(0)
         let client = PresenceClient(
             url: server.url,
             token: {

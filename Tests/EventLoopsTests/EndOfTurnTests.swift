@@ -1,12 +1,11 @@
 import EventLoops
-import Synchronization
 import Testing
 
 @Suite(.timeLimit(.minutes(1)))
 struct EndOfTurnTests {
     @Test func `hooks run after the turn's work in the order of registration`() async throws {
         try await running { loop in
-            let log = Mutex<[String]>([])
+            let log = Locked<[String]>([])
             await on(loop) {
                 loop.atEndOfTurn { log.withLock { $0.append("first") } }
                 loop.atEndOfTurn { log.withLock { $0.append("second") } }
@@ -19,7 +18,7 @@ struct EndOfTurnTests {
 
     @Test func `work that a hook posts runs, and the hooks once more, before the loop sleeps`() async throws {
         try await running { loop in
-            let log = Mutex<[String]>([])
+            let log = Locked<[String]>([])
             await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
                 loop.execute {
                     var calls = 0
@@ -43,7 +42,7 @@ struct EndOfTurnTests {
         async throws
     {
         try await running { loop in
-            let calls = Mutex(0)
+            let calls = Locked(0)
             await on(loop) {
                 var second: EndOfTurnHook?
                 loop.atEndOfTurn { second?.cancel() }

@@ -1,7 +1,6 @@
 import Dispatch
 import EventLoops
 import Glibc
-import Synchronization
 import Testing
 
 /// An actor that lives on a loop, as a shard does.
@@ -30,7 +29,7 @@ private actor Resident {
 struct EventLoopTests {
     @Test func `posted work runs in its order on the loop's thread`() async throws {
         try await running { loop in
-            let order = Mutex<[Int]>([])
+            let order = Locked<[Int]>([])
             for number in 0..<10_000 {
                 loop.execute { order.withLock { $0.append(loop.isCurrent ? number : -1) } }
             }
@@ -41,7 +40,7 @@ struct EventLoopTests {
 
     @Test func `work posted by many threads at once all runs`() async throws {
         try await running { loop in
-            let count = Mutex(0)
+            let count = Locked(0)
             DispatchQueue.concurrentPerform(iterations: 8) { _ in
                 for _ in 0..<2_000 { loop.execute { count.withLock { $0 += 1 } } }
             }
@@ -81,7 +80,7 @@ struct EventLoopTests {
 
     @Test func `stop lets everything posted before it run, and join can be called twice`() throws {
         let loop = try EventLoop(name: "stop")
-        let count = Mutex(0)
+        let count = Locked(0)
         loop.start()
         for _ in 0..<1000 { loop.execute { count.withLock { $0 += 1 } } }
         loop.stop()

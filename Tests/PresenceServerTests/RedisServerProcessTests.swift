@@ -1,6 +1,6 @@
+import EventLoops
 import Foundation
 import Logging
-import Synchronization
 import Testing
 
 @testable import PresenceServer
@@ -63,7 +63,7 @@ import Testing
 
     @Test func `one that dies is started again with what it had, each time`() async throws {
         let scratch = try ScratchDirectory()
-        let events = Mutex<[RedisServerProcess.Event]>([])
+        let events = Locked<[RedisServerProcess.Event]>([])
         try await withRedis(in: scratch.path, onEvent: { event in events.withLock { $0.append(event) } }) { process in
             for round in 1...3 {
                 let child = try #require(process.processID)

@@ -1,5 +1,5 @@
+import EventLoops
 import Foundation
-import Synchronization
 
 /// A process that does not outlive the test, whatever becomes of that.
 ///
@@ -19,7 +19,7 @@ package final class ChildProcess: Sendable {
             var status: Int32 = -1
         }
 
-        let state = Mutex(State())
+        let state = Locked(State())
         let gone = DispatchGroup()
     }
 

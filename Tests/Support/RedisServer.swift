@@ -1,6 +1,6 @@
+import EventLoops
 import Foundation
 package import Redis
-import Synchronization
 
 /// A real `redis-server` in a temporary directory, on a Unix socket and a free TCP port. It ends with this object, and
 /// with the test process.
@@ -31,8 +31,8 @@ package final class RedisServer {
             "--appendonly", "no",
         ]
         // What it said until it was ready or ended; then of no interest.
-        let said = Mutex<[String]?>([])
-        let isUp = Mutex(false)
+        let said = Locked<[String]?>([])
+        let isUp = Locked(false)
         let decided = DispatchSemaphore(value: 0)
         process = try ChildProcess(["redis-server"] + settings + arguments + more) { next in
             said.withLock { lines in

@@ -1,6 +1,6 @@
+import EventLoops
 import Foundation
 import PresenceKit
-import Synchronization
 import TestSupport
 import Testing
 
@@ -16,7 +16,7 @@ final class Presenced: Sendable {
 
     private let settings: [String: String]
     private let arguments: [String]
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     private struct State {
         var process: ChildProcess?
@@ -111,7 +111,7 @@ extension Presenced {
     static func run(_ words: [String], settings: [String: String] = [:]) async throws -> Result {
         let place = try TemporaryDirectory()
         let log = place.file("stderr")
-        let output = Mutex<[String]>([])
+        let output = Locked<[String]>([])
         let process = try ChildProcess(
             [program] + words, environment: variables(settings), complaints: log,
             onLine: { line in

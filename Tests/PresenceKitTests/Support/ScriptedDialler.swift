@@ -1,7 +1,7 @@
+import EventLoops
 import Foundation
 import PresenceProtocol
 import PresenceTransport
-import Synchronization
 
 @testable import PresenceKit
 
@@ -41,7 +41,7 @@ final class ScriptedConnection: Transport {
     private let report: @Sendable (TransportEvent) -> Void
     private let acts: AsyncStream<Act>
     private let act: AsyncStream<Act>.Continuation
-    private let isOver = Mutex(false)
+    private let isOver = Locked(false)
 
     init(url: URL, subprotocol: String, report: @escaping @Sendable (TransportEvent) -> Void) {
         self.url = url

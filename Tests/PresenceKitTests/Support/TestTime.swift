@@ -1,5 +1,5 @@
+import EventLoops
 import Foundation
-import Synchronization
 
 @testable import PresenceKit
 
@@ -13,7 +13,7 @@ final class TestTime: Timekeeper {
         var lastSleeper: UInt64 = 0
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     var now: Moment { state.withLock { $0.now } }
 

@@ -1,5 +1,5 @@
+import EventLoops
 import Foundation
-import Synchronization
 
 /// Runs the histories of many seeds, on as many threads as there are cores, each with a Redis of its own.
 ///
@@ -145,10 +145,10 @@ struct Seeds: Sendable {
 
 /// What the threads share.
 private final class Progress: Sendable {
-    private let next: Mutex<UInt64>
-    private let sum = Mutex(Seeds.Outcome())
+    private let next: Locked<UInt64>
+    private let sum = Locked(Seeds.Outcome())
 
-    init(first: UInt64) { next = Mutex(first) }
+    init(first: UInt64) { next = Locked(first) }
 
     func takeSeed() -> UInt64 {
         next.withLock { seed in

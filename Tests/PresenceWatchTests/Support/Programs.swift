@@ -1,5 +1,5 @@
+import EventLoops
 import Foundation
-import Synchronization
 import TestSupport
 import Testing
 
@@ -47,7 +47,7 @@ enum Programs {
     static func run(_ words: [String], environment: [String: String] = [:]) async throws -> Result {
         let place = try TemporaryDirectory()
         let log = place.file("stderr")
-        let output = Mutex<[String]>([])
+        let output = Locked<[String]>([])
         let process = try ChildProcess(words, environment: environment, complaints: log) { line in
             if let line { output.withLock { $0.append(line) } }
         }

@@ -1,5 +1,5 @@
+import EventLoops
 import Foundation
-import Synchronization
 import TestSupport
 
 /// A terminal with a watcher in it: what it wrote becomes a picture, and keys can be pressed.
@@ -8,7 +8,7 @@ final class PseudoTerminal: Sendable {
     /// Kept open, so that the terminal outlives the watcher and can be looked at.
     private let slave: Int32
     let watcher: ChildProcess
-    private let state = Mutex(TerminalPicture())
+    private let state = Locked(TerminalPicture())
     private let changes: AsyncStream<Void>
 
     init(width: Int, height: Int, _ arguments: [String], environment: [String: String]) throws {

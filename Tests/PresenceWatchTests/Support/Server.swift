@@ -1,13 +1,13 @@
+import EventLoops
 import Foundation
 import PresenceKit
-import Synchronization
 import TestSupport
 import Testing
 
 /// A real `presenced` with a Redis of its own, on a free port. It ends with this object, and with the test process.
 final class Server: Sendable {
     let directory: TemporaryDirectory
-    private let state = Mutex<(process: ChildProcess?, port: UInt16)>((nil, 0))
+    private let state = Locked<(process: ChildProcess?, port: UInt16)>((nil, 0))
 
     var port: UInt16 { state.withLock(\.port) }
     var url: String { "ws://127.0.0.1:\(port)/v1/ws" }
