@@ -43,7 +43,7 @@ public final class Doctor {
         do throws(RedisFailure) {
             store = try DoctorStore(location)
         } catch {
-            throw DoctorFailure("\(location): \(error)")
+            throw DoctorFailure(error, at: location)
         }
     }
 
@@ -81,7 +81,7 @@ public final class Doctor {
                 return try work()
             } catch {
                 guard error.isPassing, attempt < Self.attempts else {
-                    throw DoctorFailure("\(location): \(error)" + (attempt > 1 ? " (tried \(attempt) times)" : ""))
+                    throw DoctorFailure(error, at: location, attempts: attempt)
                 }
                 attempt += 1
                 usleep(UInt32(Self.restart * 1_000))
@@ -169,4 +169,12 @@ public struct DoctorFailure: Error, CustomStringConvertible {
     public let description: String
 
     public init(_ description: String) { self.description = description }
+
+    init(_ failure: RedisFailure, at location: RedisLocation, attempts: Int = 1) {
+        let (place, reason) = ("\(location)", "\(failure)")
+        // Where nothing could be reached, the reason begins with that.
+        description =
+            (reason.hasPrefix(place) ? reason : "\(place): \(reason)")
+            + (attempts > 1 ? " (tried \(attempts) times)" : "")
+    }
 }

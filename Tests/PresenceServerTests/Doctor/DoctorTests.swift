@@ -173,7 +173,6 @@ import Testing
         let failure = #expect(throws: DoctorFailure.self) {
             try Doctor(url: "redis://:geheim@127.0.0.1:1", configuration: ServerConfiguration())
         }
-        #expect(failure?.description.contains("127.0.0.1:1") == true)
-        #expect(failure?.description.contains("geheim") == false)
+        #expect(failure?.description == "redis://127.0.0.1:1: Connection refused")
     }
 }

@@ -18,6 +18,16 @@ import Testing
 
     static let found = [
         Found(
+            testDescription: "what is chosen for a time ends for someone who has left, and is over when they are back",
+            history: History(
+                seed: 1384, people: 2, shards: 2, times: .short,
+                steps: [
+                    .connect(person: 0, place: 2, shard: 0, activity: 1, status: 0), .wait(500),
+                    .status(person: 0, place: 2, status: 2, text: 35, clearAfter: 5079), .wait(500),
+                    .close(person: 0, place: 2), .quiet,
+                    .connect(person: 0, place: 2, shard: 1, activity: 0, status: 0), .quiet,
+                ])),
+        Found(
             testDescription: "a subscription that is slow and made anew is not given up again at once",
             history: History(
                 seed: 7, people: 5, shards: 2,

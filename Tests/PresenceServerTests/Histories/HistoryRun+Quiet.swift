@@ -67,7 +67,9 @@ extension HistoryRun {
         if Set(sessions) != Set(expected) {
             violate(.truth, "\(person.id) has the sessions \(sessions.sorted()) in Redis, and is \(expected.sorted())")
         }
-        let chosen = try chosen(by: person)
+        var chosen = try chosen(by: person)
+        // Nobody sees what is chosen by someone who is not here, so it ends when they are back.
+        if here.isEmpty, chosen.clearAt.map({ $0 <= world.redisNow }) == true { chosen = OwnStatus() }
         let presence = try register(of: person).presence
         let status: PresenceStatus =
             if here.isEmpty || chosen.status == .invisible {
