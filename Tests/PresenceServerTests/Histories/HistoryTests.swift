@@ -3,7 +3,8 @@ import Testing
 
 /// Thousands of histories drawn from seeds, each over the real scripts on a real Redis, on invented time.
 ///
-/// `SIMULATOR_SEEDS` says how many, `SEED` with which to begin (alone: only that one), `SOAK_SECONDS` for how long.
+/// `SIMULATOR_SEEDS` says how many, `SEED` with which to begin (alone: only that one), `SOAK_SECONDS` for how long, and
+/// `CROWD` how many people a crowd has (2,000).
 @Suite struct HistoryTests {
     @Test func `whatever happens, what is promised holds`() async throws {
         let seeds = Seeds.fromEnvironment()
@@ -12,8 +13,8 @@ import Testing
         for failure in outcome.failures { Issue.record("\(failure.report)") }
     }
 
-    @Test(.enabled(if: Seeds.isWhole)) func `so it does in a crowd`() async throws {
-        let outcome = try await Seeds(first: 1, count: 2).run { History.crowd(300, from: $0) }
+    @Test(.enabled(if: Seeds.isWhole || Seeds.crowd != nil)) func `so it does in a crowd`() async throws {
+        let outcome = try await Seeds(first: 1, count: 2).run { History.crowd(Seeds.crowd ?? 2_000, from: $0) }
         print(outcome.summary)
         for failure in outcome.failures { Issue.record("\(failure.report)") }
     }

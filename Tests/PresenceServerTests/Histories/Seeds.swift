@@ -137,6 +137,9 @@ struct Seeds: Sendable {
         return seeds
     }
 
+    /// The people of a crowd, if somebody asked for so many.
+    static var crowd: Int? { number("CROWD").map { Int($0) } }
+
     /// Not only some seeds that somebody asked for.
     static var isWhole: Bool { number("SEED") == nil && number("SOAK_SECONDS") == nil }
 
