@@ -101,6 +101,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         }
         pthread_sigmask(SIG_SETMASK, &blocked, &before)
         var created = pthread_t()
+        // The thread holds the loop for as long as it runs: it takes this reference over.
         let result = pthread_create(&created, nil, body, Unmanaged.passRetained(self).toOpaque())
         pthread_sigmask(SIG_SETMASK, &before, nil)
         precondition(result == 0, "loop \(name): pthread_create failed with \(result)")

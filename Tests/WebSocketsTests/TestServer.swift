@@ -1,5 +1,4 @@
 import EventLoops
-import Synchronization
 import WebSockets
 
 /// A real server on a loop and a free port, which writes down what it is told. By default it echoes messages.

@@ -1,5 +1,4 @@
 import Foundation
-import Synchronization
 import TestSupport
 
 /// A client that shares no line with ours: watcher.py, on the WebSocket library of Debian's Python.

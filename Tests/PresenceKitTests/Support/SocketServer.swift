@@ -1,7 +1,6 @@
 import EventLoops
 import Foundation
 import PresenceProtocol
-import Synchronization
 import WebSockets
 
 /// A real server on a free port of this machine, whose words are the test's.
