@@ -16,6 +16,8 @@ final class Metrics {
     var writes = 0
     var reaped = 0
     var staleCount = 0
+    /// What Redis refused for a moment and was told again.
+    var storeRetries = 0
     var errors: [ErrorCode: Int] = [:]
     /// By close code; 0 stands for all that are not ours, which a peer may draw by the thousand.
     private(set) var closes: [UInt16: Int] = [:]

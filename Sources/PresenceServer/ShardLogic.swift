@@ -32,6 +32,8 @@ final class ShardLogic {
     let verify: (_ token: String, _ now: Timestamp) -> Result<Claims, AuthenticationFailure>
     private var random: any RandomNumberGenerator
     private let logger: Logger
+    /// The name that the incarnations of all the process' shards begin with.
+    let process: String
     /// Which of the process' shards this is.
     private let place: (number: Milliseconds, of: Milliseconds)
     /// No one is let in any more.
@@ -44,7 +46,7 @@ final class ShardLogic {
 
     init(
         configuration: ServerConfiguration, clock: ShardClock, store: any Store, sockets: any Sockets, isAlone: Bool,
-        random: any RandomNumberGenerator, logger: Logger, place: (number: Int, of: Int) = (0, 1),
+        random: any RandomNumberGenerator, logger: Logger, process: String, place: (number: Int, of: Int) = (0, 1),
         outboxBudget: OutboxBudget? = nil,
         verify: @escaping (String, Timestamp) -> Result<Claims, AuthenticationFailure>
     ) {
@@ -54,6 +56,7 @@ final class ShardLogic {
         self.sockets = sockets
         self.random = random
         self.logger = logger
+        self.process = process
         self.place = (Milliseconds(place.number), Milliseconds(place.of))
         self.verify = verify
         partitions = Partitions(count: configuration.partitions)
@@ -94,6 +97,7 @@ final class ShardLogic {
         guard let connection = watchers[socket], !connection.isClosed else { return }
         metrics.messagesIn += 1
         connection.lastHeard = clock.now
+        if mustWait(connection) { return hold(message, of: connection) }
         handle(message, on: connection)
     }
 
@@ -196,6 +200,9 @@ final class ShardLogic {
             if clock.now >= end { close(connection, .tooSlow) } else { deadlines.set(subject, at: end) }
         case .linger(let number): sessions.lingerOver(number)
         case .lapse(let user): sessions.lapse(user)
+        case .tell(let session): sessions.tellAgain(session)
+        case .renumber(let user): loader.renumberAgain(user)
+        case .typingStops: typing.tellStops()
         case .typing(let topic): typing.expire(topic)
         case .departure(let socket, let wait):
             departures -= 1
@@ -258,6 +265,7 @@ final class ShardLogic {
         guard !connection.isClosed else { return }
         // What was answered before the close is still to go out.
         delivery.flush(now: connection)
+        dropHeld(of: connection)
         outboxes.release(connection)
         watchers.close(connection)
         connection.closedWith = code

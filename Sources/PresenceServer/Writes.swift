@@ -11,6 +11,21 @@ extension ShardLogic {
         }
     }
 
+    /// `ok` says that Redis holds it. A refusal leaves it to the server to tell Redis again: the client's state is what it is.
+    func change(_ connection: Connection, _ session: Session, _ id: Int64?, _ activity: Activity) {
+        let reply = replies.expect(on: connection)
+        sessions.change(session, to: activity) { [self] isStored in
+            replies.fulfil(reply, on: connection) { [self] in
+                if isStored { return replies.ok(id, to: connection) }
+                replies.error(
+                    .init(
+                        id: id, code: .unavailable,
+                        message: "the store did not take this yet; the server goes on telling it", retryAfter: 1_000),
+                    to: connection)
+            }
+        }
+    }
+
     /// Runs one script for a request and answers it: `succeeded` gets the words of an `OK`.
     func write(
         _ connection: Connection, _ id: Int64?, run: (@escaping StoreReply) -> Void,
@@ -68,13 +83,9 @@ struct WriteRefusal {
         }
     }
 
-    /// What Redis says when it cannot do something now; anything else that it says is a fault of ours.
-    private static let passing: Set<String> = [
-        "OOM", "LOADING", "BUSY", "READONLY", "MASTERDOWN", "MISCONF", "NOREPLICAS", "TRYAGAIN", "CLUSTERDOWN",
-    ]
-
     init(_ failure: RedisFailure) {
-        if case .server(let code, _) = failure, !Self.passing.contains(code) {
+        // What Redis says for a moment; anything else that it says is a fault of ours.
+        if case .server = failure, !failure.isTransient {
             self.init(code: .internal, text: "the server could not do this", retryAfter: nil)
             return
         }
