@@ -161,7 +161,7 @@ struct HTTPAPI {
             case .changeBlocks(let id): try changeList(.blocks, of: id, exchange, body)
             case .disconnect(let id):
                 write(exchange) {
-                    disconnect(id, done: $0)
+                    logic.disconnect(id, done: $0)
                 } succeeded: { value in
                     .json(200, #"{"disconnected":\#(value.array?.last?.int ?? 0)}"#)
                 }
@@ -200,13 +200,6 @@ struct HTTPAPI {
             .participants, keys: [keys.shards, keys.floor, keys.conversation(id), keys.typing(id)],
             arguments: [keys.events, logic.link.incarnation, id.string] + participants.map(\.string),
             lane: .commands, reply: done)
-    }
-
-    private func disconnect(_ user: UserID, done: @escaping StoreReply) {
-        let keys = logic.partitions.keys(of: user)
-        logic.store.run(
-            .disconnect, keys: [keys.shards, keys.floor, keys.user(user), keys.sessions(user)],
-            arguments: [keys.events, logic.link.incarnation, user.string], lane: .commands, reply: done)
     }
 
     func write(

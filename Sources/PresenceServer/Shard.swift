@@ -40,8 +40,6 @@ actor Shard {
         let outboxes: OutboxBudget
         /// Nobody but this process uses this Redis.
         let isAlone: Bool
-        /// What the incarnations of all shards of this process begin with.
-        let process: String
         let logger: Logger
         let name: String
         let place: (number: Int, of: Int)
@@ -68,7 +66,7 @@ actor Shard {
         self.tokens = tokens
         logic = ShardLogic(
             configuration: configuration, clock: clock, store: store, sockets: sockets, isAlone: parts.isAlone,
-            random: SystemRandomNumberGenerator(), logger: parts.logger, process: parts.process, place: parts.place,
+            random: SystemRandomNumberGenerator(), logger: parts.logger, place: parts.place,
             outboxBudget: parts.outboxes
         ) { tokens.authenticator.verify($0, now: $1) }
         var settings = WebSocketServerConfiguration()

@@ -32,8 +32,6 @@ final class ShardLogic {
     let verify: (_ token: String, _ now: Timestamp) -> Result<Claims, AuthenticationFailure>
     private var random: any RandomNumberGenerator
     private let logger: Logger
-    /// The name that the incarnations of all the process' shards begin with.
-    let process: String
     /// Which of the process' shards this is.
     private let place: (number: Milliseconds, of: Milliseconds)
     /// No one is let in any more.
@@ -46,7 +44,7 @@ final class ShardLogic {
 
     init(
         configuration: ServerConfiguration, clock: ShardClock, store: any Store, sockets: any Sockets, isAlone: Bool,
-        random: any RandomNumberGenerator, logger: Logger, process: String, place: (number: Int, of: Int) = (0, 1),
+        random: any RandomNumberGenerator, logger: Logger, place: (number: Int, of: Int) = (0, 1),
         outboxBudget: OutboxBudget? = nil,
         verify: @escaping (String, Timestamp) -> Result<Claims, AuthenticationFailure>
     ) {
@@ -56,7 +54,6 @@ final class ShardLogic {
         self.sockets = sockets
         self.random = random
         self.logger = logger
-        self.process = process
         self.place = (Milliseconds(place.number), Milliseconds(place.of))
         self.verify = verify
         partitions = Partitions(count: configuration.partitions)

@@ -84,13 +84,10 @@ extension StoreLink {
             let renewedAt = shard.clock.redisNow - (shard.clock.now - lastRenewal)
             former.append((incarnation, renewedAt))
         }
-        incarnation = shard.process + "." + shard.randomName()
+        incarnation = shard.randomName()
         renewals.removeAll()
         let sentAt = shard.clock.now
-        shard.store.run(
-            .renew, keys: [GlobalKeys.leases],
-            arguments: [incarnation, String(shard.configuration.lease.duration), "1"], lane: .lease
-        ) { [self] result in
+        runRenewal(of: incarnation, entering: true) { [self] result in
             proceed(attempt, result, "lease") { value in
                 renewed(sentAt: sentAt, answer: value)
                 nextRenewal = shard.clock.now + shard.configuration.lease.renewal

@@ -47,11 +47,10 @@ final class StoreLink {
     private var nextSweep: Milliseconds = 0
     /// The highest renewal that Redis has acknowledged.
     var renewalAnswered = 0
-    /// When the shard started, on the monotonic clock; `nil` once its server has been up for longer than `grace`.
-    private var started: Milliseconds?
-    /// How long a server that finds no other one alive waits after its start before it ends the sessions of the dead: their
-    /// users could not come back while there was no server. Another server that uses the same Redis may need up to a lease
-    /// to show that it is alive.
+    /// When the shard started, on the monotonic clock.
+    private let started: Milliseconds
+    /// How long there must have been a server before the sessions of dead ones are ended: their users could not come back
+    /// while there was none. Others that use the same Redis have at least a lease to show that they are alive.
     private let grace: Milliseconds
 
     /// Called whenever the shard becomes live.
@@ -242,10 +241,7 @@ final class StoreLink {
         // The oldest tells how long Redis has been silent.
         if renewals.count >= 100 { renewals.remove(at: 1) }
         renewals.append(Renewal(number: number, sentAt: sentAt))
-        shard.store.run(
-            .renew, keys: [GlobalKeys.leases],
-            arguments: [renewing, String(shard.configuration.lease.duration), "0"], lane: .lease
-        ) { [self] result in
+        runRenewal(of: renewing, entering: false) { [self] result in
             // If Redis refuses for a moment, the lease is not renewed; the next renewal that it takes makes up for it.
             guard renewing == incarnation, !noticeFencing(in: result), case .success(let value) = result else { return }
             renewed(sentAt: sentAt, answer: value)
@@ -254,6 +250,16 @@ final class StoreLink {
             settleRenewals()
         }
         shard.store.command(["PUBLISH", canary, String(number)], lane: .lease) { _ in }
+    }
+
+    func runRenewal(of incarnation: String, entering: Bool, reply: @escaping StoreReply) {
+        shard.store.run(
+            .renew, keys: [GlobalKeys.leases],
+            arguments: [
+                incarnation, String(shard.configuration.lease.duration), entering ? "1" : "0",
+                String(shard.clock.now - started), String(grace),
+            ],
+            lane: .lease, reply: reply)
     }
 
     func renewed(sentAt: Milliseconds, answer: RedisValue) {
@@ -265,14 +271,9 @@ final class StoreLink {
         let lease = shard.configuration.lease
         nextSweep = shard.clock.now + lease.sweep
         let late = max((lease.duration - lease.renewal) / 2, 2 * lease.sweep)
-        let age = started.map { shard.clock.now - $0 }
-        if let age, age >= grace { started = nil }
         shard.store.run(
             .sweep, keys: [GlobalKeys.leases],
-            arguments: [
-                String(lease.sweep * 7 / 10), String(late), String(lease.duration), String(lease.duration),
-                shard.process, age.map { String($0) } ?? "", String(grace),
-            ],
+            arguments: [lease.sweep * 7 / 10, late, lease.duration, lease.duration, grace].map { String($0) },
             lane: .lease
         ) { [self] result in
             guard case .success(let value) = result, let words = value.array?.compactMap(\.string) else { return }
@@ -289,9 +290,6 @@ final class StoreLink {
     /// At a drain: one more renewal, which is then the sessions' linger.
     func renewOnceMore(done: @escaping () -> Void) {
         guard isLive else { return done() }
-        shard.store.run(
-            .renew, keys: [GlobalKeys.leases],
-            arguments: [incarnation, String(shard.configuration.lease.duration), "0"], lane: .lease
-        ) { _ in done() }
+        runRenewal(of: incarnation, entering: false) { _ in done() }
     }
 }

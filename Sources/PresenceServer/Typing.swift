@@ -167,6 +167,7 @@ final class Typing {
                 let left = Milliseconds(word[word.index(after: colon)...])
             else { continue }
             if !invisible.isEmpty, let until = invisible[user], until > shard.clock.now { continue }
+            if shard.sessions.users[user]?.chosen?.status == .invisible { continue }
             state.typists[user] = shard.clock.now + min(left, shard.configuration.typing.expiry)
         }
         let changed = before != Set(state.typists.keys)

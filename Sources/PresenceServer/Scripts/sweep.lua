@@ -1,32 +1,28 @@
 -- flags: allow-oom
 -- Looks for leases that ran out, about once in `interval` over all shards.
 -- A sweep that comes late itself (Redis was stopped, its clock jumped) extends every lease instead: nobody could renew.
--- A server that has just started and finds no other one alive waits for `grace` since its start before it reaps: while
--- there was no server nobody could come back.
+-- While no server has been there for as long as `grace`, nothing is reaped: before, nobody could come back to any.
 -- KEYS: leases
--- ARGV: now, interval, late, lease, claim (how long a reaper has before another may take over), name of the server's
---       process, ms since it started ('' once it has been up for longer than grace), grace
+-- ARGV: now, interval, late, lease, claim (how long a reaper has before another may take over), grace
 -- Replies {incarnation, last renewal, …} of those that this caller shall reap.
-local process = ARGV[6] .. '.'
 local swept = tonumber(redis.call('HGET', KEYS[1], 'swept') or '0') or 0
-local leases, fields = {}, redis.call('HGETALL', KEYS[1])
-local alone = ARGV[7] ~= ''
+local gap = now - swept
+if gap >= 0 and gap < tonumber(ARGV[2]) then return {} end
+redis.call('HSET', KEYS[1], 'swept', int(now))
+
+local leases, settled, fields = {}, false, redis.call('HGETALL', KEYS[1])
 for i = 1, #fields, 2 do
     -- What is damaged is left to `presenced doctor`.
-    local mark, renewed, limit = string.match(fields[i + 1], '^(%a*) ?(%d+) (%d+)$')
-    if mark and fields[i] ~= 'swept' then
+    local mark, renewed, limit, since = string.match(fields[i + 1], '^(%a*) ?(%d+) (%d+) ?(%d*)$')
+    if renewed and fields[i] ~= 'swept' then
         local lease = { incarnation = fields[i], mark = mark, renewed = tonumber(renewed), limit = tonumber(limit),
-            own = string.sub(fields[i], 1, #process) == process }
+            since = since }
         leases[#leases + 1] = lease
-        -- Somebody else has renewed since this server started.
-        if alone and not lease.own and mark == '' and lease.renewed >= now - tonumber(ARGV[7]) then alone = false end
+        settled = settled or mark == '' and lease.limit > now and (tonumber(since) or 0) <= now - tonumber(ARGV[6])
     end
 end
-if alone and tonumber(ARGV[7]) < tonumber(ARGV[8]) then return {} end
+if not settled then return {} end
 
-local gap = now - swept
-if gap >= 0 and gap < tonumber(ARGV[2]) and not alone then return {} end
-redis.call('HSET', KEYS[1], 'swept', int(now))
 local late = gap < 0 or gap > tonumber(ARGV[3])
 local reply = {}
 for _, lease in ipairs(leases) do
@@ -34,9 +30,10 @@ for _, lease in ipairs(leases) do
     if lease.mark == 'reaping' then
         -- Its reaper may have died, or the clock went back.
         over = over or lease.limit > now + tonumber(ARGV[5])
-    elseif late and (lease.own or not alone) then
+    elseif late then
         over = false
-        redis.call('HSET', KEYS[1], lease.incarnation, int(lease.renewed) .. ' ' .. int(now + tonumber(ARGV[4])))
+        redis.call('HSET', KEYS[1], lease.incarnation,
+            int(lease.renewed) .. ' ' .. int(now + tonumber(ARGV[4])) .. ' ' .. lease.since)
     end
     if over then
         redis.call('HSET', KEYS[1], lease.incarnation,

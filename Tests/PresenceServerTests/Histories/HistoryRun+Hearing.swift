@@ -16,7 +16,9 @@ extension HistoryRun {
             default: violate(.order, "\(name(visitor)) heard \(message) before anything else")
             }
         }
+        if case .connected = message { visitor.isLetIn = true }
         switch message {
+        case .typing(let event): checkInvisible(event, visitor)
         case .connected, .live:
             if let stay = visitor.stay, stay.confirmedAt == nil, stay.shard.logic.link.isLive {
                 stay.confirmedAt = world.now
@@ -87,6 +89,9 @@ extension HistoryRun {
 
     func closed(_ visitor: Visitor, _ code: CloseCode) {
         guard let stay = visitor.stay else { return }
+        if !visitor.isLetIn { visitor.person.forbiddenNames.formUnion(visitor.rushed) }
+        // It gets a fresh token before it comes again.
+        if code == .unauthorized { visitor.client.issuedAt = nil }
         note("    \(name(visitor)) is closed with \(code.rawValue)")
         switch code {
         case .normal, .policyViolation, .disconnected:
@@ -104,6 +109,7 @@ extension HistoryRun {
             if !isYounger, jumpedAt == nil { violate(.younger, "\(name(visitor)) gave way to nobody younger") }
         default:
             isLost(visitor)
+            if code == .unauthorized { return comeBack(visitor, to: visitor.place, after: 50) }
             guard code == .serviceRestart || code == .tryAgainLater else { return }
             let advice = visitor.client.closeReason.split(separator: ":").last?.dropLast()
             comeBack(visitor, to: visitor.place + 1, after: advice.flatMap { Milliseconds($0) } ?? 1_000)
@@ -122,6 +128,7 @@ extension HistoryRun {
             if payload.first == UInt8(ascii: "P"), channel.hasSuffix(":events") { hearPublished(payload) }
             publish(channel, payload)
         }
+        world.redis.refuse = { [unowned self] in refusal(of: $0, $1) }
         world.redis.ran = { [unowned self] script, arguments, answer in
             if ![.renew, .sweep].contains(script) { note("  Redis: \(script) \(arguments): \(answer)") }
             guard script == .renew, case .success(let value) = answer, value.array?.first?.string == "OK",
@@ -173,9 +180,10 @@ extension HistoryRun {
         }
     }
 
-    private func isToBeSeen(_ stay: Stay) -> Bool {
+    func isToBeSeen(_ stay: Stay) -> Bool {
         let settings = world.configuration
         let slack: Milliseconds = 100
+        if stay.confirmedAt != nil, !stay.mayBeGone, world.now < stay.protectedUntil { return true }
         guard stay.confirmedAt != nil, !stay.mayBeGone, !doubtful.contains(stay.shard.name),
             let renewed = renewedAt[stay.shard.name]
         else { return false }
