@@ -43,8 +43,11 @@ extension HistoryRun {
         shard.input { [unowned self] logic in
             logic.disconnect(person.id) { [self] result in
                 guard case .success(let value) = result, value.array?.first?.string == "OK" else { return }
-                // Two things within a second may be told apart wrongly where commands are held up.
-                for stay in person.stays where stay.dialledAt < began - 1_100 { stay.bannedAt = world.now }
+                // Two things within a second may be told apart wrongly where commands are held up; one that a server which
+                // stood still has heard of afterwards is younger.
+                for stay in person.stays where stay.confirmedAt.map({ $0 < began - 1_100 }) ?? false {
+                    stay.bannedAt = world.now
+                }
             }
         }
     }
