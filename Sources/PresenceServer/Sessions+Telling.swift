@@ -13,6 +13,9 @@ extension Sessions {
     /// A record that no script can work on, until it has been repaired.
     private static let longestPauseForDamage: Milliseconds = 60_000
 
+    /// A time of issue that no revocation is later than.
+    private static let noToken = "9007199254740991"
+
     enum Outcome {
         case stored
         case unreachable(RedisFailure?)
@@ -63,7 +66,8 @@ extension Sessions {
                 user.keys.events, shard.link.incarnation, user.id.string, session.id, session.deviceField,
                 session.kind, state, String(shard.clock.now - session.began),
             ] + chosen + [
-                String(most), String(session.issuedAt),
+                // One that lingers does nothing: its client comes back with a token of its own.
+                String(most), session.connection == nil ? Self.noToken : String(session.issuedAt),
                 shard.store.hasOneClock ? String(session.began + (shard.clock.redisNow - shard.clock.now)) : "",
             ],
             lane: .commands

@@ -18,7 +18,9 @@ for i = 1, #fields, 2 do
         local lease = { incarnation = fields[i], mark = mark, renewed = tonumber(renewed), limit = tonumber(limit),
             since = since }
         leases[#leases + 1] = lease
-        settled = settled or mark == '' and lease.limit > now and (tonumber(since) or 0) <= now - tonumber(ARGV[6])
+        -- One that has not been renewed for half a lease may have died together with those that have run out.
+        settled = settled or mark == '' and lease.limit > now and lease.renewed > now - tonumber(ARGV[4]) / 2
+            and (tonumber(since) or 0) <= now - tonumber(ARGV[6])
     end
 end
 if not settled then return {} end

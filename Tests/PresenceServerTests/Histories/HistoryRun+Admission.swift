@@ -59,7 +59,10 @@ extension HistoryRun {
                 guard case .success(let value) = result, let words = value.array, words.first?.string == "OK",
                     let from = words.last?.int
                 else { return }
-                for stay in person.stays where stay.issuedAt < from { stay.bannedAt = world.now }
+                for stay in person.stays where stay.issuedAt < from {
+                    stay.bannedAt = world.now
+                    stay.mayBeGone = true
+                }
             }
         }
     }
@@ -90,6 +93,13 @@ extension HistoryRun {
 
     // MARK: All servers
 
+    /// The first server after a time without any.
+    func endBlackout() {
+        for stay in people.flatMap(\.stays) where stay.protectedUntil == .max {
+            stay.protectedUntil = world.now + world.configuration.linger - 200
+        }
+    }
+
     /// Nobody can come back while there is no server: linger counts from the moment that there is one again.
     func blackout(_ pause: Milliseconds) throws {
         let seen = people.flatMap(\.stays).filter { isToBeSeen($0) }
@@ -100,7 +110,6 @@ extension HistoryRun {
         for number in world.shards.indices { kill(shard(number)) }
         try wait(pause)
         for number in world.shards.indices { startAgain(number) }
-        for stay in seen { stay.protectedUntil = world.now + linger - 200 }
         for (index, visitor) in visitors.enumerated() where index % 3 > 0 {
             comeBack(visitor, to: index, after: linger / 2)
         }

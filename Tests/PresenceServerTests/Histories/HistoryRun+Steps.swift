@@ -240,6 +240,7 @@ extension HistoryRun {
 
     func startAgain(_ number: Int) {
         guard shard(number).isDead else { return }
+        if !world.shards.contains(where: { !$0.isDead }) { endBlackout() }
         world.replaceShard(at: number % world.shards.count)
         attend(to: shard(number))
     }

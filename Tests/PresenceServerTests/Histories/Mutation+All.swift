@@ -28,7 +28,7 @@ extension Mutation {
         Mutation(
             name: "a late sweep reaps those who could not renew",
             replacing: (
-                "local late = (gap < 0 or gap > tonumber(ARGV[3])) and ARGV[6] == '0'",
+                "local late = gap < 0 or gap > tonumber(ARGV[3])",
                 "local late = false"
             ), faults: [9]),
         Mutation(
