@@ -45,6 +45,8 @@ struct Deadlines {
     private var orders: UInt64 = 0
 
     var count: Int { heap.count }
+    /// What for, in no order.
+    var subjects: [Subject] { heap.unordered.map(\.subject) }
 
     /// When the next one falls due, on the loop's monotonic clock.
     var next: Milliseconds? { heap.min?.time }

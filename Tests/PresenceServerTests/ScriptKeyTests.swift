@@ -75,6 +75,9 @@ import Testing
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
         try SimulatedClient("ana", in: world).connect(to: world.shards[1], device: "d").watch("bob")
         bob.send(.activity(.idle))
+        // Their sessions are told again.
+        shard.cut(.commands)
+        try world.run(for: 1_000)
         bob.send(.status(.init(status: .busy, text: .set("t"), clearAfter: 1_000)))
         bob.send(.updateProfile(.init(displayName: .set("Bob"), timezone: .set("Europe/Paris"))))
         bob.send(.updateProfile(.init(timezone: .remove)))

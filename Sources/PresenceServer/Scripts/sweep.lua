@@ -17,6 +17,11 @@ for i = 1, #fields, 2 do
     if renewed and fields[i] ~= 'swept' then
         local lease = { incarnation = fields[i], mark = mark, renewed = tonumber(renewed), limit = tonumber(limit),
             since = since }
+        if mark == '' and lease.limit > now + tonumber(ARGV[4]) then
+            -- The clock has gone back since it was renewed.
+            lease.limit = now + tonumber(ARGV[4])
+            redis.call('HSET', KEYS[1], fields[i], renewed .. ' ' .. int(lease.limit) .. ' ' .. since)
+        end
         leases[#leases + 1] = lease
         -- One that has not been renewed for half a lease may have died together with those that have run out.
         settled = settled or mark == '' and lease.limit > now and lease.renewed > now - tonumber(ARGV[4]) / 2

@@ -54,15 +54,13 @@ extension HistoryRun {
 
     func revoke(_ person: Person, through shard: SimulatedShard) {
         guard shard.isRunning, shard.logic.link.isLive else { return }
+        for stay in person.stays { stay.mayBeGone = true }
         shard.input { [unowned self] logic in
             logic.revokeTokens(of: person.id) { [self] result in
                 guard case .success(let value) = result, let words = value.array, words.first?.string == "OK",
                     let from = words.last?.int
                 else { return }
-                for stay in person.stays where stay.issuedAt < from {
-                    stay.bannedAt = world.now
-                    stay.mayBeGone = true
-                }
+                for stay in person.stays where stay.issuedAt < from { stay.bannedAt = world.now }
             }
         }
     }

@@ -20,7 +20,7 @@ extension HistoryRun {
         switch message {
         case .typing(let event): checkInvisible(event, visitor)
         case .connected, .live:
-            if let stay = visitor.stay, stay.confirmedAt == nil, stay.shard.logic.link.isLive {
+            if let stay = visitor.stay, stay.confirmedAt == nil, stay.shard.logic.link.isLive, isAdmitted(visitor) {
                 stay.confirmedAt = world.now
             }
         case .subscribed(let id?, let users, let conversations, let more):
@@ -45,6 +45,12 @@ extension HistoryRun {
         case .error(let error): hear(error, visitor)
         default: break
         }
+    }
+
+    /// One that came while Redis was out of reach may not be known to it yet.
+    private func isAdmitted(_ visitor: Visitor) -> Bool {
+        let sessions = visitor.stay?.shard.logic.sessions.users[visitor.person.id]?.sessions ?? []
+        return sessions.contains { $0.id == visitor.client.session && $0.isAdmitted }
     }
 
     private func hear(_ error: ServerMessage.ErrorMessage, _ visitor: Visitor) {
@@ -132,7 +138,10 @@ extension HistoryRun {
         world.redis.ran = { [unowned self] script, arguments, answer in
             if ![.renew, .sweep].contains(script) { note("  Redis: \(script) \(arguments): \(answer)") }
             guard script == .renew, case .success(let value) = answer, value.array?.first?.string == "OK",
-                let shard = world.shards.first(where: { !$0.isDead && $0.logic.link.incarnation == arguments[1] })
+                // A new incarnation says nothing for the sessions that are still another's.
+                let shard = world.shards.first(where: {
+                    !$0.isDead && $0.logic.link.incarnation == arguments[1] && $0.logic.link.isLive
+                })
             else { return }
             let gap = uptime - (renewedAt[shard.name] ?? uptime)
             if gap > world.configuration.lease.duration - 100 { doubtful.insert(shard.name) }

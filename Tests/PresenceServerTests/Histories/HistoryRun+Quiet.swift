@@ -184,7 +184,10 @@ extension HistoryRun {
             "lines to write to": logic.watchers.dirty.count,
             "commands": shard.lanes.values.map { $0.pending.count > 8 ? $0.pending.count : 0 }.reduce(0, +),
         ].filter { $0.value > 0 }
-        if !left.isEmpty { violate(.leak, "\(shard.name) has \(left.sorted { $0.key < $1.key })") }
+        if !left.isEmpty {
+            violate(
+                .leak, "\(shard.name) has \(left.sorted { $0.key < $1.key }), timers: \(logic.deadlines.subjects.prefix(5))")
+        }
     }
 
     private func checkKeys() throws {
