@@ -19,6 +19,24 @@ def pytest_configure():
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Spreads the tests over the workers: those that share a server stay together, any other may run anywhere.
+
+    Deployments of many processes come first because they take longest, tests that start servers of their own last: they
+    are short, so all workers end at about the same time.
+    """
+    def turn(item):
+        if "deploy" in item.fixturenames:
+            return 0
+        return 1 if "server" in item.fixturenames else 2
+
+    for item in items:
+        if "server" in item.fixturenames:
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+    items.sort(key=turn)
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem):
     """Runs a test that is a coroutine, closes its connections, and fails it for what its clients found wrong."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
