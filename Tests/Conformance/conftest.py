@@ -20,20 +20,20 @@ def pytest_configure():
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Spreads the tests over the workers: those that share a server stay together, any other may run anywhere.
+    """Spreads the tests over the workers: those of a file that share something stay together, any other may run anywhere.
 
     Deployments of many processes come first because they take longest, tests that start servers of their own last: they
     are short, so all workers end at about the same time.
     """
-    def turn(item):
-        if "deploy" in item.fixturenames:
-            return 0
-        return 1 if "server" in item.fixturenames else 2
-
     for item in items:
-        if "server" in item.fixturenames:
+        if shares(item):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
-    items.sort(key=turn)
+    items.sort(key=lambda item: 0 if "deploy" in item.fixturenames else 1 if shares(item) else 2)
+
+
+def shares(item):
+    """Whether a test uses something that is made once for its file."""
+    return any(each.scope == "module" for found in item._fixtureinfo.name2fixturedefs.values() for each in found)
 
 
 @pytest.hookimpl(tryfirst=True)
