@@ -151,7 +151,6 @@ build-tests: setup-tests
 	@echo "Building the tests; the first time takes some minutes"
 	@swift build --build-tests $(TEST_FLAGS) -j $(JOBS)
 
-# Only what is built may be judged by the clock, so building is not part of the time that Tests/run tells.
 check test: build-tests
 	@Tests/run --build $(TEST_BUILD) $(if $(filter check,$@),check,all)
 
@@ -161,7 +160,7 @@ test-%: build-tests
 # Leaks are not looked for: what Swift's runtime keeps for good would be taken for some.
 asan tsan: setup-tests
 	swift build --build-tests -j $(JOBS) --sanitize=$(SANITIZER) --scratch-path .build-$@
-	@Tests/run --build .build-$@ all
+	@Tests/run --build .build-$@ --in-turn all
 
 asan: SANITIZER := address
 asan: export ASAN_OPTIONS := detect_leaks=0
