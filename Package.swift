@@ -154,18 +154,3 @@ let package = Package(
             ], swiftSettings: ours),
     ]
 )
-
-// Fuzzers have libFuzzer's `main`: they are there only for Tests/Fuzzing/run, which builds with --sanitize fuzzer.
-if Context.environment["PRESENCE_FUZZING"] != nil {
-    let fuzzer = ours + [.unsafeFlags(["-parse-as-library"])]
-    for (name, dependencies) in [
-        "FuzzMessages": ["PresenceProtocol"],
-        "FuzzRequests": ["PresenceProtocol", "PresenceServer", "WebSockets"],
-        "FuzzReplies": ["CHiredis", "PresenceServer", "Redis"],
-        "FuzzTokens": ["PresenceServer"],
-    ] as [String: [Target.Dependency]] {
-        package.targets.append(
-            .executableTarget(
-                name: name, dependencies: dependencies, path: "Tests/Fuzzing/\(name)", swiftSettings: fuzzer))
-    }
-}
