@@ -11,9 +11,9 @@
 /// ```
 ///
 /// No wait leads over the end of linger while there is time for another attempt before it. So all clients of a server
-/// that is away for up to nine tenths of linger are back within it, and in any tenth of a second no more of them come
-/// than come after a loss of a connection alone. The price is about nine attempts of each client within linger. A
-/// connection that did not last begins no new count.
+/// that is away for up to 85 % of linger are back within it, and in no tenth of a second come more of them than after a
+/// loss of the connections alone. The price is about nine attempts of each client within linger. A connection that did
+/// not last begins no new count.
 public struct ReconnectBackoff: Hashable, Sendable {
     /// The bound of the first wait.
     public let base: Duration
