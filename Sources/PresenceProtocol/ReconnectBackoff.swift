@@ -71,7 +71,7 @@ public struct ReconnectBackoff: Hashable, Sendable {
         guard var bound, let lostAt else { return .zero }
         // An attempt takes some time itself, and a few draws may still come: within the last tenth none is squeezed in.
         let room = lostAt + linger - linger / 20 - uptime
-        if room >= linger / 10 { bound = min(bound, room) }
+        if room >= max(linger / 10, Self.shortest) { bound = min(bound, room) }
         return bound * random
     }
 }
