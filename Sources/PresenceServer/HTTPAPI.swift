@@ -203,7 +203,7 @@ struct HTTPAPI {
     }
 
     func write(
-        _ exchange: HTTPExchangeID, run: (@escaping StoreReply) -> Void,
+        _ exchange: HTTPExchangeID, changes: Bool = true, run: (@escaping StoreReply) -> Void,
         succeeded: @escaping (RedisValue) -> HTTPResponse
     ) {
         guard logic.link.isLive else {
@@ -211,7 +211,7 @@ struct HTTPAPI {
         }
         run { result in
             logic.link.noticeFencing(in: result)
-            if let refusal = WriteRefusal(result) {
+            if let refusal = WriteRefusal(result, changes: changes) {
                 if refusal.code == .internal { logic.logInternalError(result) }
                 let message = refusal.message(id: nil)
                 respond(exchange, .error(Self.status(of: message.code), message))

@@ -86,6 +86,7 @@ import Testing
         bob.send(.block([UserID("eve")!]))
         bob.send(.getVisibility)
         bob.send(.createConversation(participants: [UserID("ana")!]))
+        for _ in 0..<2 { bob.send(.createConversation(participants: [UserID("ana")!], key: CreationKey("k"))) }
         try world.run(for: 2_000)
         let conversation = try #require(
             bob.received.compactMap { if case .conversationCreated(_, let c) = $0 { c.id } else { nil } }.first)

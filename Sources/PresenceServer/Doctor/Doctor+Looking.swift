@@ -58,7 +58,7 @@ extension Doctor {
                 counts.conversations += 1
                 conversations.append(key)
             case .typing, .users: others.append(key)
-            case .contacts, .blocks, .shards, .floor, .fenced, .global: break
+            case .contacts, .blocks, .creations, .shards, .floor, .fenced, .global: break
             case .unknown: counts.unknownKeys += 1
             }
         }
@@ -83,7 +83,7 @@ extension Doctor {
             case .typing: try lookAtTyping(key, &look)
             case .users(let incarnation, let partition): try lookAtList(key, of: incarnation, in: partition, &look)
             // Of the partition's own keys everything is looked at each time.
-            case .user, .contacts, .blocks, .sessions, .shards, .floor, .fenced, .global, .unknown: break
+            case .user, .contacts, .blocks, .creations, .sessions, .shards, .floor, .fenced, .global, .unknown: break
             }
         }
     }
