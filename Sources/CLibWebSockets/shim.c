@@ -11,7 +11,7 @@ int clws_accept(int listener, struct sockaddr_storage *peer)
     return descriptor >= 0 ? descriptor : -errno;
 }
 
-void clws_kill(struct lws *wsi)
+void clws_kill(struct lws *wsi, bool may_have_unsent)
 {
     int descriptor = lws_get_socket_fd(wsi);
     SSL *ssl = lws_get_ssl(wsi);
@@ -22,7 +22,7 @@ void clws_kill(struct lws *wsi)
         unsigned char byte = 0;
         shutdown(descriptor, SHUT_RDWR);
         // In a handshake OpenSSL would read instead, and libwebsockets would take that for a reason to wait.
-        if (!ssl || SSL_is_init_finished(ssl))
+        if (may_have_unsent && (!ssl || SSL_is_init_finished(ssl)))
             lws_write(wsi, &byte, 1, LWS_WRITE_HTTP);
     }
     lws_set_timeout(wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_SYNC);

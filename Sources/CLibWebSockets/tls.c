@@ -114,6 +114,12 @@ SSL_CTX *clws_dialling_make(const char *authorities, bool trusts)
     return NULL;
 }
 
+bool clws_tls_is_shaken(struct lws *wsi)
+{
+    SSL *ssl = lws_get_ssl(wsi);
+    return ssl && SSL_is_init_finished(ssl);
+}
+
 static int result(SSL *ssl, int count)
 {
     if (count > 0)
@@ -128,13 +134,6 @@ static int result(SSL *ssl, int count)
     default:
         return clws_tls_ended;
     }
-}
-
-int clws_tls_handshake(struct lws *wsi)
-{
-    SSL *ssl = lws_get_ssl(wsi);
-    ERR_clear_error();
-    return ssl ? result(ssl, SSL_accept(ssl)) : clws_tls_ended;
 }
 
 int clws_tls_peek(struct lws *wsi, void *bytes, int room)
@@ -156,12 +155,6 @@ int clws_tls_write(struct lws *wsi, const void *bytes, int count)
     SSL *ssl = lws_get_ssl(wsi);
     ERR_clear_error();
     return ssl ? result(ssl, SSL_write(ssl, bytes, count)) : clws_tls_ended;
-}
-
-bool clws_tls_has_more(struct lws *wsi)
-{
-    SSL *ssl = lws_get_ssl(wsi);
-    return ssl && SSL_pending(ssl) > 0;
 }
 
 void clws_tls_bid_farewell(struct lws *wsi)

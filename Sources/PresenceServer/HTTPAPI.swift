@@ -53,7 +53,10 @@ struct HTTPAPI {
     /// Refuses a call by its head, before anything of its body is kept, or notes for whom it speaks.
     func refusal(of request: inout HTTPRequest) -> HTTPResponse? {
         let route = Route(request.method, request.path)
-        guard Entrance(rawValue: request.tag)?.leads(to: route) ?? false, case .api(let call) = route else { return nil }
+        guard Entrance(rawValue: request.tag)?.leads(to: route) ?? false, case .api(let call) = route else {
+            request.keepsBody = false
+            return nil
+        }
         switch claims(of: request, call) {
         case .failure(let refusal): return refusal.response
         case .success(let claims):
@@ -73,7 +76,8 @@ struct HTTPAPI {
         case .failure(let failure): return .failure(.init(response: Self.unauthorized("\(failure)")))
         case .success(let claims):
             guard claims.isBackend || call.isForUsers else {
-                return .failure(.init(response: .error(403, .init(code: .forbidden, message: "only a backend may do this"))))
+                let refusal = ServerMessage.ErrorMessage(code: .forbidden, message: "only a backend may do this")
+                return .failure(.init(response: .error(403, refusal)))
             }
             return .success(claims)
         }

@@ -55,8 +55,6 @@ enum Route {
         }
     }
 
-    static let webSocketPath = "/v1/ws"
-
     init(_ method: String, _ target: String) {
         guard target.utf8.first == UInt8(ascii: "/") else {
             self = .unknown

@@ -80,11 +80,12 @@ final class HTTPConnection {
     /// Whether it has not got as far as a first whole request.
     var isShakingHands: Bool { waitsForPeer && (number == 0 || number == 1 && stage == .body) }
 
-    func awaitInput(_ loop: EventLoop, _ arrived: @escaping () -> Void) {
+    /// - Parameter isFirst: before libwebsockets, in each turn.
+    func awaitInput(_ loop: EventLoop, isFirst: Bool, _ arrived: @escaping () -> Void) {
         guard !awaitsInput else { return }
         awaitsInput = true
         if let readable { return readable.resume() }
-        readable = ReadableWatcher(loop, descriptor: descriptor, arrived)
+        readable = ReadableWatcher(loop, descriptor: descriptor, isFirst: isFirst, arrived)
     }
 
     func pauseInput() {

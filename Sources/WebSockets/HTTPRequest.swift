@@ -10,6 +10,8 @@ public struct HTTPRequest: Sendable {
     public var tag: UInt8 = 0
     /// Whether it is the first request of its connection.
     public var isFirst = true
+    /// Whether the delegate wants the body; else it is read and thrown away.
+    public var keepsBody = true
     /// What the delegate found when it was asked whether the body may come.
     public var grant: (any Sendable)?
 

@@ -38,7 +38,9 @@ struct RequestHeadReader {
     mutating func read(_ bytes: UnsafeRawBufferPointer) throws(RequestFault) -> Reading {
         while let end = Self.lineEnd(bytes, from: scanned) {
             guard end < maxBytes else { throw .tooLarge("the head has more than \(maxBytes) bytes") }
-            guard end > lineStart, bytes[end - 1] == CR else { throw .malformed("a line must end with CR LF") }
+            guard end > lineStart, bytes[end - 1] == carriageReturn else {
+                throw .malformed("a line must end with CR LF")
+            }
             let content = lineStart..<end - 1
             scanned = end + 1
             lineStart = end + 1
@@ -55,7 +57,7 @@ struct RequestHeadReader {
         scanned = bytes.count
         guard bytes.count < maxBytes else { throw .tooLarge("the head has more than \(maxBytes) bytes") }
         // What cannot become a request line need not be waited for.
-        if line == nil, bytes.count > lineStart, bytes[lineStart] != CR, !isTokenByte(bytes[lineStart]) {
+        if line == nil, bytes.count > lineStart, bytes[lineStart] != carriageReturn, !isTokenByte(bytes[lineStart]) {
             throw .malformed("the request line is malformed")
         }
         return .incomplete
@@ -63,7 +65,7 @@ struct RequestHeadReader {
 
     private static func lineEnd(_ bytes: UnsafeRawBufferPointer, from start: Int) -> Int? {
         guard start < bytes.count, let base = bytes.baseAddress else { return nil }
-        guard let found = memchr(base + start, Int32(LF), bytes.count - start) else { return nil }
+        guard let found = memchr(base + start, Int32(lineFeed), bytes.count - start) else { return nil }
         return UnsafeRawPointer(found) - base
     }
 
@@ -165,14 +167,14 @@ private struct RequestLine {
         var index = line.lowerBound
         while index < line.upperBound, isTokenByte(bytes[index]) { index += 1 }
         method = line.lowerBound..<index
-        guard !method.isEmpty, index < line.upperBound, bytes[index] == SP else {
+        guard !method.isEmpty, index < line.upperBound, bytes[index] == space else {
             throw .malformed("the request line is malformed")
         }
         let start = index + 1
         index = start
         while index < line.upperBound, isTargetByte(bytes[index]) { index += 1 }
         target = start..<index
-        guard !target.isEmpty, index < line.upperBound, bytes[index] == SP else {
+        guard !target.isEmpty, index < line.upperBound, bytes[index] == space else {
             throw .malformed("the request line is malformed")
         }
         let version = bytes[index + 1..<line.upperBound]
@@ -183,15 +185,15 @@ private struct RequestLine {
     }
 }
 
-private let CR = UInt8(ascii: "\r")
-private let LF = UInt8(ascii: "\n")
-private let SP = UInt8(ascii: " ")
+private let carriageReturn = UInt8(ascii: "\r")
+private let lineFeed = UInt8(ascii: "\n")
+private let space = UInt8(ascii: " ")
 
 private func text(_ bytes: UnsafeRawBufferPointer, _ range: Range<Int>) -> String {
     String(decoding: bytes[range], as: UTF8.self)
 }
 
-private func isBlank(_ byte: UInt8) -> Bool { byte == SP || byte == 0x09 }
+private func isBlank(_ byte: UInt8) -> Bool { byte == space || byte == 0x09 }
 
 /// A token's (RFC 9110, 5.6.2): what methods and names of headers are made of.
 private func isTokenByte(_ byte: UInt8) -> Bool {

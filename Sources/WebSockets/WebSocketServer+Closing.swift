@@ -50,9 +50,15 @@ extension WebSocketServer {
             doomed = []
             for socket in batch {
                 guard let index = table.index(socket) else { continue }
-                if let wsi = table[index].wsi { clws_kill(wsi) } else { discard(index) }
+                kill(index)
             }
         }
+    }
+
+    /// Ends the connection at once. Not inside a callback of it.
+    func kill(_ index: Int) {
+        guard let wsi = table[index].wsi else { return discard(index) }
+        clws_kill(wsi, table[index].isSettled)
     }
 
     // MARK: - Deadlines

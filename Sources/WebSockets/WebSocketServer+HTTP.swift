@@ -12,7 +12,8 @@ extension WebSocketServer {
         if response.isLast { http.keepsAlive = false }
         http.stage = .writing
         // (A part of "100 Continue" may stand before it.)
-        http.output = http.output[http.written...] + response.encoded(keepAlive: http.keepsAlive, withBody: !http.isHead)
+        http.output =
+            http.output[http.written...] + response.encoded(keepAlive: http.keepsAlive, withBody: !http.isHead)
         http.written = 0
         flush(index, http)
     }
@@ -131,7 +132,7 @@ extension WebSocketServer {
     /// The last answer is with the kernel: hangs up, but reads first what the client has sent beyond it.
     private func leave(_ index: Int, _ http: HTTPConnection, lingers: Bool) {
         if let wsi = table[index].wsi { clws_tls_bid_farewell(wsi) }
-        shutdown(http.descriptor, Int32(SHUT_WR))
+        Glibc.shutdown(http.descriptor, Int32(SHUT_WR))
         http.input = []
         http.hasUnreadInput = false
         letGo(http.held)

@@ -46,7 +46,7 @@ extension WebSocketServer {
 
     func awaitInput(_ index: Int, _ http: HTTPConnection) {
         let socket = table.id(index)
-        http.awaitInput(loop) { [unowned self] in advance(socket) }
+        http.awaitInput(loop, isFirst: table[index].isSecure) { [unowned self] in advance(socket) }
     }
 
     /// Ends it now or, if libwebsockets knows it, at the end of the turn.
@@ -162,7 +162,9 @@ extension WebSocketServer {
                 return true
             case .head(let head, let length):
                 let used = length - before
-                if isPeek { _ = read(index, http, atMost: used) }
+                // A WebSocket's last line feed is libwebsockets'.
+                let isUpgrade = head.headers["upgrade"] != nil
+                if isPeek, used > 1 || !isUpgrade { _ = read(index, http, atMost: isUpgrade ? used - 1 : used) }
                 http.input = isPeek ? [] : Array(bytes[used...])
                 http.hasUnreadInput = !http.input.isEmpty
                 http.reader = newReader
@@ -206,7 +208,7 @@ extension WebSocketServer {
             http.input = Array(input[count...])
             http.hasUnreadInput = !http.input.isEmpty
             // It stands in the budget already.
-            http.request?.body += input[..<count]
+            if http.request?.keepsBody == true { http.request?.body += input[..<count] }
             return bodyGrew(index, http, by: count)
         }
         switch read(index, http, atMost: min(http.missing, Self.readSize)) {
@@ -217,8 +219,10 @@ extension WebSocketServer {
             end(index, http)
             return false
         case .bytes(let count):
-            guard hold(http.held + count, for: http) else { return refuseForRoom(index, http) }
-            http.request?.body += scratch[..<count]
+            if http.request?.keepsBody == true {
+                guard hold(http.held + count, for: http) else { return refuseForRoom(index, http) }
+                http.request?.body += scratch[..<count]
+            }
             return bodyGrew(index, http, by: count)
         }
     }

@@ -45,41 +45,49 @@ extension WebSocketServer {
         return beginTLS(index, http)
     }
 
-    /// Gives the connection to libwebsockets, which makes a session of TLS for it, and keeps it from reading.
+    /// Gives the connection to libwebsockets, which makes a session of TLS for it and does the handshake.
+    ///
+    /// It is given all of its head but the last byte (see `upgrade`): bytes that have been read already can be given to
+    /// it now only, and the last byte of the client's own head is the same.
     private func beginTLS(_ index: Int, _ http: HTTPConnection) -> Bool {
         guard let host = context?.secure else { return false }
         let socket = table.id(index)
         http.pauseInput()
         http.stage = .shaking
-        adopt(http.descriptor, socket, host, Self.upgradeHead)
+        adopt(http.descriptor, socket, host, Self.upgradeHead.dropLast())
         // It may have ended already, and have been forgotten.
-        guard let index = table.index(socket), let http = table[index].extras?.http else { return false }
-        guard let wsi = table[index].wsi else {
+        guard let index = table.index(socket) else { return false }
+        guard table[index].wsi != nil else {
             counters.tlsFailures += 1
             forget(index)
             return false
         }
-        lws_rx_flow_control(wsi, 0)
-        return http.stage == .shaking
+        return true
     }
 
     /// Whether there is more to do at once.
+    ///
+    /// Whenever the descriptor can be read, this is called before libwebsockets, which goes on with the handshake. In
+    /// the turn in which it ends it, libwebsockets does not go on to read; from then on it is kept from reading.
     func shakeHands(_ index: Int, _ http: HTTPConnection) -> Bool {
         guard let wsi = table[index].wsi else { return false }
-        switch Int(clws_tls_handshake(wsi)) {
-        case clws_tls_ended:
-            end(index, http)
-            return false
-        case clws_tls_wants_read:
+        guard clws_tls_is_shaken(wsi) else {
             awaitInput(index, http)
             return false
-        case clws_tls_wants_write:
-            let socket = table.id(index)
-            http.awaitRoom(loop) { [unowned self] in advance(socket) }
-            return false
-        default:
-            http.stage = .head
-            return true
         }
+        let socket = table.id(index)
+        // What it has read by then is its head, if it had a turn since; if not, it reads that and nothing else.
+        if lws_hdr_total_length(wsi, WSI_TOKEN_HOST) == 0 {
+            guard clws_service(wsi) == 0, let index = table.index(socket), table[index].wsi == wsi else { return false }
+            guard lws_hdr_total_length(wsi, WSI_TOKEN_HOST) > 0 else {
+                doom(index)
+                return false
+            }
+        }
+        lws_rx_flow_control(wsi, 0)
+        // libwebsockets' own timer for it would stand in a sorted list; ours is in a queue.
+        lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0)
+        http.stage = .head
+        return true
     }
 }

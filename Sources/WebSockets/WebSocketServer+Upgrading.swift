@@ -7,7 +7,7 @@ import Glibc
 /// libwebsockets makes one only of a head that it has read. So it is given a head that is always the same
 /// (`clws_upgrade_head`), as bytes that have been read already, and before it sends its answer, this is made the answer
 /// to the client's own request. Nothing of that request reaches libwebsockets' parser, which takes unknown names of
-/// headers for beginnings of known ones.
+/// headers for beginnings of known ones. (Over TLS the last byte does, a line feed.)
 extension WebSocketServer {
     /// What libwebsockets reads first.
     static let upgradeHead = String(cString: clws_upgrade_head()).utf8.map { $0 }
@@ -55,14 +55,11 @@ extension WebSocketServer {
         endUnlessOpen(upgrade.socket)
     }
 
-    /// Lets libwebsockets read from a connection over TLS: it finds the handshake done, and then its head.
+    /// Lets libwebsockets read from a connection over TLS: first the last byte of its head.
     private func release(_ wsi: OpaquePointer, _ socket: SocketID) {
         lws_rx_flow_control(wsi, 1)
-        if clws_service(wsi) == 0, let index = table.index(socket), !table[index].isSettled { _ = clws_service(wsi) }
-        guard let index = table.index(socket), table[index].isSettled else { return endUnlessOpen(socket) }
-        lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0)
-        // Of what is decrypted already the descriptor does not tell.
-        if clws_tls_has_more(wsi), let context { lws_cancel_service(context.raw) }
+        _ = clws_service(wsi)
+        endUnlessOpen(socket)
     }
 
     private func endUnlessOpen(_ socket: SocketID) {
@@ -71,7 +68,8 @@ extension WebSocketServer {
     }
 
     /// Gives a connection to libwebsockets, with the bytes that it is to read first. It owns the descriptor from then on.
-    func adopt(_ descriptor: Int32, _ socket: SocketID, _ host: OpaquePointer, _ bytes: [UInt8]) {
+    func adopt(_ descriptor: Int32, _ socket: SocketID, _ host: OpaquePointer, _ bytes: some Collection<UInt8>) {
+        let bytes = Array(bytes)
         adopting = socket
         let wsi = bytes.withUnsafeBytes { bytes in
             // On failure it closes the descriptor.

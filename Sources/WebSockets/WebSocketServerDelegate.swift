@@ -11,7 +11,7 @@ public protocol WebSocketServerDelegate: AnyObject {
 
     /// A request with a body has come as far as its head. An answer refuses it, and its body is not kept.
     ///
-    /// What was found out may be noted in its `grant`.
+    /// What was found out may be noted in its `grant`, and that the body is not wanted in `keepsBody`.
     func refusal(of request: inout HTTPRequest) -> HTTPResponse?
 
     /// Whether the request may become a WebSocket.

@@ -1,6 +1,7 @@
 /// libwebsockets for Swift: its header, and functions where it offers only macros.
 #pragma once
 #include <libwebsockets.h>
+#include <stdbool.h>
 #include <sys/socket.h>
 #include "tls.h"
 
@@ -14,8 +15,10 @@ int clws_accept(int listener, struct sockaddr_storage *peer);
 ///
 /// lws_set_timeout(…, LWS_TO_KILL_SYNC) alone waits up to 5 s for bytes that were not sent yet. So the socket is shut
 /// first, and a write on it lets libwebsockets notice that nothing can be flushed any more.
+/// (A session of TLS that has said farewell, or waits to read, would take that for a reason to wait. So this is left out
+/// for a connection that libwebsockets has written nothing to.)
 /// Not to be called inside a callback of the same connection.
-void clws_kill(struct lws *wsi);
+void clws_kill(struct lws *wsi, bool may_have_unsent);
 
 /// The head that libwebsockets is shown for every upgrade: requests are read before it gets a connection, and this one
 /// says nothing that came from outside. Constant.

@@ -22,11 +22,11 @@ void clws_tls_prepare(SSL_CTX *host, SSL_CTX **current);
 /// nobody. NULL if there is nothing to read there. Given back with `clws_tls_free`.
 SSL_CTX *clws_dialling_make(const char *authorities, bool trusts);
 
-/// What the next four answer when they did nothing: the connection is over, or waits until it can be read or written.
-enum { clws_tls_ended = 0, clws_tls_wants_read = -1, clws_tls_wants_write = -2 };
+/// Whether the handshake is done.
+bool clws_tls_is_shaken(struct lws *wsi);
 
-/// Goes on with the handshake; 1 when it is done, or one of the above.
-int clws_tls_handshake(struct lws *wsi);
+/// What the next three answer when they did nothing: the connection is over, or waits until it can be read or written.
+enum { clws_tls_ended = 0, clws_tls_wants_read = -1, clws_tls_wants_write = -2 };
 
 /// Copies what the connection's next read would give, and leaves it there: how many bytes, or one of the above.
 int clws_tls_peek(struct lws *wsi, void *bytes, int room);
@@ -37,9 +37,6 @@ int clws_tls_read(struct lws *wsi, void *bytes, int room);
 /// Writes all of at most 16 KiB, and answers with their number, or nothing and answers with one of the above; then the
 /// same bytes must be offered again.
 int clws_tls_write(struct lws *wsi, const void *bytes, int count);
-
-/// Whether decrypted bytes wait to be read.
-bool clws_tls_has_more(struct lws *wsi);
 
 /// Tells the peer that nothing more will be written.
 void clws_tls_bid_farewell(struct lws *wsi);
