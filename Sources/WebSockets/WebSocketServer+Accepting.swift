@@ -63,6 +63,7 @@ extension WebSocketServer {
             Glibc.close(descriptor)
             return table.remove(Int(socket.index))
         }
+        noteArrival()
         handshakes.add(socket, now: loop.now)
         armDeadlines()
         table[Int(socket.index)].extras?.http = HTTPConnection(
@@ -82,6 +83,7 @@ extension WebSocketServer {
         let socket = table.id(index)
         table.remove(index)
         delegate.departed(socket)
+        noteDeparture()
         resumeAccepting()
     }
 

@@ -50,6 +50,10 @@ public final class WebSocketServer {
     /// Looking is dear: not before, unless it found something.
     var nextLookForRoom: Int64 = 0
 
+    /// The most connections without a WebSocket since memory was last given back.
+    var mostHandshakes = 0
+    var memoryTimer: LoopTimer?
+
     var handshakes: DeadlineQueue
     var closings: DeadlineQueue
     /// HTTP connections whose next request is waited for.
@@ -93,6 +97,7 @@ public final class WebSocketServer {
         deadlineTimer = LoopTimer(loop) { [unowned self] in meetDeadlines() }
         acceptRetry = LoopTimer(loop) { [unowned self] in resumeAccepting() }
         roomRetry = LoopTimer(loop) { [unowned self] in resumeAccepting() }
+        memoryTimer = LoopTimer(loop) { [unowned self] in returnMemory() }
         endOfTurn = loop.atEndOfTurn { [unowned self] in
             advanceUnfinished()
             reap()
@@ -123,6 +128,7 @@ public final class WebSocketServer {
         acceptRetry = nil
         roomRetry = nil
         deadlineTimer = nil
+        memoryTimer = nil
         endOfTurn?.cancel()
         for index in table.entries.indices { discard(index) }
         context.destroy()

@@ -40,3 +40,6 @@ void clws_wake_at(int descriptor, int bytes);
 
 /// Whether the peer of a TCP connection has shut its side, or the connection has broken.
 int clws_has_ended(int descriptor);
+
+/// Gives free memory of all threads back to the system. May be called on any thread, and takes milliseconds.
+void clws_return_memory(void);
