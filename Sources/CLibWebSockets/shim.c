@@ -2,8 +2,8 @@
 #include "shim.h"
 #include <errno.h>
 #include <linux/tcp.h>
+#include <malloc.h>
 #include <netinet/in.h>
-#include <sys/ioctl.h>
 
 int clws_accept(int listener, struct sockaddr_storage *peer)
 {
@@ -12,7 +12,7 @@ int clws_accept(int listener, struct sockaddr_storage *peer)
     return descriptor >= 0 ? descriptor : -errno;
 }
 
-void clws_kill(struct lws *wsi)
+void clws_kill(struct lws *wsi, bool may_have_unsent)
 {
     int descriptor = lws_get_socket_fd(wsi);
     SSL *ssl = lws_get_ssl(wsi);
@@ -23,22 +23,69 @@ void clws_kill(struct lws *wsi)
         unsigned char byte = 0;
         shutdown(descriptor, SHUT_RDWR);
         // In a handshake OpenSSL would read instead, and libwebsockets would take that for a reason to wait.
-        if (!ssl || SSL_is_init_finished(ssl))
+        if (may_have_unsent && (!ssl || SSL_is_init_finished(ssl)))
             lws_write(wsi, &byte, 1, LWS_WRITE_HTTP);
     }
     lws_set_timeout(wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_SYNC);
 }
 
-long long clws_bytes_read(struct lws *wsi)
+const char *clws_upgrade_head(void)
 {
-    int descriptor = lws_get_socket_fd(wsi), waiting = 0;
+    return "GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+           "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n";
+}
+
+enum { accept_length = 28 };
+
+void clws_accept_key(const char *key, char accept[29])
+{
+    char joined[24 + 36 + 1];
+    unsigned char hash[20];
+    snprintf(joined, sizeof(joined), "%.24s258EAFA5-E914-47DA-95CA-C5AB0DC85B11", key);
+    lws_SHA1((const unsigned char *)joined, strlen(joined), hash);
+    lws_b64_encode_string((const char *)hash, sizeof(hash), accept, accept_length + 1);
+}
+
+int clws_answer_upgrade(void *args, const char *accept, const char *protocol)
+{
+    // libwebsockets calls with the place behind "Sec-WebSocket-Accept: …\r\n", the last of its own headers.
+    static const char name[] = "Sec-WebSocket-Accept: ";
+    struct lws_process_html_args *answer = args;
+    char *value = answer->p - 2 - accept_length, *line = value - (sizeof(name) - 1);
+    if (memcmp(line, name, sizeof(name) - 1) != 0)
+        return -1;
+    memcpy(value, accept, accept_length);
+    if (!protocol)
+        return 0;
+    int length = snprintf(answer->p, (size_t)answer->max_len, "Sec-WebSocket-Protocol: %s\r\n", protocol);
+    // Room for the empty line that ends the head.
+    if (length < 0 || length + 2 >= answer->max_len)
+        return -1;
+    answer->p += length;
+    return 0;
+}
+
+int clws_service(struct lws *wsi)
+{
+    struct lws_pollfd ready = {.fd = lws_get_socket_fd(wsi), .events = LWS_POLLIN, .revents = LWS_POLLIN};
+    return lws_service_fd_tsi(lws_get_context(wsi), &ready, 0);
+}
+
+void clws_wake_at(int descriptor, int bytes)
+{
+    setsockopt(descriptor, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof(bytes));
+}
+
+int clws_has_ended(int descriptor)
+{
     struct tcp_info info;
     socklen_t length = sizeof(info);
     memset(&info, 0, sizeof(info));
-    // A FIN counts as a byte, so only a connection that is open both ways tells the truth (1 is TCP_ESTABLISHED).
-    if (getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &length) != 0 || info.tcpi_state != 1)
-        return -1;
-    if (ioctl(descriptor, FIONREAD, &waiting) != 0)
-        return -1;
-    return (long long)info.tcpi_bytes_received - waiting;
+    // 1 is TCP_ESTABLISHED: open both ways.
+    return getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &length) != 0 || info.tcpi_state != 1;
+}
+
+void clws_return_memory(void)
+{
+    malloc_trim(0);
 }

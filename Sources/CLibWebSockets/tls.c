@@ -114,28 +114,54 @@ SSL_CTX *clws_dialling_make(const char *authorities, bool trusts)
     return NULL;
 }
 
-int clws_tls_peek(struct lws *wsi, void *bytes, int room)
+bool clws_tls_is_shaken(struct lws *wsi)
 {
     SSL *ssl = lws_get_ssl(wsi);
-    if (!ssl)
-        return clws_tls_ended;
-    if (!SSL_is_init_finished(ssl))
-        return clws_tls_unfinished;
-    ERR_clear_error();
-    int count = SSL_peek(ssl, bytes, room);
+    return ssl && SSL_is_init_finished(ssl);
+}
+
+static int result(SSL *ssl, int count)
+{
     if (count > 0)
         return count;
     int error = SSL_get_error(ssl, count);
     ERR_clear_error();
-    return error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE ? clws_tls_nothing : clws_tls_ended;
+    switch (error) {
+    case SSL_ERROR_WANT_READ:
+        return clws_tls_wants_read;
+    case SSL_ERROR_WANT_WRITE:
+        return clws_tls_wants_write;
+    default:
+        return clws_tls_ended;
+    }
 }
 
-void clws_tls_drain(struct lws *wsi)
+int clws_tls_peek(struct lws *wsi, void *bytes, int room)
 {
-    char bytes[4096];
     SSL *ssl = lws_get_ssl(wsi);
     ERR_clear_error();
-    // As much as one connection may have sent before it was answered.
-    for (int reads = 0; ssl && reads < 64 && SSL_read(ssl, bytes, sizeof(bytes)) > 0; reads++) {}
+    return ssl ? result(ssl, SSL_peek(ssl, bytes, room)) : clws_tls_ended;
+}
+
+int clws_tls_read(struct lws *wsi, void *bytes, int room)
+{
+    SSL *ssl = lws_get_ssl(wsi);
+    ERR_clear_error();
+    return ssl ? result(ssl, SSL_read(ssl, bytes, room)) : clws_tls_ended;
+}
+
+int clws_tls_write(struct lws *wsi, const void *bytes, int count)
+{
+    SSL *ssl = lws_get_ssl(wsi);
+    ERR_clear_error();
+    return ssl ? result(ssl, SSL_write(ssl, bytes, count)) : clws_tls_ended;
+}
+
+void clws_tls_bid_farewell(struct lws *wsi)
+{
+    SSL *ssl = lws_get_ssl(wsi);
+    ERR_clear_error();
+    if (ssl && SSL_is_init_finished(ssl))
+        SSL_shutdown(ssl);
     ERR_clear_error();
 }

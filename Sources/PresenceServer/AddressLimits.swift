@@ -1,8 +1,11 @@
 import EventLoops
 import WebSockets
 
-/// How many WebSockets each address has, counted over all shards of the process: the kernel spreads one address'
+/// How many connections each address has, counted over all shards of the process: the kernel spreads one address'
 /// connections over all of them.
+///
+/// They count from their acceptance on. An address that has as many as it may have WebSockets gets a few connections
+/// more, for HTTP and to be told so; beyond these it gets none.
 ///
 /// One lock, taken when a connection comes and when it goes, and never on the way of data.
 final class AddressLimits: Sendable {
@@ -16,15 +19,19 @@ final class AddressLimits: Sendable {
         countsLoopback = limits.limitLoopback
     }
 
+    /// So many more connections than WebSockets.
+    static let spare = 64
+
     /// A place for one more of this address, to be given back.
     func take(_ peer: PeerAddress) -> Place {
         guard most > 0, countsLoopback || !peer.isLoopback else { return .uncounted }
         let block = peer.block
         guard block != .none else { return .uncounted }
         return counts.withLock { counts in
-            guard counts[block, default: 0] < most else { return .none }
-            counts[block, default: 0] += 1
-            return .counted(block)
+            let count = counts[block, default: 0]
+            guard count < most + Self.spare else { return .none }
+            counts[block] = count + 1
+            return count < most ? .counted(block) : .spare(block)
         }
     }
 
@@ -40,12 +47,14 @@ final class AddressLimits: Sendable {
 
     enum Place: Equatable {
         case counted(AddressBlock)
+        /// One in which there is no room for a WebSocket.
+        case spare(AddressBlock)
         case uncounted
         case none
     }
 }
 
-/// Whose connection stands at which index: 8 bytes each, nothing where nobody is counted.
+/// Whose connection stands at which index: 8 bytes each, nothing where no address is counted.
 struct AddressPlaces {
     private var blocks: [AddressBlock] = []
 
@@ -53,6 +62,11 @@ struct AddressPlaces {
         let index = Int(socket.index)
         while blocks.count <= index { blocks.append(.none) }
         blocks[index] = block
+    }
+
+    func isCounted(_ socket: SocketID) -> Bool {
+        let index = Int(socket.index)
+        return index < blocks.count && blocks[index] != .none
     }
 
     /// Takes out what stands there.

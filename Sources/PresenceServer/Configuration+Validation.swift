@@ -85,6 +85,7 @@ extension ServerConfiguration {
         try check("limits.connectionsPerAddress", limits.connectionsPerAddress, in: 0...10_000_000)
         try check("limits.connectionsPerUser", limits.connectionsPerUser, in: 0...1_000_000)
         try check("limits.outboxBytes", limits.outboxBytes, in: 0...1_099_511_627_776)
+        try check("limits.inboxBytes", limits.inboxBytes, in: 0...1_099_511_627_776)
     }
 
     private func validateRelations() throws(InvalidConfiguration) {

@@ -151,7 +151,7 @@ public struct ServerConfiguration: Sendable, Equatable {
         public var userRequestBurst = 2_000
         /// The `rate_limited` within 10 s that closes its connection.
         public var rateLimited = 1_000
-        /// WebSockets from one address; 0: any number.
+        /// WebSockets from one address, what is no WebSocket yet included; 0: any number.
         public var connectionsPerAddress = 2_000
         /// Whether addresses of this machine are limited too.
         public var limitLoopback = false
@@ -159,6 +159,8 @@ public struct ServerConfiguration: Sendable, Equatable {
         public var connectionsPerUser = 100
         /// Bytes that wait for all connections of the process that do not take them; 0: any number.
         public var outboxBytes = 268_435_456
+        /// Bytes held of requests and messages of the process that have not come whole; 0: any number.
+        public var inboxBytes = 134_217_728
     }
 
     /// Whose tokens are believed, beside those made with the data directory's own secret.

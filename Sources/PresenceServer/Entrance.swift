@@ -7,15 +7,14 @@ enum Entrance: UInt8 {
     /// The one for operators and backends.
     case back
 
-    /// Whether that is to be had there. What says that the server lives is to be had everywhere.
+    /// Whether that is to be had there. What says that the server lives is to be had everywhere; of anything else the
+    /// other port tells nothing, not even which methods a path takes.
     func leads(to route: Route) -> Bool {
-        switch (self, route) {
-        case (.only, _), (_, .health), (_, .readiness): true
-        case (.front, .metrics): false
+        switch (self, route.audience) {
+        case (.only, _), (_, .everyone), (_, nil): true
         // Users may read users: clients do.
-        case (.front, .api(let call)): call.isForUsers
-        case (.back, .webSocket): false
-        default: true
+        case (.front, let audience): audience == .clients || audience == .users
+        case (.back, let audience): audience != .clients
         }
     }
 }

@@ -17,16 +17,12 @@ struct HTTPAPI {
     }
 
     func handle(_ exchange: HTTPExchangeID, _ request: HTTPRequest) {
-        // Operators' paths hold nothing that could be misread, so their connections may go on; a call names somebody, and
-        // is taken only as it came, which is known of a connection's first request.
-        let isOperators = ["/healthz", "/readyz", "/metrics"].contains(request.path)
-        guard let target = request.target ?? (isOperators ? request.path : nil) else {
-            return refuse(
-                exchange, 400, .badRequest, "a call must be the first request of its connection, its line in one piece")
-        }
-        let route = Route(request.method, target)
+        let route = Route(request.method, request.path)
         guard Entrance(rawValue: request.tag)?.leads(to: route) ?? false else {
             return refuse(exchange, 404, .badRequest, "there is nothing at this path")
+        }
+        if case .api = route, !request.isFirst {
+            return refuse(exchange, 400, .badRequest, "a call must be the first request of its connection")
         }
         switch route {
         case .health: keep(exchange, .json(200, #"{"status":"ok"}"#))
@@ -43,7 +39,7 @@ struct HTTPAPI {
             response.headers.append(("Upgrade", "websocket"))
             respond(exchange, response)
         case .unknown: refuse(exchange, 404, .badRequest, "there is nothing at this path")
-        case .otherMethod(let allowed):
+        case .otherMethod(let allowed, _):
             var response = HTTPResponse.error(
                 405, .init(code: .badRequest, message: "this path takes \(allowed) only"))
             response.headers.append(("Allow", allowed))
@@ -54,22 +50,49 @@ struct HTTPAPI {
         }
     }
 
-    private func authorize(_ exchange: HTTPExchangeID, _ request: HTTPRequest, _ call: Route.Call) {
+    /// Refuses a call by its head, before anything of its body is kept, or notes for whom it speaks.
+    func refusal(of request: inout HTTPRequest) -> HTTPResponse? {
+        let route = Route(request.method, request.path)
+        guard Entrance(rawValue: request.tag)?.leads(to: route) ?? false, case .api(let call) = route else {
+            request.keepsBody = false
+            return nil
+        }
+        switch claims(of: request, call) {
+        case .failure(let refusal): return refusal.response
+        case .success(let claims):
+            request.grant = claims
+            return nil
+        }
+    }
+
+    private struct Refusal: Error { let response: HTTPResponse }
+
+    private func claims(of request: HTTPRequest, _ call: Route.Call) -> Result<Claims, Refusal> {
+        if let claims = request.grant as? Claims { return .success(claims) }
         guard let token = bearerToken(request.headers["authorization"]) else {
-            return unauthorized(exchange, "a token is needed: Authorization: Bearer …")
+            return .failure(.init(response: Self.unauthorized("a token is needed: Authorization: Bearer …")))
         }
         switch logic.verify(token, logic.clock.redisNow) {
-        case .failure(let failure): unauthorized(exchange, "\(failure)")
+        case .failure(let failure): return .failure(.init(response: Self.unauthorized("\(failure)")))
         case .success(let claims):
             guard claims.isBackend || call.isForUsers else {
-                return refuse(exchange, 403, .forbidden, "only a backend may do this")
+                let refusal = ServerMessage.ErrorMessage(code: .forbidden, message: "only a backend may do this")
+                return .failure(.init(response: .error(403, refusal)))
             }
+            return .success(claims)
+        }
+    }
+
+    private func authorize(_ exchange: HTTPExchangeID, _ request: HTTPRequest, _ call: Route.Call) {
+        switch claims(of: request, call) {
+        case .failure(let refusal): respond(exchange, refusal.response)
+        case .success(let claims):
             guard !claims.isBackend else { return run(call, exchange, request.body, for: nil) }
             guard admits(claims.subject, exchange) else { return }
             logic.isRevoked(claims) { isRevoked in
                 switch isRevoked {
                 case false?: run(call, exchange, request.body, for: claims.subject)
-                case true?: unauthorized(exchange, "\(AuthenticationFailure.revoked)")
+                case true?: respond(exchange, Self.unauthorized("\(AuthenticationFailure.revoked)"))
                 case nil:
                     let message = "the store is out of reach, and whether this token was revoked is not known here"
                     respond(exchange, .error(503, .init(code: .unavailable, message: message, retryAfter: 1_000)))
@@ -78,10 +101,10 @@ struct HTTPAPI {
         }
     }
 
-    private func unauthorized(_ exchange: HTTPExchangeID, _ message: String) {
+    private static func unauthorized(_ message: String) -> HTTPResponse {
         var response = HTTPResponse.error(401, .init(code: .unauthorized, message: message))
         response.headers.append(("WWW-Authenticate", "Bearer"))
-        respond(exchange, response)
+        return response
     }
 
     /// Users' requests here and on their sockets come from one bucket; backends speak for many.

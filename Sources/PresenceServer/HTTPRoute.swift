@@ -5,10 +5,33 @@ import PresenceProtocol
 enum Route {
     case health, readiness, metrics, webSocket
     case api(Call)
-    case badID
+    case badID(Audience)
     case badEscape
-    case otherMethod(allowed: String)
+    case otherMethod(allowed: String, Audience)
     case unknown
+
+    /// For whom there is something at a path.
+    enum Audience {
+        case everyone
+        /// Users' programs, over a WebSocket.
+        case clients
+        /// Users, and backends.
+        case users
+        case backends
+        case operators
+    }
+
+    /// `nil` where there is nothing.
+    var audience: Audience? {
+        switch self {
+        case .health, .readiness: .everyone
+        case .metrics: .operators
+        case .webSocket: .clients
+        case .api(let call): call.isForUsers ? .users : .backends
+        case .badID(let audience), .otherMethod(_, let audience): audience
+        case .badEscape, .unknown: nil
+        }
+    }
 
     enum Call {
         case user(UserID)
@@ -31,8 +54,6 @@ enum Route {
             }
         }
     }
-
-    static let webSocketPath = "/v1/ws"
 
     init(_ method: String, _ target: String) {
         guard target.utf8.first == UInt8(ascii: "/") else {
@@ -59,7 +80,7 @@ enum Route {
         case 3 where parts == ["v1", "users", "get"] && method == "POST": return .api(.users)
         case 3 where parts[0] == "v1" && parts[1] == "users":
             let allowed = parts[2] == "get" ? "GET, POST" : "GET"
-            return call(method, parts[2], ["GET": Call.user], allowed)
+            return call(method, parts[2], ["GET": Call.user], allowed, for: .users)
         case 4 where parts[0] == "v1" && parts[1] == "users" && parts[3] == "profile":
             return call(method, parts[2], ["PATCH": Call.profile], "PATCH")
         case 4 where parts[0] == "v1" && parts[1] == "users" && parts[3] == "disconnect":
@@ -80,14 +101,15 @@ enum Route {
     }
 
     private static func reading(_ method: String, _ route: Route) -> Route {
-        method == "GET" || method == "HEAD" ? route : .otherMethod(allowed: "GET, HEAD")
+        method == "GET" || method == "HEAD" ? route : .otherMethod(allowed: "GET, HEAD", route.audience ?? .everyone)
     }
 
     private static func call(
-        _ method: String, _ id: String, _ calls: [String: (Identifier) -> Call], _ allowed: String
+        _ method: String, _ id: String, _ calls: [String: (Identifier) -> Call], _ allowed: String,
+        for audience: Audience = .backends
     ) -> Route {
-        guard let make = calls[method] else { return .otherMethod(allowed: allowed) }
-        guard let id = Identifier(id) else { return .badID }
+        guard let make = calls[method] else { return .otherMethod(allowed: allowed, audience) }
+        guard let id = Identifier(id) else { return .badID(audience) }
         return .api(make(id))
     }
 

@@ -60,6 +60,7 @@ struct MetricsSnapshot: Sendable {
         case live
         case redisPending = "redis_commands_pending"
         case outboxBytes = "outbox_bytes"
+        case inboxBytes = "inbox_bytes"
         case handshakes
 
         var help: String {
@@ -73,6 +74,7 @@ struct MetricsSnapshot: Sendable {
             case .live: "shards that show the truth"
             case .redisPending: "commands that Redis has not answered yet"
             case .outboxBytes: "bytes that wait for connections which do not take them"
+            case .inboxBytes: "bytes held of requests and messages that have not come whole"
             case .handshakes: "connections that are no WebSockets: handshakes under way, and HTTP"
             }
         }

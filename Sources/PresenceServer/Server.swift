@@ -51,11 +51,12 @@ public actor Server {
         let addresses = AddressLimits(configuration.limits)
         let count = configuration.shards ?? max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
         let outboxes = OutboxBudget(configuration.limits.outboxBytes, shards: count)
+        let inbox = InboxBudget(configuration.limits.inboxBytes)
         for index in 0..<count {
             let shard = try Shard(
                 .init(
                     configuration: configuration, authenticator: authenticator, redis: location, places: places,
-                    addresses: addresses, outboxes: outboxes,
+                    addresses: addresses, outboxes: outboxes, inbox: inbox,
                     isAlone: configuration.redis.url == nil, logger: logger,
                     name: "shard-\(index)", place: (index, count), identity: identity))
             shard.loop.start()

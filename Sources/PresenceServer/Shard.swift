@@ -38,6 +38,7 @@ actor Shard {
         let places: Places
         let addresses: AddressLimits
         let outboxes: OutboxBudget
+        let inbox: InboxBudget
         /// Nobody but this process uses this Redis.
         let isAlone: Bool
         let logger: Logger
@@ -58,8 +59,9 @@ actor Shard {
         store = parts.redis.store(
             loop: loop, options: options, partitions: Partitions(count: configuration.partitions),
             replicas: configuration.redis.wait, name: "presence")
+        let proxies = TrustedProxies(configuration.trustedProxies.compactMap(AddressRange.init))
         sockets = ShardSockets(
-            clock: clock, places: parts.places, addresses: parts.addresses,
+            clock: clock, places: parts.places, addresses: parts.addresses, proxies: proxies,
             origins: AllowedOrigins(configuration.allowedOrigins), logger: parts.logger
         ) { loop.now }
         let tokens = TokenCheck(parts.authenticator)
@@ -72,10 +74,15 @@ actor Shard {
         var settings = WebSocketServerConfiguration()
         settings.subprotocols = ["presence.v1"]
         settings.maxMessageBytes = configuration.limits.maxMessageBytes
-        settings.errorResponse = { .error($0, .init(code: .badRequest, message: $1)) }
+        settings.errorResponse = { status, message in
+            status == 503
+                ? .error(status, .init(code: .unavailable, message: message, retryAfter: 1_000))
+                : .error(status, .init(code: .badRequest, message: message))
+        }
         settings.handshakeTimeout = configuration.handshakeTimeout
         settings.maxHandshakes = max(1, configuration.limits.handshakes / parts.place.of)
-        settings.proxies = TrustedProxies(configuration.trustedProxies.compactMap(AddressRange.init))
+        settings.inbox = parts.inbox
+        settings.proxies = proxies
         settings.servesTLS = parts.identity != nil
         // The process' own limit is kept by `Places`, over all shards.
         settings.maxConnections = 1_000_000
@@ -179,6 +186,8 @@ actor Shard {
         snapshot.counters[.tlsFailures] = server.counters.tlsFailures
         snapshot.counters[.originsRefused] = sockets.originsRefused
         snapshot.gauges[.handshakes] = server.handshakeCount
+        snapshot.gauges[.inboxBytes] = server.inboxHeld
+        snapshot.limitsMet[.inboxBytes] = server.counters.inboxRefusals
         snapshot.certificateExpiry = certificateExpiry
         return snapshot
     }

@@ -14,7 +14,10 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
     private let now: () -> Milliseconds
     private let places: Places
     private let addresses: AddressLimits
+    private let proxies: TrustedProxies
     private var addressPlaces = AddressPlaces()
+    /// Connections whose address has no room for another WebSocket.
+    private var spare: Set<SocketID> = []
     private var nextAddressLog: Milliseconds = 0
     private let logger: Logger
     /// Connections that came when the process was full: they are told so, and nothing else.
@@ -25,12 +28,13 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
     private(set) var originsRefused = 0
 
     init(
-        clock: ShardClock, places: Places, addresses: AddressLimits, origins: AllowedOrigins, logger: Logger,
-        now: @escaping () -> Milliseconds
+        clock: ShardClock, places: Places, addresses: AddressLimits, proxies: TrustedProxies,
+        origins: AllowedOrigins, logger: Logger, now: @escaping () -> Milliseconds
     ) {
         self.clock = clock
         self.places = places
         self.addresses = addresses
+        self.proxies = proxies
         self.origins = origins
         self.logger = logger
         self.now = now
@@ -38,11 +42,41 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
 
     // MARK: What libwebsockets tells
 
+    /// A proxy's connection counts for the client that the request on it comes from.
+    func accepted(_ socket: SocketID, from peer: PeerAddress) -> Bool {
+        if proxies.isTrusted(peer) { return true }
+        switch addresses.take(peer) {
+        case .uncounted: return true
+        case .counted(let block):
+            addressPlaces.set(block, socket)
+            return true
+        case .spare(let block):
+            addressPlaces.set(block, socket)
+            spare.insert(socket)
+            return true
+        case .none:
+            clock.advance(to: now())
+            tellOfAddress(peer)
+            return false
+        }
+    }
+
+    func departed(_ socket: SocketID) {
+        spare.remove(socket)
+        if let block = addressPlaces.remove(socket) { addresses.give(block) }
+    }
+
+    func refusal(of request: inout HTTPRequest) -> HTTPResponse? {
+        clock.advance(to: now())
+        return api.refusal(of: &request)
+    }
+
     func shouldUpgrade(_ request: UpgradeRequest) -> UpgradeDecision {
-        guard request.path == Route.webSocketPath, request.request.tag != Entrance.back.rawValue else {
+        let route = Route(request.request.method, request.path)
+        guard case .webSocket = route, Entrance(rawValue: request.request.tag)?.leads(to: route) ?? false else {
             return .refuse(.error(404, .init(code: .badRequest, message: "there is nothing at this path")))
         }
-        guard origins.allows(request.origin, host: request.request.headers["host"]) else {
+        guard origins.allows(request.origin, host: request.request.host) else {
             originsRefused += 1
             return .refuse(.error(403, .init(code: .forbidden, message: "pages of this origin may not connect here")))
         }
@@ -64,21 +98,30 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
         server.close(socket, code: CloseCode.tryAgainLater.rawValue, reason: logic.reconnectAdvice())
     }
 
+    /// Whether the address of a WebSocket has room for it.
     private func takePlace(of peer: PeerAddress, _ socket: SocketID) -> Bool {
-        switch addresses.take(peer) {
-        case .uncounted: return true
-        case .counted(let block):
-            addressPlaces.set(block, socket)
-            return true
-        case .none:
-            logic.metrics.met(.connectionsPerAddress)
-            // Whoever is flooded by it wants to know the address, and no line for each connection.
-            if clock.now >= nextAddressLog {
-                nextAddressLog = clock.now + 60_000
-                logger.warning("an address has too many connections", metadata: ["address": .string(peer.host)])
+        var hasRoom = !spare.contains(socket)
+        if hasRoom, !addressPlaces.isCounted(socket) {
+            // A proxy's connection, or one that is not counted.
+            switch addresses.take(peer) {
+            case .uncounted: break
+            case .counted(let block): addressPlaces.set(block, socket)
+            case .spare(let block):
+                addressPlaces.set(block, socket)
+                hasRoom = false
+            case .none: hasRoom = false
             }
-            return false
         }
+        if !hasRoom { tellOfAddress(peer) }
+        return hasRoom
+    }
+
+    private func tellOfAddress(_ peer: PeerAddress) {
+        logic.metrics.met(.connectionsPerAddress)
+        // Whoever is flooded by it wants to know the address, and no line for each connection.
+        guard clock.now >= nextAddressLog else { return }
+        nextAddressLog = clock.now + 60_000
+        logger.warning("an address has too many connections", metadata: ["address": .string(peer.host)])
     }
 
     func received(_ message: UnsafeRawBufferPointer, on socket: SocketID) {
@@ -99,7 +142,6 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
     func closed(_ socket: SocketID, _ closure: Closure) {
         clock.advance(to: now())
         places.give()
-        if let block = addressPlaces.remove(socket) { addresses.give(block) }
         guard turnedAway.remove(socket) == nil else { return }
         switch closure {
         case .byPeer(let code, _): logic.closed(socket, code: code, hadCloseFrame: true)

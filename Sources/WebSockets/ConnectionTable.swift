@@ -6,7 +6,7 @@ struct ConnectionTable {
     enum State: UInt8 {
         /// Nobody has this index.
         case free
-        /// Accepted; no request has come yet.
+        /// Accepted; no head of a request has come yet.
         case handshaking
         /// Speaks HTTP.
         case http
@@ -51,13 +51,8 @@ struct ConnectionTable {
         var since: Int64
         /// That of the listener that it came through.
         let tag: UInt8
-        var exchange: HTTPExchange?
-        /// Until its first bytes come, libwebsockets does not know of it.
-        var arrival: Arrival?
-        /// Over TLS: waits for the first request, which cannot be looked at before it is decrypted.
-        var seal: Seal?
-        /// That of its first request.
-        var target: String?
+        /// Until it is a WebSocket.
+        var http: HTTPConnection?
         var closure: Closure?
 
         init(peer: PeerAddress? = nil, tag: UInt8 = 0, since: Int64 = 0) {
@@ -136,28 +131,4 @@ struct ConnectionTable {
         entries[index] = Entry(generation: entries[index].generation &+ 1)
         free.append(UInt32(index))
     }
-}
-
-/// The HTTP requests of one connection, one after the other.
-final class HTTPExchange {
-    enum Stage {
-        case idle
-        /// The request's body is coming.
-        case receiving
-        /// The delegate has the request.
-        case answering
-        /// The response is to be written.
-        case answered
-        /// The last response was written; the connection ends when all of it has gone to the kernel.
-        case leaving
-    }
-
-    var stage = Stage.idle
-    var number: UInt32 = 0
-    var request: HTTPRequest?
-    var isHead = false
-    var keepsAlive = false
-    var response: [UInt8] = []
-    /// How many bytes had been read from the connection when the last exchange ended.
-    var bytesRead: Int64 = 0
 }

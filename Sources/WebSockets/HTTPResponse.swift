@@ -51,6 +51,7 @@ public struct HTTPResponse: Sendable {
         case 422: "Unprocessable Content"
         case 426: "Upgrade Required"
         case 429: "Too Many Requests"
+        case 431: "Request Header Fields Too Large"
         case 500: "Internal Server Error"
         case 503: "Service Unavailable"
         case 504: "Gateway Timeout"

@@ -47,6 +47,10 @@ public enum LibWebSockets {
     /// One libwebsockets context on one loop, with the memory that it refers to. Confined to the loop's thread.
     final class Context {
         let raw: OpaquePointer
+        /// The virtual host of connections without TLS.
+        let plain: OpaquePointer
+        /// That of connections with TLS, if there are any.
+        let secure: OpaquePointer?
         private let memory: ContextMemory
         private var heartbeat: LoopTimer?
         private let loop: EventLoop
@@ -57,13 +61,15 @@ public enum LibWebSockets {
             // Making a context also sets up process-wide things (the log), so only one at a time.
             let made = log.withLock { _ in
                 lws_set_log_level(LLL_ERR, { _, line in LibWebSockets.emit(line) })
-                return memory.makeContext(loop: loop, setting).map(Sent.init)
+                return memory.makeContext(loop: loop, setting)
             }
             guard let made else {
                 memory.free()
                 throw WebSocketError.noContext
             }
             raw = made.context
+            plain = made.plain
+            secure = made.secure
             self.memory = memory
             self.loop = loop
             beat()
@@ -89,14 +95,18 @@ public enum LibWebSockets {
             heartbeat = timer
         }
 
-        /// Carries a new context out of the lock; it belongs to nobody else yet.
-        private struct Sent: @unchecked Sendable {
+        /// Carries a new context out of the lock.
+        // @unchecked: it belongs to nobody else yet.
+        fileprivate struct Made: @unchecked Sendable {
             let context: OpaquePointer
+            let plain: OpaquePointer
+            let secure: OpaquePointer?
         }
     }
 
     private static func emit(_ line: UnsafePointer<CChar>?) {
-        guard let line else { return }
+        // 4.1.6 reports each connection that is adopted with bytes as an error (`adopt_socket_readbuf`).
+        guard let line, strstr(line, "adopt_socket_readbuf: calling service") == nil else { return }
         let text = String(cString: line)
         // Not under the lock, which making a context holds while it logs.
         guard let handler = log.withLockIfAvailable({ $0 }) ?? nil else { return }
@@ -127,6 +137,8 @@ private final class ContextMemory {
     private let loops: UnsafeMutablePointer<UnsafeMutableRawPointer?>
     private let retry: UnsafeMutablePointer<lws_retry_bo_t>
     private let alpn: UnsafeMutablePointer<CChar>
+    private let plainName: UnsafeMutablePointer<CChar>
+    private let secureName: UnsafeMutablePointer<CChar>
     /// What clients of it begin TLS with. Owned: libwebsockets frees only those that it has made.
     private let dialling: OpaquePointer?
 
@@ -159,30 +171,41 @@ private final class ContextMemory {
         retry = .allocate(capacity: 1)
         retry.initialize(to: lws_retry_bo_t())
         alpn = strdup("http/1.1")
+        plainName = strdup("plain")
+        secureName = strdup("secure")
     }
 
-    /// A context with one virtual host.
+    /// A context with a virtual host for connections without TLS and, if that is asked for, one for those with TLS:
+    /// libwebsockets takes one look at the host to know which a connection is.
     ///
     /// TLS is asked for when the host is made and not the context: with each context that asks for it, libwebsockets
     /// 4.1.6 takes a new number, in a variable of the process, under which it then looks for what it has filed with
     /// every open connection under the old one, and finds nothing: their handshakes fail. OpenSSL (since 1.1) needs no
     /// setting up, and the number that the variable has from the start, 0, is kept for applications.
-    func makeContext(loop: EventLoop, _ setting: LibWebSockets.ContextSetting) -> OpaquePointer? {
+    func makeContext(loop: EventLoop, _ setting: LibWebSockets.ContextSetting) -> LibWebSockets.Context.Made? {
         var info = info(loop: loop, setting)
         info.options |= UInt64(LWS_SERVER_OPTION_EXPLICIT_VHOSTS)
         guard let context = lws_create_context(&info) else { return nil }
-        if setting.tls != .none { info.options |= UInt64(LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT) }
-        if setting.tls == .serves { info.options |= UInt64(LWS_SERVER_OPTION_CREATE_VHOST_SSL_CTX) }
-        guard lws_create_vhost(context, &info) != nil else {
+        info.vhost_name = UnsafePointer(plainName)
+        if case .dials = setting.tls { info.options |= UInt64(LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT) }
+        let plain = lws_create_vhost(context, &info)
+        var secure: OpaquePointer?
+        if setting.tls == .serves {
+            info.vhost_name = UnsafePointer(secureName)
+            info.port = CONTEXT_PORT_NO_LISTEN_SERVER
+            info.options |= UInt64(LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT | LWS_SERVER_OPTION_CREATE_VHOST_SSL_CTX)
+            secure = lws_create_vhost(context, &info)
+        }
+        guard let plain, secure != nil || setting.tls != .serves else {
             lws_context_destroy(context)
             return nil
         }
-        return context
+        return .init(context: context, plain: plain, secure: secure)
     }
 
     private func info(loop: EventLoop, _ setting: LibWebSockets.ContextSetting) -> lws_context_creation_info {
         var info = lws_context_creation_info()
-        info.port = setting.tls == .serves ? CONTEXT_PORT_NO_LISTEN_SERVER : CONTEXT_PORT_NO_LISTEN
+        info.port = CONTEXT_PORT_NO_LISTEN
         info.protocols = UnsafePointer(protocols)
         info.foreign_loops = loops
         info.retry_and_idle_policy = UnsafePointer(retry)
@@ -205,7 +228,7 @@ private final class ContextMemory {
         protocols.deallocate()
         loops.deallocate()
         retry.deallocate()
-        Glibc.free(alpn)
+        for name in [alpn, plainName, secureName] { Glibc.free(name) }
         if let dialling { clws_tls_free(dialling) }
     }
 }

@@ -29,7 +29,8 @@ public struct TrustedProxies: Sendable {
         return client
     }
 
-    private func isTrusted(_ address: PeerAddress) -> Bool { ranges.contains { $0.contains(address) } }
+    /// Whether what it says about its clients is believed.
+    public func isTrusted(_ address: PeerAddress) -> Bool { ranges.contains { $0.contains(address) } }
 }
 
 extension PeerAddress {

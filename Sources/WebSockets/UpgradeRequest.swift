@@ -20,7 +20,7 @@ public enum UpgradeDecision: Sendable {
 }
 
 extension UpgradeRequest {
-    /// Checks what libwebsockets would answer by hanging up.
+    /// Checks it.
     ///
     /// - Throws: the response that refuses the request.
     init(checking request: HTTPRequest) throws(Refusal) {
@@ -34,8 +34,8 @@ extension UpgradeRequest {
         guard Self.list(headers["connection"]).contains(where: { $0.lowercased() == "upgrade" }) else {
             throw Refusal(.text(400, "the header Connection must say Upgrade"))
         }
-        guard headers["host"] != nil else {
-            throw Refusal(.text(400, "the header Host is missing"))
+        guard request.head.isHTTP11, request.host != nil else {
+            throw Refusal(.text(400, "a WebSocket is asked for in HTTP/1.1"))
         }
         guard headers["sec-websocket-version"] == "13" else {
             var response = HTTPResponse.text(426, "this server speaks version 13 of the WebSocket protocol")
@@ -47,11 +47,10 @@ extension UpgradeRequest {
         }
         let offered = headers["sec-websocket-protocol"]
         let subprotocols = Self.list(offered)
-        // libwebsockets has room for 127 characters of them, each shorter than 64, and hangs up on anything but tokens.
-        guard (offered?.utf8.count ?? 0) < 127, offered == nil || !subprotocols.isEmpty,
+        guard offered == nil || !subprotocols.isEmpty,
             subprotocols.allSatisfy({ $0.utf8.count < 64 && $0.utf8.allSatisfy(Self.isTokenByte) })
         else {
-            throw Refusal(.text(400, "the header Sec-WebSocket-Protocol is malformed or too long"))
+            throw Refusal(.text(400, "the header Sec-WebSocket-Protocol is malformed"))
         }
         self.init(request: request, subprotocols: subprotocols)
     }
@@ -76,7 +75,7 @@ extension UpgradeRequest {
         byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
     }
 
-    /// What libwebsockets' tokenizer takes as part of a name.
+    /// What names of subprotocols are made of.
     private static func isTokenByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

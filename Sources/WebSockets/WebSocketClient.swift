@@ -210,7 +210,7 @@ public final class WebSocketClient {
     private func end() {
         if let wsi {
             addresses = []
-            clws_kill(wsi)
+            clws_kill(wsi, true)
         } else {
             finish()
         }

@@ -56,88 +56,44 @@ extension WebSocketServer {
         }
     }
 
-    /// libwebsockets gets a connection when its first bytes are there, so that they can be looked at before.
     private func welcome(_ descriptor: Int32, from peer: PeerAddress, as kind: ListenerKind) {
         counters.accepted += 1
         let socket = table.add(from: peer, over: kind, now: loop.now)
+        guard delegate.accepted(socket, from: peer) else {
+            Glibc.close(descriptor)
+            return table.remove(Int(socket.index))
+        }
+        noteArrival()
         handshakes.add(socket, now: loop.now)
         armDeadlines()
-        guard let wait = take(descriptor, socket), let index = table.index(socket) else { return }
-        let watcher = ReadableWatcher(loop, descriptor: descriptor) { [unowned self] in arrived(socket) }
-        table[index].extras?.arrival = Arrival(descriptor: descriptor, watcher: watcher)
-        if wait == .piece { arrived(socket) }
+        table[Int(socket.index)].extras?.http = HTTPConnection(
+            descriptor, isSecure: kind.isSecure, newReader)
+        // Often the first bytes are there already.
+        advance(socket)
     }
 
-    /// How long, in ms, the rest of a request line is waited for before it is looked at again.
-    private static let pieceDelay: Int64 = 5
-
-    private func arrived(_ socket: SocketID) {
-        guard let index = table.index(socket), let arrival = table[index].extras?.arrival else { return }
-        arrival.watcher.cancel()
-        table[index].extras?.arrival = nil
-        guard let wait = take(arrival.descriptor, socket) else { return }
-        table[index].extras?.arrival = arrival
-        guard wait == .piece else { return arrival.watcher.resume() }
-        arrival.again = arrival.again ?? LoopTimer(loop) { [unowned self] in arrived(socket) }
-        arrival.again?.set(after: Self.pieceDelay)
-    }
-
-    enum Wait { case nothing, piece }
-
-    /// Deals with the connection, or says what it has to wait for.
-    private func take(_ descriptor: Int32, _ socket: SocketID) -> Wait? {
-        guard let index = table.index(socket) else { return nil }
-        if table[index].isSecure { return takeSecure(descriptor, socket, index) }
-        switch RequestTarget.glance(descriptor) {
-        case .nothing: return .nothing
-        case .piece: return .piece
-        case .gone:
-            Glibc.close(descriptor)
-            forget(index)
-        case .line(let target?) where !RequestTarget.isWellFormed(target):
-            let response = configuration.errorResponse(400, "the path has a malformed escape")
-            RequestTarget.refuse(descriptor, with: response.encoded(keepAlive: false))
-            forget(index)
-        case .line(let target):
-            table[index].extras?.target = target
-            adopt(descriptor, socket)
-        }
-        return nil
-    }
-
+    /// The connection is gone, and its index free.
     func forget(_ index: Int) {
+        dropMessage(index)
+        if let http = table[index].extras?.http {
+            http.cancel()
+            letGo(http.held)
+            http.held = 0
+        }
+        let socket = table.id(index)
         table.remove(index)
+        delegate.departed(socket)
+        noteDeparture()
         resumeAccepting()
     }
 
-    /// Ends one that sent nothing.
-    func discardArrival(_ index: Int) {
-        guard let arrival = table[index].extras?.arrival else { return }
-        arrival.watcher.cancel()
-        arrival.again?.cancel()
-        Glibc.close(arrival.descriptor)
+    /// Ends one that libwebsockets does not know of.
+    func discard(_ index: Int) {
+        guard let http = table[index].extras?.http, table[index].wsi == nil else { return }
+        http.cancel()
+        if table[index].isSecure, http.hasGreeted, !http.hasSpoken { counters.tlsFailures += 1 }
+        Glibc.close(http.descriptor)
         forget(index)
-    }
-
-    func adopt(_ descriptor: Int32, _ socket: SocketID) {
-        guard let context else { return _ = Glibc.close(descriptor) }
-        var description = lws_adopt_desc_t()
-        description.vh = lws_get_vhost_by_name(context.raw, "default")
-        let isSecure = table.index(socket).map { table[$0].isSecure } ?? false
-        description.type = lws_adoption_type(
-            LWS_ADOPT_SOCKET.rawValue | LWS_ADOPT_HTTP.rawValue | (isSecure ? LWS_ADOPT_ALLOW_SSL.rawValue : 0))
-        description.fd.sockfd = descriptor
-        description.opaque = Self.opaque(socket)
-        // On failure it closes the descriptor.
-        guard let wsi = lws_adopt_descriptor_vhost_via_info(&description) else {
-            if let index = table.index(socket) { forget(index) }
-            if isSecure { counters.tlsFailures += 1 }
-            return
-        }
-        guard let index = table.index(socket) else { return }
-        table[index].wsi = wsi
-        // libwebsockets' own timer for it would stand in a sorted list; ours is in a queue.
-        lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0)
     }
 
     private func pauseAccepting() {
@@ -153,7 +109,7 @@ extension WebSocketServer {
     }
 
     /// What libwebsockets keeps for us with each connection: the socket's id in the bits of a pointer, never NULL.
-    private static func opaque(_ socket: SocketID) -> UnsafeMutableRawPointer? {
+    static func opaque(_ socket: SocketID) -> UnsafeMutableRawPointer? {
         UnsafeMutableRawPointer(bitPattern: UInt(socket.generation) << 32 | UInt(socket.index) + 1)
     }
 

@@ -7,13 +7,18 @@ let serverCallback: LibWebSockets.Callback = { wsi, reason, host, input, length 
     case LWS_CALLBACK_RECEIVE, LWS_CALLBACK_RECEIVE_PONG, LWS_CALLBACK_SERVER_WRITEABLE, LWS_CALLBACK_ESTABLISHED,
         LWS_CALLBACK_CLOSED, LWS_CALLBACK_WSI_DESTROY, LWS_CALLBACK_WS_PEER_INITIATED_CLOSE,
         LWS_CALLBACK_WS_SERVER_DROP_PROTOCOL,
-        LWS_CALLBACK_HTTP_CONFIRM_UPGRADE, LWS_CALLBACK_HTTP, LWS_CALLBACK_HTTP_BODY,
-        LWS_CALLBACK_HTTP_BODY_COMPLETION, LWS_CALLBACK_HTTP_WRITEABLE:
+        LWS_CALLBACK_HTTP_CONFIRM_UPGRADE, LWS_CALLBACK_ADD_HEADERS, LWS_CALLBACK_HTTP:
         guard let wsi, let user = lws_context_user(lws_get_context(wsi)) else { return 0 }
         // Unretained: the server outlives its context, see `init`.
         let server = Unmanaged<WebSocketServer>.fromOpaque(user).takeUnretainedValue()
         guard let index = server.index(of: wsi) else { return 0 }
+        if reason == LWS_CALLBACK_ADD_HEADERS { return server.answerUpgrade(index, input) }
         return server.handle(reason, wsi, index, UnsafeRawBufferPointer(start: input, count: input == nil ? 0 : length))
+    case LWS_CALLBACK_SERVER_NEW_CLIENT_INSTANTIATED:
+        guard let wsi, let user = lws_context_user(lws_get_context(wsi)) else { return 0 }
+        let server = Unmanaged<WebSocketServer>.fromOpaque(user).takeUnretainedValue()
+        server.beginAdoption(of: wsi)
+        return 0
     case LWS_CALLBACK_OPENSSL_LOAD_EXTRA_SERVER_VERIFY_CERTS:
         // While the context is made; `wsi` is none, but knows the context, and the third argument is the SSL_CTX.
         guard let wsi, let host, let user = lws_context_user(lws_get_context(wsi)) else { return -1 }
@@ -53,15 +58,10 @@ extension WebSocketServer {
         case LWS_CALLBACK_WSI_DESTROY:
             destroyed(index)
         case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
-            return confirmUpgrade(index, wsi)
+            return upgrading?.socket == table.id(index) ? 0 : -1
         case LWS_CALLBACK_HTTP:
-            return beginRequest(index, wsi)
-        case LWS_CALLBACK_HTTP_BODY:
-            receiveBody(index, input)
-        case LWS_CALLBACK_HTTP_BODY_COMPLETION:
-            return endBody(index, wsi)
-        case LWS_CALLBACK_HTTP_WRITEABLE:
-            return writeResponse(index, wsi)
+            // Requests are answered before libwebsockets sees them.
+            return -1
         default:
             break
         }
@@ -69,8 +69,9 @@ extension WebSocketServer {
     }
 
     private func established(_ index: Int, _ wsi: OpaquePointer) {
-        guard let upgrading, upgrading.wsi == wsi else { return doom(index) }
+        guard let upgrading, upgrading.socket == table.id(index) else { return doom(index) }
         self.upgrading = nil
+        table[index].extras?.http?.cancel()
         table[index].extras = nil
         table[index].state = .open
         table.settle(index)
@@ -119,11 +120,20 @@ extension WebSocketServer {
         if table[index].message.isEmpty && isLast {
             return deliver(piece, index)
         }
+        guard hold(piece.count) else {
+            return beginClosing(index, code: 1013, reason: delegate.reasonWhenFull())
+        }
         table[index].message.append(contentsOf: piece)
         guard isLast else { return }
         let message = table[index].message
-        table[index].message = []
+        dropMessage(index)
         message.withUnsafeBytes { deliver($0, index) }
+    }
+
+    /// Lets go of the fragments of a message.
+    func dropMessage(_ index: Int) {
+        letGo(table[index].message.count)
+        table[index].message = []
     }
 
     private func deliver(_ message: UnsafeRawBufferPointer, _ index: Int) {

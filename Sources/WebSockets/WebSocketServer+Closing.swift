@@ -27,7 +27,7 @@ extension WebSocketServer {
     func beginClosing(_ index: Int, code: UInt16, reason: String) {
         table[index].state = .closing
         table[index].ownCode = code
-        table[index].message = []
+        dropMessage(index)
         // The answer to our close frame has to be read.
         lws_rx_flow_control(table[index].wsi, 1)
         guard WebSocketFrame.close(code: code, reason: reason).withUnsafeBytes({ send($0, index) }) else { return }
@@ -50,9 +50,15 @@ extension WebSocketServer {
             doomed = []
             for socket in batch {
                 guard let index = table.index(socket) else { continue }
-                if let wsi = table[index].wsi { clws_kill(wsi) } else { discardArrival(index) }
+                kill(index)
             }
         }
+    }
+
+    /// Ends the connection at once. Not inside a callback of it.
+    func kill(_ index: Int) {
+        guard let wsi = table[index].wsi else { return discard(index) }
+        clws_kill(wsi, table[index].isSettled)
     }
 
     // MARK: - Deadlines
@@ -75,8 +81,8 @@ extension WebSocketServer {
             if table[index].state == .closing || table[index].state == .draining { doom(index) }
         }
         while let socket = idles.take(now: loop.now) {
-            guard let index = table.index(socket), isWaitingForPeer(index), let since = table[index].extras?.since,
-                since + Int64(configuration.httpTimeout) * 1_000 <= loop.now
+            guard let index = table.index(socket), table[index].state == .http,
+                let since = table[index].extras?.since, since + Int64(configuration.httpTimeout) * 1_000 <= loop.now
             else { continue }
             doom(index)
         }
@@ -84,41 +90,40 @@ extension WebSocketServer {
     }
 
     /// Whether the next step is the peer's: to send the rest of a request, or the next one.
-    func isWaitingForPeer(_ index: Int) -> Bool {
-        switch table[index].state {
-        case .handshaking: true
-        case .http: table[index].extras?.exchange.map { $0.stage == .receiving || $0.stage == .idle } ?? false
-        case .free, .open, .closing, .draining: false
-        }
-    }
+    func isWaitingForPeer(_ index: Int) -> Bool { table[index].extras?.http?.waitsForPeer ?? false }
 
     /// Whether it has not got as far as a WebSocket or a first whole request.
-    private func isShakingHands(_ index: Int) -> Bool {
-        switch table[index].state {
-        case .handshaking: true
-        case .http: table[index].extras?.exchange.map { $0.number == 1 && $0.stage == .receiving } ?? false
-        case .free, .open, .closing, .draining: false
-        }
-    }
+    private func isShakingHands(_ index: Int) -> Bool { table[index].extras?.http?.isShakingHands ?? false }
 
     // MARK: - What libwebsockets tells
 
     /// The peer's close frame. Whether to hang up at once, instead of answering it.
+    ///
+    /// libwebsockets would answer any with what it holds (RFC 6455, 5.5.1, 7.4 and 8.1 ask for more).
     func peerCloses(_ index: Int, _ payload: UnsafeRawBufferPointer) -> Bool {
         if table[index].state == .closing { return true }
-        if payload.count >= 2 {
-            let code = UInt16(payload[0]) << 8 | UInt16(payload[1])
-            let reason = String(decoding: payload.dropFirst(2), as: UTF8.self)
-            extras(index).closure = .byPeer(code: code, reason: reason)
-        } else {
-            extras(index).closure = .byPeer(code: nil, reason: "")
+        guard let frame = CloseFrame(payload) else { return violated(index, 1002, "a close frame has a code") }
+        if let code = frame.code, !CloseFrame.mayBeSent(code) {
+            return violated(index, 1002, "no endpoint may send this code")
         }
+        guard let reason = frame.reason else { return violated(index, 1007, "the reason is not UTF-8") }
+        extras(index).closure = .byPeer(code: frame.code, reason: reason)
         // libwebsockets answers it and ends the connection; nothing may be written behind its answer. If its answer
         // does not fit into the socket, our deadline ends the connection.
         table[index].state = .closing
+        dropMessage(index)
         closings.add(table.id(index), now: loop.now)
         armDeadlines()
         return false
+    }
+
+    /// Answers a close frame that is none with one of our own; `true`, which hangs up.
+    private func violated(_ index: Int, _ code: UInt16, _ reason: String) -> Bool {
+        table[index].state = .closing
+        table[index].ownCode = code
+        dropMessage(index)
+        _ = WebSocketFrame.close(code: code, reason: reason).withUnsafeBytes { send($0, index) }
+        return true
     }
 
     private func extras(_ index: Int) -> ConnectionTable.Extras {
@@ -160,16 +165,12 @@ extension WebSocketServer {
 
     /// libwebsockets has forgotten the connection.
     func destroyed(_ index: Int) {
-        if table[index].extras?.seal != nil {
-            counters.tlsFailures += 1
-            breakSeal(index)
-        }
+        if let http = table[index].extras?.http, table[index].isSecure, !http.hasSpoken { counters.tlsFailures += 1 }
         if table[index].isAnnounced {
             table[index].isAnnounced = false
             openCount -= 1
             delegate.closed(table.id(index), .lost)
         }
-        table.remove(index)
-        resumeAccepting()
+        forget(index)
     }
 }

@@ -1,198 +1,151 @@
 import CLibWebSockets
 import EventLoops
+import Glibc
 
-/// Plain HTTP/1.1 and upgrades.
-///
-/// Responses are written as bytes of our own making: libwebsockets' `lws_return_http_status` speaks HTTP/1.0, which
-/// strict clients refuse to read.
+/// Plain HTTP/1.1: requests and their answers. What they say was read by `RequestHeadReader` alone.
 extension WebSocketServer {
     /// Answers a request; does nothing if its client is gone, or it was answered already.
     public func respond(_ exchange: HTTPExchangeID, _ response: HTTPResponse) {
-        guard let index = table.index(exchange.socket), table[index].state == .http,
-            let pending = table[index].extras?.exchange, pending.stage == .answering, pending.number == exchange.number
+        guard let index = table.index(exchange.socket), let http = table[index].extras?.http,
+            http.stage == .answering, http.number == exchange.number
         else { return }
-        pending.stage = .answered
-        if response.isLast { pending.keepsAlive = false }
-        pending.response = response.encoded(keepAlive: pending.keepsAlive, withBody: !pending.isHead)
-        lws_rx_flow_control(table[index].wsi, 1)
-        // Written in `writeResponse`, where libwebsockets can go on to the next request or hang up.
-        lws_callback_on_writable(table[index].wsi)
-    }
-
-    private func request(_ index: Int, _ headers: HeaderTable) -> HTTPRequest? {
-        guard let extras = table[index].extras, let peer = extras.peer, var request = headers.request(from: peer) else {
-            return nil
-        }
-        if extras.seal != nil {
-            // It came between our look and libwebsockets' reading.
-            counters.tlsHandshakes += 1
-            breakSeal(index)
-        }
-        request.peer = configuration.proxies.client(of: peer, request.headers["x-forwarded-for"])
-        request.isSecure = table[index].isSecure
-        request.tag = extras.tag
-        return request
-    }
-
-    // MARK: - Upgrades
-
-    func confirmUpgrade(_ index: Int, _ wsi: OpaquePointer) -> Int32 {
-        let headers = HeaderTable(wsi)
-        guard let request = request(index, headers), headers.isWhole else {
-            return refuse(index, configuration.errorResponse(400, "the request line is malformed"))
-        }
-        do {
-            let upgrade = try UpgradeRequest(checking: request)
-            switch delegate.shouldUpgrade(upgrade) {
-            case .refuse(let response):
-                return refuse(index, response)
-            case .accept:
-                let known = upgrade.subprotocols.contains(where: configuration.subprotocols.contains)
-                guard known || upgrade.subprotocols.isEmpty else {
-                    return refuse(
-                        index, configuration.errorResponse(400, "none of the offered subprotocols is spoken here"))
-                }
-                upgrading = (wsi, upgrade)
-                return 0
-            }
-        } catch {
-            let reason = String(decoding: error.response.body, as: UTF8.self).split(separator: "\n").first ?? ""
-            var response = configuration.errorResponse(error.response.status, String(reason))
-            response.headers += error.response.headers.filter { $0.name != "Content-Type" }
-            return refuse(index, response)
-        }
-    }
-
-    /// Answers for the last time; -1, which hangs up.
-    private func refuse(_ index: Int, _ response: HTTPResponse) -> Int32 {
-        _ = response.encoded(keepAlive: false).withUnsafeBytes { send($0, index) }
-        return -1
+        if response.isLast { http.keepsAlive = false }
+        http.stage = .writing
+        // (A part of "100 Continue" may stand before it.)
+        http.output =
+            http.output[http.written...] + response.encoded(keepAlive: http.keepsAlive, withBody: !http.isHead)
+        http.written = 0
+        flush(index, http)
     }
 
     // MARK: - Requests
 
-    func beginRequest(_ index: Int, _ wsi: OpaquePointer) -> Int32 {
-        let headers = HeaderTable(wsi)
-        guard let extras = table[index].extras, var request = request(index, headers),
-            headers.isWhole || extras.target != nil
-        else {
-            return refuse(index, configuration.errorResponse(400, "the request line is malformed"))
-        }
-        // A line break out of the path: what follows it is no header of the client's.
-        if !headers.isWhole { request.headers = [:] }
-        let exchange = extras.exchange ?? HTTPExchange()
-        extras.exchange = exchange
+    /// A head is whole. Whether there is more to do at once.
+    func begin(_ index: Int, _ http: HTTPConnection, _ head: RequestHead) -> Bool {
+        guard let extras = table[index].extras, let peer = extras.peer else { return false }
+        http.number &+= 1
+        var request = HTTPRequest(
+            head: head, peer: configuration.proxies.client(of: peer, head.headers["x-forwarded-for"]),
+            isSecure: table[index].isSecure, tag: extras.tag, isFirst: http.number == 1)
+        if head.headers["upgrade"] != nil { return upgrade(index, http, request) }
         table[index].state = .http
-        exchange.number &+= 1
-        exchange.request = request
-        if exchange.number == 1 { exchange.request?.target = extras.target }
-        extras.target = nil
-        exchange.isHead = request.method == "HEAD"
-        exchange.keepsAlive = headers.keepsAlive && headers.isWhole
-        exchange.stage = .receiving
         counters.requests += 1
-
-        let length = request.headers["content-length"]
-        let mayHaveBody = ["POST", "PUT", "PATCH"].contains(request.method)
-        if mayHaveBody && length == nil {
-            guard request.headers["transfer-encoding"] == nil else {
-                return refuseBody(index, configuration.errorResponse(411, "the header Content-Length is required"))
-            }
-            // No length is no body (RFC 9112, 6.3); libwebsockets would wait for one on this connection.
-            exchange.keepsAlive = false
-        }
-        guard request.headers["transfer-encoding"] == nil,
-            let expected = length.map({ $0.utf8.allSatisfy { 48...57 ~= $0 } ? Int($0) : nil }) ?? 0
-        else {
+        http.isHead = head.method == "HEAD"
+        http.keepsAlive = head.keepsAlive
+        let mayHaveBody = ["POST", "PUT", "PATCH"].contains(head.method)
+        guard head.headers["transfer-encoding"] == nil else {
             return refuse(
-                index, configuration.errorResponse(400, "a body's length must be told, as a number, in Content-Length"))
+                index, http,
+                mayHaveBody
+                    ? configuration.errorResponse(411, "the header Content-Length is required")
+                    : configuration.errorResponse(
+                        400, "a body's length must be told, as a number, in Content-Length"))
         }
-        guard expected <= configuration.maxBodyBytes else {
-            return refuseBody(
-                index, configuration.errorResponse(413, "a body has at most \(configuration.maxBodyBytes) bytes"))
-        }
-        if expected == 0 { return dispatch(index, wsi, exchange) }
-        guard !isReadAhead(exchange, wsi, isSecure: table[index].isSecure) else {
+        // No length is no body (RFC 9112, 6.3). Of a client that sent one all the same, it would be the next request.
+        if mayHaveBody && head.contentLength == nil { http.keepsAlive = false }
+        let length = head.contentLength ?? 0
+        guard length <= configuration.maxBodyBytes else {
             return refuse(
-                index,
-                configuration.errorResponse(
-                    400, "a request with a body must not be sent before the last one is answered"))
+                index, http,
+                configuration.errorResponse(413, "a body has at most \(configuration.maxBodyBytes) bytes"))
         }
-        exchange.request?.body.reserveCapacity(expected)
-        if request.headers["expect"]?.lowercased() == "100-continue" {
-            _ = Array("HTTP/1.1 100 Continue\r\n\r\n".utf8).withUnsafeBytes { send($0, index) }
-        }
-        return 0
+        guard length > 0 else { return dispatch(index, http, request) }
+        if let refusal = delegate.refusal(of: &request) { return refuse(index, http, refusal) }
+        return expectBody(index, http, request, length)
     }
 
-    /// Whether libwebsockets found the whole head of this request among bytes that it had read with an earlier one.
-    ///
-    /// Of such a request libwebsockets 4.1.6 takes the head for the body, and then loops for ever. Clients must not
-    /// send requests with bodies ahead anyway.
-    ///
-    /// Over TLS the kernel's count tells nothing of what was decrypted, so there any but the first request is taken
-    /// for one.
-    private func isReadAhead(_ exchange: HTTPExchange, _ wsi: OpaquePointer, isSecure: Bool) -> Bool {
-        exchange.number > 1 && (isSecure || clws_bytes_read(wsi) <= exchange.bytesRead)
+    /// Hands a whole request to the delegate. Whether there is more to do at once.
+    func dispatch(_ index: Int, _ http: HTTPConnection, _ request: HTTPRequest) -> Bool {
+        http.stage = .answering
+        // The next request waits in the kernel.
+        http.pauseInput()
+        begins(index)
+        delegate.request(HTTPExchangeID(socket: table.id(index), number: http.number), request)
+        return http.stage == .head || http.stage == .draining
     }
 
-    func receiveBody(_ index: Int, _ piece: UnsafeRawBufferPointer) {
-        guard table[index].state == .http, let exchange = table[index].extras?.exchange, exchange.stage == .receiving
-        else {
-            return
-        }
-        exchange.request?.body.append(contentsOf: piece)
-    }
-
-    /// libwebsockets may call this once more when the next request comes early.
-    func endBody(_ index: Int, _ wsi: OpaquePointer) -> Int32 {
-        if table[index].state == .draining { return -1 }
-        guard let exchange = table[index].extras?.exchange, exchange.stage == .receiving else { return 0 }
-        return dispatch(index, wsi, exchange)
-    }
-
-    /// Hands the whole request to the delegate. Nothing is read until it is answered: in this state libwebsockets
-    /// would not, and the loop would spin over what has come.
-    private func dispatch(_ index: Int, _ wsi: OpaquePointer, _ exchange: HTTPExchange) -> Int32 {
-        guard let request = exchange.request else { return -1 }
-        exchange.request = nil
-        exchange.stage = .answering
-        lws_rx_flow_control(wsi, 0)
-        lws_set_timeout(wsi, PENDING_TIMEOUT_HTTP_CONTENT, Int32(configuration.httpTimeout))
-        delegate.request(HTTPExchangeID(socket: table.id(index), number: exchange.number), request)
-        return 0
-    }
-
-    func writeResponse(_ index: Int, _ wsi: OpaquePointer) -> Int32 {
-        guard table[index].state == .http, let exchange = table[index].extras?.exchange else { return 0 }
-        if exchange.stage == .leaving { return leave(wsi) }
-        guard exchange.stage == .answered else { return 0 }
-        let response = exchange.response
-        exchange.response = []
-        exchange.stage = exchange.keepsAlive ? .idle : .leaving
-        guard response.withUnsafeBytes({ send($0, index) }) else { return -1 }
-        guard exchange.keepsAlive else { return leave(wsi) }
+    /// The time for the next step begins: for an answer, or for the next request.
+    private func begins(_ index: Int) {
         table[index].extras?.since = loop.now
         idles.add(table.id(index), now: loop.now)
         armDeadlines()
-        exchange.bytesRead = clws_bytes_read(wsi)
-        return lws_http_transaction_completed(wsi) == 0 ? 0 : -1
     }
 
-    /// Hangs up as soon as the kernel has everything.
-    private func leave(_ wsi: OpaquePointer) -> Int32 {
-        guard lws_partial_buffered(wsi) != 0 else { return -1 }
-        lws_callback_on_writable(wsi)
-        return 0
+    // MARK: - Answers
+
+    /// Answers for the last time, and takes in no more. Whether there is more to do at once.
+    func refuse(_ index: Int, _ http: HTTPConnection, _ response: HTTPResponse) -> Bool {
+        http.request = nil
+        http.keepsAlive = false
+        http.stage = .writing
+        http.output = http.output[http.written...] + response.encoded(keepAlive: false, withBody: !http.isHead)
+        http.written = 0
+        // There may be no request that was begun to be answered.
+        table[index].state = .http
+        begins(index)
+        flush(index, http, lingers: true)
+        return http.stage == .draining
     }
 
-    /// Answers a request whose body we will not take. Hanging up while the client still sends would make its kernel
-    /// throw our answer away, so what comes is read and dropped until it is done, or `closeTimeout` is over.
-    private func refuseBody(_ index: Int, _ response: HTTPResponse) -> Int32 {
-        guard response.encoded(keepAlive: false).withUnsafeBytes({ send($0, index) }) else { return -1 }
+    /// Writes what it can of the output; the rest when there is room.
+    ///
+    /// - Parameter lingers: the client may be sending still.
+    func flush(_ index: Int, _ http: HTTPConnection, lingers: Bool = false) {
+        while http.written < http.output.count {
+            let count = write(index, http)
+            if count > 0 {
+                http.written += count
+            } else if count == 0 {
+                let socket = table.id(index)
+                return http.awaitRoom(loop) { [unowned self] in
+                    guard let index = table.index(socket), let http = table[index].extras?.http else { return }
+                    flush(index, http, lingers: lingers)
+                }
+            } else {
+                return end(index, http)
+            }
+        }
+        guard http.stage == .writing else { return }
+        http.output = []
+        http.written = 0
+        guard http.keepsAlive else { return leave(index, http, lingers: lingers) }
+        http.stage = .head
+        begins(index)
+        // Does nothing from inside `advance`, which goes on by itself.
+        advance(table.id(index))
+    }
+
+    /// How many bytes were taken; 0 when there is no room, -1 when the connection broke.
+    private func write(_ index: Int, _ http: HTTPConnection) -> Int {
+        http.output.withUnsafeBytes { output in
+            let rest = UnsafeRawBufferPointer(rebasing: output[http.written...])
+            if let wsi = table[index].wsi {
+                let count = Int(clws_tls_write(wsi, rest.baseAddress, Int32(min(rest.count, Self.readSize))))
+                return count > 0 ? count : count == clws_tls_ended ? -1 : 0
+            }
+            let count = Glibc.send(
+                http.descriptor, rest.baseAddress, rest.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
+            return count >= 0 ? count : errno == EAGAIN || errno == EINTR ? 0 : -1
+        }
+    }
+
+    /// The last answer is with the kernel: hangs up, but reads first what the client has sent beyond it.
+    private func leave(_ index: Int, _ http: HTTPConnection, lingers: Bool) {
+        if let wsi = table[index].wsi { clws_tls_bid_farewell(wsi) }
+        Glibc.shutdown(http.descriptor, Int32(SHUT_WR))
+        http.input = []
+        http.hasUnreadInput = false
+        letGo(http.held)
+        http.held = 0
+        http.stage = .draining
         table[index].state = .draining
+        guard lingers else {
+            while recv(http.descriptor, scratch.baseAddress, scratch.count, Int32(MSG_DONTWAIT)) == scratch.count {}
+            return end(index, http)
+        }
         closings.add(table.id(index), now: loop.now)
         armDeadlines()
-        return 0
+        // Does nothing from inside `advance`, which goes on by itself.
+        advance(table.id(index))
     }
 }

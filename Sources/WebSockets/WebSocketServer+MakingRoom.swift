@@ -25,7 +25,7 @@ extension WebSocketServer {
         for (_, socket) in overdue.prefix(max(1, configuration.maxHandshakes / 16)) {
             guard let index = table.index(socket) else { continue }
             counters.handshakesDisplaced += 1
-            if let wsi = table[index].wsi { clws_kill(wsi) } else { discardArrival(index) }
+            kill(index)
         }
         guard table.unsettledCount < configuration.maxHandshakes else { return false }
         nextLookForRoom = 0

@@ -2,70 +2,92 @@ import CLibWebSockets
 import EventLoops
 import Glibc
 
-/// Connections over TLS, from their first bytes to their first request.
+/// Connections over TLS, from the client's hello to the end of the handshake.
 extension WebSocketServer {
-    /// A TLS connection begins in libwebsockets at once; its first request is looked at in `unseal`.
-    func takeSecure(_ descriptor: Int32, _ socket: SocketID, _ index: Int) -> Wait? {
-        switch Seal.glance(descriptor) {
-        case .nothing: return .nothing
-        case .gone:
-            Glibc.close(descriptor)
-            forget(index)
-        case .plain:
+    /// The header of a record of TLS: content type, version, length.
+    private static let recordHeader = 5
+    /// The content type "handshake" (RFC 8446, 5.1).
+    private static let handshakeRecord: UInt8 = 22
+
+    /// Waits for the whole hello: before it, a connection costs no session of TLS. Whether there is more to do at once.
+    func greet(_ index: Int, _ http: HTTPConnection) -> Bool {
+        let descriptor = http.descriptor
+        let count = recv(descriptor, scratch.baseAddress, scratch.count, Int32(MSG_PEEK | MSG_DONTWAIT))
+        if count < 0, errno == EAGAIN || errno == EINTR {
+            awaitInput(index, http)
+            return false
+        }
+        guard count > 0 else {
+            discard(index)
+            return false
+        }
+        http.hasGreeted = true
+        guard scratch[0] == Self.handshakeRecord else {
             counters.tlsFailures += 1
-            let response = configuration.errorResponse(400, "this port speaks TLS only: https:// and wss://")
-            RequestTarget.refuse(descriptor, with: response.encoded(keepAlive: false))
-            forget(index)
-        case .hello:
-            adopt(descriptor, socket)
-            // It may have ended already.
-            guard let index = table.index(socket), table[index].wsi != nil else { return nil }
-            let watcher = ReadableWatcher(loop, descriptor: descriptor, isFirst: true) { [unowned self] in
-                unseal(socket)
+            // Answered in the clear.
+            table[index].isSecure = false
+            return refuse(
+                index, http, configuration.errorResponse(400, "this port speaks TLS only: https:// and wss://"))
+        }
+        var needed = Self.recordHeader
+        if count >= needed { needed += Int(scratch[3]) << 8 | Int(scratch[4]) }
+        guard count >= min(needed, scratch.count) else {
+            // The kernel wakes us for the rest, and for the end, but not for each byte.
+            guard clws_has_ended(descriptor) == 0 else {
+                discard(index)
+                return false
             }
-            table[index].extras?.seal = Seal(watcher: watcher)
+            clws_wake_at(descriptor, Int32(min(needed, scratch.count)))
+            awaitInput(index, http)
+            return false
         }
-        return nil
+        clws_wake_at(descriptor, 1)
+        return beginTLS(index, http)
     }
 
-    /// Something has come over TLS that libwebsockets has not read yet.
-    private func unseal(_ socket: SocketID) {
-        guard let index = table.index(socket), let wsi = table[index].wsi, let seal = table[index].extras?.seal else {
-            return
+    /// Gives the connection to libwebsockets, which makes a session of TLS for it and does the handshake.
+    ///
+    /// It is given all of its head but the last byte (see `upgrade`): bytes that have been read already can be given to
+    /// it now only, and the last byte of the client's own head is the same.
+    private func beginTLS(_ index: Int, _ http: HTTPConnection) -> Bool {
+        guard let host = context?.secure else { return false }
+        let socket = table.id(index)
+        http.pauseInput()
+        http.stage = .shaking
+        adopt(http.descriptor, socket, host, Self.upgradeHead.dropLast())
+        // It may have ended already, and have been forgotten.
+        guard let index = table.index(socket) else { return false }
+        guard table[index].wsi != nil else {
+            counters.tlsFailures += 1
+            forget(index)
+            return false
         }
-        switch seal.look(wsi) {
-        case .shaking: return
-        case .nothing:
-            // What arrives between our look and libwebsockets' reading must not be read unseen: it has its turn in the
-            // next turn.
-            lws_rx_flow_control(wsi, 0)
-            held.append(socket)
-        case .open(let target):
-            counters.tlsHandshakes += 1
-            breakSeal(index)
-            // libwebsockets' timer for what comes after the handshake; ours is in a queue.
-            lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0)
-            table[index].extras?.target = target
-            guard let target, !RequestTarget.isWellFormed(target) else { return }
-            clws_tls_drain(wsi)
-            let response = configuration.errorResponse(400, "the path has a malformed escape")
-            _ = response.encoded(keepAlive: false).withUnsafeBytes { send($0, index) }
-            doom(index)
-        case .ended: breakSeal(index)
-        }
+        return true
     }
 
-    /// At the end of the turn.
-    func release() {
-        for socket in held {
-            if let index = table.index(socket), let wsi = table[index].wsi { lws_rx_flow_control(wsi, 1) }
+    /// Whether there is more to do at once.
+    ///
+    /// Whenever the descriptor can be read, this is called before libwebsockets, which goes on with the handshake. In
+    /// the turn in which it ends it, libwebsockets does not go on to read; from then on it is kept from reading.
+    func shakeHands(_ index: Int, _ http: HTTPConnection) -> Bool {
+        guard let wsi = table[index].wsi else { return false }
+        guard clws_tls_is_shaken(wsi) else {
+            awaitInput(index, http)
+            return false
         }
-        held.removeAll(keepingCapacity: true)
-    }
-
-    /// Looks no more. Before its descriptor's number can be another connection's.
-    func breakSeal(_ index: Int) {
-        table[index].extras?.seal?.watcher.cancel()
-        table[index].extras?.seal = nil
+        let socket = table.id(index)
+        // What it has read by then is its head, if it had a turn since; if not, it reads that and nothing else.
+        if lws_hdr_total_length(wsi, WSI_TOKEN_HOST) == 0 {
+            guard clws_service(wsi) == 0, let index = table.index(socket), table[index].wsi == wsi else { return false }
+            guard lws_hdr_total_length(wsi, WSI_TOKEN_HOST) > 0 else {
+                doom(index)
+                return false
+            }
+        }
+        lws_rx_flow_control(wsi, 0)
+        // libwebsockets' own timer for it would stand in a sorted list; ours is in a queue.
+        lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0)
+        http.stage = .head
+        return true
     }
 }

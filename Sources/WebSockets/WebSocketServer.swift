@@ -5,8 +5,8 @@ import Glibc
 /// A WebSocket and HTTP server on one loop, made of libwebsockets.
 ///
 /// Everything happens on the loop's thread, synchronously; nothing here is locked. It is handed listening sockets,
-/// accepts from them itself (libwebsockets cannot share a port in Debian's build) and gives each connection to
-/// libwebsockets.
+/// accepts from them itself (libwebsockets cannot share a port in Debian's build), reads and answers HTTP itself, and gives
+/// each connection that becomes a WebSocket to libwebsockets. TLS is libwebsockets' from the client's hello on.
 ///
 /// Frames are written as bytes framed beforehand, straight to the kernel: a message to many is framed once. A connection
 /// whose peer reads too slowly is `congested`: nothing more is taken for it until the delegate hears `writable`, so it
@@ -28,8 +28,14 @@ public final class WebSocketServer {
     var table = ConnectionTable()
     /// nil after `shutdown`.
     var context: LibWebSockets.Context?
-    /// Between the two callbacks in which libwebsockets asks and tells of an upgrade, one right after the other.
-    var upgrading: (wsi: OpaquePointer, request: UpgradeRequest)?
+    /// Whose connection libwebsockets is being given.
+    var adopting: SocketID?
+    /// While libwebsockets makes a WebSocket of a connection.
+    var upgrading: Upgrade?
+    /// What is read from connections before they are WebSockets, one read at a time. Owned; freed in `deinit`.
+    let scratch: UnsafeMutableRawBufferPointer
+    /// Bytes held of requests and messages that are not whole.
+    public internal(set) var inboxHeld = 0
 
     /// What new connections over TLS are shown.
     private var identity: TLSIdentity?
@@ -44,14 +50,18 @@ public final class WebSocketServer {
     /// Looking is dear: not before, unless it found something.
     var nextLookForRoom: Int64 = 0
 
+    /// The most connections without a WebSocket since memory was last given back.
+    var mostHandshakes = 0
+    var memoryTimer: LoopTimer?
+
     var handshakes: DeadlineQueue
     var closings: DeadlineQueue
     /// HTTP connections whose next request is waited for.
     var idles: DeadlineQueue
     var deadlineTimer: LoopTimer?
     var doomed: [SocketID] = []
-    /// Those that libwebsockets may not read from in this turn.
-    var held: [SocketID] = []
+    /// Those that have more to be read, after others have had their turn.
+    var unfinished: [SocketID] = []
     private var endOfTurn: EndOfTurnHook?
     /// How many of libwebsockets' callbacks are running.
     var depth = 0
@@ -68,6 +78,7 @@ public final class WebSocketServer {
         handshakes = DeadlineQueue(delay: configuration.handshakeTimeout)
         closings = DeadlineQueue(delay: configuration.closeTimeout)
         idles = DeadlineQueue(delay: Int64(configuration.httpTimeout) * 1_000)
+        scratch = .allocate(byteCount: Self.readSize, alignment: 16)
         identityPlace = .allocate(capacity: 1)
         identityPlace.initialize(to: nil)
         context = try LibWebSockets.Context(
@@ -75,7 +86,8 @@ public final class WebSocketServer {
             LibWebSockets.ContextSetting(
                 subprotocols: configuration.subprotocols,
                 receiveBuffer: 256,
-                maxHeaderBytes: configuration.maxHeaderBytes,
+                // It sees no head but `clws_upgrade_head`.
+                maxHeaderBytes: 1024,
                 headerPool: UInt32(configuration.maxConnections + configuration.reservedConnections),
                 timeoutSeconds: configuration.httpTimeout,
                 tls: configuration.servesTLS ? .serves : .none,
@@ -85,8 +97,9 @@ public final class WebSocketServer {
         deadlineTimer = LoopTimer(loop) { [unowned self] in meetDeadlines() }
         acceptRetry = LoopTimer(loop) { [unowned self] in resumeAccepting() }
         roomRetry = LoopTimer(loop) { [unowned self] in resumeAccepting() }
+        memoryTimer = LoopTimer(loop) { [unowned self] in returnMemory() }
         endOfTurn = loop.atEndOfTurn { [unowned self] in
-            release()
+            advanceUnfinished()
             reap()
         }
     }
@@ -94,6 +107,7 @@ public final class WebSocketServer {
     deinit {
         precondition(context == nil, "a WebSocketServer must be shut down before it goes")
         identityPlace.deallocate()
+        scratch.deallocate()
     }
 
     /// New connections over TLS are shown this certificate from now on; those that are there go on with theirs.
@@ -114,8 +128,9 @@ public final class WebSocketServer {
         acceptRetry = nil
         roomRetry = nil
         deadlineTimer = nil
+        memoryTimer = nil
         endOfTurn?.cancel()
-        for index in table.entries.indices { discardArrival(index) }
+        for index in table.entries.indices { discard(index) }
         context.destroy()
         self.context = nil
     }

@@ -6,8 +6,13 @@ public struct WebSocketServerConfiguration: Sendable {
     public var maxMessageBytes = 256 * 1024
     /// The longest body of an HTTP request; a longer one is answered 413.
     public var maxBodyBytes = 1024 * 1024
-    /// The longest request line and headers; longer ones are dropped by libwebsockets without an answer.
-    public var maxHeaderBytes: UInt16 = 16 * 1024
+    /// The longest request line and headers; longer ones are answered 431.
+    public var maxHeaderBytes = 16 * 1024
+    /// The number of headers; more are answered 431.
+    public var maxHeaders = 100
+    /// What may be held of requests and messages that are not whole, shared with the servers of other loops. Beyond it a
+    /// request is answered 503, and a WebSocket closed with 1013.
+    public var inbox = InboxBudget(0)
     /// The number of WebSockets. Whoever comes beyond is closed with 1013 after the upgrade.
     public var maxConnections = 15_000
     /// Connections beyond `maxConnections` for telling clients so, and for HTTP. When they are used up too, new ones
@@ -31,7 +36,7 @@ public struct WebSocketServerConfiguration: Sendable {
     /// Whether it can listen for TLS.
     public var servesTLS = false
 
-    /// What an HTTP request is answered that the delegate never sees: status and reason.
+    /// What an HTTP request is answered that the delegate never sees: status and reason. With 503 it may be repeated.
     public var errorResponse: @Sendable (_ status: Int, _ reason: String) -> HTTPResponse = { .text($0, $1) }
 
     public init() {}
@@ -56,6 +61,8 @@ public struct WebSocketServerCounters: Sendable {
     public var messagesReceived = 0
     public var bytesReceived = 0
     public var requests = 0
+    /// Requests and messages refused because too much was held of others.
+    public var inboxRefusals = 0
 
     public init() {}
 

@@ -3,6 +3,17 @@
 /// Every function may call the server back, for any connection. `closed` is never called from inside a call to the
 /// server: `close` and `abort` take effect later.
 public protocol WebSocketServerDelegate: AnyObject {
+    /// A connection has been accepted; nothing of it has been read. `false` ends it at once.
+    func accepted(_ socket: SocketID, from peer: PeerAddress) -> Bool
+
+    /// A connection of which `accepted` was true is gone. The last that is heard of it.
+    func departed(_ socket: SocketID)
+
+    /// A request with a body has come as far as its head. An answer refuses it, and its body is not kept.
+    ///
+    /// What was found out may be noted in its `grant`, and that the body is not wanted in `keepsBody`.
+    func refusal(of request: inout HTTPRequest) -> HTTPResponse?
+
     /// Whether the request may become a WebSocket.
     func shouldUpgrade(_ request: UpgradeRequest) -> UpgradeDecision
 
@@ -32,6 +43,9 @@ public protocol WebSocketServerDelegate: AnyObject {
 }
 
 extension WebSocketServerDelegate {
+    public func accepted(_ socket: SocketID, from peer: PeerAddress) -> Bool { true }
+    public func departed(_ socket: SocketID) {}
+    public func refusal(of request: inout HTTPRequest) -> HTTPResponse? { nil }
     public func heard(_ socket: SocketID) {}
     public func reasonWhenFull() -> String { "" }
     public func acceptingFailed(_ description: String) {}

@@ -59,6 +59,7 @@ extension Setting {
         .flag("limits.limitLoopback", \.limits.limitLoopback),
         .number("limits.connectionsPerUser", \.limits.connectionsPerUser),
         .number("limits.outboxBytes", \.limits.outboxBytes),
+        .number("limits.inboxBytes", \.limits.inboxBytes),
 
         .keys("auth.keys", \.auth.keys),
         .optionalText("auth.jwksFile", \.auth.jwksFile),

@@ -90,6 +90,7 @@ import Testing
         Change("limits.connectionsPerAddress") { $0.limits.connectionsPerAddress = -1 },
         Change("limits.connectionsPerUser") { $0.limits.connectionsPerUser = -1 },
         Change("limits.outboxBytes") { $0.limits.outboxBytes = -1 },
+        Change("limits.inboxBytes") { $0.limits.inboxBytes = -1 },
         Change("auth.keyCheck") { $0.auth.keyCheck = -1 },
         Change("drain.duration") { $0.drain.duration = -1 },
         Change("handshakeTimeout") { $0.handshakeTimeout = 0 },
@@ -132,6 +133,7 @@ import Testing
         Change("limits.connectionsPerAddress") { $0.limits.connectionsPerAddress = 0 },
         Change("limits.connectionsPerUser") { $0.limits.connectionsPerUser = 0 },
         Change("limits.outboxBytes") { $0.limits.outboxBytes = 0 },
+        Change("limits.inboxBytes") { $0.limits.inboxBytes = 0 },
         Change("auth.keyCheck") { $0.auth.keyCheck = 0 },
         Change("heartbeat") {
             $0.heartbeat.interval = 1

@@ -100,7 +100,11 @@ final class TestServer: Sendable {
                 HTTPResponse(status: 200, body: Array("\(request.method) \(request.path) ".utf8) + request.body))
         }
 
+        var onBody: (inout HTTPRequest) -> HTTPResponse? = { _ in nil }
+
         init(_ log: EventLog<Event>) { self.log = log }
+
+        func refusal(of request: inout HTTPRequest) -> HTTPResponse? { onBody(&request) }
 
         func shouldUpgrade(_ request: UpgradeRequest) -> UpgradeDecision { decide(request) }
         func opened(_ socket: SocketID, request: UpgradeRequest) {

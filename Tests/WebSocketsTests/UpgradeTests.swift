@@ -93,6 +93,24 @@ struct UpgradeTests {
         }
     }
 
+    @Test func `what is sent with the upgrade, and an upgrade in single bytes, are read`() async throws {
+        try await withServer { server in
+            let eager = try RawClient(port: server.port)
+            try eager.send(Array(RawClient.upgrade().utf8) + RawClient.frame(1, Array("early".utf8)))
+            #expect(try eager.readHead().hasPrefix("HTTP/1.1 101 "))
+            #expect(try eager.readText() == "early")
+            let slow = try RawClient(port: server.port)
+            for byte in RawClient.upgrade().utf8 { try slow.send([byte]) }
+            #expect(try slow.readHead().contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="))
+            try slow.send(text: "late")
+            #expect(try slow.readText() == "late")
+            let second = try RawClient(port: server.port)
+            try second.send("GET /first HTTP/1.1\r\nHost: h\r\n\r\n" + RawClient.upgrade())
+            #expect(try second.readResponse().text == "GET /first ")
+            #expect(try second.readHead().hasPrefix("HTTP/1.1 101 "))
+        }
+    }
+
     @Test func `half a handshake and silence is ended, as are silence alone and half a body`() async throws {
         try await withServer({ $0.handshakeTimeout = 100 }) { server in
             let silent = try RawClient(port: server.port)

@@ -22,10 +22,21 @@ void clws_tls_prepare(SSL_CTX *host, SSL_CTX **current);
 /// nobody. NULL if there is nothing to read there. Given back with `clws_tls_free`.
 SSL_CTX *clws_dialling_make(const char *authorities, bool trusts);
 
-enum { clws_tls_unfinished = -2, clws_tls_nothing = -1, clws_tls_ended = 0 };
+/// Whether the handshake is done.
+bool clws_tls_is_shaken(struct lws *wsi);
+
+/// What the next three answer when they did nothing: the connection is over, or waits until it can be read or written.
+enum { clws_tls_ended = 0, clws_tls_wants_read = -1, clws_tls_wants_write = -2 };
 
 /// Copies what the connection's next read would give, and leaves it there: how many bytes, or one of the above.
 int clws_tls_peek(struct lws *wsi, void *bytes, int room);
 
-/// Reads and throws away what has come, as far as it has.
-void clws_tls_drain(struct lws *wsi);
+/// Reads; how many bytes, or one of the above.
+int clws_tls_read(struct lws *wsi, void *bytes, int room);
+
+/// Writes all of at most 16 KiB, and answers with their number, or nothing and answers with one of the above; then the
+/// same bytes must be offered again.
+int clws_tls_write(struct lws *wsi, const void *bytes, int count);
+
+/// Tells the peer that nothing more will be written.
+void clws_tls_bid_farewell(struct lws *wsi);

@@ -8,17 +8,8 @@ import PresenceProtocol
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     // Unsafe: libFuzzer's memory, valid for the call.
     let bytes = UnsafeRawBufferPointer(start: start, count: count)
-    if let target = RequestTarget.target(bytes) {
-        let method = String(decoding: bytes.prefix { $0 != 0x20 }, as: UTF8.self)
-        let isWellFormed = RequestTarget.isWellFormed(target)
-        switch Route(method, target) {
-        case .badEscape:
-            if isWellFormed { fatalError("\(target): libwebsockets is shown what the router cannot decode") }
-        case .api(let call):
-            if !isWellFormed { fatalError("\(target): the router decodes what is refused") }
-            if let id = subject(of: call) { check(id, in: target) }
-        default: break
-        }
+    if let head = head(bytes) {
+        if case .api(let call) = Route(head.method, head.path), let id = subject(of: call) { check(id, in: head.path) }
     }
     _ = try? RequestBody.users(bytes, limit: 100)
     _ = try? RequestBody.participants(bytes, limit: 10)
@@ -27,6 +18,54 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     _ = try? ListChange.decode(json: Array(bytes), limit: 10)
     readForwarded(bytes)
     return 0
+}
+
+/// The head that the bytes begin with; it is the same when they come in two pieces, and one at a time.
+private func head(_ bytes: UnsafeRawBufferPointer) -> RequestHead? {
+    let whole = outcome(bytes, pieces: [bytes.count])
+    let middle = bytes.isEmpty ? 0 : Int(bytes[bytes.count - 1]) % (bytes.count + 1)
+    guard outcome(bytes, pieces: [middle, bytes.count]) == whole,
+        outcome(bytes, pieces: Array(0...bytes.count)) == whole
+    else { fatalError("the head depends on the pieces that it comes in") }
+    guard case .head(let head, let length) = whole.reading else { return nil }
+    guard length <= bytes.count, bytes[..<length].suffix(4).elementsEqual("\r\n\r\n".utf8) else {
+        fatalError("a head of \(length) bytes does not end")
+    }
+    for name in ["host", "authorization", "content-length", "x-forwarded-for"] {
+        if let value = head.headers[name], value.utf8.contains(where: { $0 < 0x20 && $0 != 9 || $0 == 0x7F }) {
+            fatalError("a control character in \(name)")
+        }
+    }
+    return head
+}
+
+private struct Outcome: Equatable {
+    var reading = RequestHeadReader.Reading.incomplete
+    var fault: RequestFault?
+
+    static func == (one: Outcome, other: Outcome) -> Bool {
+        switch (one.reading, other.reading) {
+        case (.incomplete, .incomplete): one.fault?.status == other.fault?.status
+        case (.head(let head, let length), .head(let otherHead, let otherLength)):
+            length == otherLength && head.method == otherHead.method && head.path == otherHead.path
+                && head.query == otherHead.query && head.host == otherHead.host
+                && head.headers.count == otherHead.headers.count && head.contentLength == otherHead.contentLength
+        default: false
+        }
+    }
+}
+
+private func outcome(_ bytes: UnsafeRawBufferPointer, pieces: [Int]) -> Outcome {
+    var reader = RequestHeadReader(maxBytes: 2_048, maxFields: 16)
+    for count in pieces {
+        do {
+            let reading = try reader.read(UnsafeRawBufferPointer(rebasing: bytes[..<count]))
+            if case .head = reading { return Outcome(reading: reading) }
+        } catch {
+            return Outcome(fault: error)
+        }
+    }
+    return Outcome()
 }
 
 private func subject(of call: Route.Call) -> Identifier? {

@@ -1,0 +1,48 @@
+import CLibEV
+
+/// Calls a function on a loop once, when a descriptor can be written to.
+///
+/// Confined to the loop's thread. The descriptor stays the caller's, who closes it only after `cancel()`.
+public final class WritableWatcher {
+    private let loop: EventLoop
+    private let writable: () -> Void
+    /// Owned; stopped before it is freed in `deinit`.
+    private let watcher: UnsafeMutablePointer<ev_io>
+
+    /// Waits for nothing before `wait()`.
+    public init(_ loop: EventLoop, descriptor: Int32, _ writable: @escaping () -> Void) {
+        self.loop = loop
+        self.writable = writable
+        watcher = .allocate(capacity: 1)
+        watcher.initialize(to: ev_io())
+        // Unretained: the watcher is stopped before this object goes.
+        let me = Unmanaged.passUnretained(self).toOpaque()
+        clibev_io_init(
+            watcher,
+            { _, watcher, _ in
+                // Retained for the call, in which the function may drop the watcher.
+                let me = Unmanaged<WritableWatcher>.fromOpaque(watcher!.pointee.data).takeUnretainedValue()
+                withExtendedLifetime(me) {
+                    me.cancel()
+                    me.writable()
+                }
+            },
+            descriptor, Int32(EV_WRITE), me)
+    }
+
+    deinit {
+        cancel()
+        watcher.deallocate()
+    }
+
+    /// The next time that the descriptor can be written to, the function is called.
+    public func wait() {
+        loop.assertOnLoop()
+        ev_io_start(loop.raw, watcher)
+    }
+
+    public func cancel() {
+        loop.assertOnLoop()
+        ev_io_stop(loop.raw, watcher)
+    }
+}

@@ -1,0 +1,110 @@
+import EventLoops
+
+/// A connection before it is a WebSocket: what has come of its requests, one after the other, and what goes back.
+///
+///     greeting ─▶ shaking ─┐ (TLS only)
+///                          ▼
+///                        head ◀──────────────────┐
+///                          │ ─▶ body ─┐          │ kept
+///                          ▼          ▼          │
+///        (WebSocket) ◀── upgrade   answering ─▶ writing ─▶ draining ─▶ (end)
+///
+/// Without TLS the descriptor is ours until libwebsockets gets it with the upgrade. With TLS libwebsockets has it from
+/// the client's hello on, since the session of TLS is its own; until the upgrade it is kept from reading, and its
+/// session is used in its place.
+///
+/// Confined to the loop's thread.
+final class HTTPConnection {
+    enum Stage {
+        /// TLS: the client's hello is not whole.
+        case greeting
+        /// TLS: the handshake is under way.
+        case shaking
+        /// A head is waited for, or coming.
+        case head
+        /// A request's body is coming.
+        case body
+        /// The delegate has the request.
+        case answering
+        /// The answer is being written.
+        case writing
+        /// The last answer was or is being written; what still comes is thrown away.
+        case draining
+    }
+
+    let descriptor: Int32
+    var stage: Stage
+    var reader: RequestHeadReader
+    /// What has come and is not used yet: the beginning of a head.
+    var input: [UInt8] = []
+    /// `input` was left by the request before and has not been read.
+    var hasUnreadInput = false
+    /// How much of this the inbox' budget was asked for.
+    var held = 0
+    /// Whose body is coming.
+    var request: HTTPRequest?
+    /// How much of it is missing.
+    var missing = 0
+    /// Counts the requests.
+    var number: UInt32 = 0
+    var isHead = false
+    var keepsAlive = false
+    var output: [UInt8] = []
+    /// How much of it has been written.
+    var written = 0
+    /// TLS: the client has sent something.
+    var hasGreeted = false
+    /// It came as far as a first byte behind the handshake.
+    var hasSpoken = false
+    /// `advance` is at work on it.
+    var isAdvancing = false
+
+    private var readable: ReadableWatcher?
+    private var writable: WritableWatcher?
+    private var awaitsInput = false
+
+    init(_ descriptor: Int32, isSecure: Bool, _ reader: RequestHeadReader) {
+        self.descriptor = descriptor
+        self.reader = reader
+        stage = isSecure ? .greeting : .head
+    }
+
+    /// Whether the next step is the peer's: to send the rest of a handshake or a request, or the next one.
+    var waitsForPeer: Bool {
+        switch stage {
+        case .greeting, .shaking, .head, .body: true
+        case .answering, .writing, .draining: false
+        }
+    }
+
+    /// Whether it has not got as far as a first whole request.
+    var isShakingHands: Bool { waitsForPeer && (number == 0 || number == 1 && stage == .body) }
+
+    /// - Parameter isFirst: before libwebsockets, in each turn.
+    func awaitInput(_ loop: EventLoop, isFirst: Bool, _ arrived: @escaping () -> Void) {
+        guard !awaitsInput else { return }
+        awaitsInput = true
+        if let readable { return readable.resume() }
+        readable = ReadableWatcher(loop, descriptor: descriptor, isFirst: isFirst, arrived)
+    }
+
+    func pauseInput() {
+        guard awaitsInput else { return }
+        awaitsInput = false
+        readable?.cancel()
+    }
+
+    func awaitRoom(_ loop: EventLoop, _ writable: @escaping () -> Void) {
+        let watcher = self.writable ?? WritableWatcher(loop, descriptor: descriptor, writable)
+        self.writable = watcher
+        watcher.wait()
+    }
+
+    /// Watches nothing any more. Before its descriptor's number can be another connection's.
+    func cancel() {
+        pauseInput()
+        readable = nil
+        writable?.cancel()
+        writable = nil
+    }
+}

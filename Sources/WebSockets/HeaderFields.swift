@@ -1,0 +1,51 @@
+import Glibc
+
+/// The header fields of a request: names and values as they came, in their order.
+public struct HeaderFields: Sendable {
+    /// Where a name and its value stand in `bytes`. A head has fewer than 65,536 bytes.
+    struct Field {
+        var nameStart: UInt16
+        var nameEnd: UInt16
+        var valueStart: UInt16
+        var valueEnd: UInt16
+    }
+
+    private let bytes: [UInt8]
+    private let fields: [Field]
+
+    init(_ bytes: [UInt8], _ fields: [Field]) {
+        self.bytes = bytes
+        self.fields = fields
+    }
+
+    public var count: Int { fields.count }
+
+    /// The value of a field, nil if there is none; of several fields of this name all values, joined by commas.
+    ///
+    /// - Parameter name: in small letters.
+    public subscript(name: String) -> String? {
+        var found: String?
+        for field in fields where isNamed(field, name) {
+            let value = String(decoding: bytes[Int(field.valueStart)..<Int(field.valueEnd)], as: UTF8.self)
+            found = found.map { "\($0), \(value)" } ?? value
+        }
+        return found
+    }
+
+    /// How many fields have this name, which is in small letters.
+    func count(of name: String) -> Int {
+        fields.reduce(0) { isNamed($1, name) ? $0 + 1 : $0 }
+    }
+
+    private func isNamed(_ field: Field, _ name: String) -> Bool {
+        let length = Int(field.nameEnd - field.nameStart)
+        guard length == name.utf8.count else { return false }
+        var index = Int(field.nameStart)
+        for byte in name.utf8 {
+            let own = bytes[index]
+            guard (0x41...0x5A ~= own ? own | 0x20 : own) == byte else { return false }
+            index += 1
+        }
+        return true
+    }
+}

@@ -1,0 +1,221 @@
+import Glibc
+
+/// Reads the head of an HTTP/1 request strictly (RFC 9112), as its bytes come: bytes in, a head or a fault out.
+///
+/// What RFC 9112 lets a server overlook is refused, since another server before this one may overlook something else:
+/// lines end with CR LF, one space stands between the words of the request line, a name is a token that its colon
+/// follows, no line is folded, and fields that decide where a request ends, or for whom it speaks, come once.
+///
+/// Each byte is looked at a fixed number of times, however many pieces it comes in. A fault is found with the line
+/// that it is in.
+struct RequestHeadReader {
+    enum Reading {
+        /// The head has not ended.
+        case incomplete
+        /// The head, and how many bytes it takes.
+        case head(RequestHead, length: Int)
+    }
+
+    private let maxBytes: Int
+    private let maxFields: Int
+    /// Where the line begins that is not whole yet.
+    private var lineStart = 0
+    /// Up to here there is no more line end.
+    private var scanned = 0
+    private var line: RequestLine?
+    private var fields: [HeaderFields.Field] = []
+
+    /// - Parameter maxBytes: of the whole head, at most 65,535.
+    init(maxBytes: Int = 16 * 1024, maxFields: Int = 100) {
+        precondition(maxBytes <= Int(UInt16.max), "offsets in a head have 16 bits")
+        self.maxBytes = maxBytes
+        self.maxFields = maxFields
+    }
+
+    /// Reads on.
+    ///
+    /// - Parameter bytes: everything that has come since the head began: what was shown before, and more.
+    mutating func read(_ bytes: UnsafeRawBufferPointer) throws(RequestFault) -> Reading {
+        while let end = Self.lineEnd(bytes, from: scanned) {
+            guard end < maxBytes else { throw .tooLarge("the head has more than \(maxBytes) bytes") }
+            guard end > lineStart, bytes[end - 1] == carriageReturn else {
+                throw .malformed("a line must end with CR LF")
+            }
+            let content = lineStart..<end - 1
+            scanned = end + 1
+            lineStart = end + 1
+            if line == nil {
+                // One empty line before a request is passed over (RFC 9112, 2.2).
+                if content.isEmpty && content.lowerBound == 0 { continue }
+                line = try RequestLine(bytes, content)
+            } else if content.isEmpty {
+                return .head(try head(bytes, length: end + 1), length: end + 1)
+            } else {
+                try field(bytes, content)
+            }
+        }
+        scanned = bytes.count
+        guard bytes.count < maxBytes else { throw .tooLarge("the head has more than \(maxBytes) bytes") }
+        // What cannot become a request line need not be waited for.
+        if line == nil, bytes.count > lineStart, bytes[lineStart] != carriageReturn, !isTokenByte(bytes[lineStart]) {
+            throw .malformed("the request line is malformed")
+        }
+        return .incomplete
+    }
+
+    private static func lineEnd(_ bytes: UnsafeRawBufferPointer, from start: Int) -> Int? {
+        guard start < bytes.count, let base = bytes.baseAddress else { return nil }
+        guard let found = memchr(base + start, Int32(lineFeed), bytes.count - start) else { return nil }
+        return UnsafeRawPointer(found) - base
+    }
+
+    private mutating func field(_ bytes: UnsafeRawBufferPointer, _ line: Range<Int>) throws(RequestFault) {
+        guard fields.count < maxFields else { throw .tooLarge("the head has more than \(maxFields) fields") }
+        var colon = line.lowerBound
+        while colon < line.upperBound, isTokenByte(bytes[colon]) { colon += 1 }
+        guard colon > line.lowerBound, colon < line.upperBound, bytes[colon] == UInt8(ascii: ":") else {
+            throw .malformed("a header is malformed: a name, followed by a colon, is needed")
+        }
+        var start = colon + 1
+        var end = line.upperBound
+        while start < end, isBlank(bytes[start]) { start += 1 }
+        while end > start, isBlank(bytes[end - 1]) { end -= 1 }
+        for index in start..<end where !isValueByte(bytes[index]) {
+            throw .malformed("a header has a control character in its value")
+        }
+        fields.append(
+            .init(
+                nameStart: UInt16(line.lowerBound), nameEnd: UInt16(colon), valueStart: UInt16(start),
+                valueEnd: UInt16(end)))
+    }
+
+    // MARK: - The whole
+
+    /// Those that may come once: a second could be the one that somebody else believes.
+    private static let single = [
+        "host", "content-length", "transfer-encoding", "authorization", "origin", "content-type", "expect",
+        "sec-websocket-key", "sec-websocket-version",
+    ]
+
+    private func head(_ bytes: UnsafeRawBufferPointer, length: Int) throws(RequestFault) -> RequestHead {
+        guard let line else { throw .malformed("the request line is missing") }
+        let headers = HeaderFields(Array(bytes[..<length]), fields)
+        for name in Self.single where headers.count(of: name) > 1 {
+            throw .malformed("the header \(name) must come once only")
+        }
+        let host = headers["host"]
+        guard host != nil || !line.isHTTP11 else { throw .malformed("the header Host is missing") }
+        guard host?.utf8.allSatisfy(isHostByte) ?? true else { throw .malformed("the header Host is malformed") }
+        let (authority, path, query) = try Self.split(bytes, line)
+        return RequestHead(
+            method: text(bytes, line.method), path: path, query: query, isHTTP11: line.isHTTP11, headers: headers,
+            authority: authority, contentLength: try contentLength(headers))
+    }
+
+    /// - Returns: `.max` for a number that is larger than any that can be meant.
+    private func contentLength(_ headers: HeaderFields) throws(RequestFault) -> Int? {
+        guard let text = headers["content-length"] else { return nil }
+        guard headers.count(of: "transfer-encoding") == 0 else {
+            throw .malformed("a body's length must be told in one way only")
+        }
+        guard !text.isEmpty, text.utf8.allSatisfy({ 48...57 ~= $0 }) else {
+            throw .malformed("a body's length must be told, as a number, in Content-Length")
+        }
+        return Int(text) ?? .max
+    }
+
+    /// The parts of a target: `/path?query`, `http://authority/path?query`, `*`, or, for CONNECT, `host:port`.
+    private static func split(
+        _ bytes: UnsafeRawBufferPointer, _ line: RequestLine
+    ) throws(RequestFault) -> (authority: String?, path: String, query: String) {
+        let target = line.target
+        let isConnect = text(bytes, line.method) == "CONNECT"
+        var start = target.lowerBound
+        var authority: String?
+        if isConnect || target.count == 1 && bytes[start] == UInt8(ascii: "*") {
+            return (nil, text(bytes, target), "")
+        }
+        if bytes[start] != UInt8(ascii: "/") {
+            let scheme = ["http://", "https://"].first { scheme in
+                target.count > scheme.utf8.count
+                    && zip(bytes[target], scheme.utf8).allSatisfy { (65...90 ~= $0 ? $0 | 0x20 : $0) == $1 }
+            }
+            guard let scheme else { throw .malformed("the request's target must be a path or a URL") }
+            start += scheme.utf8.count
+            let host = start
+            while start < target.upperBound, !"/?".utf8.contains(bytes[start]) { start += 1 }
+            guard start > host, bytes[host..<start].allSatisfy(isHostByte) else {
+                throw .malformed("the request's target names no host")
+            }
+            authority = text(bytes, host..<start)
+        }
+        let query = bytes[start..<target.upperBound].firstIndex(of: UInt8(ascii: "?"))
+        let path = text(bytes, start..<(query ?? target.upperBound))
+        return (
+            authority, path.isEmpty ? "/" : path, query.map { text(bytes, $0 + 1..<target.upperBound) } ?? ""
+        )
+    }
+}
+
+/// `METHOD SP TARGET SP HTTP/1.x`, as places in the bytes of the head.
+private struct RequestLine {
+    let method: Range<Int>
+    let target: Range<Int>
+    let isHTTP11: Bool
+
+    init(_ bytes: UnsafeRawBufferPointer, _ line: Range<Int>) throws(RequestFault) {
+        var index = line.lowerBound
+        while index < line.upperBound, isTokenByte(bytes[index]) { index += 1 }
+        method = line.lowerBound..<index
+        guard !method.isEmpty, index < line.upperBound, bytes[index] == space else {
+            throw .malformed("the request line is malformed")
+        }
+        let start = index + 1
+        index = start
+        while index < line.upperBound, isTargetByte(bytes[index]) { index += 1 }
+        target = start..<index
+        guard !target.isEmpty, index < line.upperBound, bytes[index] == space else {
+            throw .malformed("the request line is malformed")
+        }
+        let version = bytes[index + 1..<line.upperBound]
+        guard version.count == 8, version.prefix(7).elementsEqual("HTTP/1.".utf8),
+            let minor = version.last, minor == UInt8(ascii: "0") || minor == UInt8(ascii: "1")
+        else { throw .malformed("only HTTP/1.1 and HTTP/1.0 are spoken here") }
+        isHTTP11 = minor == UInt8(ascii: "1")
+    }
+}
+
+private let carriageReturn = UInt8(ascii: "\r")
+private let lineFeed = UInt8(ascii: "\n")
+private let space = UInt8(ascii: " ")
+
+private func text(_ bytes: UnsafeRawBufferPointer, _ range: Range<Int>) -> String {
+    String(decoding: bytes[range], as: UTF8.self)
+}
+
+private func isBlank(_ byte: UInt8) -> Bool { byte == space || byte == 0x09 }
+
+/// A token's (RFC 9110, 5.6.2): what methods and names of headers are made of.
+private func isTokenByte(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"):
+        true
+    case UInt8(ascii: "!"), UInt8(ascii: "#"), UInt8(ascii: "$"), UInt8(ascii: "%"), UInt8(ascii: "&"),
+        UInt8(ascii: "'"), UInt8(ascii: "*"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."),
+        UInt8(ascii: "^"), UInt8(ascii: "_"), UInt8(ascii: "`"), UInt8(ascii: "|"), UInt8(ascii: "~"):
+        true
+    default: false
+    }
+}
+
+/// A target is printable ASCII, and has no fragment.
+private func isTargetByte(_ byte: UInt8) -> Bool { 0x21...0x7E ~= byte && byte != UInt8(ascii: "#") }
+
+/// A value is anything but control characters (RFC 9110, 5.5).
+private func isValueByte(_ byte: UInt8) -> Bool { byte >= 0x20 && byte != 0x7F || byte == 0x09 }
+
+/// What a host and its port are written with (RFC 3986, 3.2.2): no blank, and nothing that would end it.
+private func isHostByte(_ byte: UInt8) -> Bool {
+    0x21...0x7E ~= byte && !"/?#@\\\"<>,^`{|}".utf8.contains(byte)
+}

@@ -1,0 +1,257 @@
+import CLibWebSockets
+import EventLoops
+import Glibc
+
+/// What comes from a connection before it is a WebSocket: heads and bodies of requests.
+extension WebSocketServer {
+    /// The most that one read takes; over TLS, a whole record.
+    static let readSize = 16 * 1024
+    /// So many steps (a read, or a request) of one connection, then everything else has its turn.
+    private static let stepsATurn = 32
+
+    /// Does what can be done for the connection, and waits for what is missing.
+    func advance(_ socket: SocketID) {
+        guard let first = table.index(socket), let http = table[first].extras?.http, !http.isAdvancing else { return }
+        http.isAdvancing = true
+        defer { http.isAdvancing = false }
+        for _ in 0..<Self.stepsATurn {
+            // It may have ended, or become a WebSocket.
+            guard let index = table.index(socket), table[index].extras?.http === http, !table[index].isDoomed else {
+                return
+            }
+            let goesOn =
+                switch http.stage {
+                case .greeting: greet(index, http)
+                case .shaking: shakeHands(index, http)
+                case .head: readHead(index, http)
+                case .body: readBody(index, http)
+                case .draining: drain(index, http)
+                case .answering, .writing: false
+                }
+            guard goesOn else { return }
+        }
+        http.pauseInput()
+        unfinished.append(socket)
+        // If the turn is ending already, it has to come round to us once more.
+        loop.execute {}
+    }
+
+    /// At the end of the turn.
+    func advanceUnfinished() {
+        guard !unfinished.isEmpty else { return }
+        let sockets = unfinished
+        unfinished = []
+        for socket in sockets { advance(socket) }
+    }
+
+    func awaitInput(_ index: Int, _ http: HTTPConnection) {
+        let socket = table.id(index)
+        http.awaitInput(loop, isFirst: table[index].isSecure) { [unowned self] in advance(socket) }
+    }
+
+    /// Ends it now or, if libwebsockets knows it, at the end of the turn.
+    func end(_ index: Int, _ http: HTTPConnection) {
+        http.cancel()
+        guard table[index].wsi == nil else { return doom(index) }
+        Glibc.close(http.descriptor)
+        forget(index)
+    }
+
+    // MARK: - Bytes
+
+    enum Input {
+        case bytes(Int)
+        /// Nothing has come.
+        case nothing
+        /// The peer has hung up, or the connection broke.
+        case ended
+    }
+
+    /// Reads into `scratch`.
+    func read(_ index: Int, _ http: HTTPConnection, atMost room: Int = readSize, peeking: Bool = false) -> Input {
+        if let wsi = table[index].wsi {
+            let count =
+                peeking
+                ? clws_tls_peek(wsi, scratch.baseAddress, Int32(room))
+                : clws_tls_read(wsi, scratch.baseAddress, Int32(room))
+            if count > 0 { return .bytes(Int(count)) }
+            return Int(count) == clws_tls_ended ? .ended : .nothing
+        }
+        let count = recv(http.descriptor, scratch.baseAddress, room, Int32(MSG_DONTWAIT))
+        if count > 0 { return .bytes(count) }
+        return count < 0 && (errno == EAGAIN || errno == EINTR) ? .nothing : .ended
+    }
+
+    /// Room in the inbox' budget for so many bytes more.
+    func hold(_ count: Int) -> Bool {
+        guard configuration.inbox.take(count) else {
+            counters.inboxRefusals += 1
+            return false
+        }
+        inboxHeld += count
+        return true
+    }
+
+    func letGo(_ count: Int) {
+        guard count > 0 else { return }
+        configuration.inbox.give(count)
+        inboxHeld -= count
+    }
+
+    /// Changes what `http` holds to `count` bytes, if the budget has room for it.
+    private func hold(_ count: Int, for http: HTTPConnection) -> Bool {
+        if count <= http.held {
+            letGo(http.held - count)
+        } else if !hold(count - http.held) {
+            return false
+        }
+        http.held = count
+        return true
+    }
+
+    // MARK: - Heads
+
+    var newReader: RequestHeadReader {
+        RequestHeadReader(maxBytes: configuration.maxHeaderBytes, maxFields: configuration.maxHeaders)
+    }
+
+    /// Whether there is more to do at once.
+    private func readHead(_ index: Int, _ http: HTTPConnection) -> Bool {
+        if http.hasUnreadInput {
+            http.hasUnreadInput = false
+            let input = http.input
+            http.input = []
+            return input.withUnsafeBytes { takeHead(index, http, $0, isPeek: false) }
+        }
+        // Over TLS what follows the head is left to libwebsockets, which may get the connection.
+        let isPeek = table[index].isSecure
+        switch read(index, http, peeking: isPeek) {
+        case .nothing:
+            awaitInput(index, http)
+            return false
+        case .ended:
+            end(index, http)
+            return false
+        case .bytes(let count):
+            if !http.hasSpoken {
+                http.hasSpoken = true
+                if table[index].isSecure { counters.tlsHandshakes += 1 }
+            }
+            return takeHead(index, http, UnsafeRawBufferPointer(rebasing: scratch[..<count]), isPeek: isPeek)
+        }
+    }
+
+    private func takeHead(
+        _ index: Int, _ http: HTTPConnection, _ bytes: UnsafeRawBufferPointer, isPeek: Bool
+    ) -> Bool {
+        let before = http.input.count
+        do throws(RequestFault) {
+            let reading: RequestHeadReader.Reading
+            if before == 0 {
+                // The usual case: the head is whole, and nothing has to be kept of it.
+                reading = try http.reader.read(bytes)
+            } else {
+                http.input += bytes
+                reading = try readOn(http)
+            }
+            switch reading {
+            case .incomplete:
+                if before == 0 { http.input = Array(bytes) }
+                if isPeek { _ = read(index, http, atMost: bytes.count) }
+                guard hold(http.input.count, for: http) else { return refuseForRoom(index, http) }
+                return true
+            case .head(let head, let length):
+                let used = length - before
+                // A WebSocket's last line feed is libwebsockets'.
+                let isUpgrade = head.headers["upgrade"] != nil
+                if isPeek, used > 1 || !isUpgrade { _ = read(index, http, atMost: isUpgrade ? used - 1 : used) }
+                http.input = isPeek ? [] : Array(bytes[used...])
+                http.hasUnreadInput = !http.input.isEmpty
+                http.reader = newReader
+                guard hold(http.input.count, for: http) else { return refuseForRoom(index, http) }
+                return begin(index, http, head)
+            }
+        } catch {
+            return refuse(index, http, configuration.errorResponse(error.status, error.reason))
+        }
+    }
+
+    private func readOn(_ http: HTTPConnection) throws(RequestFault) -> RequestHeadReader.Reading {
+        // (`withUnsafeBytes` would make the error an untyped one.)
+        var outcome: Result<RequestHeadReader.Reading, RequestFault>?
+        http.input.withUnsafeBytes { bytes in
+            outcome = Result { () throws(RequestFault) in try http.reader.read(bytes) }
+        }
+        return try outcome!.get()
+    }
+
+    // MARK: - Bodies
+
+    /// Begins to receive the body of `request`.
+    func expectBody(_ index: Int, _ http: HTTPConnection, _ request: HTTPRequest, _ length: Int) -> Bool {
+        http.request = request
+        http.missing = length
+        http.stage = .body
+        if request.headers["expect"]?.lowercased() == "100-continue", http.input.isEmpty {
+            http.output = Array("HTTP/1.1 100 Continue\r\n\r\n".utf8)
+            http.written = 0
+            flush(index, http)
+        }
+        return true
+    }
+
+    /// Whether there is more to do at once.
+    private func readBody(_ index: Int, _ http: HTTPConnection) -> Bool {
+        if http.hasUnreadInput {
+            let input = http.input
+            let count = min(input.count, http.missing)
+            http.input = Array(input[count...])
+            http.hasUnreadInput = !http.input.isEmpty
+            // It stands in the budget already.
+            if http.request?.keepsBody == true { http.request?.body += input[..<count] }
+            return bodyGrew(index, http, by: count)
+        }
+        switch read(index, http, atMost: min(http.missing, Self.readSize)) {
+        case .nothing:
+            awaitInput(index, http)
+            return false
+        case .ended:
+            end(index, http)
+            return false
+        case .bytes(let count):
+            if http.request?.keepsBody == true {
+                guard hold(http.held + count, for: http) else { return refuseForRoom(index, http) }
+                http.request?.body += scratch[..<count]
+            }
+            return bodyGrew(index, http, by: count)
+        }
+    }
+
+    private func bodyGrew(_ index: Int, _ http: HTTPConnection, by count: Int) -> Bool {
+        http.missing -= count
+        guard http.missing == 0, let request = http.request else { return true }
+        http.request = nil
+        _ = hold(http.input.count, for: http)
+        return dispatch(index, http, request)
+    }
+
+    private func refuseForRoom(_ index: Int, _ http: HTTPConnection) -> Bool {
+        refuse(index, http, configuration.errorResponse(503, "too much is being received: try again later"))
+    }
+
+    // MARK: - The end
+
+    /// Throws away what comes after the last answer: hanging up over it would make the kernel throw the answer away.
+    private func drain(_ index: Int, _ http: HTTPConnection) -> Bool {
+        guard http.written == http.output.count else { return false }
+        // Past TLS, which has nothing more to say.
+        let count = recv(http.descriptor, scratch.baseAddress, scratch.count, Int32(MSG_DONTWAIT))
+        if count > 0 { return true }
+        if count < 0 && (errno == EAGAIN || errno == EINTR) {
+            awaitInput(index, http)
+        } else {
+            end(index, http)
+        }
+        return false
+    }
+}

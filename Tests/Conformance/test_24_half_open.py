@@ -1,0 +1,154 @@
+"""What connections cost that begin and do not go on: processor time and memory of the server, a thousand of each kind.
+
+A connection that waits costs nothing, however it waits. Processor time is taken from the kernel's books (nanoseconds that
+the server's threads ran), so that a busy machine makes no difference.
+"""
+
+import asyncio
+import os
+import socket
+import ssl
+
+import pytest
+
+from support.api import API
+from support.certificates import Authority
+from support.patience import eventually
+from support.raw import RawSocket
+
+COUNT = 1_000
+WINDOW = 5
+SHARE = 0.01
+"""Of one core, for all of them together."""
+
+SETTINGS = {"handshakeTimeout": "2m", "connect_timeout": 120_000, "limits.handshakes": 2 * COUNT}
+
+
+def processor_seconds(server):
+    """What the server's threads have run since it started."""
+    tasks = f"/proc/{server.process.pid}/task"
+    total = 0
+    for task in os.listdir(tasks):
+        with open(f"{tasks}/{task}/schedstat") as file:
+            total += int(file.read().split()[0])
+    return total / 1e9
+
+
+def resident(server):
+    """Its memory in MB."""
+    with open(f"/proc/{server.process.pid}/status") as file:
+        line, = (line for line in file if line.startswith("VmRSS:"))
+    return int(line.split()[1]) / 1024
+
+
+async def spent(server):
+    """Processor time of the server in a window."""
+    before = processor_seconds(server)
+    await asyncio.sleep(WINDOW)
+    return processor_seconds(server) - before
+
+
+def hello(name="localhost"):
+    """A client's hello, whole."""
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    stream = ssl.create_default_context().wrap_bio(incoming, outgoing, server_hostname=name)
+    with pytest.raises(ssl.SSLWantReadError):
+        stream.do_handshake()
+    return outgoing.read()
+
+
+UPGRADE = b"GET /v1/ws HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+WHOLE = UPGRADE + b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+PLAIN = {
+    "nothing": b"", "a_letter": b"G", "half_a_line": b"GET /" + b"a" * 8_186, "half_the_headers": UPGRADE + b"X: ",
+    "half_a_frame": WHOLE + b"\x81\xfe\x10\x00abcd" + b"x" * 100,
+    "half_a_frame_header": WHOLE + b"\x81\xff\x00\x00",
+}
+SECURE = {"nothing": b"", "a_byte": hello()[:1], "half_a_hello": hello()[:60], "a_hello": hello()}
+
+
+async def hold(server, data, count=COUNT):
+    """So many connections that have sent these bytes."""
+    held = []
+    for _ in range(count):
+        one = socket.create_connection((server.host, server.port))
+        held.append(one)
+        one.sendall(data)
+        if len(held) % 50 == 0:
+            await asyncio.sleep(0)
+    return held
+
+
+async def cost(server, data):
+    idle = await spent(server)
+    held = await hold(server, data)
+    try:
+        await quiet(server)
+        return await spent(server) - idle
+    finally:
+        for one in held:
+            one.close()
+
+
+async def quiet(server):
+    """Waits until the server has done what there is to do about what has come: until it has rested for a moment."""
+    async def rests():
+        before = processor_seconds(server)
+        await asyncio.sleep(0.3)
+        return processor_seconds(server) - before < 0.3 * 3 * SHARE
+    # (One that never rests is found out by what follows.)
+    for _ in range(20):
+        if await rests():
+            return
+
+
+@pytest.mark.parametrize("kind", PLAIN)
+async def test_connections_that_do_not_go_on_cost_no_time(start, kind):
+    server = start(SETTINGS)
+    assert await cost(server, PLAIN[kind]) <= WINDOW * SHARE
+    assert (await API(server).request("GET", "/readyz")).status == 200
+
+
+@pytest.mark.parametrize("kind", SECURE)
+async def test_connections_over_tls_that_do_not_go_on_cost_no_time(start, tmp_path, kind):
+    authority = Authority(tmp_path)
+    files = authority.issue()
+    server = start(SETTINGS | {"tls.certificateFile": files[0], "tls.keyFile": files[1]})
+    assert await cost(server, SECURE[kind]) <= WINDOW * SHARE
+
+
+async def test_handshakes_that_do_not_end_leave_no_memory_behind(start, tmp_path):
+    authority = Authority(tmp_path)
+    files = authority.issue()
+    server = start(SETTINGS | {"tls.certificateFile": files[0], "tls.keyFile": files[1]}, shards=2)
+
+    async def wave():
+        held = await hold(server, hello())
+        await quiet(server)
+        during = resident(server)
+        for one in held:
+            one.close()
+        await quiet(server)
+        return during
+
+    # A few first, so that what is made once is there.
+    for one in await hold(server, hello(), 20):
+        one.close()
+    await quiet(server)
+    before = resident(server)
+    during = await wave()
+    await eventually(lambda: resident(server) - before < 16, f"{before} MB, {during} MB, and then little more than before")
+    await wave()
+    await eventually(lambda: resident(server) - before < 16, "nor does a second wave leave any")
+
+
+async def test_a_drop_at_a_time_costs_what_it_brings(start):
+    """Each byte of a head is read once, however slowly they come."""
+    server = start(SETTINGS)
+    slow = await RawSocket(server).dial()
+    before = processor_seconds(server)
+    for _ in range(2_000):
+        await slow.write(b"G")
+    await quiet(server)
+    assert processor_seconds(server) - before < 1
+    slow.abort()

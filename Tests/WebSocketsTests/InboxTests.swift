@@ -1,0 +1,81 @@
+import Testing
+
+@testable import WebSockets
+
+@Suite(.timeLimit(.minutes(1)))
+struct InboxTests {
+    private func begin(_ client: RawClient, _ count: Int) throws {
+        try client.send(RawClient.frame(1, Array(repeating: 120, count: count), final: false))
+    }
+
+    private func wait(_ server: TestServer, until held: Int) async throws {
+        while await server.on({ server, _ in server.inboxHeld }) != held { try await Task.sleep(for: .milliseconds(2)) }
+    }
+
+    @Test func `messages that have not come whole have a budget together`() async throws {
+        try await withServer({ $0.inbox = InboxBudget(3_000) }) { server in
+            let first = try RawClient.upgraded(port: server.port)
+            let second = try RawClient.upgraded(port: server.port)
+            try begin(first, 1_000)
+            try await wait(server, until: 1_000)
+            try begin(second, 2_000)
+            try await wait(server, until: 3_000)
+            // A byte more is too much, and whose it is goes.
+            let third = try RawClient.upgraded(port: server.port)
+            try begin(third, 1)
+            let refusal = try third.readFrame()
+            #expect(refusal.closeCode == 1013 && refusal.closeReason == "{\"reconnectAfter\":1}")
+            // What comes in one piece needs none.
+            let fourth = try RawClient.upgraded(port: server.port)
+            try fourth.send(text: "whole")
+            #expect(try fourth.readText() == "whole")
+            // A message that ends, and a connection that ends, give back what they had.
+            try first.send(RawClient.frame(0, [], final: true))
+            #expect(try first.readText().count == 1_000)
+            try await wait(server, until: 2_000)
+            try second.sendClose(1000)
+            _ = second.readToEnd()
+            try await wait(server, until: 0)
+            #expect(await server.on { server, _ in server.counters.inboxRefusals } == 1)
+        }
+    }
+
+    @Test func `bodies and heads are in it too`() async throws {
+        try await withServer({ $0.inbox = InboxBudget(3_000) }) { server in
+            let body = try RawClient(port: server.port)
+            try body.send(
+                "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3000\r\n\r\n" + String(repeating: "b", count: 2_900))
+            try await wait(server, until: 2_900)
+            let head = try RawClient(port: server.port)
+            try head.send("GET / HTTP/1.1\r\nX: " + String(repeating: "x", count: 200))
+            #expect(try head.readResponse().status == 503)
+            let other = try RawClient(port: server.port)
+            try other.send(
+                "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 300\r\n\r\n" + String(repeating: "b", count: 101))
+            #expect(try other.readResponse().status == 503)
+            try body.send(String(repeating: "b", count: 100))
+            #expect(try body.readResponse().body.count == 3_007)
+            try await wait(server, until: 0)
+        }
+    }
+
+    @Test func `a body that the delegate refuses is not kept`() async throws {
+        try await withServer({ $0.closeTimeout = 50 }) { server in
+            await server.on { _, recorder in
+                recorder.onBody = { request in
+                    request.grant = "seen"
+                    return request.headers["authorization"] == nil ? .text(401, "who are you?") : nil
+                }
+            }
+            let stranger = try RawClient(port: server.port)
+            try stranger.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\nabc")
+            #expect(try stranger.readResponse().status == 401)
+            #expect(stranger.readToEnd() == [])
+            let known = try RawClient(port: server.port)
+            try known.send("POST / HTTP/1.1\r\nHost: h\r\nAuthorization: x\r\nContent-Length: 3\r\n\r\nabc")
+            #expect(try known.readResponse().text == "POST / abc")
+            guard case .request(_, let request) = server.log.all.last else { return }
+            #expect(request.grant as? String == "seen")
+        }
+    }
+}
