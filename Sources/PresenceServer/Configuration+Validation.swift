@@ -116,6 +116,12 @@ extension ServerConfiguration {
     }
 
     private func validateRedis() throws(InvalidConfiguration) {
+        guard KeySpace.isPrefix(redis.prefix) else {
+            throw InvalidConfiguration(
+                key: "redis.prefix",
+                reason: "is \"\(redis.prefix)\", but must be at most \(KeySpace.longestPrefix) letters, digits, "
+                    + "hyphens, underscores and dots (the colon after it is added)")
+        }
         guard let url = redis.url else { return }
         do throws(RedisEndpointError) {
             _ = try RedisLocation(url: url)

@@ -102,6 +102,8 @@ public struct ServerConfiguration: Sendable, Equatable {
     public struct Redis: Sendable, Equatable {
         /// The Redis that all servers share; `nil`: the server starts one of its own.
         public var url: String?
+        /// What the names of all keys and channels begin with, apart from other installations in the same Redis.
+        public var prefix = ""
         /// When the server's own Redis forces its log to the disk.
         public var appendfsync = AppendFsync.everySecond
         /// Replicas that must have a change before it is answered; 0 asks for none.

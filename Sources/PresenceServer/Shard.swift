@@ -56,7 +56,7 @@ actor Shard {
         var options = RedisOptions()
         options.commandTimeout = configuration.commandTimeout
         store = parts.redis.store(
-            loop: loop, options: options, partitions: Partitions(count: configuration.partitions),
+            loop: loop, options: options, partitions: Partitions(configuration, database: parts.redis.database),
             replicas: configuration.redis.wait, name: "presence")
         sockets = ShardSockets(
             clock: clock, places: parts.places, addresses: parts.addresses,
@@ -67,7 +67,7 @@ actor Shard {
         logic = ShardLogic(
             configuration: configuration, clock: clock, store: store, sockets: sockets, isAlone: parts.isAlone,
             random: SystemRandomNumberGenerator(), logger: parts.logger, place: parts.place,
-            outboxBudget: parts.outboxes
+            outboxBudget: parts.outboxes, database: parts.redis.database
         ) { tokens.authenticator.verify($0, now: $1) }
         var settings = WebSocketServerConfiguration()
         settings.subprotocols = ["presence.v1"]

@@ -11,6 +11,15 @@ public enum RedisLocation: Sendable, Hashable {
     case server(RedisEndpoint)
     case sentinels(RedisSentinels)
     case cluster(RedisClusterSeeds)
+
+    /// The number of the logical database in which the keys are; a cluster has only database 0.
+    public var database: Int {
+        switch self {
+        case .server(let endpoint): endpoint.database
+        case .sentinels(let sentinels): sentinels.data.database
+        case .cluster: 0
+        }
+    }
 }
 
 /// The sentinels that watch over a master, and how to speak to the master that they name.

@@ -19,6 +19,7 @@ extension Setting {
         .number("partitions", \.partitions),
 
         .optionalText("redis.url", \.redis.url),
+        .text("redis.prefix", \.redis.prefix),
         .word("redis.appendfsync", \.redis.appendfsync),
         .number("redis.wait", \.redis.wait),
 
