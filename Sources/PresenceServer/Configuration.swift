@@ -108,6 +108,19 @@ public struct ServerConfiguration: Sendable, Equatable {
         public var appendfsync = AppendFsync.everySecond
         /// Replicas that must have a change before it is answered; 0 asks for none.
         public var wait = 0
+        public var tls = TLS()
+
+        /// How the Redis makes itself known over TLS (`rediss://`), and how we do.
+        public struct TLS: Sendable, Equatable {
+            /// PEM: the authorities that are trusted; `nil`: the system's.
+            public var caFile: String?
+            /// PEM: our certificate, for a Redis that asks for one.
+            public var certificateFile: String?
+            /// PEM: its private key, without a passphrase.
+            public var keyFile: String?
+            /// The name that each server's certificate has to be for; `nil`: the host by which it is reached.
+            public var serverName: String?
+        }
 
         /// As Redis' own setting of that name, but that nothing which was answered is lost if Redis alone dies.
         public enum AppendFsync: String, Sendable, CaseIterable {
@@ -161,6 +174,8 @@ public struct ServerConfiguration: Sendable, Equatable {
         public var connectionsPerUser = 100
         /// Bytes that wait for all connections of the process that do not take them; 0: any number.
         public var outboxBytes = 268_435_456
+        /// Bytes of commands of the whole process that wait for Redis before requests are refused; 0: any number.
+        public var redisBytes = 67_108_864
     }
 
     /// Whose tokens are believed, beside those made with the data directory's own secret.

@@ -12,4 +12,6 @@ enum Limit: String, CaseIterable {
     case subscriptions
     /// What waits for all connections of the process that do not take it.
     case outboxBytes = "outbox_bytes"
+    /// What waits for Redis.
+    case redisBytes = "redis_bytes"
 }

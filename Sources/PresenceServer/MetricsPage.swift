@@ -59,6 +59,7 @@ struct MetricsSnapshot: Sendable {
         case sessionsUntold = "sessions_untold"
         case live
         case redisPending = "redis_commands_pending"
+        case redisPendingBytes = "redis_commands_pending_bytes"
         case outboxBytes = "outbox_bytes"
         case handshakes
 
@@ -72,6 +73,7 @@ struct MetricsSnapshot: Sendable {
             case .sessionsUntold: "sessions of which Redis does not know yet what they are, or that they have ended"
             case .live: "shards that show the truth"
             case .redisPending: "commands that Redis has not answered yet"
+            case .redisPendingBytes: "bytes of these commands"
             case .outboxBytes: "bytes that wait for connections which do not take them"
             case .handshakes: "connections that are no WebSockets: handshakes under way, and HTTP"
             }

@@ -57,7 +57,8 @@ actor Shard {
         options.commandTimeout = configuration.commandTimeout
         store = parts.redis.store(
             loop: loop, options: options, partitions: Partitions(configuration, database: parts.redis.database),
-            replicas: configuration.redis.wait, name: "presence")
+            replicas: configuration.redis.wait, mostBytes: configuration.limits.redisBytes(of: parts.place.of),
+            name: "presence")
         sockets = ShardSockets(
             clock: clock, places: parts.places, addresses: parts.addresses,
             origins: AllowedOrigins(configuration.allowedOrigins), logger: parts.logger
@@ -173,6 +174,7 @@ actor Shard {
         snapshot.counters[.partialWrites] = server.counters.partialWrites
         snapshot.counters[.bytesOut] = server.counters.bytesWritten
         snapshot.gauges[.redisPending] = store.pending
+        snapshot.gauges[.redisPendingBytes] = store.pendingBytes
         snapshot.counters[.handshakeTimeouts] = server.counters.handshakeTimeouts
         snapshot.counters[.handshakesDisplaced] = server.counters.handshakesDisplaced
         snapshot.counters[.tlsHandshakes] = server.counters.tlsHandshakes

@@ -34,6 +34,7 @@ extension ShardLogic {
         guard link.isLive else {
             return refuse(WriteRefusal(.disconnected(sent: false)).message(id: id), on: connection)
         }
+        guard !isStoreFull() else { return refuse(WriteRefusal(.overloaded).message(id: id), on: connection) }
         let reply = replies.expect(on: connection)
         run { [self] result in
             replies.fulfil(reply, on: connection) { [self] in
@@ -47,6 +48,13 @@ extension ShardLogic {
                 }
             }
         }
+    }
+
+    /// So much waits for Redis that a request is refused before it is given anything more; the limit is counted.
+    func isStoreFull() -> Bool {
+        guard store.isFull else { return false }
+        metrics.met(.redisBytes)
+        return true
     }
 
     /// Redis' own words, which name no key and no value; of an answer that makes no sense nothing, since it may hold
@@ -92,6 +100,7 @@ struct WriteRefusal {
         let text =
             switch failure {
             case .server(code: "OOM", _): "the store is full: nothing was changed"
+            case .overloaded: "too much waits for the store: nothing was changed"
             case .server: "the store refused this for now: nothing was changed"
             case _ where failure.mayHaveRun:
                 "the store was lost while this was under way: whether it was changed is unknown"

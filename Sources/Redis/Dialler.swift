@@ -186,7 +186,15 @@ final class Dialler {
             redisFree(context)
             return tryNext(after: reason)
         }
-        let link = Link(context, on: loop)
+        var tls: TLSSession?
+        if let endpoint, endpoint.isSecure, case .tcp(let host, _) = endpoint.address {
+            tls = endpoint.tls.flatMap { TLSSession($0, host: host, on: context.pointee.fd) }
+            guard tls != nil else {
+                redisFree(context)
+                return end("no TLS could be made ready")
+            }
+        }
+        let link = Link(context, on: loop, tls: tls)
         // Unowned: the link is ours, and closed before we let it go; a closed link calls nothing.
         link.opened = { [unowned self, unowned link] in
             phase = .greeting

@@ -3,10 +3,11 @@ import CLibEV
 import EventLoops
 import Glibc
 
-/// One socket to Redis on a loop: bytes out at the end of a turn, answers in through hiredis' reader.
+/// One socket to Redis on a loop: bytes out at the end of a turn, answers in through hiredis' reader, TLS in between if
+/// it is asked for.
 ///
-///     connecting ──opened──▶ open ──broken(reason)──▶ closed
-///         └──────────broken(reason)──────────────────────▲
+///     connecting ──(handshake)──opened──▶ open ──broken(reason)──▶ closed
+///         └──────────────broken(reason)──────────────────────────────▲
 ///
 /// `opened` comes at most once, `broken` at most once and last, and after `close()` neither. This is where C enters:
 /// libev calls the two watchers, and they call nothing but `handleReadable` and `handleWritable`.
@@ -27,6 +28,13 @@ final class Link {
 
     /// Where the kernel puts what arrived, before the reader copies it. Owned, freed in `deinit`.
     private let input: UnsafeMutableRawBufferPointer
+
+    /// `nil`: plain.
+    private let tls: TLSSession?
+    private var isShakingHands = false
+    /// TLS can go on reading once the socket can be written, and the other way round (a change of keys).
+    private var readWantsWriting = false
+    private var writeWantsReading = false
 
     private struct Watchers {
         var readable = ev_io()
@@ -58,10 +66,11 @@ final class Link {
     /// An empty buffer above this size is given back. (hiredis does so from 16 KiB on: after each of our reads.)
     private static let keptBuffer = 1 << 20
 
-    /// Takes over a context that is connecting or connected.
-    init(_ context: UnsafeMutablePointer<redisContext>, on loop: EventLoop) {
+    /// Takes over a context that is connecting or connected; `tls` is on its socket.
+    init(_ context: UnsafeMutablePointer<redisContext>, on loop: EventLoop, tls: TLSSession? = nil) {
         self.loop = loop
         self.context = context
+        self.tls = tls
         context.pointee.reader.pointee.maxbuf = Self.keptBuffer
         context.pointee.reader.pointee.fn = AnswerObjects.functions
         input = .allocate(byteCount: Self.readSize, alignment: 16)
@@ -127,7 +136,13 @@ final class Link {
     }
 
     private func handleWritable() {
-        if isOpen { flush() } else { finishConnecting() }
+        guard isOpen else { return isShakingHands ? shakeHands() : finishConnecting() }
+        if readWantsWriting {
+            readWantsWriting = false
+            if outputHead == output.count { ev_io_stop(loop.raw, &watchers.pointee.writable) }
+            _ = read()
+        }
+        flush()
     }
 
     private func finishConnecting() {
@@ -136,6 +151,28 @@ final class Link {
         var size = socklen_t(MemoryLayout<CInt>.size)
         getsockopt(context.pointee.fd, SOL_SOCKET, SO_ERROR, &error, &size)
         guard error == 0 else { return fail(Self.text(of: error)) }
+        isShakingHands = tls != nil
+        if isShakingHands { shakeHands() } else { open() }
+    }
+
+    private func shakeHands() {
+        guard let tls else { return }
+        switch tls.handshake() {
+        case .done:
+            isShakingHands = false
+            open()
+        case .wantsRead:
+            ev_io_stop(loop.raw, &watchers.pointee.writable)
+            ev_io_start(loop.raw, &watchers.pointee.readable)
+        case .wantsWrite:
+            ev_io_stop(loop.raw, &watchers.pointee.readable)
+            ev_io_start(loop.raw, &watchers.pointee.writable)
+        case .ended: fail("the server closed the connection during the TLS handshake")
+        case .failed(let reason): fail(reason)
+        }
+    }
+
+    private func open() {
         ev_io_stop(loop.raw, &watchers.pointee.writable)
         ev_io_start(loop.raw, &watchers.pointee.readable)
         isOpen = true
@@ -144,25 +181,48 @@ final class Link {
     }
 
     private func flush() {
-        guard let context, outputHead < output.count else { return }
-        let fd = context.pointee.fd
-        // MSG_NOSIGNAL: a server that is gone must not end the process by SIGPIPE.
-        let result = output.withUnsafeBytes { bytes in
-            send(fd, bytes.baseAddress! + outputHead, bytes.count - outputHead, CInt(MSG_NOSIGNAL))
+        while outputHead < output.count, !writeWantsReading {
+            switch send() {
+            case .done(let count):
+                written += UInt64(count)
+                outputHead += count
+                // TLS takes a record at a time; the kernel as much as it can.
+                if tls == nil, outputHead < output.count { return dropWritten() }
+            case .wantsWrite:
+                return dropWritten()
+            case .wantsRead:
+                writeWantsReading = true
+                ev_io_stop(loop.raw, &watchers.pointee.writable)
+                return dropWritten()
+            case .ended:
+                return failAfterReading("the server closed the connection")
+            case .failed(let reason):
+                return failAfterReading(reason)
+            }
         }
-        let error = errno
-        if result > 0 {
-            written += UInt64(result)
-            outputHead += result
-            guard outputHead == output.count else { return dropWritten() }
-            output.removeAll(keepingCapacity: output.capacity <= Self.keptBuffer)
-            outputHead = 0
-            ev_io_stop(loop.raw, &watchers.pointee.writable)
-        } else if result < 0, error != EAGAIN, error != EINTR {
-            // What it said before it went may be here still: answers, or why it closed.
-            drain()
-            fail(Self.text(of: error))
+        guard context != nil, outputHead == output.count, outputHead > 0 else { return }
+        output.removeAll(keepingCapacity: output.capacity <= Self.keptBuffer)
+        outputHead = 0
+        if !readWantsWriting { ev_io_stop(loop.raw, &watchers.pointee.writable) }
+    }
+
+    private func send() -> TLSSession.Outcome {
+        guard let context else { return .wantsWrite }
+        return output.withUnsafeBytes { bytes in
+            let rest = UnsafeRawBufferPointer(rebasing: bytes[outputHead...])
+            if let tls { return tls.write(rest) }
+            // MSG_NOSIGNAL: a server that is gone must not end the process by SIGPIPE.
+            let count = Glibc.send(context.pointee.fd, rest.baseAddress!, rest.count, CInt(MSG_NOSIGNAL))
+            let error = errno
+            guard count <= 0 else { return .done(count) }
+            return count == 0 || error == EAGAIN || error == EINTR ? .wantsWrite : .failed(Self.text(of: error))
         }
+    }
+
+    /// What it said before it went may be here still: answers, or why it closed.
+    private func failAfterReading(_ reason: String) {
+        drain()
+        fail(reason)
     }
 
     /// Frees what is written of a long output, once that is the greater half.
@@ -174,7 +234,14 @@ final class Link {
 
     // MARK: - In
 
-    private func handleReadable() { _ = read() }
+    private func handleReadable() {
+        guard !isShakingHands else { return shakeHands() }
+        _ = read()
+        guard writeWantsReading, context != nil else { return }
+        writeWantsReading = false
+        ev_io_start(loop.raw, &watchers.pointee.writable)
+        flush()
+    }
 
     /// Takes in everything that has arrived.
     func drain() {
@@ -183,23 +250,57 @@ final class Link {
 
     /// Reads once and hands over; says whether there was anything.
     private func read() -> Bool {
-        guard let context else { return false }
-        let count = recv(context.pointee.fd, input.baseAddress!, input.count, 0)
+        guard context != nil else { return false }
+        let (count, end) = receive()
         if count > 0 {
-            guard redisReaderFeed(context.pointee.reader, input.baseAddress!, count) == REDIS_OK else {
+            guard !speaksTLS(count) else {
+                fail("the server speaks TLS there: its address begins with rediss")
+                return false
+            }
+            guard redisReaderFeed(context!.pointee.reader, input.baseAddress!, count) == REDIS_OK else {
                 fail("out of memory for an answer")
                 return false
             }
+            hasRead = true
             readable()
-            return self.context != nil
         }
-        let error = errno
-        if count == 0 {
-            fail("the server closed the connection")
-        } else if error != EAGAIN, error != EINTR {
-            fail(Self.text(of: error))
+        switch end {
+        case .done, .wantsRead: break
+        case .wantsWrite:
+            guard context != nil else { break }
+            readWantsWriting = true
+            ev_io_start(loop.raw, &watchers.pointee.writable)
+        case .ended: fail("the server closed the connection")
+        case .failed(let reason): fail(reason)
         }
-        return false
+        return count > 0 && context != nil
+    }
+
+    /// Fills `input` from its beginning: how many bytes there are, and why there are no more.
+    private func receive() -> (count: Int, end: TLSSession.Outcome) {
+        guard let context else { return (0, .wantsRead) }
+        guard let tls else {
+            let count = recv(context.pointee.fd, input.baseAddress!, input.count, 0)
+            let error = errno
+            if count > 0 { return (count, .done(count)) }
+            if count == 0 { return (0, .ended) }
+            return (0, error == EAGAIN || error == EINTR ? .wantsRead : .failed(Self.text(of: error)))
+        }
+        var count = 0
+        // With room for a whole record nothing stays in the session, where no watcher would see it.
+        while input.count - count >= TLSSession.longestRead {
+            let outcome = tls.read(into: .init(rebasing: input[count...]))
+            guard case .done(let more) = outcome else { return (count, outcome) }
+            count += more
+        }
+        return (count, .done(count))
+    }
+
+    private var hasRead = false
+
+    /// Whether the first thing that came on a plain connection is an alert of TLS, record type 21 of version 3.
+    private func speaksTLS(_ count: Int) -> Bool {
+        !hasRead && tls == nil && count > 1 && input[0] == 21 && input[1] == 3
     }
 
     /// The next whole answer, which the caller frees with `freeReplyObject`; `nil` when there is none yet.

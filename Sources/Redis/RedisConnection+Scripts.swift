@@ -19,26 +19,4 @@ extension RedisConnection {
     ) {
         send(["EVAL", .string(script.source), .init(keys.count)] + keys + arguments, reply: reply)
     }
-
-    /// Makes Redis know the scripts. `done` is called once, when all are answered, with the first failure if there was
-    /// one; a server's message then begins with the script's name.
-    public func load(_ scripts: [RedisScript], done: @escaping (Result<Void, RedisFailure>) -> Void) {
-        precondition(!scripts.isEmpty, "no scripts to load")
-        var failure: RedisFailure?
-        var missing = scripts.count
-        for script in scripts {
-            send(script.loading) { result in
-                missing -= 1
-                if case .failure(let reason) = result, failure == nil { failure = reason.naming(script) }
-                if missing == 0 { done(failure.map { .failure($0) } ?? .success(())) }
-            }
-        }
-    }
-}
-
-extension RedisFailure {
-    fileprivate func naming(_ script: RedisScript) -> RedisFailure {
-        guard case .server(let code, let message) = self else { return self }
-        return .server(code: code, message: "script \(script.name): \(message)")
-    }
 }

@@ -124,9 +124,10 @@ public final class RedisConnection {
     }
 
     /// Drops the connection and makes a new one, as after a break. Nothing if there is none.
-    public func reconnect(reason: String) {
-        drop(reason)
-    }
+    public func reconnect(reason: String) { drop(reason) }
+
+    /// The same; `isRefusal`: the server does not do what it is there for, so do not hurry back.
+    func reconnect(reason: String, isRefusal: Bool) { drop(reason, isRefusal: isRefusal) }
 
     private func drop(_ reason: String, isRefusal: Bool = false) {
         if dialler.drop(isRefusal: isRefusal) { ended(reason) { .disconnected(sent: $0) } }
@@ -173,7 +174,8 @@ public final class RedisConnection {
         if !watch.isSet { watch.set(after: options.commandTimeout) }
     }
 
-    func refuse(_ failure: RedisFailure, _ reply: @escaping Reply) {
+    /// Answers what is not sent, in the next turn.
+    public func refuse(_ failure: RedisFailure, _ reply: @escaping Reply) {
         refused.append((reply, failure))
         if !refusing.isSet { refusing.set(after: 0) }
     }

@@ -25,6 +25,7 @@ public final class ReplicaWaits {
     public var endpoint: RedisEndpoint? { connection.endpoint }
 
     private let loop: EventLoop
+    private let changes: RedisConnection
     private let connection: RedisConnection
     private let replicas: Int
     private let patience: Int64
@@ -44,16 +45,27 @@ public final class ReplicaWaits {
     private lazy var expiry = LoopTimer(loop) { [unowned self] in expire() }
 
     /// - Parameters:
-    ///   - connection: Nobody else's, not connected yet.
+    ///   - changes: Where the changes run; neither it nor `connection` is connected yet.
+    ///   - connection: Nobody else's.
     ///   - replicas: How many must have a change.
     ///   - patience: For how long they may take, in ms.
-    public init(loop: EventLoop, connection: RedisConnection, replicas: Int, patience: Int64) {
+    public init(
+        loop: EventLoop, of changes: RedisConnection, on connection: RedisConnection, replicas: Int, patience: Int64
+    ) {
         self.loop = loop
+        self.changes = changes
         self.connection = connection
         self.replicas = replicas
         self.patience = patience
+        changes.isIdentified = true
         connection.isIdentified = true
-        connection.onState = { [unowned self] in onState($0) }
+        connection.onState = { [unowned self] state in
+            // An address that leads to another server now than when the other connection was made.
+            if state == .ready, changes.state == .ready, changes.process != connection.process {
+                changes.reconnect(reason: Self.split)
+            }
+            onState(state)
+        }
     }
 
     public func connect() { connection.connect() }
@@ -71,29 +83,33 @@ public final class ReplicaWaits {
     }
 
     private static let unknown = Result<RedisValue, RedisFailure>.failure(.timedOut(sent: true))
+    private static let split = "the address leads to another Redis process now"
 
-    /// Runs `change` if replicas can be asked for it, and answers once they have it.
-    ///
-    /// - Parameters:
-    ///   - other: Where the change runs.
-    ///   - change: Sends it.
+    /// Taken before a change is sent: which process it runs at.
+    public struct Ticket {
+        fileprivate let process: String?
+    }
+
+    /// `nil`: replicas cannot be asked now, and the change is better not made.
+    public func begin() -> Ticket? {
+        guard isReady, changes.state == .ready else { return nil }
+        guard changes.process == connection.process else {
+            connection.reconnect(reason: Self.split)
+            return nil
+        }
+        return Ticket(process: connection.process)
+    }
+
+    /// Answers once replicas have the change that was answered with `result`; at once if that is a failure.
     public func confirm(
-        on other: RedisConnection, reply: @escaping RedisConnection.Reply,
-        change: (_ reply: @escaping RedisConnection.Reply) -> Void
+        _ result: Result<RedisValue, RedisFailure>, _ ticket: Ticket, reply: @escaping RedisConnection.Reply
     ) {
-        // Rather not made than of unknown outcome.
-        guard isReady, other.process == connection.process else {
-            return other.refuse(.disconnected(sent: false), reply)
-        }
-        let process = connection.process
-        change { [unowned self] result in
-            guard case .success(let value) = result else { return reply(result) }
-            guard isReady, connection.process == process else { return reply(Self.unknown) }
-            gathered.append(Change(value: value, due: loop.now + patience, reply: reply))
-            if !expiry.isSet { expiry.set(after: patience) }
-            // In the next turn, with all that is answered in this one.
-            if asked.isEmpty, !asking.isSet { asking.set(after: 0) }
-        }
+        guard case .success(let value) = result else { return reply(result) }
+        guard isReady, connection.process == ticket.process else { return reply(Self.unknown) }
+        gathered.append(Change(value: value, due: loop.now + patience, reply: reply))
+        if !expiry.isSet { expiry.set(after: patience) }
+        // In the next turn, with all that is answered in this one.
+        if asked.isEmpty, !asking.isSet { asking.set(after: 0) }
     }
 
     private func ask() {

@@ -22,6 +22,10 @@ extension Setting {
         .text("redis.prefix", \.redis.prefix),
         .word("redis.appendfsync", \.redis.appendfsync),
         .number("redis.wait", \.redis.wait),
+        .optionalText("redis.tls.caFile", \.redis.tls.caFile),
+        .optionalText("redis.tls.certificateFile", \.redis.tls.certificateFile),
+        .optionalText("redis.tls.keyFile", \.redis.tls.keyFile),
+        .optionalText("redis.tls.serverName", \.redis.tls.serverName),
 
         .duration("heartbeat.interval", \.heartbeat.interval),
         .duration("heartbeat.timeout", \.heartbeat.timeout),
@@ -60,6 +64,7 @@ extension Setting {
         .flag("limits.limitLoopback", \.limits.limitLoopback),
         .number("limits.connectionsPerUser", \.limits.connectionsPerUser),
         .number("limits.outboxBytes", \.limits.outboxBytes),
+        .number("limits.redisBytes", \.limits.redisBytes),
 
         .keys("auth.keys", \.auth.keys),
         .optionalText("auth.jwksFile", \.auth.jwksFile),

@@ -33,10 +33,10 @@ public final class Doctor {
     ///   - configuration: The servers', for their times.
     /// - Throws: ``DoctorFailure`` if it cannot be reached.
     public init(url: String, configuration: ServerConfiguration) throws(DoctorFailure) {
-        do throws(RedisEndpointError) {
-            location = try RedisLocation(url: url)
+        do throws(InvalidConfiguration) {
+            location = try configuration.redis.location(url)
         } catch {
-            throw DoctorFailure(error.message)
+            throw DoctorFailure(error.description)
         }
         lease = configuration.lease
         partitions = Partitions(configuration, database: location.database)
