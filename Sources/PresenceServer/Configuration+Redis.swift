@@ -36,7 +36,8 @@ extension ServerConfiguration.Redis {
         ]
         // Whoever sets it wants TLS, and would not have it.
         if !isSecure, let (name, _) = settings.first(where: { $0.1 != nil }) {
-            throw InvalidConfiguration(key: "redis.tls.\(name)", reason: "is set, but redis.url does not begin with rediss")
+            throw InvalidConfiguration(
+                key: "redis.tls.\(name)", reason: "is set, but redis.url does not begin with rediss")
         }
         guard (tls.certificateFile == nil) == (tls.keyFile == nil) else {
             let missing = tls.keyFile == nil ? "redis.tls.keyFile" : "redis.tls.certificateFile"

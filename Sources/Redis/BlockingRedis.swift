@@ -52,7 +52,7 @@ public final class BlockingRedis {
         case .done:
             self.tls = tls
             return
-        case .wantsRead, .wantsWrite: reason = "no TLS handshake within \(timeout) ms"
+        case .wantsRead, .wantsWrite: reason = TLSSession.lateness(timeout)
         case .ended: reason = "the server closed the connection during the TLS handshake"
         case .failed(let problem): reason = problem
         }
@@ -129,7 +129,7 @@ public final class BlockingRedis {
     /// Waits for bytes, and gives them to the reader.
     private func read(_ context: UnsafeMutablePointer<redisContext>) throws(RedisFailure) {
         let outcome = withUnsafeTemporaryAllocation(byteCount: TLSSession.longestRead, alignment: 16) { bytes in
-            let outcome = receive(into: bytes, from: context.pointee.fd)
+            let outcome = wire(of: context).receive(into: bytes)
             guard case .done(let count) = outcome else { return outcome }
             let isFed = redisReaderFeed(context.pointee.reader, bytes.baseAddress!, count) == REDIS_OK
             return isFed ? outcome : .failed("out of memory for an answer")
@@ -146,14 +146,8 @@ public final class BlockingRedis {
         }
     }
 
-    private func receive(into bytes: UnsafeMutableRawBufferPointer, from socket: CInt) -> TLSSession.Outcome {
-        if let tls { return tls.read(into: bytes) }
-        var count = 0
-        repeat { count = recv(socket, bytes.baseAddress!, bytes.count, 0) } while count < 0 && errno == EINTR
-        let error = errno
-        if count > 0 { return .done(count) }
-        if count == 0 { return .ended }
-        return error == EAGAIN || error == EWOULDBLOCK ? .wantsRead : .failed(String(cString: strerror(error)))
+    private func wire(of context: UnsafeMutablePointer<redisContext>) -> Wire {
+        Wire(socket: context.pointee.fd, tls: tls)
     }
 
     /// A server that wants a certificate of ours says so only after the handshake.
@@ -170,7 +164,7 @@ public final class BlockingRedis {
         var head = 0
         while head < bytes.count {
             let outcome = bytes.withUnsafeBytes {
-                send(UnsafeRawBufferPointer(rebasing: $0[head...]), to: context.pointee.fd)
+                wire(of: context).send(UnsafeRawBufferPointer(rebasing: $0[head...]))
             }
             switch outcome {
             case .done(let count): head += count
@@ -178,20 +172,11 @@ public final class BlockingRedis {
                 close()
                 throw .timedOut(sent: head > 0)
             case .ended, .failed:
+                // It may have said why.
+                if tls != nil { try read(context) }
                 close()
                 throw .disconnected(sent: head > 0)
             }
         }
-    }
-
-    private func send(_ bytes: UnsafeRawBufferPointer, to socket: CInt) -> TLSSession.Outcome {
-        if let tls { return tls.write(bytes) }
-        var count = 0
-        repeat {
-            count = Glibc.send(socket, bytes.baseAddress!, bytes.count, CInt(MSG_NOSIGNAL))
-        } while count < 0 && errno == EINTR
-        let error = errno
-        if count > 0 { return .done(count) }
-        return error == EAGAIN || error == EWOULDBLOCK ? .wantsWrite : .failed(String(cString: strerror(error)))
     }
 }

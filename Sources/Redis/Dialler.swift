@@ -140,6 +140,7 @@ final class Dialler {
 
     private var lateness: String {
         if endpoint == nil, case .sought(let source) = destination, let trouble = source.trouble { return trouble }
+        if link?.isShakingHands == true { return TLSSession.lateness(options.connectTimeout) }
         return "not ready within \(options.connectTimeout) ms"
     }
 

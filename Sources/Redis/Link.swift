@@ -29,9 +29,8 @@ final class Link {
     /// Where the kernel puts what arrived, before the reader copies it. Owned, freed in `deinit`.
     private let input: UnsafeMutableRawBufferPointer
 
-    /// `nil`: plain.
-    private let tls: TLSSession?
-    private var isShakingHands = false
+    private let wire: Wire
+    private(set) var isShakingHands = false
     /// TLS can go on reading once the socket can be written, and the other way round (a change of keys).
     private var readWantsWriting = false
     private var writeWantsReading = false
@@ -61,7 +60,7 @@ final class Link {
     /// Called when the link is over, after it was closed.
     var broken: (_ reason: String) -> Void = { _ in }
 
-    /// At most so much is read in a turn; the rest comes in the next one, after everyone else's turn.
+    /// At most so much is read in a turn (of TLS whole records while there is room for one); the rest comes in the next one, after everyone else's turn.
     private static let readSize = 64 << 10
     /// An empty buffer above this size is given back. (hiredis does so from 16 KiB on: after each of our reads.)
     private static let keptBuffer = 1 << 20
@@ -70,7 +69,7 @@ final class Link {
     init(_ context: UnsafeMutablePointer<redisContext>, on loop: EventLoop, tls: TLSSession? = nil) {
         self.loop = loop
         self.context = context
-        self.tls = tls
+        wire = Wire(socket: context.pointee.fd, tls: tls)
         context.pointee.reader.pointee.maxbuf = Self.keptBuffer
         context.pointee.reader.pointee.fn = AnswerObjects.functions
         input = .allocate(byteCount: Self.readSize, alignment: 16)
@@ -151,12 +150,12 @@ final class Link {
         var size = socklen_t(MemoryLayout<CInt>.size)
         getsockopt(context.pointee.fd, SOL_SOCKET, SO_ERROR, &error, &size)
         guard error == 0 else { return fail(Self.text(of: error)) }
-        isShakingHands = tls != nil
+        isShakingHands = wire.tls != nil
         if isShakingHands { shakeHands() } else { open() }
     }
 
     private func shakeHands() {
-        guard let tls else { return }
+        guard let tls = wire.tls else { return }
         switch tls.handshake() {
         case .done:
             isShakingHands = false
@@ -187,7 +186,7 @@ final class Link {
                 written += UInt64(count)
                 outputHead += count
                 // TLS takes a record at a time; the kernel as much as it can.
-                if tls == nil, outputHead < output.count { return dropWritten() }
+                if wire.tls == nil, outputHead < output.count { return dropWritten() }
             case .wantsWrite:
                 return dropWritten()
             case .wantsRead:
@@ -207,16 +206,8 @@ final class Link {
     }
 
     private func send() -> TLSSession.Outcome {
-        guard let context else { return .wantsWrite }
-        return output.withUnsafeBytes { bytes in
-            let rest = UnsafeRawBufferPointer(rebasing: bytes[outputHead...])
-            if let tls { return tls.write(rest) }
-            // MSG_NOSIGNAL: a server that is gone must not end the process by SIGPIPE.
-            let count = Glibc.send(context.pointee.fd, rest.baseAddress!, rest.count, CInt(MSG_NOSIGNAL))
-            let error = errno
-            guard count <= 0 else { return .done(count) }
-            return count == 0 || error == EAGAIN || error == EINTR ? .wantsWrite : .failed(Self.text(of: error))
-        }
+        guard context != nil else { return .wantsWrite }
+        return output.withUnsafeBytes { wire.send(UnsafeRawBufferPointer(rebasing: $0[outputHead...])) }
     }
 
     /// What it said before it went may be here still: answers, or why it closed.
@@ -251,12 +242,8 @@ final class Link {
     /// Reads once and hands over; says whether there was anything.
     private func read() -> Bool {
         guard context != nil else { return false }
-        let (count, end) = receive()
+        let (count, end) = wire.fill(input)
         if count > 0 {
-            guard !speaksTLS(count) else {
-                fail("the server speaks TLS there: its address begins with rediss")
-                return false
-            }
             guard redisReaderFeed(context!.pointee.reader, input.baseAddress!, count) == REDIS_OK else {
                 fail("out of memory for an answer")
                 return false
@@ -270,37 +257,18 @@ final class Link {
             guard context != nil else { break }
             readWantsWriting = true
             ev_io_start(loop.raw, &watchers.pointee.writable)
-        case .ended: fail("the server closed the connection")
-        case .failed(let reason): fail(reason)
+        case .ended: fail("the server closed the connection" + suspicion)
+        case .failed(let reason): fail(reason + suspicion)
         }
         return count > 0 && context != nil
     }
 
-    /// Fills `input` from its beginning: how many bytes there are, and why there are no more.
-    private func receive() -> (count: Int, end: TLSSession.Outcome) {
-        guard let context else { return (0, .wantsRead) }
-        guard let tls else {
-            let count = recv(context.pointee.fd, input.baseAddress!, input.count, 0)
-            let error = errno
-            if count > 0 { return (count, .done(count)) }
-            if count == 0 { return (0, .ended) }
-            return (0, error == EAGAIN || error == EINTR ? .wantsRead : .failed(Self.text(of: error)))
-        }
-        var count = 0
-        // With room for a whole record nothing stays in the session, where no watcher would see it.
-        while input.count - count >= TLSSession.longestRead {
-            let outcome = tls.read(into: .init(rebasing: input[count...]))
-            guard case .done(let more) = outcome else { return (count, outcome) }
-            count += more
-        }
-        return (count, .done(count))
-    }
-
     private var hasRead = false
 
-    /// Whether the first thing that came on a plain connection is an alert of TLS, record type 21 of version 3.
-    private func speaksTLS(_ count: Int) -> Bool {
-        !hasRead && tls == nil && count > 1 && input[0] == 21 && input[1] == 3
+    /// A server that speaks TLS hangs up on one that does not, without a word.
+    private var suspicion: String {
+        guard !hasRead, wire.tls == nil, context?.pointee.connection_type == REDIS_CONN_TCP else { return "" }
+        return " before it said anything: if it speaks TLS there, its address begins with rediss"
     }
 
     /// The next whole answer, which the caller frees with `freeReplyObject`; `nil` when there is none yet.

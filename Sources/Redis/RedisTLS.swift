@@ -85,6 +85,11 @@ final class TLSSession {
 
     deinit { ctls_session_free(session) }
 
+    /// Redis without TLS does not answer to the beginning of a handshake: it waits for the end of a line.
+    static func lateness(_ milliseconds: Int64) -> String {
+        "no answer to the TLS handshake within \(milliseconds) ms: the server may speak no TLS there"
+    }
+
     func handshake() -> Outcome { outcome(ctls_handshake(session, &problem), 0) }
 
     func read(into bytes: UnsafeMutableRawBufferPointer) -> Outcome {

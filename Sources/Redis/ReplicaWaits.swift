@@ -9,8 +9,9 @@ import EventLoops
 ///
 ///     change answered ──▶ gathered ──PING, WAIT: one for all──▶ confirmed, or of unknown outcome
 ///
-/// One `WAIT` is under way at a time; what is answered meanwhile gathers for the next. Each change is confirmed within
-/// `patience` after its answer, or its outcome is unknown: it is kept on the master, perhaps nowhere else.
+/// One `WAIT` is under way at a time, for half of `patience`; what is answered meanwhile gathers for the next. So each
+/// change is confirmed within `patience` after its answer, or its outcome is unknown: it is kept on the master, perhaps
+/// nowhere else.
 ///
 /// Both connections must be to the same process (its `run_id`), from the change's answer to the replicas': after
 /// a failover they could confirm a change to a server that never saw it.
@@ -118,7 +119,7 @@ public final class ReplicaWaits {
         gathered = []
         var isCurrent = false
         connection.send(["PING"]) { if case .success = $0 { isCurrent = true } }
-        connection.send(["WAIT", .init(replicas), .init(patience)]) { [unowned self] answer in
+        connection.send(["WAIT", .init(replicas), .init(max(1, patience / 2))]) { [unowned self] answer in
             let changes = asked
             asked = []
             if !gathered.isEmpty { asking.set(after: 0) }
@@ -127,7 +128,8 @@ public final class ReplicaWaits {
         }
     }
 
-    /// The `WAIT` that is under way ends by its own time, or with its connection; what gathers behind it does so here.
+    /// The `WAIT` that is under way ends by its own time, or with its connection. What gathers behind one that Redis does
+    /// not end ends here.
     private func expire() {
         let late = gathered.prefix { $0.due <= loop.now }
         gathered.removeFirst(late.count)

@@ -10,7 +10,7 @@ import Testing
 struct ReplicaTests {
     let server: RedisServer
     let replica: RedisServer
-    let script = RedisScript(name: "append", source: "return redis.call('RPUSH', KEYS[1], ARGV[1])")
+    private static let script = RedisScript(name: "append", source: "return redis.call('RPUSH', KEYS[1], ARGV[1])")
 
     init() throws {
         server = try RedisServer(["--repl-diskless-sync-delay", "0"])
@@ -27,19 +27,19 @@ struct ReplicaTests {
 
     @Test func `a change is answered once the replica has it, also when Redis did not know the script`() async throws {
         try await ReplicatedClient.with(server.unix) { client in
-            #expect(await client.change(script) == [.success(.integer(1))])
+            #expect(await client.change(Self.script) == [.success(.integer(1))])
             #expect(try replica.admin().command("LLEN", "list").int == 1)
             try server.admin().command("SCRIPT", "FLUSH")
-            #expect(await client.change(script) == [.success(.integer(2))])
+            #expect(await client.change(Self.script) == [.success(.integer(2))])
             #expect(try replica.admin().command("LLEN", "list").int == 2)
         }
     }
 
     @Test func `changes of one turn share one WAIT`() async throws {
         try await ReplicatedClient.with(server.unix) { client in
-            _ = await client.change(script)
+            _ = await client.change(Self.script)
             let before = try waitsSent()
-            let answers = await client.change(script, times: 500)
+            let answers = await client.change(Self.script, times: 500)
             #expect(answers == (2...501).map { .success(.integer($0)) })
             // Their answers may come in more than one piece.
             #expect(try waitsSent() - before <= 5)
@@ -50,9 +50,9 @@ struct ReplicaTests {
         try await ReplicatedClient.with(server.unix, patience: 300) { client in
             replica.pause()
             let began = client.loop.now
-            async let first = client.change(script, times: 20)
+            async let first = client.change(Self.script, times: 20)
             while await client.unconfirmed < 20 {}
-            async let second = client.change(script, times: 20)
+            async let second = client.change(Self.script, times: 20)
             while await client.unconfirmed < 40 {}
             // Nothing stands behind a WAIT.
             #expect(await client.send("LLEN", "list") == .success(.integer(40)))
@@ -62,17 +62,17 @@ struct ReplicaTests {
             #expect(await second == unknown)
             #expect(await client.unconfirmed == 0)
             replica.resume()
-            while await client.change(script) == [.failure(.timedOut(sent: true))] {}
-            #expect(await client.change(script).first?.value != nil)
+            while await client.change(Self.script) == [.failure(.timedOut(sent: true))] {}
+            #expect(await client.change(Self.script).first?.value != nil)
         }
     }
 
     @Test func `a change that waits is confirmed when the replica goes on`() async throws {
         try await ReplicatedClient.with(server.unix, patience: 20_000) { client in
             replica.pause()
-            async let first = client.change(script)
+            async let first = client.change(Self.script)
             while await client.unconfirmed < 1 {}
-            async let second = client.change(script)
+            async let second = client.change(Self.script)
             while await client.unconfirmed < 2 {}
             replica.resume()
             #expect(await first == [.success(.integer(1))])
@@ -83,12 +83,12 @@ struct ReplicaTests {
     @Test func `what waits when its connection breaks is unknown, and the next change is confirmed again`() async throws {
         try await ReplicatedClient.with(server.unix, patience: 20_000) { client in
             replica.pause()
-            async let lost = client.change(script)
+            async let lost = client.change(Self.script)
             while await client.unconfirmed < 1 {}
             await client.dropWaits()
             #expect(await lost == [.failure(.timedOut(sent: true))])
             replica.resume()
-            #expect(await client.change(script) == [.success(.integer(2))])
+            #expect(await client.change(Self.script) == [.success(.integer(2))])
         }
     }
 
@@ -97,10 +97,10 @@ struct ReplicaTests {
         var endpoint = server.unix
         (endpoint.user, endpoint.password) = ("ann", "pw")
         try await ReplicatedClient.with(endpoint) { client in
-            #expect(await client.change(script) == [.failure(.timedOut(sent: true))])
+            #expect(await client.change(Self.script) == [.failure(.timedOut(sent: true))])
             server.pause()
             async let none = client.dropWaits()
-            while await client.change(script) != [.failure(.disconnected(sent: false))] {}
+            while await client.change(Self.script) != [.failure(.disconnected(sent: false))] {}
             server.resume()
             await none
         }

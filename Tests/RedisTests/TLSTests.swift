@@ -88,10 +88,10 @@ struct TLSTests {
         let server = try server()
         #expect(
             try await refusal(of: .secure(server.port, certificates.tls())).hasSuffix(
-                "the server does not speak TLS there"))
+                "no answer to the TLS handshake within 2000 ms: the server may speak no TLS there"))
         let plain = RedisEndpoint(.tcp(host: "127.0.0.1", port: port))
         try await Client.with(plain) { client in
-            #expect(await client.breakReason().hasSuffix("the server speaks TLS there: its address begins with rediss"))
+            #expect(await client.breakReason().hasSuffix("if it speaks TLS there, its address begins with rediss"))
         }
         try await Listener.with(plain, ["a"]) { listener in
             #expect(await listener.lossReason().contains("rediss"))
@@ -102,10 +102,10 @@ struct TLSTests {
         let listener = try TCPListener()
         let endpoint = RedisEndpoint.secure(listener.port, try certificates.tls())
         try await Client.with(endpoint, .with { $0.connectTimeout = 60 }) { client in
-            #expect(await client.breakReason().contains("not ready within 60 ms"))
+            #expect(await client.breakReason().contains("no answer to the TLS handshake within 60 ms"))
         }
         let failure = #expect(throws: RedisFailure.self) { try BlockingRedis(endpoint, timeout: 60) }
-        #expect("\(failure!)".contains("no TLS handshake within 60 ms"))
+        #expect("\(failure!)".contains("no answer to the TLS handshake within 60 ms"))
     }
 
     @Test func `files that cannot be used are named`() throws {
@@ -122,7 +122,7 @@ struct TLSTests {
         let mismatch = problem(.init(certificate: certificate, key: foreign))
         #expect(mismatch.contains(foreign) && !mismatch.contains("BEGIN"))
         let empty = certificates.file("empty.pem")
-        FileManager.default.createFile(atPath: empty, contents: Data())
+        #expect(FileManager.default.createFile(atPath: empty, contents: Data()))
         #expect(problem(.init(authorities: empty)).contains(empty))
     }
 
@@ -183,7 +183,7 @@ struct TLSTests {
 
     @Test func `a flood of 100,000 messages comes in its order`() async throws {
         let server = try server()
-        let admin = try server.admin()
+        let plain = server.unix
         try await Listener.with(.secure(port, try certificates.tls()), (0..<128).map { "c\($0)" }) { listener in
             await listener.subscribed()
             let isInOrder = await listener.wait { (subscriber, done: @escaping (Bool) -> Void) in
@@ -195,7 +195,7 @@ struct TLSTests {
                     if next == 100_000 { done(isInOrder) }
                 }
                 #expect(throws: Never.self) {
-                    try admin.command(
+                    try BlockingRedis(plain).command(
                         "EVAL", "for i = 0, 99999 do redis.call('PUBLISH', 'c' .. i % 128, i) end", 0)
                 }
             }

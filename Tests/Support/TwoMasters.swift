@@ -63,16 +63,21 @@ package final class TwoMasters: @unchecked Sendable {
         try source.admin().command("CLUSTER", "SETSLOT", slot, "MIGRATING", .string(ids[1]))
     }
 
+    /// Nodes that speak TLS among themselves also hand keys over so.
+    private func migrationPort(of node: RedisServer) -> UInt16 {
+        zip(nodes, securePorts).first { $0.0 === node }?.1 ?? node.port
+    }
+
     package func moveKey(_ key: String) throws {
         let (_, source, target) = try ends(of: key)
-        try source.admin().command("MIGRATE", "127.0.0.1", .init(target.port), .string(key), 0, 5000)
+        try source.admin().command("MIGRATE", "127.0.0.1", .init(migrationPort(of: target)), .string(key), 0, 5000)
     }
 
     package func endMove(slotOf key: String) throws {
         let (slot, source, target) = try ends(of: key)
         let from = try source.admin()
         while let keys = try from.command("CLUSTER", "GETKEYSINSLOT", slot, 1).array, let name = keys.first?.string {
-            try from.command("MIGRATE", "127.0.0.1", .init(target.port), .string(name), 0, 5000)
+            try from.command("MIGRATE", "127.0.0.1", .init(migrationPort(of: target)), .string(name), 0, 5000)
         }
         let id = try target.admin().command("CLUSTER", "MYID").string ?? ""
         try target.admin().command("CLUSTER", "SETSLOT", slot, "NODE", .string(id))

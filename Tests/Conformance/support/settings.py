@@ -32,6 +32,7 @@ OTHERS = {
     "limit_loopback": "limits.limitLoopback",
     "connections_per_user": "limits.connectionsPerUser",
     "outbox_bytes": "limits.outboxBytes",
+    "redis_bytes": "limits.redisBytes",
     "keys": "auth.keys",
     "jwks_file": "auth.jwksFile",
     "issuer": "auth.issuer",

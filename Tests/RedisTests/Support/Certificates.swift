@@ -4,7 +4,8 @@ import TestSupport
 @testable import Redis
 
 /// Authorities, and certificates that they have issued, made by `openssl` in a directory that goes with this object.
-final class Certificates {
+// @unchecked: nothing of it changes once it is made.
+final class Certificates: @unchecked Sendable {
     private let place: TemporaryDirectory
 
     /// `authority` is trusted, and has issued `server` (localhost, 127.0.0.1), `named` (redis.test), `expired` and
