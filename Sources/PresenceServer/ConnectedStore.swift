@@ -33,7 +33,8 @@ extension RedisLocation {
                 options: options, partitions: partitions, replicas: replicas, mostBytes: mostBytes, name: name)
         case .cluster(let seeds):
             ClusterStore(
-                loop: loop, seeds: seeds, options: options, partitions: partitions, replicas: replicas, mostBytes: mostBytes, name: name)
+                loop: loop, seeds: seeds, options: options, partitions: partitions, replicas: replicas,
+                mostBytes: mostBytes, name: name)
         }
     }
 }

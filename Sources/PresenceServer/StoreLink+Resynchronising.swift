@@ -180,7 +180,9 @@ extension StoreLink {
     }
 
     func prove() {
-        guard isResynchronising, let lastCanary, canaryHeard >= lastCanary, renewalAnswered >= lastCanary else { return }
+        guard isResynchronising, let lastCanary, canaryHeard >= lastCanary, renewalAnswered >= lastCanary else {
+            return
+        }
         self.lastCanary = nil
         isResynchronising = false
         goLive()

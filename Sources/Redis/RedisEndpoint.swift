@@ -45,7 +45,8 @@ extension RedisEndpoint: CustomStringConvertible, CustomDebugStringConvertible, 
         switch address {
         case .tcp(let host, let port):
             let shown = host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host
-            return (isSecure ? "rediss" : "redis") + "://\(name)\(shown):\(port)" + (database == 0 ? "" : "/\(database)")
+            return (isSecure ? "rediss" : "redis") + "://\(name)\(shown):\(port)"
+                + (database == 0 ? "" : "/\(database)")
         case .unix(let path):
             return "unix://\(name)\(path)" + (database == 0 ? "" : "?db=\(database)")
         }

@@ -60,7 +60,8 @@ public struct RedisSentinels: Sendable, Hashable, CustomStringConvertible {
     private(set) var data: RedisEndpoint
 
     public var description: String {
-        (data.isSecure ? "rediss" : "redis") + "+sentinel://" + sentinels.map(\.place).joined(separator: ",") + "/\(master)"
+        (data.isSecure ? "rediss" : "redis") + "+sentinel://" + sentinels.map(\.place).joined(separator: ",")
+            + "/\(master)"
     }
 
     func endpoint(host: String, port: UInt16) -> RedisEndpoint {

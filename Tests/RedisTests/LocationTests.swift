@@ -47,7 +47,8 @@ struct LocationTests {
         ("redis+sentinel://a/p?sentinel_password=", "empty"), ("redis+cluster://", "no host"),
         ("redis+cluster://a,,b", "no host"), ("redis+cluster://a/1", "databases"),
         ("redis+cluster://a?x=1", "takes no"),
-        ("redis+cluster://a:0", "port"), ("rediss+sentinel://a", "name of the master"), ("redis+x://a", "unknown scheme"),
+        ("redis+cluster://a:0", "port"), ("rediss+sentinel://a", "name of the master"),
+        ("redis+x://a", "unknown scheme"),
         ("redis+cluster://a b", "space"),
     ])
     func `what is wrong is named`(url: String, part: String) {

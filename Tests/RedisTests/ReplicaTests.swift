@@ -80,7 +80,8 @@ struct ReplicaTests {
         }
     }
 
-    @Test func `what waits when its connection breaks is unknown, and the next change is confirmed again`() async throws {
+    @Test func `what waits when its connection breaks is unknown, and the next change is confirmed again`() async throws
+    {
         try await ReplicatedClient.with(server.unix, patience: 20_000) { client in
             replica.pause()
             async let lost = client.change(Self.script)

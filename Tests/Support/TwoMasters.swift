@@ -15,10 +15,12 @@ package final class TwoMasters: @unchecked Sendable {
         let ports = try (0..<2).map { _ in try FreePort.find() }
         securePorts = tls == nil ? [] : ports
         nodes = try ports.map { port in
-            try RedisServer((tls?(port) ?? []) + [
-                "--cluster-enabled", "yes", "--cluster-port", "\(FreePort.find())", "--cluster-node-timeout", "2000",
-                "--cluster-announce-ip", "127.0.0.1",
-            ])
+            try RedisServer(
+                (tls?(port) ?? []) + [
+                    "--cluster-enabled", "yes", "--cluster-port", "\(FreePort.find())", "--cluster-node-timeout",
+                    "2000",
+                    "--cluster-announce-ip", "127.0.0.1",
+                ])
         }
         let admins = try nodes.map { try $0.admin() }
         try admins[0].command("CLUSTER", "ADDSLOTSRANGE", 0, 8191)

@@ -113,7 +113,9 @@ public final class Doctor {
     /// Takes the number of partitions from Redis; or returns what is wrong with it, and then nobody can say where
     /// anything has to be.
     func readFormat() throws(RedisFailure) -> DoctorFinding.Kind? {
-        guard let format = try store[partitions.space.format].ask("GET", partitions.space.format).string else { return .noFormat }
+        guard let format = try store[partitions.space.format].ask("GET", partitions.space.format).string else {
+            return .noFormat
+        }
         let words = format.split(separator: " ")
         guard words.count == 2, words[0] == "1", let count = Int(words[1]), (1...16_384).contains(count) else {
             return .wrongFormat
