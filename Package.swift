@@ -39,12 +39,13 @@ let package = Package(
         .target(
             name: "CLibWebSockets",
             linkerSettings: [.linkedLibrary("websockets"), .linkedLibrary("ssl"), .linkedLibrary("crypto")]),
+        .target(name: "CTLS", linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
         .target(name: "CHiredis", dependencies: ["CLibEV"], linkerSettings: [.linkedLibrary("hiredis")]),
 
         // The way of data: loop, sockets, Redis.
         .target(name: "EventLoops", dependencies: ["CLibEV"], swiftSettings: ours),
         .target(name: "WebSockets", dependencies: ["CLibWebSockets", "CLibEV", "EventLoops"], swiftSettings: ours),
-        .target(name: "Redis", dependencies: ["CHiredis", "CLibEV", "EventLoops"], swiftSettings: ours),
+        .target(name: "Redis", dependencies: ["CHiredis", "CLibEV", "CTLS", "EventLoops"], swiftSettings: ours),
 
         // What may be said, and what is true.
         .target(name: "PresenceProtocol", swiftSettings: ours),

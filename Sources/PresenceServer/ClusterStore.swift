@@ -20,7 +20,8 @@ final class ClusterStore: ConnectedStore {
     private let lease: ClusterLane
     private var subscriber: ClusterSubscriber?
     private let partitions: Partitions
-    private let replicas: Int
+    /// So many bytes may wait before requests are refused.
+    private let mostBytes: Int
     private let options: RedisOptions
     private let name: String
     private var canary = ""
@@ -31,17 +32,18 @@ final class ClusterStore: ConnectedStore {
 
     init(
         loop: EventLoop, seeds: RedisClusterSeeds, options: RedisOptions, partitions: Partitions, replicas: Int,
-        name: String
+        mostBytes: Int, name: String
     ) {
         self.loop = loop
         self.options = options
         self.partitions = partitions
-        self.replicas = replicas
+        self.mostBytes = mostBytes
         self.name = name
         directory = ClusterDirectory(loop: loop, seeds: seeds, name: name + ":directory", options: options)
         let scripts = Script.allCases.map(\.redis)
         commands = ClusterLane(
-            loop: loop, directory: directory, name: name + ":commands", scripts: scripts, options: options)
+            loop: loop, directory: directory, name: name + ":commands", scripts: scripts, replicas: replicas,
+            options: options)
         lease = ClusterLane(loop: loop, directory: directory, name: name + ":lease", scripts: [], options: options)
         commands.onRoundTrip = { [unowned self] in onRoundTrip($0) }
         commands.onState = { [unowned self] in follow(.commands, $0) }
@@ -81,12 +83,14 @@ final class ClusterStore: ConnectedStore {
     // MARK: Store
 
     var pending: Int { commands.pending + lease.pending }
+    var pendingBytes: Int { commands.pendingBytes + lease.pendingBytes }
+    var isFull: Bool { pendingBytes >= mostBytes }
     var hasOneClock: Bool { false }
 
     func run(_ script: Script, keys: [String], arguments: [String], lane: StoreLane, reply: @escaping StoreReply) {
         self.lane(lane).run(
             script.redis, keys: keys, arguments: [.string("0")] + arguments.map(RedisArgument.string),
-            replicas: script.isAcknowledged ? replicas : 0, reply: reply)
+            isAcknowledged: script.isAcknowledged && lane == .commands, reply: reply)
     }
 
     func command(_ words: [String], lane: StoreLane, reply: @escaping StoreReply) {

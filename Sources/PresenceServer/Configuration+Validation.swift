@@ -1,5 +1,4 @@
 import PresenceProtocol
-import Redis
 import WebSockets
 
 /// A value that the server cannot run with.
@@ -31,7 +30,7 @@ extension ServerConfiguration {
         try validateDurations()
         try validateNumbers()
         try validateRelations()
-        try validateRedis()
+        try redis.validate()
         try validateDoorValues()
         try validateAuth()
     }
@@ -86,6 +85,7 @@ extension ServerConfiguration {
         try check("limits.connectionsPerUser", limits.connectionsPerUser, in: 0...1_000_000)
         try check("limits.outboxBytes", limits.outboxBytes, in: 0...1_099_511_627_776)
         try check("limits.inboxBytes", limits.inboxBytes, in: 0...1_099_511_627_776)
+        try check("limits.redisBytes", limits.redisBytes, in: 0...1_099_511_627_776)
     }
 
     private func validateRelations() throws(InvalidConfiguration) {
@@ -108,6 +108,12 @@ extension ServerConfiguration {
                 reason: "is \(staleAfter) ms, but with lease.renewal (\(lease.renewal) ms) must come to at most "
                     + "\(Self.stalenessPromise) ms, within which clients are promised to hear of staleness")
         }
+        guard limits.contacts + limits.blocks <= Self.longestLists else {
+            throw InvalidConfiguration(
+                key: "limits.contacts",
+                reason: "is \(limits.contacts), but must come to at most \(Self.longestLists) with limits.blocks "
+                    + "(\(limits.blocks)): Redis answers with both lists at once")
+        }
         guard limits.subscribeBatch <= limits.subscriptions else {
             throw InvalidConfiguration(
                 key: "limits.subscribeBatch",
@@ -116,15 +122,9 @@ extension ServerConfiguration {
         }
     }
 
-    private func validateRedis() throws(InvalidConfiguration) {
-        guard let url = redis.url else { return }
-        do throws(RedisEndpointError) {
-            _ = try RedisLocation(url: url)
-        } catch {
-            // Not the address itself: it may hold a password.
-            throw InvalidConfiguration(key: "redis.url", reason: error.message)
-        }
-    }
+    /// Contacts and blocks of one user together: Redis answers with both at once, and an answer of more than 1,048,576
+    /// elements (`AnswerObjects.longestArray`) would end the connection.
+    static let longestLists = 1_000_000
 
     private func validateDoorValues() throws(InvalidConfiguration) {
         for origin in allowedOrigins where AllowedOrigins.Entry(origin) == nil {

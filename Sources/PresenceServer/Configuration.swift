@@ -102,10 +102,25 @@ public struct ServerConfiguration: Sendable, Equatable {
     public struct Redis: Sendable, Equatable {
         /// The Redis that all servers share; `nil`: the server starts one of its own.
         public var url: String?
+        /// What the names of all keys and channels begin with, apart from other installations in the same Redis.
+        public var prefix = ""
         /// When the server's own Redis forces its log to the disk.
         public var appendfsync = AppendFsync.everySecond
         /// Replicas that must have a change before it is answered; 0 asks for none.
         public var wait = 0
+        public var tls = TLS()
+
+        /// How the Redis makes itself known over TLS (`rediss://`), and how we do.
+        public struct TLS: Sendable, Equatable {
+            /// PEM: the authorities that are trusted; `nil`: the system's.
+            public var caFile: String?
+            /// PEM: our certificate, for a Redis that asks for one.
+            public var certificateFile: String?
+            /// PEM: its private key, without a passphrase.
+            public var keyFile: String?
+            /// The name that each server's certificate has to be for; `nil`: the host by which it is reached.
+            public var serverName: String?
+        }
 
         /// As Redis' own setting of that name, but that nothing which was answered is lost if Redis alone dies.
         public enum AppendFsync: String, Sendable, CaseIterable {
@@ -161,6 +176,8 @@ public struct ServerConfiguration: Sendable, Equatable {
         public var outboxBytes = 268_435_456
         /// Bytes held of requests and messages of the process that have not come whole; 0: any number.
         public var inboxBytes = 134_217_728
+        /// Bytes of commands of the whole process that wait for Redis before requests are refused; 0: any number.
+        public var redisBytes = 67_108_864
     }
 
     /// Whose tokens are believed, beside those made with the data directory's own secret.

@@ -232,6 +232,9 @@ struct HTTPAPI {
         guard logic.link.isLive else {
             return respond(exchange, .error(503, WriteRefusal(.disconnected(sent: false)).message(id: nil)))
         }
+        guard !logic.isStoreFull() else {
+            return respond(exchange, .error(503, WriteRefusal(.overloaded).message(id: nil)))
+        }
         run { result in
             logic.link.noticeFencing(in: result)
             if let refusal = WriteRefusal(result, changes: changes) {

@@ -14,4 +14,6 @@ enum Limit: String, CaseIterable {
     case outboxBytes = "outbox_bytes"
     /// What is held of requests and messages that have not come whole.
     case inboxBytes = "inbox_bytes"
+    /// What waits for Redis.
+    case redisBytes = "redis_bytes"
 }

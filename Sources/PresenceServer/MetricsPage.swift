@@ -59,6 +59,7 @@ struct MetricsSnapshot: Sendable {
         case sessionsUntold = "sessions_untold"
         case live
         case redisPending = "redis_commands_pending"
+        case redisPendingBytes = "redis_commands_pending_bytes"
         case outboxBytes = "outbox_bytes"
         case inboxBytes = "inbox_bytes"
         case handshakes
@@ -73,6 +74,7 @@ struct MetricsSnapshot: Sendable {
             case .sessionsUntold: "sessions of which Redis does not know yet what they are, or that they have ended"
             case .live: "shards that show the truth"
             case .redisPending: "commands that Redis has not answered yet"
+            case .redisPendingBytes: "bytes of these commands"
             case .outboxBytes: "bytes that wait for connections which do not take them"
             case .inboxBytes: "bytes held of requests and messages that have not come whole"
             case .handshakes: "connections that are no WebSockets: handshakes under way, and HTTP"
@@ -170,7 +172,8 @@ extension ShardLogic {
         ]
         snapshot.gauges = [
             .connections: watchers.connections.count { $0 != nil }, .sessions: sessions.count,
-            .sessionsLingering: sessions.lingering, .sessionsUntold: sessions.untold, .subscriptions: watchers.subscriptionCount,
+            .sessionsLingering: sessions.lingering, .sessionsUntold: sessions.untold,
+            .subscriptions: watchers.subscriptionCount,
             .topics: watchers.topics.count { $0 != nil }, .live: link.isLive ? 1 : 0,
             .outboxBytes: outboxes.held,
         ]

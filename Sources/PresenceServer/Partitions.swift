@@ -7,11 +7,14 @@ import PresenceProtocol
 struct Partitions: Sendable {
     /// Written into Redis at the first start; another number would look for everyone in the wrong place.
     let count: Int
+    /// What the names of all keys and channels begin with.
+    let space: KeySpace
     private let names: [String]
 
-    init(count: Int) {
+    init(count: Int, in space: KeySpace = KeySpace()) {
         precondition(count > 0)
         self.count = count
+        self.space = space
         names = (0..<count).map { index in
             let digits = String(index)
             return "{p" + String(repeating: "0", count: max(0, 3 - digits.count)) + digits + "}"
@@ -27,19 +30,33 @@ struct Partitions: Sendable {
         return Int((hash ^ (hash >> 32)) % UInt64(count))
     }
 
-    func keys(_ index: Int) -> PartitionKeys { PartitionKeys(name: names[index]) }
+    /// As configured, in a database of the Redis.
+    init(_ configuration: ServerConfiguration, database: Int) {
+        self.init(
+            count: configuration.partitions, in: KeySpace(prefix: configuration.redis.prefix, database: database))
+    }
+
+    func keys(_ index: Int) -> PartitionKeys { PartitionKeys(tag: names[index], space: space) }
     func keys(of id: Identifier) -> PartitionKeys { keys(index(of: id)) }
 
-    var eventChannels: [String] { names.map { $0 + ":events" } }
+    var eventChannels: [String] { names.map { space.channels + $0 + ":events" } }
 }
 
 /// The names of one partition's keys; what each holds is written in docs/architecture.md.
 struct PartitionKeys {
+    /// What each of them begins with.
     let name: String
+    /// The channel of the partition's events.
+    let events: String
+
+    /// - Parameter tag: The partition's name as a hash tag: `{p017}`.
+    init(tag: String, space: KeySpace) {
+        name = space.keys + tag
+        events = space.channels + tag + ":events"
+    }
 
     var shards: String { name + ":shards" }
     var floor: String { name + ":floor" }
-    var events: String { name + ":events" }
     func user(_ id: UserID) -> String { name + ":user:" + id.string }
     func sessions(_ id: UserID) -> String { name + ":sessions:" + id.string }
     func contacts(_ id: UserID) -> String { name + ":contacts:" + id.string }
@@ -49,11 +66,4 @@ struct PartitionKeys {
     func typing(_ id: ConversationID) -> String { name + ":typing:" + id.string }
     func fenced(_ incarnation: String) -> String { name + ":fenced:" + incarnation }
     func users(ofShard incarnation: String) -> String { name + ":shard:" + incarnation + ":users" }
-}
-
-/// The keys that belong to no partition.
-enum GlobalKeys {
-    static let leases = "leases"
-    /// Version of the layout and number of partitions.
-    static let format = "presence:format"
 }

@@ -16,7 +16,8 @@ protocol Sockets: AnyObject {
 }
 
 /// What the shard's logic asks of Redis: the other port. Commands of one lane with the same keys run in the order in
-/// which they were given; their replies come in that order too, each exactly once, never from within the call.
+/// which they were given; their replies come in that order too, each exactly once, never from within the call. (Only the
+/// reply of an acknowledged change may come later than those of commands that were given after it: it waits for replicas.)
 protocol Store: AnyObject {
     /// Runs a script; the store puts the time before `arguments` (0 for Redis' own clock, in tests the invented one).
     func run(_ script: Script, keys: [String], arguments: [String], lane: StoreLane, reply: @escaping StoreReply)
@@ -26,6 +27,8 @@ protocol Store: AnyObject {
     func subscribe(canary: String)
     /// Commands that have not been answered.
     var pending: Int { get }
+    /// So much waits for Redis that requests which can be repeated are refused.
+    var isFull: Bool { get }
     /// Drops both command connections and makes them anew: they have been silent.
     func reconnect()
     /// Whether all scripts go by the same clock. In a cluster each goes by that of its slot's master.

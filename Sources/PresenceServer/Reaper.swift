@@ -29,7 +29,9 @@ final class Reaper {
             }
         } done: { [self] in
             underWay.remove(incarnation)
-            if !failed { shard.store.command(["HDEL", GlobalKeys.leases, incarnation], lane: .commands) { _ in } }
+            if !failed {
+                shard.store.command(["HDEL", shard.partitions.space.leases, incarnation], lane: .commands) { _ in }
+            }
             shard.metrics.reaped += users
             shard.log(
                 failed ? "reaping abandoned" : "reaped",

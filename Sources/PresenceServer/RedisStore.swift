@@ -1,10 +1,10 @@
 import EventLoops
 import Redis
 
-/// The shard's way to one Redis: three connections on its loop, as the logic's `Store`.
+/// The shard's way to one Redis: three connections on its loop, as the logic's `Store`; four where replicas are asked for.
 ///
 /// Commands, the lease, and subscriptions are apart so that bulk work delays no renewal, and because a connection that
-/// has subscribed can do nothing else. Where sentinels name the Redis, all three are at the same one: as soon as they
+/// has subscribed can do nothing else; so can one that waits for replicas (`ReplicaWaits`). Where sentinels name the Redis, all three are at the same one: as soon as they
 /// name another, whoever is connected elsewhere is broken off.
 final class RedisStore: ConnectedStore {
     var onChange: (StoreChange) -> Void = { _ in }
@@ -16,9 +16,12 @@ final class RedisStore: ConnectedStore {
     private let place: Place
     private let options: RedisOptions
     private let partitions: Partitions
-    /// Replicas that must have an acknowledged change; 0 asks for none.
-    private let replicas: Int
+    /// So many bytes may wait before requests are refused.
+    private let mostBytes: Int
     private let commands: RedisConnection
+    /// `nil`: no replicas are asked for.
+    private let waits: ReplicaWaits?
+    private var areCommandsUp = false
     private let lease: RedisConnection
     private var subscriber: RedisSubscriber?
     private let name: String
@@ -29,43 +32,56 @@ final class RedisStore: ConnectedStore {
     }
 
     init(
-        loop: EventLoop, place: Place, options: RedisOptions, partitions: Partitions, replicas: Int, name: String
+        loop: EventLoop, place: Place, options: RedisOptions, partitions: Partitions, replicas: Int, mostBytes: Int,
+        name: String
     ) {
         self.loop = loop
         self.place = place
         self.options = options
         self.partitions = partitions
-        self.replicas = replicas
+        self.mostBytes = mostBytes
         self.name = name
-        func connection(_ lane: String) -> RedisConnection {
+        func connection(_ lane: String, scripts: [RedisScript] = []) -> RedisConnection {
             switch place {
             case .fixed(let endpoint):
-                RedisConnection(loop: loop, endpoint: endpoint, name: name + lane, options: options)
+                RedisConnection(loop: loop, endpoint: endpoint, name: name + lane, options: options, scripts: scripts)
             case .master(let master):
-                RedisConnection(loop: loop, master: master, name: name + lane, options: options)
+                RedisConnection(loop: loop, master: master, name: name + lane, options: options, scripts: scripts)
             }
         }
-        commands = connection(":commands")
+        // Loaded once for all calls: a script that is missing all the same is loaded when it is called.
+        commands = connection(":commands", scripts: Script.allCases.map(\.redis))
         lease = connection(":lease")
+        waits =
+            replicas == 0
+            ? nil
+            : ReplicaWaits(
+                loop: loop, of: commands, on: connection(":replicas"), replicas: replicas,
+                patience: options.commandTimeout / 2)
         commands.onRoundTrip = { [unowned self] in onRoundTrip($0) }
         commands.onState = { [unowned self] in follow(.commands, $0) }
         lease.onState = { [unowned self] in follow(.lease, $0) }
+        waits?.onState = { [unowned self] in followWaits($0) }
         if case .master(let master) = place { master.onMove = { [unowned self] in move(to: $0) } }
     }
 
     /// Commands that Redis has not answered yet.
-    var pending: Int { commands.pending + lease.pending }
+    var pending: Int { commands.pending + lease.pending + (waits?.pending ?? 0) }
+    var pendingBytes: Int { commands.pendingBytes + lease.pendingBytes }
+    var isFull: Bool { pendingBytes >= mostBytes }
     var hasOneClock: Bool { true }
 
     func connect() {
         if case .master(let master) = place { master.start() }
         commands.connect()
         lease.connect()
+        waits?.connect()
     }
 
     func close() {
         commands.close()
         lease.close()
+        waits?.close()
         subscriber?.close()
         if case .master(let master) = place { master.close() }
     }
@@ -75,23 +91,35 @@ final class RedisStore: ConnectedStore {
         let reason = "the sentinels name another master: \(master)"
         if commands.endpoint != master { commands.reconnect(reason: reason) }
         if lease.endpoint != master { lease.reconnect(reason: reason) }
+        if let waits, waits.endpoint != master { waits.reconnect(reason: reason) }
         if let subscriber, subscriber.endpoint != master { subscriber.reconnect(reason: reason) }
     }
 
     private func follow(_ lane: StoreLane, _ state: RedisConnection.State) {
         switch state {
         case .connecting, .closed: break
-        case .disconnected(let reason): onChange(.down(lane, reason: reason))
-        case .ready where lane == .commands:
-            // Once for all: a script that is missing all the same is loaded when it is called.
-            commands.load(Script.allCases.map(\.redis)) { [unowned self] result in
-                switch result {
-                case .success: onChange(.up(lane))
-                case .failure(let failure): commands.reconnect(reason: "loading the scripts failed: \(failure)")
-                }
-            }
+        case .disconnected(let reason):
+            if lane == .commands { areCommandsUp = false }
+            onChange(.down(lane, reason: reason))
+        case .ready where lane == .commands: commandsMayBeUp()
         case .ready: onChange(.up(lane))
         }
+    }
+
+    /// The lane comes up with the connection for replicas, but does not go down with it: changes are refused meanwhile,
+    /// and all else goes on.
+    private func followWaits(_ state: RedisConnection.State) {
+        switch state {
+        case .connecting, .closed: break
+        case .disconnected(let reason): if !areCommandsUp { onChange(.down(.commands, reason: reason)) }
+        case .ready: commandsMayBeUp()
+        }
+    }
+
+    private func commandsMayBeUp() {
+        guard !areCommandsUp, commands.state == .ready, waits?.isReady != false else { return }
+        areCommandsUp = true
+        onChange(.up(.commands))
     }
 
     // MARK: Store
@@ -100,9 +128,12 @@ final class RedisStore: ConnectedStore {
         let connection = lane == .commands ? commands : lease
         let keys = keys.map(RedisArgument.string)
         let arguments = [.string("0")] + arguments.map(RedisArgument.string)
-        connection.run(
-            script.redis, keys: keys, arguments: arguments, replicas: script.isAcknowledged ? replicas : 0,
-            patience: options.commandTimeout / 2, reply: reply)
+        guard let waits, script.isAcknowledged, lane == .commands else {
+            return connection.run(script.redis, keys: keys, arguments: arguments, reply: reply)
+        }
+        // A change that nobody could confirm is not begun.
+        guard let ticket = waits.begin() else { return commands.refuse(.disconnected(sent: false), reply) }
+        commands.run(script.redis, keys: keys, arguments: arguments) { waits.confirm($0, ticket, reply: reply) }
     }
 
     func command(_ words: [String], lane: StoreLane, reply: @escaping StoreReply) {
@@ -139,6 +170,7 @@ final class RedisStore: ConnectedStore {
     func reconnect() {
         commands.reconnect(reason: "resynchronising failed")
         lease.reconnect(reason: "resynchronising failed")
+        waits?.reconnect(reason: "resynchronising failed")
     }
 }
 

@@ -37,7 +37,7 @@ public actor Server {
     }
 
     private func startShards() async throws -> Int {
-        let location = try RedisLocation(url: redis)
+        let location = try configuration.redis.location(redis)
         try configuration.validateDoor()
         let identity = try configuration.tls.identity()
         if let identity { tell(of: identity) }

@@ -57,8 +57,9 @@ actor Shard {
         var options = RedisOptions()
         options.commandTimeout = configuration.commandTimeout
         store = parts.redis.store(
-            loop: loop, options: options, partitions: Partitions(count: configuration.partitions),
-            replicas: configuration.redis.wait, name: "presence")
+            loop: loop, options: options, partitions: Partitions(configuration, database: parts.redis.database),
+            replicas: configuration.redis.wait, mostBytes: configuration.limits.redisBytes(of: parts.place.of),
+            name: "presence")
         let proxies = TrustedProxies(configuration.trustedProxies.compactMap(AddressRange.init))
         sockets = ShardSockets(
             clock: clock, places: parts.places, addresses: parts.addresses, proxies: proxies,
@@ -69,7 +70,7 @@ actor Shard {
         logic = ShardLogic(
             configuration: configuration, clock: clock, store: store, sockets: sockets, isAlone: parts.isAlone,
             random: SystemRandomNumberGenerator(), logger: parts.logger, place: parts.place,
-            outboxBudget: parts.outboxes
+            outboxBudget: parts.outboxes, database: parts.redis.database
         ) { tokens.authenticator.verify($0, now: $1) }
         var settings = WebSocketServerConfiguration()
         settings.subprotocols = ["presence.v1"]
@@ -180,6 +181,7 @@ actor Shard {
         snapshot.counters[.partialWrites] = server.counters.partialWrites
         snapshot.counters[.bytesOut] = server.counters.bytesWritten
         snapshot.gauges[.redisPending] = store.pending
+        snapshot.gauges[.redisPendingBytes] = store.pendingBytes
         snapshot.counters[.handshakeTimeouts] = server.counters.handshakeTimeouts
         snapshot.counters[.handshakesDisplaced] = server.counters.handshakesDisplaced
         snapshot.counters[.tlsHandshakes] = server.counters.tlsHandshakes

@@ -45,7 +45,7 @@ final class ShardLogic {
     init(
         configuration: ServerConfiguration, clock: ShardClock, store: any Store, sockets: any Sockets, isAlone: Bool,
         random: any RandomNumberGenerator, logger: Logger, place: (number: Int, of: Int) = (0, 1),
-        outboxBudget: OutboxBudget? = nil,
+        outboxBudget: OutboxBudget? = nil, database: Int = 0,
         verify: @escaping (String, Timestamp) -> Result<Claims, AuthenticationFailure>
     ) {
         self.configuration = configuration
@@ -56,7 +56,7 @@ final class ShardLogic {
         self.logger = logger
         self.place = (Milliseconds(place.number), Milliseconds(place.of))
         self.verify = verify
-        partitions = Partitions(count: configuration.partitions)
+        partitions = Partitions(configuration, database: database)
         let limits = configuration.limits
         outboxes = Outboxes(outboxBudget ?? OutboxBudget(limits.outboxBytes))
         connectionRate = RateLimit(perSecond: limits.requestsPerSecond, burst: limits.requestBurst)

@@ -46,10 +46,10 @@ extension StoreLink {
     private func checkFormat(_ attempt: Int, next: @escaping () -> Void) {
         let format = "1 \(shard.partitions.count)"
         var refusal: RedisFailure?
-        shard.store.command(["SET", GlobalKeys.format, format, "NX"], lane: .commands) { result in
+        shard.store.command(["SET", shard.partitions.space.format, format, "NX"], lane: .commands) { result in
             if case .failure(let failure) = result { refusal = failure }
         }
-        shard.store.command(["GET", GlobalKeys.format], lane: .commands) { [self] result in
+        shard.store.command(["GET", shard.partitions.space.format], lane: .commands) { [self] result in
             var result = result
             if let refusal, case .success(let value) = result, value.string == nil { result = .failure(refusal) }
             proceed(attempt, result, "format") { value in
@@ -180,7 +180,9 @@ extension StoreLink {
     }
 
     func prove() {
-        guard isResynchronising, let lastCanary, canaryHeard >= lastCanary, renewalAnswered >= lastCanary else { return }
+        guard isResynchronising, let lastCanary, canaryHeard >= lastCanary, renewalAnswered >= lastCanary else {
+            return
+        }
         self.lastCanary = nil
         isResynchronising = false
         goLive()

@@ -75,7 +75,7 @@ final class StoreLink {
         started = shard.clock.now
         let settings = shard.configuration
         grace = isAlone ? settings.linger : max(settings.linger, settings.lease.duration)
-        canary = "canary:" + shard.randomName()
+        canary = shard.partitions.space.channels + "canary:" + shard.randomName()
         seenVersions = Array(repeating: 0, count: shard.partitions.count)
     }
 
@@ -254,7 +254,7 @@ final class StoreLink {
 
     func runRenewal(of incarnation: String, entering: Bool, reply: @escaping StoreReply) {
         shard.store.run(
-            .renew, keys: [GlobalKeys.leases],
+            .renew, keys: [shard.partitions.space.leases],
             arguments: [
                 incarnation, String(shard.configuration.lease.duration), entering ? "1" : "0",
                 String(shard.clock.now - started), String(grace),
@@ -272,7 +272,7 @@ final class StoreLink {
         nextSweep = shard.clock.now + lease.sweep
         let late = max((lease.duration - lease.renewal) / 2, 2 * lease.sweep)
         shard.store.run(
-            .sweep, keys: [GlobalKeys.leases],
+            .sweep, keys: [shard.partitions.space.leases],
             arguments: [lease.sweep * 7 / 10, late, lease.duration, lease.duration, grace].map { String($0) },
             lane: .lease
         ) { [self] result in

@@ -41,7 +41,7 @@ final class TopicLoader {
     }
 
     private func read(_ topic: Topic) {
-        guard shard.link.isLive else { return settle(topic, .failed) }
+        guard shard.link.isLive, !shard.isStoreFull() else { return settle(topic, .failed) }
         topic.isLoading = true
         let round = shard.policies.round(of: topic.subject)
         query(topic) { [self] result in

@@ -36,6 +36,7 @@ extension ShardLogic {
         guard link.isLive else {
             return refuse(WriteRefusal(.disconnected(sent: false)).message(id: id), on: connection)
         }
+        guard !isStoreFull() else { return refuse(WriteRefusal(.overloaded).message(id: id), on: connection) }
         let reply = replies.expect(on: connection)
         run { [self] result in
             replies.fulfil(reply, on: connection) { [self] in
@@ -49,6 +50,13 @@ extension ShardLogic {
                 }
             }
         }
+    }
+
+    /// So much waits for Redis that a request is refused before it is given anything more; the limit is counted.
+    func isStoreFull() -> Bool {
+        guard store.isFull else { return false }
+        metrics.met(.redisBytes)
+        return true
     }
 
     /// Redis' own words, which name no key and no value; of an answer that makes no sense nothing, since it may hold
@@ -104,6 +112,9 @@ struct WriteRefusal {
             // Redis says these before it runs anything.
             let text = code == "OOM" ? "the store is full" : "the store refused this for now"
             self.init(code: .unavailable, text: text + ": nothing was changed", retryAfter: 1_000)
+        } else if case .overloaded = failure {
+            self.init(
+                code: .unavailable, text: "too much waits for the store: nothing was changed", retryAfter: 1_000)
         } else {
             let text =
                 outcomeUnknown

@@ -11,6 +11,8 @@ public final class BlockingRedis {
 
     /// Owned from `init` to `close()`.
     private var context: UnsafeMutablePointer<redisContext>?
+    /// On the context's socket; `nil`: plain.
+    private var tls: TLSSession?
 
     /// Connects and authenticates.
     ///
@@ -33,11 +35,28 @@ public final class BlockingRedis {
         context.pointee.reader.pointee.fn = AnswerObjects.functions
         // hiredis leaves its sockets to child processes.
         _ = fcntl(context.pointee.fd, F_SETFD, FD_CLOEXEC)
+        if endpoint.isSecure { try secure(context.pointee.fd) }
         for greeting in endpoint.greetings(name: "tool") where greeting != .setName("tool") {
             try write { $0.append(command: greeting.arguments) }
             guard let objection = greeting.objection(to: try receive()) else { continue }
             throw .unreachable(reason: "\(endpoint): \(objection.reason)")
         }
+    }
+
+    private func secure(_ socket: CInt) throws(RedisFailure) {
+        guard case .tcp(let host, _) = endpoint.address, let settings = endpoint.tls,
+            let tls = TLSSession(settings, host: host, on: socket)
+        else { throw .unreachable(reason: "\(endpoint): no TLS could be made ready") }
+        let reason: String
+        switch tls.handshake() {
+        case .done:
+            self.tls = tls
+            return
+        case .wantsRead, .wantsWrite: reason = TLSSession.lateness(timeout)
+        case .ended: reason = "the server closed the connection during the TLS handshake"
+        case .failed(let problem): reason = problem
+        }
+        throw .unreachable(reason: "\(endpoint): \(reason)")
     }
 
     deinit {
@@ -47,6 +66,7 @@ public final class BlockingRedis {
     public func close() {
         guard let context else { return }
         self.context = nil
+        tls = nil
         redisFree(context)
     }
 
@@ -91,15 +111,49 @@ public final class BlockingRedis {
     ///
     /// - Throws: `.timedOut` when nothing came; the connection is of no use then.
     public func receive() throws(RedisFailure) -> RedisValue {
-        guard let context else { throw .disconnected(sent: false) }
-        var reply: UnsafeMutableRawPointer?
-        guard redisGetReply(context, &reply) == REDIS_OK, let reply else {
-            let isLate = context.pointee.err == REDIS_ERR_IO && (errno == EAGAIN || errno == EWOULDBLOCK)
-            close()
-            throw isLate ? .timedOut(sent: true) : .disconnected(sent: true)
+        while true {
+            guard let context else { throw .disconnected(sent: false) }
+            var reply: UnsafeMutableRawPointer?
+            guard redisReaderGetReply(context.pointee.reader, &reply) == REDIS_OK else {
+                close()
+                throw .disconnected(sent: true)
+            }
+            if let reply {
+                defer { freeReplyObject(reply) }
+                return RedisValue(reply.assumingMemoryBound(to: redisReply.self))
+            }
+            try read(context)
         }
-        defer { freeReplyObject(reply) }
-        return RedisValue(reply.assumingMemoryBound(to: redisReply.self))
+    }
+
+    /// Waits for bytes, and gives them to the reader.
+    private func read(_ context: UnsafeMutablePointer<redisContext>) throws(RedisFailure) {
+        let outcome = withUnsafeTemporaryAllocation(byteCount: TLSSession.longestRead, alignment: 16) { bytes in
+            let outcome = wire(of: context).receive(into: bytes)
+            guard case .done(let count) = outcome else { return outcome }
+            let isFed = redisReaderFeed(context.pointee.reader, bytes.baseAddress!, count) == REDIS_OK
+            return isFed ? outcome : .failed("out of memory for an answer")
+        }
+        switch outcome {
+        case .done: return
+        case .wantsRead, .wantsWrite:
+            close()
+            throw .timedOut(sent: true)
+        case .ended, .failed:
+            close()
+            guard let reason = tlsProblem(outcome) else { throw .disconnected(sent: true) }
+            throw .unreachable(reason: reason)
+        }
+    }
+
+    private func wire(of context: UnsafeMutablePointer<redisContext>) -> Wire {
+        Wire(socket: context.pointee.fd, tls: tls)
+    }
+
+    /// A server that wants a certificate of ours says so only after the handshake.
+    private func tlsProblem(_ outcome: TLSSession.Outcome) -> String? {
+        guard endpoint.isSecure, case .failed(let reason) = outcome else { return nil }
+        return "\(endpoint): \(reason)"
     }
 
     /// Not through hiredis, whose write(2) would end the process by SIGPIPE when the server is gone.
@@ -109,15 +163,19 @@ public final class BlockingRedis {
         encode(&bytes)
         var head = 0
         while head < bytes.count {
-            let count = bytes.withUnsafeBytes {
-                Glibc.send(context.pointee.fd, $0.baseAddress! + head, $0.count - head, CInt(MSG_NOSIGNAL))
+            let outcome = bytes.withUnsafeBytes {
+                wire(of: context).send(UnsafeRawBufferPointer(rebasing: $0[head...]))
             }
-            let error = errno
-            if count > 0 {
-                head += count
-            } else if error != EINTR {
+            switch outcome {
+            case .done(let count): head += count
+            case .wantsRead, .wantsWrite:
                 close()
-                throw error == EAGAIN ? .timedOut(sent: head > 0) : .disconnected(sent: head > 0)
+                throw .timedOut(sent: head > 0)
+            case .ended, .failed:
+                // It may have said why.
+                if tls != nil { try read(context) }
+                close()
+                throw .disconnected(sent: head > 0)
             }
         }
     }

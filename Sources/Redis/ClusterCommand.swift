@@ -2,10 +2,14 @@
 final class ClusterCommand {
     enum Work {
         case words([RedisArgument])
-        case script(RedisScript, keys: [RedisArgument], arguments: [RedisArgument], replicas: Int)
+        case script(RedisScript, keys: [RedisArgument], arguments: [RedisArgument])
     }
 
     let work: Work
+    /// Answered only once replicas have what it changed.
+    let isAcknowledged: Bool
+    /// About how many bytes it has.
+    let size: Int
     /// The order in which commands were given.
     let number: UInt64
     /// ms on the loop's clock.
@@ -16,22 +20,30 @@ final class ClusterCommand {
     /// Why it was not run the last time.
     var refusal: RedisFailure?
 
-    init(_ work: Work, number: UInt64, since: Int64, reply: @escaping RedisConnection.Reply) {
+    init(
+        _ work: Work, isAcknowledged: Bool, number: UInt64, since: Int64, reply: @escaping RedisConnection.Reply
+    ) {
         self.work = work
+        self.isAcknowledged = isAcknowledged
+        size =
+            switch work {
+            case .words(let words): words.encodedLength
+            case .script(_, let keys, let arguments): 64 + keys.encodedLength + arguments.encodedLength
+            }
         self.number = number
         self.since = since
         self.reply = reply
     }
 
     /// `isAsking`: the connection's node does not have the slot yet, and takes what belongs to it for this once.
-    func send(on connection: RedisConnection, isAsking: Bool, patience: Int64, reply: @escaping RedisConnection.Reply) {
+    func send(on connection: RedisConnection, isAsking: Bool, reply: @escaping RedisConnection.Reply) {
         if isAsking { connection.send(["ASKING"]) { _ in } }
         switch work {
         case .words(let words): connection.send(words, reply: reply)
-        case .script(let script, let keys, let arguments, let replicas):
-            connection.run(
-                script, keys: keys, arguments: arguments, replicas: replicas, patience: patience, sendsSource: isAsking,
-                reply: reply)
+        case .script(let script, let keys, let arguments) where isAsking:
+            connection.evaluate(script, keys: keys, arguments: arguments, reply: reply)
+        case .script(let script, let keys, let arguments):
+            connection.run(script, keys: keys, arguments: arguments, reply: reply)
         }
     }
 }

@@ -96,8 +96,12 @@ public final class ClusterDirectory {
             isAsking = false
             guard case .success(let value) = result, let map = SlotMap(value, from: .init(host: host, port: port))
             else {
-                if case .failure(.server(_, let line)) = result { onTrouble("\(candidates.name): \(line)") }
-                return askAnother()
+                var isRefusal = false
+                if case .failure(.server(let code, let line)) = result {
+                    onTrouble("\(candidates.name): \(line)")
+                    isRefusal = code == "NOPERM"
+                }
+                return askAnother(isRefusal: isRefusal)
             }
             take(map)
         }
@@ -117,10 +121,10 @@ public final class ClusterDirectory {
         onMap(map, before)
     }
 
-    private func askAnother() {
+    private func askAnother(isRefusal: Bool = false) {
         vainAnswers = 0
         isLeaving = true
-        scout.reconnect(reason: "another node is asked")
+        scout.reconnect(reason: "another node is asked", isRefusal: isRefusal)
         isLeaving = false
     }
 }

@@ -20,48 +20,47 @@ public final class ClusterLane {
         case down(reason: String)
     }
 
-    public private(set) var state = State.down(reason: "not connected yet")
+    public internal(set) var state = State.down(reason: "not connected yet")
     /// Called after each change of `state`.
     public var onState: (State) -> Void = { _ in }
     public var onRoundTrip: ((_ microseconds: Int64) -> Void)?
     /// How many commands have no answer yet.
     public private(set) var pending = 0
+    /// About how many bytes they have.
+    public private(set) var pendingBytes = 0
 
-    private let loop: EventLoop
-    private let directory: ClusterDirectory
-    private let name: String
-    private let options: RedisOptions
-    private let scripts: [RedisScript]
-    private var map: SlotMap?
-    private var nodes: [ClusterNode: Node] = [:]
-    private var queues: [Int: SlotQueue] = [:]
+    let loop: EventLoop
+    let directory: ClusterDirectory
+    let name: String
+    let options: RedisOptions
+    let scripts: [RedisScript]
+    /// Replicas that must have an acknowledged change; 0 asks for none.
+    let replicas: Int
+    var map: SlotMap?
+    var nodes: [ClusterNode: Node] = [:]
+    var queues: [Int: SlotQueue] = [:]
     private var lastNumber: UInt64 = 0
     /// Grows with every fall: what was given before it is not sent again after it.
-    private var era = 0
-    private var isClosed = false
+    var era = 0
+    var isClosed = false
     private var refused: [(reply: RedisConnection.Reply, failure: RedisFailure)] = []
     private lazy var refusing = LoopTimer(loop) { [unowned self] in answerRefused() }
-    private lazy var housekeeping = LoopTimer(loop) { [unowned self] in keepHouse() }
+    lazy var housekeeping = LoopTimer(loop) { [unowned self] in keepHouse() }
 
     /// Between two tries of what cannot run for the moment.
-    private static let pause: Int64 = 25
+    static let pause: Int64 = 25
     /// Redirections of one command that are followed without a pause.
     private static let hastyRedirections = 4
 
-    private final class Node {
-        let connection: RedisConnection
-        var isReady = false
-        init(_ connection: RedisConnection) { self.connection = connection }
-    }
-
     public init(
-        loop: EventLoop, directory: ClusterDirectory, name: String, scripts: [RedisScript],
+        loop: EventLoop, directory: ClusterDirectory, name: String, scripts: [RedisScript], replicas: Int = 0,
         options: RedisOptions = RedisOptions()
     ) {
         self.loop = loop
         self.directory = directory
         self.name = name
         self.scripts = scripts
+        self.replicas = replicas
         self.options = options
     }
 
@@ -70,7 +69,7 @@ public final class ClusterLane {
         state = .down(reason: "closed")
         era += 1
         let abandoned = takeWaiting()
-        nodes.values.forEach { $0.connection.close() }
+        nodes.values.forEach { $0.close() }
         for command in abandoned { finish(command, .failure(.disconnected(sent: false))) }
         answerRefused()
         refusing.cancel()
@@ -79,7 +78,10 @@ public final class ClusterLane {
 
     /// Breaks off all connections, as after a break.
     public func reconnect(reason: String) {
-        for node in nodes.values { node.connection.reconnect(reason: reason) }
+        for node in nodes.values {
+            node.connection.reconnect(reason: reason)
+            node.waits?.reconnect(reason: reason)
+        }
         fall(reason)
     }
 
@@ -87,18 +89,18 @@ public final class ClusterLane {
 
     /// Sends a command whose key is `key`.
     public func send(_ words: [RedisArgument], key: String, reply: @escaping RedisConnection.Reply) {
-        submit(.words(words), slot: HashSlot.of(key), reply)
+        submit(.words(words), isAcknowledged: false, slot: HashSlot.of(key), reply)
     }
 
-    /// Runs a script; all of `keys`, of which there is at least one, belong to one slot. `replicas`: how many must have
-    /// its changes before it is answered.
+    /// Runs a script; all of `keys`, of which there is at least one, belong to one slot. `isAcknowledged`: the lane's
+    /// `replicas` must have its changes before it is answered.
     public func run(
-        _ script: RedisScript, keys: [String], arguments: [RedisArgument], replicas: Int = 0,
+        _ script: RedisScript, keys: [String], arguments: [RedisArgument], isAcknowledged: Bool = false,
         reply: @escaping RedisConnection.Reply
     ) {
         submit(
-            .script(script, keys: keys.map(RedisArgument.string), arguments: arguments, replicas: replicas),
-            slot: HashSlot.of(keys[0]), reply)
+            .script(script, keys: keys.map(RedisArgument.string), arguments: arguments),
+            isAcknowledged: isAcknowledged, slot: HashSlot.of(keys[0]), reply)
     }
 
     /// Sends each master a command without a key; `done` gets all answers.
@@ -116,12 +118,16 @@ public final class ClusterLane {
         }
     }
 
-    private func submit(_ work: ClusterCommand.Work, slot: Int, _ reply: @escaping RedisConnection.Reply) {
+    private func submit(
+        _ work: ClusterCommand.Work, isAcknowledged: Bool, slot: Int, _ reply: @escaping RedisConnection.Reply
+    ) {
         guard state == .up else { return refuse(.disconnected(sent: false), reply) }
         guard pending < options.maximumPending else { return refuse(.overloaded, reply) }
         lastNumber += 1
+        let command = ClusterCommand(
+            work, isAcknowledged: isAcknowledged, number: lastNumber, since: loop.now, reply: reply)
         pending += 1
-        let command = ClusterCommand(work, number: lastNumber, since: loop.now, reply: reply)
+        pendingBytes += command.size
         let queue = queues[slot] ?? SlotQueue()
         queues[slot] = queue
         guard queue.isHeld else { return transmit(command, slot, queue) }
@@ -137,12 +143,27 @@ public final class ClusterLane {
             queue.putBack(command)
             return pause(queue)
         }
+        var ticket: ReplicaWaits.Ticket?
+        if command.isAcknowledged, let waits = node.waits {
+            ticket = waits.begin()
+            guard ticket != nil else {
+                account(for: command)
+                refuse(.disconnected(sent: false), command.reply)
+                // Its answer, which would have sent the next one, does not come.
+                if queue.isHeld { pause(queue) }
+                return
+            }
+        }
         queue.underWay += 1
-        let patience = options.commandTimeout / 2
-        command.send(on: node.connection, isAsking: asked != nil, patience: patience) { [unowned self, era] result in
+        command.send(on: node.connection, isAsking: asked != nil) { [unowned self, era] result in
             queue.underWay -= 1
             guard era == self.era, case .failure(let failure) = result, failure.isPassing else {
-                finish(command, result)
+                if let ticket, let waits = node.waits {
+                    // The slot does not wait for replicas.
+                    waits.confirm(result, ticket) { [unowned self] in finish(command, $0) }
+                } else {
+                    finish(command, result)
+                }
                 if era == self.era { answered(slot, queue) }
                 return
             }
@@ -180,7 +201,7 @@ public final class ClusterLane {
     }
 
     /// Sends the next of a slot's held commands, or all of them once nothing is in the way.
-    private func advance(_ slot: Int, _ queue: SlotQueue) {
+    func advance(_ slot: Int, _ queue: SlotQueue) {
         guard let head = queue.waiting.first else {
             queue.isHeld = queue.moved != nil
             if queue.isIdle { queues[slot] = nil }
@@ -204,12 +225,17 @@ public final class ClusterLane {
         fall("slot \(slot): \(reason)")
     }
 
-    private func finish(_ command: ClusterCommand, _ result: Result<RedisValue, RedisFailure>) {
-        pending -= 1
+    func finish(_ command: ClusterCommand, _ result: Result<RedisValue, RedisFailure>) {
+        account(for: command)
         command.reply(result)
     }
 
-    private func refuse(_ failure: RedisFailure, _ reply: @escaping RedisConnection.Reply) {
+    private func account(for command: ClusterCommand) {
+        pending -= 1
+        pendingBytes -= command.size
+    }
+
+    func refuse(_ failure: RedisFailure, _ reply: @escaping RedisConnection.Reply) {
         refused.append((reply, failure))
         if !refusing.isSet, !isClosed { refusing.set(after: 0) }
     }
@@ -218,109 +244,5 @@ public final class ClusterLane {
         let refused = self.refused
         self.refused = []
         for (reply, failure) in refused { reply(.failure(failure)) }
-    }
-
-    // MARK: - Up and down
-
-    /// The directory's map has changed.
-    public func follow(_ map: SlotMap, before: SlotMap?) {
-        guard !isClosed else { return }
-        self.map = map
-        for master in map.masters { connect(master) }
-        if let before, map.hasLost(aMasterOf: before) { fall("a master was replaced") }
-        for (slot, queue) in queues where before?[slot] != map[slot] {
-            // What is under way at the old master comes first.
-            if queue.underWay > 0 { queue.isHeld = true }
-            queue.moved = nil
-            if queue.isHeld, queue.underWay == 0, !queue.isPaused { pause(queue) }
-        }
-        housekeeping.set(after: Self.pause)
-        settle()
-    }
-
-    @discardableResult
-    private func connect(_ master: ClusterNode) -> Node? {
-        if let node = nodes[master] { return node }
-        guard !isClosed else { return nil }
-        let connection = RedisConnection(
-            loop: loop, endpoint: directory.endpoint(of: master), name: name, options: options)
-        let node = Node(connection)
-        nodes[master] = node
-        connection.onRoundTrip = onRoundTrip
-        connection.onState = { [unowned self, unowned node] in follow(master, node, $0) }
-        connection.connect()
-        return node
-    }
-
-    private func follow(_ master: ClusterNode, _ node: Node, _ state: RedisConnection.State) {
-        switch state {
-        case .connecting, .closed: break
-        case .ready where scripts.isEmpty:
-            node.isReady = true
-            settle()
-        case .ready:
-            node.connection.load(scripts) { [unowned self, unowned node] result in
-                switch result {
-                case .success:
-                    node.isReady = true
-                    settle()
-                case .failure(let failure):
-                    node.connection.reconnect(reason: "loading the scripts failed: \(failure)")
-                }
-            }
-        case .disconnected(let reason):
-            let wasReady = node.isReady
-            node.isReady = false
-            directory.refresh()
-            if self.state != .up {
-                onState(.down(reason: reason))
-            } else if wasReady, map?.masters.contains(master) == true {
-                fall(reason)
-            }
-        }
-    }
-
-    private func settle() {
-        guard state != .up, !isClosed, let map, map.isComplete,
-            map.masters.allSatisfy({ nodes[$0]?.isReady == true })
-        else { return }
-        state = .up
-        onState(.up)
-    }
-
-    private func fall(_ reason: String) {
-        guard state == .up else { return }
-        state = .down(reason: reason)
-        era += 1
-        for command in takeWaiting() { finish(command, .failure(.disconnected(sent: false))) }
-        directory.refresh()
-        housekeeping.set(after: Self.pause)
-        onState(state)
-    }
-
-    private func takeWaiting() -> [ClusterCommand] {
-        let waiting = queues.values.flatMap(\.waiting).sorted { $0.number < $1.number }
-        queues.values.forEach { $0.waiting = [] }
-        queues = [:]
-        return waiting
-    }
-
-    private func pause(_ queue: SlotQueue) {
-        queue.isPaused = true
-        if !housekeeping.isSet { housekeeping.set(after: Self.pause) }
-    }
-
-    private func keepHouse() {
-        for (master, node) in nodes where map?.masters.contains(master) == false {
-            guard node.connection.pending == 0, !queues.values.contains(where: { $0.moved == master }) else { continue }
-            node.connection.close()
-            nodes[master] = nil
-        }
-        let era = era
-        for (slot, queue) in queues where queue.isPaused && era == self.era {
-            queue.isPaused = false
-            if queue.underWay == 0 { advance(slot, queue) }
-        }
-        settle()
     }
 }

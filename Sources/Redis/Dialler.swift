@@ -20,7 +20,8 @@ protocol DiallerDelegate: AnyObject {
 ///                      └────────────┴── failed, timed out ─────────┘
 ///
 /// An attempt has `connectTimeout` for everything up to `succeeded`, asking where to go included. A name's further addresses are tried at once, a
-/// new attempt after a wait (`RedisOptions.firstRetry` and the following). The delegate is not called from within
+/// new attempt after a wait (`RedisOptions.firstRetry` and the following). The waits start over once a link has been up
+/// for as long as the slowest of them: a server that accepts us and fails us at once is not asked 20 times a second. The delegate is not called from within
 /// `start`, `drop` and `stop`, and not after `stop`.
 ///
 /// Confined to the loop's thread.
@@ -40,6 +41,8 @@ final class Dialler {
     /// Addresses of the host that this attempt has not tried yet.
     private var untried: ArraySlice<String> = []
     private var failures = 0
+    /// When the link came up, on the loop's clock; `nil` while there is none.
+    private var upSince: Int64?
     /// Grows with every attempt: an answer to an earlier one's question comes too late.
     private var attempts = 0
 
@@ -79,7 +82,7 @@ final class Dialler {
     /// The link is in working order.
     func succeeded() {
         phase = .up
-        failures = 0
+        upSince = loop.now
         untried = []
         timer.cancel()
     }
@@ -91,6 +94,8 @@ final class Dialler {
     func drop(isRefusal: Bool = false) -> Bool {
         guard phase != .idle, phase != .waiting else { return false }
         phase = .waiting
+        if let upSince, loop.now - upSince >= options.slowestRetry { failures = 0 }
+        upSince = nil
         closeLink()
         timer.set(after: isRefusal ? options.refusedRetry : nextWait())
         return true
@@ -135,6 +140,7 @@ final class Dialler {
 
     private var lateness: String {
         if endpoint == nil, case .sought(let source) = destination, let trouble = source.trouble { return trouble }
+        if link?.isShakingHands == true { return TLSSession.lateness(options.connectTimeout) }
         return "not ready within \(options.connectTimeout) ms"
     }
 
@@ -181,7 +187,15 @@ final class Dialler {
             redisFree(context)
             return tryNext(after: reason)
         }
-        let link = Link(context, on: loop)
+        var tls: TLSSession?
+        if let endpoint, endpoint.isSecure, case .tcp(let host, _) = endpoint.address {
+            tls = endpoint.tls.flatMap { TLSSession($0, host: host, on: context.pointee.fd) }
+            guard tls != nil else {
+                redisFree(context)
+                return end("no TLS could be made ready")
+            }
+        }
+        let link = Link(context, on: loop, tls: tls)
         // Unowned: the link is ours, and closed before we let it go; a closed link calls nothing.
         link.opened = { [unowned self, unowned link] in
             phase = .greeting

@@ -5,6 +5,8 @@ enum Greeting: Equatable {
     case setName(String)
     /// Tells a master from a replica.
     case role
+    /// Tells which process it is.
+    case identify
     /// Tells whether the server is ready to serve: one that still loads its data answers `LOADING`.
     case ping
 
@@ -22,6 +24,7 @@ enum Greeting: Equatable {
         case .select(let database): ["SELECT", .integer(Int64(database))]
         case .setName(let name): ["CLIENT", "SETNAME", .string(name)]
         case .role: ["ROLE"]
+        case .identify: ["INFO", "server"]
         case .ping: ["PING"]
         }
     }
@@ -33,6 +36,9 @@ enum Greeting: Equatable {
         guard case .error(let line) = answer else { return nil }
         // Said before anything is read, to whatever we send first.
         guard !line.hasPrefix("ERR max number of clients") else { return Objection(line: line) }
+        // The server is busy, or reads its data: that passes.
+        let failure = RedisFailure.server(line: line)
+        guard self == .role || !(failure.isPassing || failure.code == "BUSY") else { return Objection(line: line) }
         switch self {
         case .authenticate(_, let password):
             // A server whose AUTH was renamed answers with what it was given.
@@ -40,7 +46,7 @@ enum Greeting: Equatable {
             return Objection(reason: "the password is refused: \(shown)", isRefusal: true)
         case .select(let database):
             return Objection(reason: "database \(database) is refused: \(line)", isRefusal: true)
-        case .setName, .role:
+        case .setName, .role, .identify:
             // Without the permission for it, we go unnamed, and believe that it is what we were told.
             return nil
         case .ping:
@@ -69,9 +75,9 @@ extension RedisValue {
 
 extension RedisEndpoint {
     /// The steps for a connection that runs commands.
-    func greetings(name: String, toMaster: Bool = false) -> [Greeting] {
+    func greetings(name: String, toMaster: Bool = false, identified: Bool = false) -> [Greeting] {
         introductions(name: name) + (database == 0 ? [] : [.select(database: database)])
-            + (toMaster ? [.role] : []) + [.ping]
+            + (toMaster ? [.role] : []) + (identified ? [.identify] : []) + [.ping]
     }
 
     /// The steps for a connection that only subscribes: channels belong to no database, and the confirmation tells

@@ -3,10 +3,11 @@ import CLibEV
 import EventLoops
 import Glibc
 
-/// One socket to Redis on a loop: bytes out at the end of a turn, answers in through hiredis' reader.
+/// One socket to Redis on a loop: bytes out at the end of a turn, answers in through hiredis' reader, TLS in between if
+/// it is asked for.
 ///
-///     connecting ──opened──▶ open ──broken(reason)──▶ closed
-///         └──────────broken(reason)──────────────────────▲
+///     connecting ──(handshake)──opened──▶ open ──broken(reason)──▶ closed
+///         └──────────────broken(reason)──────────────────────────────▲
 ///
 /// `opened` comes at most once, `broken` at most once and last, and after `close()` neither. This is where C enters:
 /// libev calls the two watchers, and they call nothing but `handleReadable` and `handleWritable`.
@@ -27,6 +28,12 @@ final class Link {
 
     /// Where the kernel puts what arrived, before the reader copies it. Owned, freed in `deinit`.
     private let input: UnsafeMutableRawBufferPointer
+
+    private let wire: Wire
+    private(set) var isShakingHands = false
+    /// TLS can go on reading once the socket can be written, and the other way round (a change of keys).
+    private var readWantsWriting = false
+    private var writeWantsReading = false
 
     private struct Watchers {
         var readable = ev_io()
@@ -53,15 +60,16 @@ final class Link {
     /// Called when the link is over, after it was closed.
     var broken: (_ reason: String) -> Void = { _ in }
 
-    /// At most so much is read in a turn; the rest comes in the next one, after everyone else's turn.
+    /// At most so much is read in a turn (of TLS whole records while there is room for one); the rest comes in the next one, after everyone else's turn.
     private static let readSize = 64 << 10
     /// An empty buffer above this size is given back. (hiredis does so from 16 KiB on: after each of our reads.)
     private static let keptBuffer = 1 << 20
 
-    /// Takes over a context that is connecting or connected.
-    init(_ context: UnsafeMutablePointer<redisContext>, on loop: EventLoop) {
+    /// Takes over a context that is connecting or connected; `tls` is on its socket.
+    init(_ context: UnsafeMutablePointer<redisContext>, on loop: EventLoop, tls: TLSSession? = nil) {
         self.loop = loop
         self.context = context
+        wire = Wire(socket: context.pointee.fd, tls: tls)
         context.pointee.reader.pointee.maxbuf = Self.keptBuffer
         context.pointee.reader.pointee.fn = AnswerObjects.functions
         input = .allocate(byteCount: Self.readSize, alignment: 16)
@@ -127,7 +135,13 @@ final class Link {
     }
 
     private func handleWritable() {
-        if isOpen { flush() } else { finishConnecting() }
+        guard isOpen else { return isShakingHands ? shakeHands() : finishConnecting() }
+        if readWantsWriting {
+            readWantsWriting = false
+            if outputHead == output.count { ev_io_stop(loop.raw, &watchers.pointee.writable) }
+            _ = read()
+        }
+        flush()
     }
 
     private func finishConnecting() {
@@ -136,6 +150,28 @@ final class Link {
         var size = socklen_t(MemoryLayout<CInt>.size)
         getsockopt(context.pointee.fd, SOL_SOCKET, SO_ERROR, &error, &size)
         guard error == 0 else { return fail(Self.text(of: error)) }
+        isShakingHands = wire.tls != nil
+        if isShakingHands { shakeHands() } else { open() }
+    }
+
+    private func shakeHands() {
+        guard let tls = wire.tls else { return }
+        switch tls.handshake() {
+        case .done:
+            isShakingHands = false
+            open()
+        case .wantsRead:
+            ev_io_stop(loop.raw, &watchers.pointee.writable)
+            ev_io_start(loop.raw, &watchers.pointee.readable)
+        case .wantsWrite:
+            ev_io_stop(loop.raw, &watchers.pointee.readable)
+            ev_io_start(loop.raw, &watchers.pointee.writable)
+        case .ended: fail("the server closed the connection during the TLS handshake")
+        case .failed(let reason): fail(reason)
+        }
+    }
+
+    private func open() {
         ev_io_stop(loop.raw, &watchers.pointee.writable)
         ev_io_start(loop.raw, &watchers.pointee.readable)
         isOpen = true
@@ -144,25 +180,40 @@ final class Link {
     }
 
     private func flush() {
-        guard let context, outputHead < output.count else { return }
-        let fd = context.pointee.fd
-        // MSG_NOSIGNAL: a server that is gone must not end the process by SIGPIPE.
-        let result = output.withUnsafeBytes { bytes in
-            send(fd, bytes.baseAddress! + outputHead, bytes.count - outputHead, CInt(MSG_NOSIGNAL))
+        while outputHead < output.count, !writeWantsReading {
+            switch send() {
+            case .done(let count):
+                written += UInt64(count)
+                outputHead += count
+                // TLS takes a record at a time; the kernel as much as it can.
+                if wire.tls == nil, outputHead < output.count { return dropWritten() }
+            case .wantsWrite:
+                return dropWritten()
+            case .wantsRead:
+                writeWantsReading = true
+                ev_io_stop(loop.raw, &watchers.pointee.writable)
+                return dropWritten()
+            case .ended:
+                return failAfterReading("the server closed the connection")
+            case .failed(let reason):
+                return failAfterReading(reason)
+            }
         }
-        let error = errno
-        if result > 0 {
-            written += UInt64(result)
-            outputHead += result
-            guard outputHead == output.count else { return dropWritten() }
-            output.removeAll(keepingCapacity: output.capacity <= Self.keptBuffer)
-            outputHead = 0
-            ev_io_stop(loop.raw, &watchers.pointee.writable)
-        } else if result < 0, error != EAGAIN, error != EINTR {
-            // What it said before it went may be here still: answers, or why it closed.
-            drain()
-            fail(Self.text(of: error))
-        }
+        guard context != nil, outputHead == output.count, outputHead > 0 else { return }
+        output.removeAll(keepingCapacity: output.capacity <= Self.keptBuffer)
+        outputHead = 0
+        if !readWantsWriting { ev_io_stop(loop.raw, &watchers.pointee.writable) }
+    }
+
+    private func send() -> TLSSession.Outcome {
+        guard context != nil else { return .wantsWrite }
+        return output.withUnsafeBytes { wire.send(UnsafeRawBufferPointer(rebasing: $0[outputHead...])) }
+    }
+
+    /// What it said before it went may be here still: answers, or why it closed.
+    private func failAfterReading(_ reason: String) {
+        drain()
+        fail(reason)
     }
 
     /// Frees what is written of a long output, once that is the greater half.
@@ -174,7 +225,14 @@ final class Link {
 
     // MARK: - In
 
-    private func handleReadable() { _ = read() }
+    private func handleReadable() {
+        guard !isShakingHands else { return shakeHands() }
+        _ = read()
+        guard writeWantsReading, context != nil else { return }
+        writeWantsReading = false
+        ev_io_start(loop.raw, &watchers.pointee.writable)
+        flush()
+    }
 
     /// Takes in everything that has arrived.
     func drain() {
@@ -183,23 +241,34 @@ final class Link {
 
     /// Reads once and hands over; says whether there was anything.
     private func read() -> Bool {
-        guard let context else { return false }
-        let count = recv(context.pointee.fd, input.baseAddress!, input.count, 0)
+        guard context != nil else { return false }
+        let (count, end) = wire.fill(input)
         if count > 0 {
-            guard redisReaderFeed(context.pointee.reader, input.baseAddress!, count) == REDIS_OK else {
+            guard redisReaderFeed(context!.pointee.reader, input.baseAddress!, count) == REDIS_OK else {
                 fail("out of memory for an answer")
                 return false
             }
+            hasRead = true
             readable()
-            return self.context != nil
         }
-        let error = errno
-        if count == 0 {
-            fail("the server closed the connection")
-        } else if error != EAGAIN, error != EINTR {
-            fail(Self.text(of: error))
+        switch end {
+        case .done, .wantsRead: break
+        case .wantsWrite:
+            guard context != nil else { break }
+            readWantsWriting = true
+            ev_io_start(loop.raw, &watchers.pointee.writable)
+        case .ended: fail("the server closed the connection" + suspicion)
+        case .failed(let reason): fail(reason + suspicion)
         }
-        return false
+        return count > 0 && context != nil
+    }
+
+    private var hasRead = false
+
+    /// A server that speaks TLS hangs up on one that does not, without a word.
+    private var suspicion: String {
+        guard !hasRead, wire.tls == nil, context?.pointee.connection_type == REDIS_CONN_TCP else { return "" }
+        return " before it said anything: if it speaks TLS there, its address begins with rediss"
     }
 
     /// The next whole answer, which the caller frees with `freeReplyObject`; `nil` when there is none yet.

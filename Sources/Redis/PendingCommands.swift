@@ -7,6 +7,8 @@ struct PendingCommands {
         let reply: Reply
         /// Where its first byte stands in all bytes of the connection: written up to there means not sent.
         let start: UInt64
+        /// How many bytes it has.
+        let size: Int
         /// When it was handed to us, on the loop's clock, in ms.
         let since: Int64
         /// The same in µs, read once for all commands of a turn.
@@ -18,15 +20,21 @@ struct PendingCommands {
     private var head = 0
 
     var count: Int { slots.count - head }
+    /// All of their bytes.
+    private(set) var bytes = 0
     var isEmpty: Bool { count == 0 }
     var oldest: Command? { head < slots.count ? slots[head] : nil }
 
-    mutating func append(_ command: Command) { slots.append(command) }
+    mutating func append(_ command: Command) {
+        slots.append(command)
+        bytes += command.size
+    }
 
     mutating func takeFirst() -> Command? {
         guard head < slots.count else { return nil }
         let command = slots[head].take()
         head += 1
+        bytes -= command?.size ?? 0
         if head == slots.count {
             slots.removeAll(keepingCapacity: slots.count <= 4_096)
             head = 0

@@ -13,3 +13,16 @@ extension RedisArgument: ExpressibleByStringInterpolation, ExpressibleByIntegerL
     public init(stringLiteral value: String) { self = .string(value) }
     public init(integerLiteral value: Int64) { self = .integer(value) }
 }
+
+extension [RedisArgument] {
+    /// About how many bytes they have in a command.
+    var encodedLength: Int {
+        reduce(0) { sum, argument in
+            switch argument {
+            case .string(let text): sum + text.utf8.count + 8
+            case .bytes(let bytes): sum + bytes.count + 8
+            case .integer: sum + 16
+            }
+        }
+    }
+}

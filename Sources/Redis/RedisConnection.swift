@@ -41,6 +41,12 @@ public final class RedisConnection {
     /// How many commands wait for their answers.
     public var pending: Int { commands.count }
 
+    /// How many bytes these commands have.
+    public var pendingBytes: Int { commands.bytes }
+
+    /// Which process it is connected to (Redis' `run_id`), if that was asked for and told.
+    private(set) var process: String?
+
     /// When the oldest of them was sent: ms on the loop's clock.
     public var oldestPendingSince: Int64? { commands.oldest?.since }
 
@@ -50,6 +56,9 @@ public final class RedisConnection {
     private let dialler: Dialler
     /// A replica will not do: it is asked for its role before it is used.
     private var wantsMaster = false
+    /// To be asked which process it is.
+    var isIdentified = false
+    private let scripts: [RedisScript]
     private var link: Link?
     private var commands = PendingCommands()
     /// When this turn began to send: µs.
@@ -61,23 +70,30 @@ public final class RedisConnection {
     /// Fires when the oldest command could be too old; not moved by every answer.
     private lazy var watch = LoopTimer(loop) { [unowned self] in checkOldest() }
 
-    /// - Parameter name: what `CLIENT LIST` shows on the server: printable ASCII without spaces.
+    /// - Parameters:
+    ///   - name: what `CLIENT LIST` shows on the server: printable ASCII without spaces.
+    ///   - scripts: Redis is made to know them before the connection is ready.
     public convenience init(
-        loop: EventLoop, endpoint: RedisEndpoint, name: String, options: RedisOptions = RedisOptions()
+        loop: EventLoop, endpoint: RedisEndpoint, name: String, options: RedisOptions = RedisOptions(),
+        scripts: [RedisScript] = []
     ) {
-        self.init(loop: loop, destination: .fixed(endpoint), name: name, options: options)
+        self.init(loop: loop, destination: .fixed(endpoint), name: name, options: options, scripts: scripts)
     }
 
     /// One that is always connected to the master, whichever that is.
     public convenience init(
-        loop: EventLoop, master: RedisMaster, name: String, options: RedisOptions = RedisOptions()
+        loop: EventLoop, master: RedisMaster, name: String, options: RedisOptions = RedisOptions(),
+        scripts: [RedisScript] = []
     ) {
-        self.init(loop: loop, destination: .sought(master), name: name, options: options)
+        self.init(loop: loop, destination: .sought(master), name: name, options: options, scripts: scripts)
         wantsMaster = true
     }
 
-    init(loop: EventLoop, destination: Destination, name: String, options: RedisOptions) {
+    init(
+        loop: EventLoop, destination: Destination, name: String, options: RedisOptions, scripts: [RedisScript] = []
+    ) {
         precondition(name.utf8.allSatisfy { (0x21...0x7E).contains($0) }, "not a client's name: \"\(name)\"")
+        self.scripts = scripts
         self.loop = loop
         self.name = name
         self.options = options
@@ -108,9 +124,10 @@ public final class RedisConnection {
     }
 
     /// Drops the connection and makes a new one, as after a break. Nothing if there is none.
-    public func reconnect(reason: String) {
-        drop(reason)
-    }
+    public func reconnect(reason: String) { drop(reason) }
+
+    /// The same; `isRefusal`: the server does not do what it is there for, so do not hurry back.
+    func reconnect(reason: String, isRefusal: Bool) { drop(reason, isRefusal: isRefusal) }
 
     private func drop(_ reason: String, isRefusal: Bool = false) {
         if dialler.drop(isRefusal: isRefusal) { ended(reason) { .disconnected(sent: $0) } }
@@ -128,6 +145,7 @@ public final class RedisConnection {
     private func takeUnanswered() -> [(reply: Reply, sent: Bool)] {
         let written = link?.written ?? 0
         link = nil
+        process = nil
         return commands.takeAll().map { ($0.reply, $0.start < written) }
     }
 
@@ -148,12 +166,16 @@ public final class RedisConnection {
 
     private func append(to link: Link, _ reply: @escaping Reply, _ encode: (inout [UInt8]) -> Void) {
         if link.appended == link.written { sendingSince = loop.preciseNow }
-        commands.append(.init(reply: reply, start: link.appended, since: loop.now, sentAt: sendingSince))
+        let start = link.appended
         link.append(encode)
+        commands.append(
+            .init(
+                reply: reply, start: start, size: Int(link.appended - start), since: loop.now, sentAt: sendingSince))
         if !watch.isSet { watch.set(after: options.commandTimeout) }
     }
 
-    private func refuse(_ failure: RedisFailure, _ reply: @escaping Reply) {
+    /// Answers what is not sent, in the next turn.
+    public func refuse(_ failure: RedisFailure, _ reply: @escaping Reply) {
         refused.append((reply, failure))
         if !refusing.isSet { refusing.set(after: 0) }
     }
@@ -192,7 +214,7 @@ extension RedisConnection: DiallerDelegate {
     func diallerDidOpen(_ link: Link) {
         self.link = link
         guard let endpoint else { return }
-        for greeting in endpoint.greetings(name: name, toMaster: wantsMaster) {
+        for greeting in endpoint.greetings(name: name, toMaster: wantsMaster, identified: isIdentified) {
             append(to: link) { [unowned self] answer in
                 hear(answer, to: greeting)
             } _: {
@@ -213,10 +235,38 @@ extension RedisConnection: DiallerDelegate {
         if let objection = greeting.objection(to: value) {
             return drop(objection.reason, isRefusal: objection.isRefusal)
         }
-        guard greeting == .ping else { return }
+        if greeting == .identify { process = value.string.flatMap { Self.process(in: $0) } }
+        guard greeting == .ping, let link else { return }
+        if scripts.isEmpty { becomeReady() } else { load(on: link) }
+    }
+
+    /// A server that refuses a script for the moment is tried again as one that cannot be reached.
+    private func load(on link: Link) {
+        var missing = scripts.count
+        for script in scripts {
+            append(to: link) { [unowned self] answer in
+                guard state == .connecting else { return }
+                if case .failure(let failure) = answer {
+                    return drop(
+                        "loading the script \(script.name) failed: \(failure)", isRefusal: failure.code == "NOPERM")
+                }
+                missing -= 1
+                if missing == 0 { becomeReady() }
+            } _: {
+                $0.append(command: script.loading)
+            }
+        }
+    }
+
+    private func becomeReady() {
         dialler.succeeded()
         state = .ready
         onState(.ready)
+    }
+
+    /// The `run_id` in what `INFO` tells: 40 hex digits, drawn at each start of a server.
+    private static func process(in info: String) -> String? {
+        info.split(whereSeparator: \.isNewline).first { $0.hasPrefix("run_id:") }.map { String($0.dropFirst(7)) }
     }
 
     func diallerDidRead(_ link: Link) {

@@ -19,15 +19,17 @@ extension RedisEndpoint {
         switch scheme.lowercased() {
         case "redis": try self.init(tcp: place, user: user, password: password)
         case "unix": try self.init(unix: place, user: user, password: password)
-        case "rediss": throw RedisEndpointError(message: "Redis over TLS (rediss://) is not supported")
-        default: throw RedisEndpointError(message: "unknown scheme \"\(scheme)\": use redis:// or unix://")
+        case "rediss":
+            try self.init(tcp: place, user: user, password: password)
+            isSecure = true
+        default: throw RedisEndpointError(message: "unknown scheme \"\(scheme)\": use redis://, rediss:// or unix://")
         }
     }
 
     /// `host[:port][/database]`
     private init(tcp text: Substring, user: String?, password: String?) throws(RedisEndpointError) {
         guard !text.contains("?"), !text.contains("#") else {
-            throw RedisEndpointError(message: "a redis:// address takes no ? or #")
+            throw RedisEndpointError(message: "a redis:// or rediss:// address takes no ? or #")
         }
         let (place, path) = text.cut(at: "/") ?? (text, "")
         let (host, number) = try Self.hostAndPort(in: place, defaultPort: Self.defaultPort)

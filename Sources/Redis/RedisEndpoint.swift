@@ -1,6 +1,6 @@
 /// Where a Redis server is, and as whom to speak to it.
 ///
-/// Written as `redis://[user[:password]@]host[:port][/database]`, `unix://[user[:password]@]/path[?db=N]`, or plain
+/// Written as `redis://[user[:password]@]host[:port][/database]`, `rediss://…` for the same over TLS, `unix://[user[:password]@]/path[?db=N]`, or plain
 /// `host[:port]`. User and password are percent-decoded; an empty user (`redis://:secret@host`) is Redis' own
 /// `default`. Neither `description` nor `debugDescription` nor a mirror shows the password.
 public struct RedisEndpoint: Sendable, Hashable {
@@ -21,6 +21,9 @@ public struct RedisEndpoint: Sendable, Hashable {
     public var password: String?
     /// The number of the logical database, 0 unless said otherwise.
     public var database: Int
+    /// Whether it is spoken to over TLS. Without `tls` there is no connection at all then.
+    public var isSecure = false
+    public var tls: RedisTLS?
 
     public init(_ address: Address, user: String? = nil, password: String? = nil, database: Int = 0) {
         self.address = address
@@ -42,7 +45,8 @@ extension RedisEndpoint: CustomStringConvertible, CustomDebugStringConvertible, 
         switch address {
         case .tcp(let host, let port):
             let shown = host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host
-            return "redis://\(name)\(shown):\(port)" + (database == 0 ? "" : "/\(database)")
+            return (isSecure ? "rediss" : "redis") + "://\(name)\(shown):\(port)"
+                + (database == 0 ? "" : "/\(database)")
         case .unix(let path):
             return "unix://\(name)\(path)" + (database == 0 ? "" : "?db=\(database)")
         }

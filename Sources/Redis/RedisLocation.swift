@@ -4,6 +4,8 @@
 ///     redis+sentinel://[user:password@]host[:port],host[:port]/master[/database]  the sentinels' hosts, 26379 each
 ///     redis+cluster://[user:password@]host[:port],host[:port]                     some of the cluster's nodes
 ///
+/// With `rediss` in place of `redis` all of them are spoken to over TLS, sentinels too.
+///
 /// User and password are those of the servers that hold the data. Sentinels that ask for their own get them by
 /// `?sentinel_username=…&sentinel_password=…`. `redis-sentinel` and `redis-cluster` are understood as well. No
 /// description shows a password.
@@ -11,6 +13,39 @@ public enum RedisLocation: Sendable, Hashable {
     case server(RedisEndpoint)
     case sentinels(RedisSentinels)
     case cluster(RedisClusterSeeds)
+
+    /// Whether it is spoken to over TLS. Then nothing is connected before `secure(by:)`.
+    public var isSecure: Bool {
+        switch self {
+        case .server(let endpoint): endpoint.isSecure
+        case .sentinels(let sentinels): sentinels.data.isSecure
+        case .cluster(let seeds): seeds.seeds[0].isSecure
+        }
+    }
+
+    /// Where it is spoken to over TLS, that is done with this.
+    public mutating func secure(by tls: RedisTLS) {
+        switch self {
+        case .server(var endpoint):
+            endpoint.secure(by: tls)
+            self = .server(endpoint)
+        case .sentinels(var sentinels):
+            sentinels.secure(by: tls)
+            self = .sentinels(sentinels)
+        case .cluster(var seeds):
+            seeds.secure(by: tls)
+            self = .cluster(seeds)
+        }
+    }
+
+    /// The number of the logical database in which the keys are; a cluster has only database 0.
+    public var database: Int {
+        switch self {
+        case .server(let endpoint): endpoint.database
+        case .sentinels(let sentinels): sentinels.data.database
+        case .cluster: 0
+        }
+    }
 }
 
 /// The sentinels that watch over a master, and how to speak to the master that they name.
@@ -18,29 +53,45 @@ public struct RedisSentinels: Sendable, Hashable, CustomStringConvertible {
     public static let defaultPort: UInt16 = 26379
 
     /// Where they are, with their own credentials.
-    public let sentinels: [RedisEndpoint]
+    public private(set) var sentinels: [RedisEndpoint]
     /// What they call the master.
     public let master: String
     /// Credentials and database of the servers that hold the data. The address means nothing.
-    let data: RedisEndpoint
+    private(set) var data: RedisEndpoint
 
     public var description: String {
-        "redis+sentinel://" + sentinels.map(\.place).joined(separator: ",") + "/\(master)"
+        (data.isSecure ? "rediss" : "redis") + "+sentinel://" + sentinels.map(\.place).joined(separator: ",")
+            + "/\(master)"
     }
 
     func endpoint(host: String, port: UInt16) -> RedisEndpoint {
-        RedisEndpoint(.tcp(host: host, port: port), user: data.user, password: data.password, database: data.database)
+        var endpoint = data
+        endpoint.address = .tcp(host: host, port: port)
+        return endpoint
+    }
+
+    fileprivate mutating func secure(by tls: RedisTLS) {
+        data.secure(by: tls)
+        for index in sentinels.indices { sentinels[index].secure(by: tls) }
     }
 }
 
 /// Nodes of a cluster to ask for all the others; all nodes take the same credentials.
 public struct RedisClusterSeeds: Sendable, Hashable, CustomStringConvertible {
-    public let seeds: [RedisEndpoint]
+    public private(set) var seeds: [RedisEndpoint]
 
-    public var description: String { "redis+cluster://" + seeds.map(\.place).joined(separator: ",") }
+    public var description: String {
+        (seeds[0].isSecure ? "rediss" : "redis") + "+cluster://" + seeds.map(\.place).joined(separator: ",")
+    }
 
     public func endpoint(of node: ClusterNode) -> RedisEndpoint {
-        RedisEndpoint(.tcp(host: node.host, port: node.port), user: seeds[0].user, password: seeds[0].password)
+        var endpoint = seeds[0]
+        endpoint.address = .tcp(host: node.host, port: node.port)
+        return endpoint
+    }
+
+    fileprivate mutating func secure(by tls: RedisTLS) {
+        for index in seeds.indices { seeds[index].secure(by: tls) }
     }
 }
 
@@ -52,14 +103,15 @@ extension RedisLocation {
             return
         }
         switch scheme.lowercased() {
-        case "redis+sentinel", "redis-sentinel": self = .sentinels(try RedisSentinels(rest))
-        case "redis+cluster", "redis-cluster": self = .cluster(try RedisClusterSeeds(rest))
+        case "redis+sentinel", "redis-sentinel": self = .sentinels(try RedisSentinels(rest, isSecure: false))
+        case "rediss+sentinel", "rediss-sentinel": self = .sentinels(try RedisSentinels(rest, isSecure: true))
+        case "redis+cluster", "redis-cluster": self = .cluster(try RedisClusterSeeds(rest, isSecure: false))
+        case "rediss+cluster", "rediss-cluster": self = .cluster(try RedisClusterSeeds(rest, isSecure: true))
         case "redis", "unix", "rediss": self = .server(try RedisEndpoint(url: url))
-        case "rediss+sentinel", "rediss+cluster":
-            throw RedisEndpointError(message: "Redis over TLS (\(scheme)://) is not supported")
         default:
             throw RedisEndpointError(
-                message: "unknown scheme \"\(scheme)\": use redis://, unix://, redis+sentinel:// or redis+cluster://")
+                message: "unknown scheme \"\(scheme)\": use redis://, rediss://, unix://, redis+sentinel:// or "
+                    + "redis+cluster://")
         }
     }
 }
@@ -76,7 +128,7 @@ extension RedisLocation: CustomStringConvertible {
 
 extension RedisSentinels {
     /// What stands behind `redis+sentinel://`.
-    fileprivate init(_ text: Substring) throws(RedisEndpointError) {
+    fileprivate init(_ text: Substring, isSecure: Bool) throws(RedisEndpointError) {
         let (beforeQuery, query) = text.cut(at: "?") ?? (text, "")
         let (user, password, place) = try RedisEndpoint.credentials(in: beforeQuery)
         guard let (hosts, path) = place.cut(at: "/"), !path.isEmpty else {
@@ -90,9 +142,11 @@ extension RedisSentinels {
         self.master = master
         var data = RedisEndpoint(.tcp(host: "", port: 0), user: user, password: password)
         if !database.isEmpty { data.database = try RedisEndpoint.database(database) }
+        data.isSecure = isSecure
         self.data = data
         let own = try Self.ownCredentials(in: query)
-        sentinels = try RedisEndpoint.list(hosts, defaultPort: Self.defaultPort, user: own.user, password: own.password)
+        sentinels = try RedisEndpoint.list(
+            hosts, defaultPort: Self.defaultPort, user: own.user, password: own.password, isSecure: isSecure)
     }
 
     private static func ownCredentials(
@@ -122,7 +176,7 @@ extension RedisSentinels {
 
 extension RedisClusterSeeds {
     /// What stands behind `redis+cluster://`.
-    fileprivate init(_ text: Substring) throws(RedisEndpointError) {
+    fileprivate init(_ text: Substring, isSecure: Bool) throws(RedisEndpointError) {
         guard !text.contains("?"), !text.contains("#") else {
             throw RedisEndpointError(message: "a redis+cluster:// address takes no ? or #")
         }
@@ -132,21 +186,27 @@ extension RedisClusterSeeds {
             throw RedisEndpointError(message: "a Redis cluster has no databases but 0")
         }
         seeds = try RedisEndpoint.list(
-            hosts, defaultPort: RedisEndpoint.defaultPort, user: user, password: password)
+            hosts, defaultPort: RedisEndpoint.defaultPort, user: user, password: password, isSecure: isSecure)
     }
 }
 
 extension RedisEndpoint {
     /// `host[:port],host[:port]`
     fileprivate static func list(
-        _ text: Substring, defaultPort: UInt16, user: String?, password: String?
+        _ text: Substring, defaultPort: UInt16, user: String?, password: String?, isSecure: Bool
     ) throws(RedisEndpointError) -> [RedisEndpoint] {
         var endpoints: [RedisEndpoint] = []
         for part in text.split(separator: ",", omittingEmptySubsequences: false) {
             let (host, port) = try hostAndPort(in: part, defaultPort: defaultPort)
-            endpoints.append(RedisEndpoint(.tcp(host: host, port: port), user: user, password: password))
+            var endpoint = RedisEndpoint(.tcp(host: host, port: port), user: user, password: password)
+            endpoint.isSecure = isSecure
+            endpoints.append(endpoint)
         }
         return endpoints
+    }
+
+    fileprivate mutating func secure(by tls: RedisTLS) {
+        if isSecure { self.tls = tls }
     }
 
     /// `host:port` alone.

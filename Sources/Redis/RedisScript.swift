@@ -9,6 +9,9 @@ public struct RedisScript: Sendable {
     /// `EVALSHA` and the digest as they go over the wire, built once: they stand in every call.
     let evalsha: [UInt8]
 
+    /// The command that makes Redis know it.
+    var loading: [RedisArgument] { ["SCRIPT", "LOAD", .string(source)] }
+
     public init(name: String, source: String) {
         self.name = name
         self.source = source

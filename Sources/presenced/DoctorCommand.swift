@@ -20,7 +20,8 @@ struct DoctorCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The Redis to look at: redis://…, unix://…, redis+sentinel://… or redis+cluster://….", valueName: "url"))
+            "The Redis to look at: redis://…, unix://…, redis+sentinel://… or redis+cluster://…, rediss… over TLS.",
+            valueName: "url"))
     var redis: String?
 
     @Option(help: ArgumentHelp("The data directory of a server with a Redis of its own.", valueName: "dir"))

@@ -28,7 +28,7 @@ struct ServeCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The Redis to use: redis://…, unix://…, redis+sentinel://… or redis+cluster://… (default: one of its own).",
+            "The Redis to use: redis://…, unix://…, redis+sentinel://… or redis+cluster://…, rediss… over TLS (default: one of its own).",
             valueName: "url"))
     var redis: String?
 

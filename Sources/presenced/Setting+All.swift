@@ -19,8 +19,13 @@ extension Setting {
         .number("partitions", \.partitions),
 
         .optionalText("redis.url", \.redis.url),
+        .text("redis.prefix", \.redis.prefix),
         .word("redis.appendfsync", \.redis.appendfsync),
         .number("redis.wait", \.redis.wait),
+        .optionalText("redis.tls.caFile", \.redis.tls.caFile),
+        .optionalText("redis.tls.certificateFile", \.redis.tls.certificateFile),
+        .optionalText("redis.tls.keyFile", \.redis.tls.keyFile),
+        .optionalText("redis.tls.serverName", \.redis.tls.serverName),
 
         .duration("heartbeat.interval", \.heartbeat.interval),
         .duration("heartbeat.timeout", \.heartbeat.timeout),
@@ -60,6 +65,7 @@ extension Setting {
         .number("limits.connectionsPerUser", \.limits.connectionsPerUser),
         .number("limits.outboxBytes", \.limits.outboxBytes),
         .number("limits.inboxBytes", \.limits.inboxBytes),
+        .number("limits.redisBytes", \.limits.redisBytes),
 
         .keys("auth.keys", \.auth.keys),
         .optionalText("auth.jwksFile", \.auth.jwksFile),

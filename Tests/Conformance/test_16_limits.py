@@ -182,3 +182,49 @@ async def bounded(room):
     waiting = await room.api.metric("outbox_bytes")
     closed = await room.api.metric("closes_total", code="4005")
     return waiting <= 2_000_000 and closed == await met(room, "outbox_bytes")
+
+
+async def test_what_waits_for_redis_is_bounded_in_bytes(start):
+    redis = start.redis()
+    room = Room(start({"redis_bytes": 200_000, "requests_per_second": 0, "user_requests_per_second": 0}, redis=redis, shards=1))
+    flood, other, writer = [await room.come(person) for person in ("flood", "other", "writer")]
+    await other.subscribe(writer)
+    ids = [f"{'x' * 100}{number}" for number in range(500)]
+
+    async def waiting():
+        return await room.api.metric("redis_commands_pending_bytes")
+
+    redis.stop()
+    # 50 KB each: the fourth comes while less than the limit waits, and is the last that is taken.
+    requests = [flood.begin("block", users=ids) for _ in range(20)]
+    await eventually(lambda: met_in(room, "redis_bytes", 16), "16 are refused")
+    assert 200_000 <= await waiting() < 260_000
+    for type, members in [("status", {"status": "busy"}), ("updateProfile", {"changes": {"displayName": "W"}}),
+                          ("get", {"users": ["nobody-knows"]}), ("subscribe", {"users": ["nobody-knows"]})]:
+        refusal = await writer.refused("unavailable", type, **members)
+        assert refusal["retryAfter"] > 0, refusal
+    # What is held here is still answered, and whoever comes and goes is told to Redis.
+    assert (await other.get(writer))[0]["presence"]["status"] == "online"
+    newcomer = asyncio.create_task(room.come("newcomer"))
+    await flood_answered_nothing(requests)
+    redis.go_on()
+    replies = await asyncio.gather(*requests)
+    assert [reply["type"] for reply in replies] == ["ok"] * 4 + ["error"] * 16
+    assert {reply["code"] for reply in replies[4:]} == {"unavailable"}
+    await newcomer
+    await writer.insists("status", status="busy")
+    await other.sees(writer, status="busy")
+    await eventually(lambda: is_empty(waiting), "nothing waits")
+
+
+async def met_in(room, limit, times):
+    return await met(room, limit) >= times
+
+
+async def is_empty(waiting):
+    return await waiting() < 10_000
+
+
+async def flood_answered_nothing(requests):
+    """Answers keep their order: none of them comes before the first."""
+    assert not any(request.done() for request in requests)

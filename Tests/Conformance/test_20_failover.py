@@ -269,7 +269,7 @@ async def test_an_address_that_makes_no_sense_is_refused(tmp_path):
         ("redis+sentinel://:hunter2@localhost/people?colour=blue", "sentinel_username"),
         ("redis+cluster://localhost/3", "database"),
         ("redis+cluster://a,,b", "host"),
-        ("rediss+cluster://localhost", "TLS"),
+        ("rediss+cluster://localhost?x", "takes no"),
         ("redis+carrier-pigeon://localhost", "scheme"),
     ]:
         ended = await asyncio.to_thread(run, "serve", "--port", "0", "--data-dir", str(tmp_path), "--redis", url)

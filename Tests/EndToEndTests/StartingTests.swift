@@ -70,7 +70,7 @@ struct StartingTests {
         #expect(result.complaints.first?.contains("--prot") == true, "\(result)")
     }
 
-    @Test(arguments: ["http://localhost", "redis://", "rediss://localhost", "redis://host:port"])
+    @Test(arguments: ["http://localhost", "redis://", "rediss://", "redis://host:port"])
     func `an address that is none of a Redis is refused`(url: String) async throws {
         let refusal = try await reason(["--redis", url], directory: try TemporaryDirectory())
         #expect(refusal.contains("redis.url") && refusal.contains("--redis"), "\(refusal)")

@@ -73,6 +73,14 @@ import Testing
         Change("partitions") { $0.partitions = 16_385 },
         Change("redis.url") { $0.redis.url = "http://localhost" },
         Change("redis.wait") { $0.redis.wait = -1 },
+        Change("redis.tls.caFile") { $0.redis.tls.caFile = "f" },
+        Change("redis.tls.serverName") { ($0.redis.url, $0.redis.tls.serverName) = ("redis://h", "h") },
+        Change("redis.tls.keyFile") { ($0.redis.url, $0.redis.tls.certificateFile) = ("rediss://h", "f") },
+        Change("redis.tls.certificateFile") { ($0.redis.url, $0.redis.tls.keyFile) = ("rediss+cluster://h", "f") },
+        Change("limits.contacts") { $0.limits.contacts = 990_001 },
+        Change("limits.contacts") { $0.limits.blocks = 990_001 },
+        Change("limits.contacts") { ($0.limits.contacts, $0.limits.blocks) = (500_001, 500_000) },
+        Change("limits.redisBytes") { $0.limits.redisBytes = -1 },
         Change("limits.maxMessageBytes") { $0.limits.maxMessageBytes = 4_095 },
         Change("limits.maxServerMessageBytes") { $0.limits.maxServerMessageBytes = 1_048_577 },
         Change("limits.subscriptions") { $0.limits.subscriptions = 0 },
@@ -134,6 +142,13 @@ import Testing
         Change("limits.connectionsPerUser") { $0.limits.connectionsPerUser = 0 },
         Change("limits.outboxBytes") { $0.limits.outboxBytes = 0 },
         Change("limits.inboxBytes") { $0.limits.inboxBytes = 0 },
+        Change("limits.redisBytes") { $0.limits.redisBytes = 0 },
+        Change("limits.blocks") { ($0.limits.contacts, $0.limits.blocks) = (500_000, 500_000) },
+        Change("redis.url") { $0.redis.url = "rediss+sentinel://user:secret@host/people" },
+        Change("redis.tls") {
+            $0.redis.url = "rediss://host"
+            $0.redis.tls = .init(caFile: "a", certificateFile: "c", keyFile: "k", serverName: "n")
+        },
         Change("auth.keyCheck") { $0.auth.keyCheck = 0 },
         Change("heartbeat") {
             $0.heartbeat.interval = 1

@@ -10,6 +10,8 @@ struct LocationTests {
         ("redis-sentinel://ann:pw@a,[::1]:7/people/3", "redis+sentinel://a:26379,[::1]:7/people"),
         ("REDIS+CLUSTER://ann:hunter2@a,b:7001", "redis+cluster://a:6379,b:7001"),
         ("redis-cluster://a/0", "redis+cluster://a:6379"),
+        ("rediss://h", "rediss://h:6379"), ("rediss-sentinel://:pw@a/people", "rediss+sentinel://a:26379/people"),
+        ("rediss+cluster://a,b", "rediss+cluster://a:6379,b:6379"),
     ])
     func `a location is read, and shown without its password`(url: String, shown: String) throws {
         let location = try RedisLocation(url: url)
@@ -45,7 +47,8 @@ struct LocationTests {
         ("redis+sentinel://a/p?sentinel_password=", "empty"), ("redis+cluster://", "no host"),
         ("redis+cluster://a,,b", "no host"), ("redis+cluster://a/1", "databases"),
         ("redis+cluster://a?x=1", "takes no"),
-        ("redis+cluster://a:0", "port"), ("rediss+sentinel://a/p", "TLS"), ("redis+x://a", "unknown scheme"),
+        ("redis+cluster://a:0", "port"), ("rediss+sentinel://a", "name of the master"),
+        ("redis+x://a", "unknown scheme"),
         ("redis+cluster://a b", "space"),
     ])
     func `what is wrong is named`(url: String, part: String) {

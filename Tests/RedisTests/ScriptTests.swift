@@ -24,23 +24,70 @@ struct ScriptTests {
         #expect(try admin.command("SCRIPT", "EXISTS", .string(script.sha1)) == .array([.integer(1)]))
     }
 
-    @Test func `loaded scripts run by their digest`() async throws {
-        try await Client.with(server.unix) { client in
+    @Test func `scripts are known before the connection is ready`() async throws {
+        let other = RedisScript(name: "other", source: "return 'other'")
+        try await Client.with(server.unix, scripts: [script, other]) { client in
             await client.ready()
-            let other = RedisScript(name: "other", source: "return 'other'")
-            #expect(await client.load([script, other]).failureReason == nil)
             #expect(await client.send("EVALSHA", .string(other.sha1), 0).value?.string == "other")
             #expect(await client.run(script, keys: ["l"], "x").value?.int == 1)
         }
     }
 
-    @Test func `a script that does not compile is named`() async throws {
-        try await Client.with(server.unix) { client in
+    @Test func `a script that does not compile is named, and tried again less and less often`() async throws {
+        let broken = RedisScript(name: "broken", source: "return return")
+        let admin = try server.admin()
+        try await Client.with(
+            server.unix,
+            .with {
+                $0.firstRetry = 5; $0.slowestRetry = 5_000
+            }, scripts: [script, broken, script]
+        ) { client in
+            #expect(
+                await client.breakReason().contains("script broken failed: Redis answered: ERR Error compiling script"))
+            let loop = client.loop
+            let waits = await client.wait { (connection, done: @escaping ([Int64]) -> Void) in
+                var waits: [Int64] = []
+                var broke: Int64?
+                connection.onState = { state in
+                    if state.isDisconnected { broke = loop.now }
+                    guard state == .connecting, let since = broke else { return }
+                    waits.append(loop.now - since)
+                    guard waits.count == 5 else { return }
+                    connection.onState = { _ in }
+                    done(waits)
+                }
+            }
+            // The upper halves of 5, 10, 20, 40, 80, begun with the first or the second of them.
+            #expect(waits[4] >= 40, "\(waits)")
+        }
+        #expect(try admin.command("INFO", "commandstats").string?.contains("cmdstat_script|load") == true)
+    }
+
+    @Test func `a server that is busy, or forbids it, loads them when it can`() async throws {
+        let admin = try server.admin()
+        try admin.command("ACL", "SETUSER", "ann", "on", ">pw", "~*", "+@all", "-script|load")
+        var endpoint = server.unix
+        (endpoint.user, endpoint.password) = ("ann", "pw")
+        try await Client.with(endpoint, .with { $0.refusedRetry = 40 }, scripts: [script]) { client in
+            #expect(await client.breakReason().contains("script append failed: Redis answered: NOPERM"))
+            try admin.command("ACL", "SETUSER", "ann", "+script|load")
             await client.ready()
-            let broken = RedisScript(name: "broken", source: "return return")
-            let failure = await client.load([script, broken, script]).failureReason
-            #expect(failure?.code == "ERR")
-            #expect("\(failure!)".contains("script broken: ERR Error compiling script"))
+        }
+        try admin.command("CONFIG", "SET", "busy-reply-threshold", 1)
+        let endless = try server.admin()
+        try await Client.with(endpoint, scripts: [script]) { client in
+            await client.ready()
+            // It is asked for nothing: only its end is of interest.
+            let ended = Task.detached { [endless = UncheckedBox(endless)] in
+                _ = try? endless.value.command("EVAL", "while true do end", 0)
+            }
+            while await client.send("GET", "x").failure?.code != "BUSY" {}
+            await client.onLoop { $0.reconnect(reason: "again") }
+            await client.state { if case .disconnected(let reason) = $0 { reason.contains("BUSY") } else { false } }
+            try admin.command("SCRIPT", "KILL")
+            await client.ready()
+            await ended.value
+            #expect(await client.run(script, keys: ["l"], "x").value?.int == 1)
         }
     }
 
@@ -53,37 +100,10 @@ struct ScriptTests {
             #expect(await client.send("GET", "n").value?.int == 1)
         }
     }
-
-    @Test func `a change that the replicas do not confirm is of unknown outcome`() async throws {
-        let replica = try RedisServer(["--replicaof", "127.0.0.1 \(server.port)"])
-        let admin = try server.admin()
-        while try admin.command("INFO", "replication").string?.contains("state=online") != true {}
-        try await Client.with(server.unix) { client in
-            await client.ready()
-            #expect(await client.load([script]).failureReason == nil)
-            func append(replicas: Int, patience: Int64) async -> Answer {
-                await client.wait { [script] connection, done in
-                    connection.run(
-                        script, keys: ["list"], arguments: ["x"], replicas: replicas, patience: patience, reply: done)
-                }
-            }
-            #expect(await append(replicas: 1, patience: 4_500) == .success(.integer(1)))
-            let copied = try replica.admin().command("LLEN", "list")
-            #expect(copied.int == 1)
-            #expect(await append(replicas: 2, patience: 50) == .failure(.timedOut(sent: true)))
-            #expect(try admin.command("LLEN", "list").int == 2)
-        }
-    }
-
-    @Test func `loading without a connection fails once`() async throws {
-        try await Client.with(server.unix) { client in
-            await client.ready()
-            await client.onLoop { $0.close() }
-            #expect(await client.load([script, script]).failureReason == .disconnected(sent: false))
-        }
-    }
 }
 
-extension Result where Success == Void, Failure == RedisFailure {
-    var failureReason: RedisFailure? { if case .failure(let failure) = self { failure } else { nil } }
+/// @unchecked: used by one task only.
+struct UncheckedBox<Value>: @unchecked Sendable {
+    let value: Value
+    init(_ value: Value) { self.value = value }
 }

@@ -25,7 +25,7 @@ struct StructureTests {
         var taken: UInt64 = 0
         for round in 0..<3_000 {
             for _ in 0..<(round % 5) {
-                commands.append(.init(reply: { _ in }, start: added, since: 0, sentAt: 0))
+                commands.append(.init(reply: { _ in }, start: added, size: 1, since: 0, sentAt: 0))
                 added += 1
             }
             for _ in 0..<(round % 3) {

@@ -7,19 +7,28 @@ internal import Redis
 package final class TwoMasters: @unchecked Sendable {
     package let nodes: [RedisServer]
 
-    package init() throws {
-        nodes = try (0..<2).map { _ in
-            try RedisServer([
-                "--cluster-enabled", "yes", "--cluster-port", "\(FreePort.find())", "--cluster-node-timeout", "2000",
-                "--cluster-announce-ip", "127.0.0.1",
-            ])
+    /// The port of each for TLS, if they have one.
+    private let securePorts: [UInt16]
+
+    /// - Parameter tls: What a node needs to speak TLS on a port; without it none does.
+    package init(tls: ((_ port: UInt16) -> [String])? = nil) throws {
+        let ports = try (0..<2).map { _ in try FreePort.find() }
+        securePorts = tls == nil ? [] : ports
+        nodes = try ports.map { port in
+            try RedisServer(
+                (tls?(port) ?? []) + [
+                    "--cluster-enabled", "yes", "--cluster-port", "\(FreePort.find())", "--cluster-node-timeout",
+                    "2000",
+                    "--cluster-announce-ip", "127.0.0.1",
+                ])
         }
         let admins = try nodes.map { try $0.admin() }
         try admins[0].command("CLUSTER", "ADDSLOTSRANGE", 0, 8191)
         try admins[1].command("CLUSTER", "ADDSLOTSRANGE", 8192, 16383)
         try admins[1].command("CLUSTER", "SET-CONFIG-EPOCH", 2)
         let bus = try admins[0].command("CONFIG", "GET", "cluster-port").array?.last?.int ?? 0
-        try admins[1].command("CLUSTER", "MEET", "127.0.0.1", .init(nodes[0].port), .integer(bus))
+        let first = securePorts.first ?? nodes[0].port
+        try admins[1].command("CLUSTER", "MEET", "127.0.0.1", .init(first), .integer(bus))
         for admin in admins {
             while try admin.command("CLUSTER", "INFO").string?.contains("cluster_state:ok") != true
                 || admin.command("CLUSTER", "INFO").string?.contains("cluster_known_nodes:2") != true
@@ -29,7 +38,9 @@ package final class TwoMasters: @unchecked Sendable {
         }
     }
 
-    package var url: String { "redis+cluster://127.0.0.1:\(nodes[0].port)" }
+    package var url: String {
+        securePorts.first.map { "rediss+cluster://127.0.0.1:\($0)" } ?? "redis+cluster://127.0.0.1:\(nodes[0].port)"
+    }
 
     package func owner(of key: String) throws -> RedisServer {
         try nodes.first { Self.serves(try $0.admin().command("CLUSTER", "SLOTS"), $0, HashSlot.of(key)) }!
@@ -54,16 +65,21 @@ package final class TwoMasters: @unchecked Sendable {
         try source.admin().command("CLUSTER", "SETSLOT", slot, "MIGRATING", .string(ids[1]))
     }
 
+    /// Nodes that speak TLS among themselves also hand keys over so.
+    private func migrationPort(of node: RedisServer) -> UInt16 {
+        zip(nodes, securePorts).first { $0.0 === node }?.1 ?? node.port
+    }
+
     package func moveKey(_ key: String) throws {
         let (_, source, target) = try ends(of: key)
-        try source.admin().command("MIGRATE", "127.0.0.1", .init(target.port), .string(key), 0, 5000)
+        try source.admin().command("MIGRATE", "127.0.0.1", .init(migrationPort(of: target)), .string(key), 0, 5000)
     }
 
     package func endMove(slotOf key: String) throws {
         let (slot, source, target) = try ends(of: key)
         let from = try source.admin()
         while let keys = try from.command("CLUSTER", "GETKEYSINSLOT", slot, 1).array, let name = keys.first?.string {
-            try from.command("MIGRATE", "127.0.0.1", .init(target.port), .string(name), 0, 5000)
+            try from.command("MIGRATE", "127.0.0.1", .init(migrationPort(of: target)), .string(name), 0, 5000)
         }
         let id = try target.admin().command("CLUSTER", "MYID").string ?? ""
         try target.admin().command("CLUSTER", "SETSLOT", slot, "NODE", .string(id))

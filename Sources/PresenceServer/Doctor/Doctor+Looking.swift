@@ -42,7 +42,7 @@ extension Doctor {
         var others: [String] = []
         for key in keys {
             counts.keys += 1
-            let name = KeyName(key)
+            let name = KeyName(key, in: partitions.space)
             guard name.isInPlace(partitions) else {
                 others.append(key)
                 continue
@@ -71,7 +71,7 @@ extension Doctor {
 
     private func lookAtKeys(_ keys: [String], _ look: inout Look) throws(RedisFailure) {
         for key in keys {
-            let name = KeyName(key)
+            let name = KeyName(key, in: partitions.space)
             guard name.isInPlace(partitions) else {
                 if try store[key].ask("EXISTS", key).int == 1 {
                     look.note(name.isPassing ? .unreachableKey : .unreachableRecord, .key(key))

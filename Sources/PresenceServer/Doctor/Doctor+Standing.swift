@@ -9,7 +9,7 @@ extension Doctor {
     func lookAtStanding(_ look: inout Look) throws(RedisFailure) -> Bool {
         for redis in store.servers { try lookAtSettings(of: redis, &look) }
         if let flaw = try readFormat() {
-            look.note(flaw, .redis(store[GlobalKeys.format].name))
+            look.note(flaw, .redis(store[partitions.space.format].name))
             return false
         }
         lookAtLeases(&look)
@@ -56,14 +56,14 @@ extension Doctor {
     private func lookAtLeases(_ look: inout Look) {
         let held = look.leases
         for incarnation in held.malformed { look.note(.malformedLease, .incarnation(incarnation)) }
-        if held.isSweptMalformed { look.note(.malformedSweep, .key(GlobalKeys.leases)) }
+        if held.isSweptMalformed { look.note(.malformedSweep, .key(partitions.space.leases)) }
         for (incarnation, lease) in held.leases {
             if lease.until + sweepingTime <= held.now { look.note(.overdueLease, .incarnation(incarnation)) }
             if lease.renewed > held.now + Self.tolerance { look.note(.timeAhead, .incarnation(incarnation)) }
         }
         let running = held.renewing(within: renewingTime)
         if !running.isEmpty, !held.isSweptMalformed, held.now - (held.swept ?? 0) > sweepingTime {
-            look.note(.nobodySweeps, .key(GlobalKeys.leases))
+            look.note(.nobodySweeps, .key(partitions.space.leases))
         }
     }
 

@@ -33,13 +33,13 @@ public final class Doctor {
     ///   - configuration: The servers', for their times.
     /// - Throws: ``DoctorFailure`` if it cannot be reached.
     public init(url: String, configuration: ServerConfiguration) throws(DoctorFailure) {
-        do throws(RedisEndpointError) {
-            location = try RedisLocation(url: url)
+        do throws(InvalidConfiguration) {
+            location = try configuration.redis.location(url)
         } catch {
-            throw DoctorFailure(error.message)
+            throw DoctorFailure(error.description)
         }
         lease = configuration.lease
-        partitions = Partitions(count: configuration.partitions)
+        partitions = Partitions(configuration, database: location.database)
         do throws(RedisFailure) {
             store = try DoctorStore(location)
         } catch {
@@ -113,17 +113,19 @@ public final class Doctor {
     /// Takes the number of partitions from Redis; or returns what is wrong with it, and then nobody can say where
     /// anything has to be.
     func readFormat() throws(RedisFailure) -> DoctorFinding.Kind? {
-        guard let format = try store[GlobalKeys.format].ask("GET", GlobalKeys.format).string else { return .noFormat }
+        guard let format = try store[partitions.space.format].ask("GET", partitions.space.format).string else {
+            return .noFormat
+        }
         let words = format.split(separator: " ")
         guard words.count == 2, words[0] == "1", let count = Int(words[1]), (1...16_384).contains(count) else {
             return .wrongFormat
         }
-        partitions = Partitions(count: count)
+        partitions = Partitions(count: count, in: partitions.space)
         return nil
     }
 
     func readLeases() throws(RedisFailure) -> HeldLeases {
-        let answers = try store[GlobalKeys.leases].askAtOnce([["HGETALL", GlobalKeys.leases], ["TIME"]])
+        let answers = try store[partitions.space.leases].askAtOnce([["HGETALL", partitions.space.leases], ["TIME"]])
         let words = answers[0].array?.map { $0.string ?? "" } ?? []
         return HeldLeases(words, now: DoctorRedis.milliseconds(answers[1]))
     }

@@ -48,7 +48,9 @@ extension DoctorFinding.Kind {
         case .timeAhead: "times far ahead of Redis' time"
         case .unheardPartition: "partitions whose events not every running server hears"
         case .missingScript: "scripts that Redis does not know (or not of this version)"
-        case .noFormat: "no layout is written down: no server has used this Redis, or it lost its data"
+        case .noFormat:
+            "no layout is written down: no server has used this database of this Redis with this redis.prefix, "
+                + "or it lost its data"
         case .wrongFormat: "the layout is none that this version knows"
         case .evictsKeys: "Redis throws keys away when it is full: maxmemory-policy must be noeviction"
         case .memoryFull: "memory is full: changes are refused, people can only leave"

@@ -1,6 +1,6 @@
 import PresenceProtocol
 
-/// What a key in Redis is, by its name: the names that `PartitionKeys` and `GlobalKeys` make, read backwards.
+/// What a key in Redis is, by its name: the names that `PartitionKeys` and `KeySpace` make, read backwards.
 enum KeyName: Equatable {
     case user(UserID, partition: Int)
     case sessions(UserID, partition: Int)
@@ -18,15 +18,17 @@ enum KeyName: Equatable {
     /// `{p}:fenced:INCARNATION`
     case fenced(incarnation: String, partition: Int)
     case global
-    /// None that this version writes.
+    /// None that this version writes, or another installation's.
     case unknown
 
-    init(_ key: String) {
-        self = Self.read(key) ?? .unknown
+    init(_ key: String, in space: KeySpace) {
+        self = Self.read(key, in: space) ?? .unknown
     }
 
-    private static func read(_ key: String) -> KeyName? {
-        if key == GlobalKeys.leases || key == GlobalKeys.format { return .global }
+    private static func read(_ key: String, in space: KeySpace) -> KeyName? {
+        if key == space.leases || key == space.format { return .global }
+        guard key.hasPrefix(space.keys) else { return nil }
+        let key = key.dropFirst(space.keys.count)
         guard key.hasPrefix("{p"), let close = key.firstIndex(of: "}") else { return nil }
         let digits = key[key.index(key.startIndex, offsetBy: 2)..<close]
         guard digits.utf8.count >= 3, let partition = Int(digits), partition >= 0 else { return nil }

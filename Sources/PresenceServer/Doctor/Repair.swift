@@ -8,7 +8,7 @@ import Redis
 struct Repair {
     private let doctor: Doctor
     private var store: DoctorStore { doctor.store }
-    private var leases: DoctorRedis { store[GlobalKeys.leases] }
+    private var leases: DoctorRedis { store[partitions.space.leases] }
     private var partitions: Partitions { doctor.partitions }
 
     /// Users whose sessions one script call ends: some tens of microseconds of Redis' time.
@@ -82,7 +82,7 @@ struct Repair {
                 try end(part, of: incarnation, renewed: renewed, in: partition)
             }
         }
-        _ = try leases.ask("HDEL", GlobalKeys.leases, incarnation)
+        _ = try leases.ask("HDEL", partitions.space.leases, incarnation)
     }
 
     private func end(
@@ -100,14 +100,14 @@ struct Repair {
     /// Claims a dead incarnation. Returns when it last renewed, 0 if nobody knows; `nil` if it lives after all.
     private func mark(_ incarnation: String) throws(RedisFailure) -> Timestamp? {
         var renewed: Timestamp?
-        _ = try leases.change(watching: [GlobalKeys.leases]) { () throws(RedisFailure) in
-            let held = try leases.ask("HGET", GlobalKeys.leases, incarnation)
+        _ = try leases.change(watching: [partitions.space.leases]) { () throws(RedisFailure) in
+            let held = try leases.ask("HGET", partitions.space.leases, incarnation)
             let now = try leases.now()
             let lease = held.string.flatMap { HeldLease($0) }
             renewed = nil
             if let lease, lease.until > now { return nil }
             renewed = lease?.renewed ?? 0
-            return [["HSET", GlobalKeys.leases, incarnation, "reaping \(renewed!) \(now + Self.claim)"]]
+            return [["HSET", partitions.space.leases, incarnation, "reaping \(renewed!) \(now + Self.claim)"]]
         }
         return renewed
     }
@@ -183,10 +183,10 @@ struct Repair {
     }
 
     private func resetSweep() throws(RedisFailure) {
-        _ = try leases.change(watching: [GlobalKeys.leases]) { () throws(RedisFailure) in
-            let held = try leases.ask("HGET", GlobalKeys.leases, "swept")
+        _ = try leases.change(watching: [partitions.space.leases]) { () throws(RedisFailure) in
+            let held = try leases.ask("HGET", partitions.space.leases, "swept")
             guard !held.isNull, held.int == nil else { return nil }
-            return [["HSET", GlobalKeys.leases, "swept", String(try leases.now())]]
+            return [["HSET", partitions.space.leases, "swept", String(try leases.now())]]
         }
     }
 }

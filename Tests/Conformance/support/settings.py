@@ -33,6 +33,7 @@ OTHERS = {
     "connections_per_user": "limits.connectionsPerUser",
     "outbox_bytes": "limits.outboxBytes",
     "inbox_bytes": "limits.inboxBytes",
+    "redis_bytes": "limits.redisBytes",
     "keys": "auth.keys",
     "jwks_file": "auth.jwksFile",
     "issuer": "auth.issuer",

@@ -56,15 +56,15 @@ extension Damage {
         Damage("a reaper that died on the way", [.overdueLease]) {
             try $0.join("dead")
             try $0.open("bob", "s1", on: "dead")
-            try $0.set(GlobalKeys.leases, "dead", "reaping \(try $0.time(-60_000)) \(try $0.time(-40_000))")
+            try $0.set($0.partitions.space.leases, "dead", "reaping \(try $0.time(-60_000)) \(try $0.time(-40_000))")
         },
         Damage("a lease that cannot be read", [.malformedLease]) {
             try $0.join("dead")
             try $0.open("bob", "s1", on: "dead")
-            try $0.set(GlobalKeys.leases, "dead", "soon")
+            try $0.set($0.partitions.space.leases, "dead", "soon")
         },
         Damage("a time of the last sweep that cannot be read", [.malformedSweep]) {
-            try $0.set(GlobalKeys.leases, "swept", "yesterday")
+            try $0.set($0.partitions.space.leases, "swept", "yesterday")
         },
         Damage("a live incarnation that may not write", [.missingWriter]) {
             try $0.redis.command("SREM", .string($0.partitions.keys(2).shards), .string($0.live))
@@ -121,7 +121,7 @@ extension Damage {
     /// What the doctor only tells of.
     static let beyondRepair: [Damage] = [
         Damage("servers of which none sweeps", [.nobodySweeps]) {
-            try $0.set(GlobalKeys.leases, "swept", try $0.time(-60_000))
+            try $0.set($0.partitions.space.leases, "swept", try $0.time(-60_000))
         },
         Damage("a version that is no number", [.malformedValue]) {
             try $0.open("bob", "s1", on: $0.live)
@@ -168,9 +168,9 @@ extension Damage {
             try $0.lease("deaf", renewed: 30_000, until: 600_000)
             try $0.join("deaf")
         },
-        Damage("no layout", [.noFormat]) { try $0.redis.command("DEL", .string(GlobalKeys.format)) },
+        Damage("no layout", [.noFormat]) { try $0.redis.command("DEL", .string($0.partitions.space.format)) },
         Damage("a layout of the future", [.wrongFormat]) {
-            try $0.redis.command("SET", .string(GlobalKeys.format), "2 4")
+            try $0.redis.command("SET", .string($0.partitions.space.format), "2 4")
         },
         Damage("a Redis that evicts", [.evictsKeys]) {
             try $0.redis.everywhere("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")

@@ -94,7 +94,8 @@ import Testing
         let listener = installation.listener.of(installation.keys("bob").events)
         _ = try listener.receive()
         let renewed = try installation.time(-30_000)
-        try installation.set(GlobalKeys.leases, "dead", "\(renewed) \(try installation.time(-20_000))")
+        try installation.set(
+            installation.partitions.space.leases, "dead", "\(renewed) \(try installation.time(-20_000))")
         try installation.set(
             installation.sessions("bob"), "s1", "dead - phone a \(try installation.time(-40_000))")
         #expect(try installation.doctor().repair().isHealthy)

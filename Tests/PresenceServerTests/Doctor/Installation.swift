@@ -28,12 +28,12 @@ final class Installation {
         url = cluster?.url ?? servers[0].url
         redis = try Redises(servers)
         listener = try Redises(servers)
-        try redis.command("SET", .string(GlobalKeys.format), "1 4")
+        try redis.command("SET", .string(partitions.space.format), "1 4")
         for script in Script.allCases { try redis.everywhere("SCRIPT", "LOAD", .string(script.source)) }
         for channel in partitions.eventChannels { try listener.command("SUBSCRIBE", .string(channel)) }
         // Renewed and swept a little ahead of time, so that no test has to keep it up.
         try lease(live, renewed: 30_000, until: 600_000)
-        try set(GlobalKeys.leases, "swept", try time(30_000))
+        try set(partitions.space.leases, "swept", try time(30_000))
         try join(live)
     }
 
@@ -55,7 +55,7 @@ final class Installation {
 
     /// Enters a lease, renewed and ending so many ms from now.
     func lease(_ incarnation: String, renewed: Milliseconds, until: Milliseconds) throws {
-        try set(GlobalKeys.leases, incarnation, "\(try time(renewed)) \(try time(until))")
+        try set(partitions.space.leases, incarnation, "\(try time(renewed)) \(try time(until))")
     }
 
     func join(_ incarnation: String) throws {

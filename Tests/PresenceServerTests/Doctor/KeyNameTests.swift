@@ -4,24 +4,32 @@ import Testing
 @testable import PresenceServer
 
 @Suite struct KeyNameTests {
-    @Test func `every key that a partition has is read back`() {
-        let partitions = Partitions(count: 1_500)
+    @Test(arguments: ["", "staging", "p-1.x_y"])
+    func `every key that a partition has is read back, and no other installation's`(prefix: String) {
+        let space = KeySpace(prefix: prefix, database: 3)
+        let partitions = Partitions(count: 1_500, in: space)
+        let others = ["", "other", "staging", "p"].filter { $0 != prefix }.map { KeySpace(prefix: $0) }
+        func check(_ key: String, _ name: KeyName) {
+            #expect(KeyName(key, in: space) == name)
+            for other in others { #expect(KeyName(key, in: other) == .unknown) }
+        }
         for index in [0, 17, 1_499] {
             let keys = partitions.keys(index)
             let id = UserID("a:b:users")!
-            #expect(KeyName(keys.user(id)) == .user(id, partition: index))
-            #expect(KeyName(keys.sessions(id)) == .sessions(id, partition: index))
-            #expect(KeyName(keys.conversation(id)) == .conversation(id, partition: index))
-            #expect(KeyName(keys.contacts(id)) == .contacts(id, partition: index))
-            #expect(KeyName(keys.blocks(id)) == .blocks(id, partition: index))
-            #expect(KeyName(keys.creations(id)) == .creations(id, partition: index))
-            #expect(KeyName(keys.typing(id)) == .typing(id, partition: index))
-            #expect(KeyName(keys.shards) == .shards(partition: index))
-            #expect(KeyName(keys.floor) == .floor(partition: index))
-            #expect(KeyName(keys.fenced("x1")) == .fenced(incarnation: "x1", partition: index))
-            #expect(KeyName(keys.users(ofShard: "x1")) == .users(incarnation: "x1", partition: index))
+            check(keys.user(id), .user(id, partition: index))
+            check(keys.sessions(id), .sessions(id, partition: index))
+            check(keys.conversation(id), .conversation(id, partition: index))
+            check(keys.contacts(id), .contacts(id, partition: index))
+            check(keys.blocks(id), .blocks(id, partition: index))
+            check(keys.creations(id), .creations(id, partition: index))
+            check(keys.typing(id), .typing(id, partition: index))
+            check(keys.shards, .shards(partition: index))
+            check(keys.floor, .floor(partition: index))
+            check(keys.fenced("x1"), .fenced(incarnation: "x1", partition: index))
+            check(keys.users(ofShard: "x1"), .users(incarnation: "x1", partition: index))
         }
-        #expect(KeyName(GlobalKeys.leases) == .global && KeyName(GlobalKeys.format) == .global)
+        check(space.leases, .global)
+        check(space.format, .global)
     }
 
     @Test(arguments: [
@@ -29,6 +37,6 @@ import Testing
         "{p017}x:user:bob", "{p017}:floor:2", "{p017}:user:b b", "{p017}:shard::users", "{p017}:events",
     ])
     func `anything else is unknown`(key: String) {
-        #expect(KeyName(key) == .unknown)
+        #expect(KeyName(key, in: KeySpace()) == .unknown)
     }
 }

@@ -33,6 +33,7 @@ extension SimulatedShard: Store {
 
     /// The end of a turn takes no time here, so nothing waits for this.
     var pending: Int { 0 }
+    var isFull: Bool { false }
     var hasOneClock: Bool { world.mastersAhead.isEmpty }
 
     func reconnect() { StoreLane.allCases.forEach { cut($0) } }

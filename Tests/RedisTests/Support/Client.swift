@@ -15,9 +15,9 @@ actor Client {
     private lazy var connection = makeConnection()
     private var states = Events<RedisConnection.State>()
 
-    private init(_ endpoint: RedisEndpoint, _ options: RedisOptions) throws {
+    private init(_ endpoint: RedisEndpoint, _ options: RedisOptions, _ scripts: [RedisScript]) throws {
         loop = try EventLoop(name: "redis-test")
-        make = { RedisConnection(loop: $0, endpoint: endpoint, name: "test", options: options) }
+        make = { RedisConnection(loop: $0, endpoint: endpoint, name: "test", options: options, scripts: scripts) }
         loop.start()
     }
 
@@ -31,9 +31,10 @@ actor Client {
 
     /// Runs `body` with a client that connects, and ends it afterwards.
     static func with(
-        _ endpoint: RedisEndpoint, _ options: RedisOptions = .quick, _ body: (Client) async throws -> Void
+        _ endpoint: RedisEndpoint, _ options: RedisOptions = .quick, scripts: [RedisScript] = [],
+        _ body: (Client) async throws -> Void
     ) async throws {
-        try await run(try Client(endpoint, options), body)
+        try await run(try Client(endpoint, options, scripts), body)
     }
 
     static func with(
@@ -101,10 +102,6 @@ actor Client {
         await withCheckedContinuation { done in
             connection.run(script, keys: keys, arguments: arguments) { done.resume(returning: $0) }
         }
-    }
-
-    func load(_ scripts: [RedisScript]) async -> Result<Void, RedisFailure> {
-        await withCheckedContinuation { done in connection.load(scripts) { done.resume(returning: $0) } }
     }
 
     /// Runs on the loop, in one turn.

@@ -16,10 +16,7 @@ actor ClusterClient {
     private var number = 0
     private(set) var falls = 0
 
-    private init(_ url: String, _ options: RedisOptions) throws {
-        guard case .cluster(let seeds) = try RedisLocation(url: url) else {
-            throw RedisEndpointError(message: "no cluster")
-        }
+    private init(_ seeds: RedisClusterSeeds, _ options: RedisOptions) throws {
         self.seeds = seeds
         self.options = options
         loop = try EventLoop(name: "cluster-test")
@@ -30,7 +27,16 @@ actor ClusterClient {
     static func with(
         _ cluster: TwoMasters, _ options: RedisOptions = .quick, _ body: (ClusterClient) async throws -> Void
     ) async throws {
-        let client = try ClusterClient(cluster.url, options)
+        guard case .cluster(let seeds) = try RedisLocation(url: cluster.url) else {
+            throw RedisEndpointError(message: "no cluster")
+        }
+        try await with(seeds, options, body)
+    }
+
+    static func with(
+        _ seeds: RedisClusterSeeds, _ options: RedisOptions = .quick, _ body: (ClusterClient) async throws -> Void
+    ) async throws {
+        let client = try ClusterClient(seeds, options)
         await client.connect()
         let result: Result<Void, any Error>
         do {

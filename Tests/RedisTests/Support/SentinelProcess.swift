@@ -8,7 +8,12 @@ final class SentinelProcess {
     private let place: TemporaryDirectory
     private let process: ChildProcess
 
-    init(of server: RedisServer, epoch: Int, port: UInt16? = nil) throws {
+    /// - Parameters:
+    ///   - masterPort: Where the server is asked, if not at its plain port.
+    ///   - settings: Lines for its configuration file.
+    init(
+        of server: RedisServer, at masterPort: UInt16? = nil, epoch: Int, port: UInt16? = nil, settings: [String] = []
+    ) throws {
         self.port = try port ?? FreePort.find()
         place = try TemporaryDirectory()
         try Data(
@@ -16,7 +21,8 @@ final class SentinelProcess {
             port \(self.port)
             bind 127.0.0.1
             dir \(place.path)
-            sentinel monitor people 127.0.0.1 \(server.port) 1
+            \(settings.joined(separator: "\n"))
+            sentinel monitor people 127.0.0.1 \(masterPort ?? server.port) 1
             sentinel config-epoch people \(epoch)
 
             """.utf8

@@ -1,0 +1,54 @@
+import PresenceProtocol
+import Redis
+import Testing
+
+@testable import PresenceServer
+
+/// How installations are told apart that share a Redis.
+@Suite struct KeySpaceTests {
+    @Test func `without a prefix keys and channels have the names that they always had`() {
+        let keys = Partitions(count: 128).keys(17)
+        #expect(keys.user(UserID("bob")!) == "{p017}:user:bob")
+        #expect(keys.events == "{p017}:events")
+        #expect(KeySpace().leases == "leases" && KeySpace().format == "presence:format")
+    }
+
+    @Test func `a prefix stands before every key and every channel, a database before channels only`() {
+        let partitions = Partitions(count: 128, in: KeySpace(prefix: "staging", database: 2))
+        let keys = partitions.keys(17)
+        #expect(keys.user(UserID("bob")!) == "staging:{p017}:user:bob")
+        #expect(keys.events == "staging:@2:{p017}:events")
+        #expect(partitions.eventChannels[17] == keys.events)
+        #expect(partitions.space.leases == "staging:leases" && partitions.space.format == "staging:presence:format")
+        #expect(KeySpace(database: 2).keys.isEmpty && KeySpace(database: 2).channels == "@2:")
+    }
+
+    @Test func `no channel belongs to two installations`() {
+        let spaces = ["", "db1", "1", "canary", "staging"].flatMap { prefix in
+            [0, 1, 11].map { KeySpace(prefix: prefix, database: $0) }
+        }
+        let channels = spaces.flatMap { Partitions(count: 4, in: $0).eventChannels }
+        #expect(Set(channels).count == channels.count)
+    }
+
+    @Test func `in a cluster the prefix changes no partition's slot`() {
+        let plain = Partitions(count: 128)
+        let named = Partitions(count: 128, in: KeySpace(prefix: String(repeating: "z", count: 64)))
+        for index in 0..<128 {
+            #expect(HashSlot.of(plain.keys(index).shards) == HashSlot.of(named.keys(index).shards))
+            #expect(HashSlot.of(plain.keys(index).shards) == HashSlot.of(named.keys(index).events))
+        }
+    }
+
+    @Test(arguments: ["a", "A-1_b.c", "", String(repeating: "x", count: 64)])
+    func `a name that can be a prefix`(text: String) { #expect(KeySpace.isPrefix(text)) }
+
+    @Test(arguments: ["a:", "{a}", "a}", "@1", "a b", "a*", "é", "a\n", String(repeating: "x", count: 65)])
+    func `a name that cannot`(text: String) {
+        #expect(!KeySpace.isPrefix(text))
+        var configuration = ServerConfiguration()
+        configuration.redis.prefix = text
+        let error = #expect(throws: InvalidConfiguration.self) { try configuration.validate() }
+        #expect(error?.key == "redis.prefix")
+    }
+}

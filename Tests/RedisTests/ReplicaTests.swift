@@ -1,0 +1,121 @@
+import EventLoops
+import Glibc
+import TestSupport
+import Testing
+
+@testable import Redis
+
+/// Changes that replicas must have, with a replica that is there, hangs, or never was.
+@Suite(.serialized, .timeLimit(.minutes(1)))
+struct ReplicaTests {
+    let server: RedisServer
+    let replica: RedisServer
+    private static let script = RedisScript(name: "append", source: "return redis.call('RPUSH', KEYS[1], ARGV[1])")
+
+    init() throws {
+        server = try RedisServer(["--repl-diskless-sync-delay", "0"])
+        replica = try RedisServer(["--replicaof", "127.0.0.1 \(server.port)"])
+        let admin = try server.admin()
+        while try admin.command("INFO", "replication").string?.contains("state=online") != true {}
+    }
+
+    private func waitsSent() throws -> Int {
+        let line = try server.admin().command("INFO", "commandstats").string?.split(whereSeparator: \.isNewline)
+            .first { $0.hasPrefix("cmdstat_wait:calls=") }
+        return line.flatMap { Int($0.dropFirst(19).prefix { $0 != "," }) } ?? 0
+    }
+
+    @Test func `a change is answered once the replica has it, also when Redis did not know the script`() async throws {
+        try await ReplicatedClient.with(server.unix) { client in
+            #expect(await client.change(Self.script) == [.success(.integer(1))])
+            #expect(try replica.admin().command("LLEN", "list").int == 1)
+            try server.admin().command("SCRIPT", "FLUSH")
+            #expect(await client.change(Self.script) == [.success(.integer(2))])
+            #expect(try replica.admin().command("LLEN", "list").int == 2)
+        }
+    }
+
+    @Test func `changes of one turn share one WAIT`() async throws {
+        try await ReplicatedClient.with(server.unix) { client in
+            _ = await client.change(Self.script)
+            let before = try waitsSent()
+            let answers = await client.change(Self.script, times: 500)
+            #expect(answers == (2...501).map { .success(.integer($0)) })
+            // Their answers may come in more than one piece.
+            #expect(try waitsSent() - before <= 5)
+        }
+    }
+
+    @Test func `a replica that hangs makes changes unknown in time, and holds up nothing else`() async throws {
+        try await ReplicatedClient.with(server.unix, patience: 300) { client in
+            replica.pause()
+            let began = client.loop.now
+            async let first = client.change(Self.script, times: 20)
+            while await client.unconfirmed < 20 {}
+            async let second = client.change(Self.script, times: 20)
+            while await client.unconfirmed < 40 {}
+            // Nothing stands behind a WAIT.
+            #expect(await client.send("LLEN", "list") == .success(.integer(40)))
+            #expect(client.loop.now - began < 300)
+            let unknown = Array(repeating: Answer.failure(.timedOut(sent: true)), count: 20)
+            #expect(await first == unknown)
+            #expect(await second == unknown)
+            #expect(await client.unconfirmed == 0)
+            replica.resume()
+            while await client.change(Self.script) == [.failure(.timedOut(sent: true))] {}
+            #expect(await client.change(Self.script).first?.value != nil)
+        }
+    }
+
+    @Test func `a change that waits is confirmed when the replica goes on`() async throws {
+        try await ReplicatedClient.with(server.unix, patience: 20_000) { client in
+            replica.pause()
+            async let first = client.change(Self.script)
+            while await client.unconfirmed < 1 {}
+            async let second = client.change(Self.script)
+            while await client.unconfirmed < 2 {}
+            replica.resume()
+            #expect(await first == [.success(.integer(1))])
+            #expect(await second == [.success(.integer(2))])
+        }
+    }
+
+    @Test func `what waits when its connection breaks is unknown, and the next change is confirmed again`() async throws
+    {
+        try await ReplicatedClient.with(server.unix, patience: 20_000) { client in
+            replica.pause()
+            async let lost = client.change(Self.script)
+            while await client.unconfirmed < 1 {}
+            await client.dropWaits()
+            #expect(await lost == [.failure(.timedOut(sent: true))])
+            replica.resume()
+            #expect(await client.change(Self.script) == [.success(.integer(2))])
+        }
+    }
+
+    @Test func `without a way to ask replicas, a change is not made`() async throws {
+        try server.admin().command("ACL", "SETUSER", "ann", "on", ">pw", "~*", "+@all", "-wait")
+        var endpoint = server.unix
+        (endpoint.user, endpoint.password) = ("ann", "pw")
+        try await ReplicatedClient.with(endpoint) { client in
+            #expect(await client.change(Self.script) == [.failure(.timedOut(sent: true))])
+            server.pause()
+            async let none = client.dropWaits()
+            while await client.change(Self.script) != [.failure(.disconnected(sent: false))] {}
+            server.resume()
+            await none
+        }
+    }
+
+    @Test func `no other server confirms what this one was told`() async throws {
+        try await ReplicatedClient.with(server.unix, patience: 20_000) { client in
+            // Another server at the same address, while a connection to the old one stays open.
+            let other = try RedisServer()
+            try #require(rename(other.socketPath, server.socketPath) == 0)
+            await client.dropWaits()
+            #expect(await client.breakReason().contains("another Redis process"))
+            await client.changesReady()
+            #expect(await client.send("LLEN", "list") == .success(.integer(0)))
+        }
+    }
+}
