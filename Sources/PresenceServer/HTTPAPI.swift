@@ -58,9 +58,11 @@ struct HTTPAPI {
         guard let token = bearerToken(request.headers["authorization"]) else {
             return unauthorized(exchange, "a token is needed: Authorization: Bearer …")
         }
-        switch logic.verify(token, logic.clock.redisNow) {
-        case .failure(let failure): unauthorized(exchange, "\(failure)")
-        case .success(let claims):
+        let address = logic.failedTokens.block(of: request.peer)
+        switch logic.check(token, from: address) {
+        case .tooMany(let wait): tooFast(exchange, .failedTokens, ShardLogic.tooManyFailedTokens, retryAfter: wait)
+        case .refused(let failure): unauthorized(exchange, "\(failure)")
+        case .valid(let claims):
             guard claims.isBackend || call.isForUsers else {
                 return refuse(exchange, 403, .forbidden, "only a backend may do this")
             }
@@ -69,7 +71,9 @@ struct HTTPAPI {
             logic.isRevoked(claims) { isRevoked in
                 switch isRevoked {
                 case false?: run(call, exchange, request.body, for: claims.subject)
-                case true?: unauthorized(exchange, "\(AuthenticationFailure.revoked)")
+                case true?:
+                    logic.noteFailedToken(from: address)
+                    unauthorized(exchange, "\(AuthenticationFailure.revoked)")
                 case nil:
                     let message = "the store is out of reach, and whether this token was revoked is not known here"
                     respond(exchange, .error(503, .init(code: .unavailable, message: message, retryAfter: 1_000)))
@@ -90,12 +94,17 @@ struct HTTPAPI {
             logic.userRates.take(1, by: user, at: logic.clock.now)
             return true
         }
-        logic.metrics.met(.userRequests)
-        var response = HTTPResponse.error(
-            429, .init(code: .rateLimited, message: "this user asks too fast: nothing was done", retryAfter: wait))
+        tooFast(exchange, .userRequests, "this user asks too fast: nothing was done", retryAfter: wait)
+        return false
+    }
+
+    private func tooFast(
+        _ exchange: HTTPExchangeID, _ limit: Limit, _ message: String, retryAfter wait: Milliseconds
+    ) {
+        logic.metrics.met(limit)
+        var response = HTTPResponse.error(429, .init(code: .rateLimited, message: message, retryAfter: wait))
         response.headers.append(("Retry-After", String((wait + 999) / 1_000)))
         respond(exchange, response)
-        return false
     }
 
     /// `viewer` is `nil` for a backend.
@@ -122,7 +131,11 @@ struct HTTPAPI {
                 write(exchange) {
                     logic.change(profileOf: id, changes, done: $0)
                 } succeeded: { words in
-                    .json(200, Array(#"{"profile":"#.utf8) + ShardLogic.profileObject(words.array ?? []) + [0x7D])
+                    guard let profile = ShardLogic.profileObject(words.array ?? []) else {
+                        logic.noteDamage("profile", of: id)
+                        return .error(500, ShardLogic.damaged())
+                    }
+                    return .json(200, Array(#"{"profile":"#.utf8) + profile + [0x7D])
                 }
             case .setParticipants(let id):
                 let participants = try RequestBody.participants(body)
@@ -170,8 +183,13 @@ struct HTTPAPI {
                     logic.revokeTokens(of: id, done: $0)
                 } succeeded: { value in
                     let words = value.array ?? []
-                    let (sessions, notBefore) = (words.count > 2 ? words[1].int : nil, words.last?.int)
-                    return .json(200, #"{"disconnected":\#(sessions ?? 0),"notBefore":\#(notBefore ?? 0)}"#)
+                    let (sessions, notBefore) = (words.count > 2 ? words[1].int : nil, words.last?.int ?? 0)
+                    // The first whole second all of which is after the revocation: an `iat` without a fraction may
+                    // stand for any moment of its second.
+                    return .json(
+                        200,
+                        #"{"disconnected":\#(sessions ?? 0),"notBefore":\#(notBefore),"#
+                            + #""notBeforeSeconds":\#((notBefore + 999) / 1_000)}"#)
                 }
             }
         } catch {

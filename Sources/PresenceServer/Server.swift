@@ -38,6 +38,7 @@ public actor Server {
 
     private func startShards() async throws -> Int {
         let location = try RedisLocation(url: redis)
+        TimeZones.load()
         try configuration.validateDoor()
         let identity = try configuration.tls.identity()
         if let identity { tell(of: identity) }
@@ -49,13 +50,14 @@ public actor Server {
         }
         let places = Places(configuration.limits.maxConnections ?? Self.roomForConnections())
         let addresses = AddressLimits(configuration.limits)
+        let failedTokens = FailedTokens(configuration.limits)
         let count = configuration.shards ?? max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
         let outboxes = OutboxBudget(configuration.limits.outboxBytes, shards: count)
         for index in 0..<count {
             let shard = try Shard(
                 .init(
                     configuration: configuration, authenticator: authenticator, redis: location, places: places,
-                    addresses: addresses, outboxes: outboxes,
+                    addresses: addresses, failedTokens: failedTokens, outboxes: outboxes,
                     isAlone: configuration.redis.url == nil && index == 0, logger: logger, name: "shard-\(index)",
                     place: (index, count), identity: identity))
             shard.loop.start()
@@ -92,8 +94,11 @@ public actor Server {
     /// Reads the certificate and its key anew, and shows them to new connections; those that are there go on. If they
     /// cannot be used, that is logged, and nothing changes.
     public func reloadCertificate() async {
+        let tls = configuration.tls
+        // The server is not held up by files that are: it can still be stopped.
+        let result = await PlainFile.apart { Result { try tls.identity() } }
         do {
-            guard let identity = try configuration.tls.identity() else { return }
+            guard let identity = try result.get() else { return }
             for shard in shards { await shard.use(identity) }
             tell(of: identity)
         } catch {

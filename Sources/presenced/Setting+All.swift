@@ -58,11 +58,15 @@ extension Setting {
         .number("limits.connectionsPerAddress", \.limits.connectionsPerAddress),
         .flag("limits.limitLoopback", \.limits.limitLoopback),
         .number("limits.connectionsPerUser", \.limits.connectionsPerUser),
+        .number("limits.failedTokensPerSecond", \.limits.failedTokensPerSecond),
+        .number("limits.failedTokenBurst", \.limits.failedTokenBurst),
+        .number("limits.failedRefreshes", \.limits.failedRefreshes),
         .number("limits.outboxBytes", \.limits.outboxBytes),
 
         .keys("auth.keys", \.auth.keys),
         .optionalText("auth.jwksFile", \.auth.jwksFile),
         .duration("auth.keyCheck", \.auth.keyCheck),
+        .duration("auth.leeway", \.auth.leeway),
         .optionalText("auth.issuer", \.auth.issuer),
         .optionalText("auth.audience", \.auth.audience),
 
