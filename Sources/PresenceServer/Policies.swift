@@ -163,11 +163,11 @@ final class Policies {
 
     private func failed(_ policy: Policy) {
         tell(policy, .failed)
-        guard held[policy.user] === policy else { return }
+        // While Redis is away the resynchronisation reads it.
+        guard shard.link.isLive, held[policy.user] === policy else { return }
         // What cannot be read decides against its user too: they go on hearing of others, without last seen.
         if let local = shard.sessions.users[policy.user] { rehome(local, at: shard.clock.redisNow) }
-        // While Redis is away the resynchronisation reads it.
-        if shard.link.isLive { shard.deadlines.set(.policy(policy.user), at: shard.clock.now + Self.patience) }
+        shard.deadlines.set(.policy(policy.user), at: shard.clock.now + Self.patience)
     }
 
     private func tell(_ policy: Policy, _ outcome: Topic.RedisOutcome) {
