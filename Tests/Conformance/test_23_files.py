@@ -75,8 +75,8 @@ async def test_a_set_with_keys_for_other_purposes_verifies_nothing_by_them(start
 
 async def test_a_server_that_is_stopped_while_it_reads_keys_starts_no_redis(tmp_path):
     # So many keys that reading them takes some time.
-    key = Key(str(tmp_path), "one")
-    replace(str(tmp_path / "jwks.json"), json.dumps({"keys": [key.jwk | {"kid": f"k{n}"} for n in range(8_000)]}))
+    jwk = Key(str(tmp_path), "one").jwk
+    replace(str(tmp_path / "jwks.json"), json.dumps({"keys": [jwk | {"kid": f"k{n}"} for n in range(8_000)]}))
     data = str(tmp_path / "data")
     process = subprocess.Popen(
         [BINARY, "serve", "--port", "0", "--data-dir", data], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

@@ -9,7 +9,7 @@
 -- DAMAGED if the hash has something else.
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
 local version, presence, lastSeen, contacts, blocks = string.match(
-    redis.call('HGET', KEYS[3], 'visibility') or '0 e e 0 0', '^(%d+) (%a) (%a) (%d+) (%d+)$')
+    redis.call('HGET', KEYS[3], 'visibility') or '0 e e 0 0', '^(%d+) ([ecn]) ([ecn]) (%d+) (%d+)$')
 if not version then return redis.error_reply('DAMAGED the visibility of a user cannot be read') end
 local changed = false
 if ARGV[5] ~= '' and ARGV[5] ~= presence then presence, changed = ARGV[5], true end
