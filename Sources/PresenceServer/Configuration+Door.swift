@@ -45,6 +45,12 @@ extension ServerConfiguration.TLS {
             let missing = keyFile == nil ? "tls.keyFile" : "tls.certificateFile"
             throw InvalidConfiguration(key: missing, reason: "is missing: TLS needs a certificate and its key")
         }
+        for (key, file) in [("tls.certificateFile", certificateFile), ("tls.keyFile", keyFile)] {
+            // OpenSSL would wait for a pipe, perhaps for ever.
+            do throws(StartFailure) { _ = try PlainFile.read(file) } catch {
+                throw InvalidConfiguration(key: key, reason: error.message)
+            }
+        }
         do throws(TLSIdentityError) {
             return try TLSIdentity(certificateFile: certificateFile, keyFile: keyFile)
         } catch {

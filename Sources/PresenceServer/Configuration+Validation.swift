@@ -51,6 +51,8 @@ extension ServerConfiguration {
         try check("drain.duration", drain.duration, in: 0...Self.longestDuration, unit: " ms")
         try check("drain.timeout", drain.timeout, in: 0...Self.longestDuration, unit: " ms")
         try check("auth.keyCheck", auth.keyCheck, in: 0...Self.longestDuration, unit: " ms")
+        // A token from further ahead is no matter of clocks; and a revocation could be outlived by so much.
+        try check("auth.leeway", auth.leeway, in: 0...600_000, unit: " ms")
     }
 
     private func validateNumbers() throws(InvalidConfiguration) {
@@ -83,6 +85,9 @@ extension ServerConfiguration {
         try check("limits.rateLimited", limits.rateLimited, in: 1...1_000_000)
         try check("limits.connectionsPerAddress", limits.connectionsPerAddress, in: 0...10_000_000)
         try check("limits.connectionsPerUser", limits.connectionsPerUser, in: 0...1_000_000)
+        try check("limits.failedTokensPerSecond", limits.failedTokensPerSecond, in: 0...1_000_000)
+        try check("limits.failedTokenBurst", limits.failedTokenBurst, in: 1...1_000_000)
+        try check("limits.failedRefreshes", limits.failedRefreshes, in: 1...1_000_000)
         try check("limits.outboxBytes", limits.outboxBytes, in: 0...1_099_511_627_776)
         try check("limits.inboxBytes", limits.inboxBytes, in: 0...1_099_511_627_776)
         try check("limits.redisBytes", limits.redisBytes, in: 0...1_099_511_627_776)

@@ -159,11 +159,11 @@ public struct ServerConfiguration: Sendable, Equatable {
         /// Requests a second that one connection may make for long; 0: any number.
         public var requestsPerSecond = 100
         /// Requests that one connection may make at once.
-        public var requestBurst = 1_000
+        public var requestBurst = 1_500
         /// Requests a second that one user may make for long, on one shard; 0: any number.
         public var userRequestsPerSecond = 200
         /// Requests that one user may make at once, on one shard.
-        public var userRequestBurst = 2_000
+        public var userRequestBurst = 3_000
         /// The `rate_limited` within 10 s that closes its connection.
         public var rateLimited = 1_000
         /// WebSockets from one address, what is no WebSocket yet included; 0: any number.
@@ -172,6 +172,12 @@ public struct ServerConfiguration: Sendable, Equatable {
         public var limitLoopback = false
         /// Connections of one user, over all servers; 0: any number.
         public var connectionsPerUser = 100
+        /// Tokens a second from one address that may turn out to be worthless, for long; 0: any number.
+        public var failedTokensPerSecond = 10
+        /// The same at once.
+        public var failedTokenBurst = 500
+        /// The refused `refresh` that closes its connection.
+        public var failedRefreshes = 10
         /// Bytes that wait for all connections of the process that do not take them; 0: any number.
         public var outboxBytes = 268_435_456
         /// Bytes held of requests and messages of the process that have not come whole; 0: any number.
@@ -187,6 +193,8 @@ public struct ServerConfiguration: Sendable, Equatable {
         public var jwksFile: String?
         /// Between two looks for changed key files; 0: only when told to.
         public var keyCheck: Milliseconds = 5_000
+        /// How far ahead a token's `nbf` and `iat` may lie, since clocks differ. `exp` has no such grace.
+        public var leeway: Milliseconds = 5_000
         /// What a token's `iss` must be, if anything.
         public var issuer: String?
         /// What a token's `aud` must hold, if anything.

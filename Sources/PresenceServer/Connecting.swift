@@ -9,14 +9,16 @@ extension ShardLogic {
         guard let token = connect.token ?? connection.headerToken else {
             return turnAway(connection, id, "a token is needed")
         }
-        switch verify(token, clock.redisNow) {
-        case .failure(let failure): turnAway(connection, id, "\(failure)")
-        case .success(let claims) where claims.isBackend:
+        switch check(token, from: connection.address) {
+        case .tooMany(let wait): limitRate(of: connection, id, .failedTokens, retryAfter: wait)
+        case .refused(let failure): turnAway(connection, id, "\(failure)")
+        case .valid(let claims) where claims.isBackend:
             turnAway(connection, id, "a backend's token opens no session")
         // What Redis has said of the user to another of their sessions here.
-        case .success(let claims) where (claims.issuedAt ?? 0) < sessions.users[claims.subject]?.revokedAt ?? 0:
+        case .valid(let claims) where (claims.issuedAt ?? 0) < sessions.users[claims.subject]?.revokedAt ?? 0:
+            noteFailedToken(from: connection.address)
             turnAway(connection, id, "\(AuthenticationFailure.revoked)")
-        case .success(let claims):
+        case .valid(let claims):
             guard admits(claims.subject, connection, id) else { return }
             connection.tokenExpiresAt = claims.expiresAt
             let reply = replies.expect(on: connection)
@@ -42,7 +44,9 @@ extension ShardLogic {
         guard !connection.isClosed else { return }
         switch opening {
         case .crowded: return crowdOut(connection, id)
-        case .revoked: return turnAway(connection, id, "\(AuthenticationFailure.revoked)")
+        case .revoked:
+            noteFailedToken(from: connection.address)
+            return turnAway(connection, id, "\(AuthenticationFailure.revoked)")
         case .refused(let message):
             replies.error(
                 .init(id: id, code: .unavailable, message: "the store takes no session now", retryAfter: 1_000),
@@ -85,11 +89,13 @@ extension ShardLogic {
     }
 
     func refresh(_ connection: Connection, _ id: Int64?, _ token: String) {
-        switch verify(token, clock.redisNow) {
+        switch check(token, from: connection.address) {
+        case .tooMany(let wait): limitRate(of: connection, id, .failedTokens, retryAfter: wait)
         // What Redis said when the session was opened, and has told since, holds here too.
-        case .success(let claims) where (claims.issuedAt ?? 0) < connection.session?.user.revokedAt ?? 0:
-            refuse(.init(id: id, code: .unauthorized, message: "\(AuthenticationFailure.revoked)"), on: connection)
-        case .success(let claims) where !claims.isBackend && claims.subject == connection.session?.user.id:
+        case .valid(let claims) where (claims.issuedAt ?? 0) < connection.session?.user.revokedAt ?? 0:
+            noteFailedToken(from: connection.address)
+            refuseRefresh(connection, id, "\(AuthenticationFailure.revoked)")
+        case .valid(let claims) where !claims.isBackend && claims.subject == connection.session?.user.id:
             connection.session?.issuedAt = claims.issuedAt ?? 0
             connection.tokenExpiresAt = claims.expiresAt
             connection.tokenNoticeGiven = false
@@ -99,9 +105,20 @@ extension ShardLogic {
                 replies.send(payload, to: connection)
                 scheduleTokenCheck(connection)
             }
-        case .success: refuse(.init(id: id, code: .unauthorized, message: "this token is another's"), on: connection)
-        case .failure(let failure):
-            refuse(.init(id: id, code: .unauthorized, message: "\(failure)"), on: connection)
+        case .valid:
+            noteFailedToken(from: connection.address)
+            refuseRefresh(connection, id, "this token is another's")
+        case .refused(let failure): refuseRefresh(connection, id, "\(failure)")
+        }
+    }
+
+    /// The old token goes on; but a client that has shown so many worthless ones has to come again with a good one.
+    private func refuseRefresh(_ connection: Connection, _ id: Int64?, _ message: String) {
+        connection.failedRefreshes += 1
+        let isTooMany = connection.failedRefreshes >= configuration.limits.failedRefreshes
+        replies.now(on: connection) { [self] in
+            replies.error(.init(id: id, code: .unauthorized, message: message), to: connection)
+            if isTooMany { close(connection, .unauthorized, reason: "too many refused tokens") }
         }
     }
 

@@ -10,6 +10,8 @@ final class Connection {
     let socket: SocketID
     /// From the upgrade request's `Authorization: Bearer`.
     let headerToken: String?
+    /// Of whom it is, for counting tokens that let nobody in.
+    let address: AddressBlock
     let began: Milliseconds
 
     var session: Session?
@@ -25,6 +27,10 @@ final class Connection {
     /// When its deadline is looked at next; an entry that comes earlier was replaced by this one.
     var nextLook: Milliseconds = 0
     var badRequests = 0
+    /// Refreshes that were refused.
+    var failedRefreshes = 0
+    /// Requests to leave that wait for their turn.
+    var leaving = 0
     /// How fast it asks.
     var bucket = TokenBucket()
     var refusals = RateRefusals()
@@ -53,9 +59,12 @@ final class Connection {
 
     enum Staleness { case stale, live }
 
-    init(socket: SocketID, headerToken: String?, now: Milliseconds, firstPing: Milliseconds) {
+    init(
+        socket: SocketID, headerToken: String?, address: AddressBlock = .none, now: Milliseconds, firstPing: Milliseconds
+    ) {
         self.socket = socket
         self.headerToken = headerToken
+        self.address = address
         began = now
         lastHeard = now
         nextPing = firstPing

@@ -12,15 +12,16 @@ extension DataDirectory {
     /// - Throws: ``StartFailure`` if the file cannot be written or read, or holds too little to be a secret.
     public func secret() throws(StartFailure) -> TokenSecret {
         if access(secretFile, F_OK) != 0 { try createSecret() }
-        guard let data = FileManager.default.contents(atPath: secretFile) else {
-            throw StartFailure("\(secretFile) cannot be read: \(String(cString: strerror(errno)))")
-        }
+        let data = try PlainFile.read(secretFile)
         guard let secret = TokenSecret(String(decoding: data, as: UTF8.self)) else {
             throw StartFailure(
                 "\(secretFile) holds no secret: at least \(TokenSecret.shortest) bytes of text are needed")
         }
         return secret
     }
+
+    /// Whether other users of this machine can read the secret, and so make tokens for anybody, or can replace it.
+    public var isSecretExposed: Bool { PlainFile.isExposed(secretFile) }
 
     /// Writes a new secret beside its place and links it there, which fails if somebody was quicker.
     private func createSecret() throws(StartFailure) {

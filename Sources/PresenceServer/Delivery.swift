@@ -148,7 +148,7 @@ final class Delivery {
             connection.ownVisibilityPending = false
             batch += ownVisibilityMessage(connection)
         }
-        if !watchers.lines[index].flags.contains(.background) {
+        if watchers.lines[index].flags.isDisjoint(with: .silent) {
             // What comes after them still waits, and its mark stays.
             guard flushEvents(index) else { return }
         }
@@ -164,6 +164,9 @@ final class Delivery {
         watchers.lines[index].turn = 0..<0
         var events = 0
         var written = 0
+        if watchers.lines[index].kept.count > Line.searched {
+            metrics.conflated += watchers.merger.merge(&watchers.lines[index].kept)
+        }
         let kept = watchers.lines[index].kept
         for entry in kept {
             events += append(entry)

@@ -8,7 +8,11 @@ extension HTTPAPI {
         write(exchange, changes: false) {
             logic.read(visibilityOf: user, done: $0)
         } succeeded: { value in
-            let lists = PolicyRead(value)?.lists ?? VisibilityLists()
+            guard let read = PolicyRead(value), !read.head.isDamaged else {
+                logic.noteDamage("visibility", of: user)
+                return .error(500, ShardLogic.damaged())
+            }
+            let lists = read.lists
             var json = Self.visibility(lists.visibility)
             json += Array(#","contacts":"#.utf8)
             JSONWriter.identifiers(lists.contacts, to: &json)

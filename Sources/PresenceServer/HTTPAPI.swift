@@ -72,9 +72,12 @@ struct HTTPAPI {
         guard let token = bearerToken(request.headers["authorization"]) else {
             return .failure(.init(response: Self.unauthorized("a token is needed: Authorization: Bearer …")))
         }
-        switch logic.verify(token, logic.clock.redisNow) {
-        case .failure(let failure): return .failure(.init(response: Self.unauthorized("\(failure)")))
-        case .success(let claims):
+        switch logic.check(token, from: logic.failedTokens.block(of: request.peer)) {
+        case .tooMany(let wait):
+            return .failure(
+                .init(response: tooFast(.failedTokens, ShardLogic.tooManyFailedTokens, retryAfter: wait)))
+        case .refused(let failure): return .failure(.init(response: Self.unauthorized("\(failure)")))
+        case .valid(let claims):
             guard claims.isBackend || call.isForUsers else {
                 let refusal = ServerMessage.ErrorMessage(code: .forbidden, message: "only a backend may do this")
                 return .failure(.init(response: .error(403, refusal)))
@@ -92,7 +95,9 @@ struct HTTPAPI {
             logic.isRevoked(claims) { isRevoked in
                 switch isRevoked {
                 case false?: run(call, exchange, request.body, for: claims.subject)
-                case true?: respond(exchange, Self.unauthorized("\(AuthenticationFailure.revoked)"))
+                case true?:
+                    logic.noteFailedToken(from: logic.failedTokens.block(of: request.peer))
+                    respond(exchange, Self.unauthorized("\(AuthenticationFailure.revoked)"))
                 case nil:
                     let message = "the store is out of reach, and whether this token was revoked is not known here"
                     respond(exchange, .error(503, .init(code: .unavailable, message: message, retryAfter: 1_000)))
@@ -113,12 +118,15 @@ struct HTTPAPI {
             logic.userRates.take(1, by: user, at: logic.clock.now)
             return true
         }
-        logic.metrics.met(.userRequests)
-        var response = HTTPResponse.error(
-            429, .init(code: .rateLimited, message: "this user asks too fast: nothing was done", retryAfter: wait))
-        response.headers.append(("Retry-After", String((wait + 999) / 1_000)))
-        respond(exchange, response)
+        respond(exchange, tooFast(.userRequests, "this user asks too fast: nothing was done", retryAfter: wait))
         return false
+    }
+
+    private func tooFast(_ limit: Limit, _ message: String, retryAfter wait: Milliseconds) -> HTTPResponse {
+        logic.metrics.met(limit)
+        var response = HTTPResponse.error(429, .init(code: .rateLimited, message: message, retryAfter: wait))
+        response.headers.append(("Retry-After", String((wait + 999) / 1_000)))
+        return response
     }
 
     /// `viewer` is `nil` for a backend.
@@ -145,7 +153,11 @@ struct HTTPAPI {
                 write(exchange) {
                     logic.change(profileOf: id, changes, done: $0)
                 } succeeded: { words in
-                    .json(200, Array(#"{"profile":"#.utf8) + ShardLogic.profileObject(words.array ?? []) + [0x7D])
+                    guard let profile = ShardLogic.profileObject(words.array ?? []) else {
+                        logic.noteDamage("profile", of: id)
+                        return .error(500, ShardLogic.damaged())
+                    }
+                    return .json(200, Array(#"{"profile":"#.utf8) + profile + [0x7D])
                 }
             case .setParticipants(let id):
                 let participants = try RequestBody.participants(body)
@@ -193,8 +205,13 @@ struct HTTPAPI {
                     logic.revokeTokens(of: id, done: $0)
                 } succeeded: { value in
                     let words = value.array ?? []
-                    let (sessions, notBefore) = (words.count > 2 ? words[1].int : nil, words.last?.int)
-                    return .json(200, #"{"disconnected":\#(sessions ?? 0),"notBefore":\#(notBefore ?? 0)}"#)
+                    let (sessions, notBefore) = (words.count > 2 ? words[1].int : nil, words.last?.int ?? 0)
+                    // The first whole second all of which is after the revocation: an `iat` without a fraction may
+                    // stand for any moment of its second.
+                    return .json(
+                        200,
+                        #"{"disconnected":\#(sessions ?? 0),"notBefore":\#(notBefore),"#
+                            + #""notBeforeSeconds":\#((notBefore + 999) / 1_000)}"#)
                 }
             }
         } catch {

@@ -8,6 +8,8 @@ enum Limit: String, CaseIterable {
     case requests
     /// Requests of one user on one shard, in time.
     case userRequests = "user_requests"
+    /// Tokens from one address that let nobody in, in time.
+    case failedTokens = "failed_tokens"
     /// People and conversations watched by one connection.
     case subscriptions
     /// What waits for all connections of the process that do not take it.

@@ -9,7 +9,8 @@ struct Line {
     /// Changes of this turn that it is still to be written, by their numbers: one run without gaps.
     var turn: Range<UInt32> = 0..<0
     var subscriptions: [Subscription] = []
-    /// What could not be written in the turn of its change, in the order of the changes; each topic at most once.
+    /// What could not be written in the turn of its change, in the order of the changes. In a long list a topic may be
+    /// there more than once until it is merged (`KeptMerger`).
     var kept: [Kept] = []
 
     struct Flags: OptionSet {
@@ -24,10 +25,14 @@ struct Line {
         static let congested = Flags(rawValue: 8)
         /// Its client is in the background: events are held back, everything else goes on.
         static let background = Flags(rawValue: 16)
+        /// What its user may see has still to be read: events are held back so long.
+        static let withheld = Flags(rawValue: 32)
+        /// What holds events back.
+        static let silent: Flags = [.background, .withheld]
     }
 
     /// Events for it are kept: it cannot or shall not get them now, or older ones wait already.
-    var keeps: Bool { !flags.isDisjoint(with: [.congested, .background]) || !kept.isEmpty }
+    var keeps: Bool { !flags.isDisjoint(with: [.congested, .background, .withheld]) || !kept.isEmpty }
 
     /// One watched topic, from the connection's side. 8 bytes.
     struct Subscription {
@@ -64,8 +69,22 @@ struct Line {
         return .run(turn, generation: generation)
     }
 
+    /// Up to here looking for a topic costs less than merging later.
+    static let searched = 32
+
     /// Adds a change to what is kept; returns how many older ones it replaces.
-    mutating func keep(_ topic: UInt32, _ marks: Marks) -> Int {
+    mutating func keep(_ topic: UInt32, _ marks: Marks, _ merger: inout KeptMerger) -> Int {
+        if kept.count > Self.searched {
+            var replaced = 0
+            // Merged whenever it would have to grow, so that it grows only if half of it is needed: each change costs
+            // the same on average, however long the list is, and the list is at most twice as long as it need be.
+            if kept.count == kept.capacity {
+                replaced = merger.merge(&kept)
+                if kept.count > kept.capacity / 2 { kept.reserveCapacity(2 * kept.count) }
+            }
+            kept.append(Kept(topic: topic, marks: marks))
+            return replaced
+        }
         guard let place = kept.firstIndex(where: { $0.topic == topic }) else {
             kept.append(Kept(topic: topic, marks: marks))
             return 0

@@ -8,6 +8,8 @@ struct MetricsSnapshot: Sendable {
     var histograms: [Histogram: MetricHistogram] = [:]
     /// When the certificate ends, in seconds since 1970; `nil` without TLS.
     var certificateExpiry: Int64?
+    /// How far Redis' clock is ahead of this host's, in ms; `nil` before Redis has answered.
+    var redisClockOffset: Int64?
 
     enum Counter: String, CaseIterable {
         case connectionsOpened = "connections_opened_total"
@@ -28,6 +30,8 @@ struct MetricsSnapshot: Sendable {
         case tlsHandshakes = "tls_handshakes_total"
         case tlsFailures = "tls_failures_total"
         case originsRefused = "origins_refused_total"
+        case tokensRefused = "tokens_refused_total"
+        case damagedRecords = "damaged_records_total"
 
         var help: String {
             switch self {
@@ -49,6 +53,8 @@ struct MetricsSnapshot: Sendable {
             case .tlsHandshakes: "connections over TLS that came as far as a request"
             case .tlsFailures: "connections to a TLS port that did not"
             case .originsRefused: "upgrades refused because the browser's page was from elsewhere"
+            case .tokensRefused: "tokens of connections and calls that were verified and let nobody in"
+            case .damagedRecords: "readings of records that no server has written"
             }
         }
     }
@@ -105,6 +111,10 @@ struct MetricsSnapshot: Sendable {
         closes.merge(other.closes, uniquingKeysWith: +)
         limitsMet.merge(other.limitsMet, uniquingKeysWith: +)
         certificateExpiry = certificateExpiry ?? other.certificateExpiry
+        // The shards differ by what an answer took: the largest is told.
+        if abs(other.redisClockOffset ?? 0) >= abs(redisClockOffset ?? 0) {
+            redisClockOffset = other.redisClockOffset ?? redisClockOffset
+        }
         histograms.merge(other.histograms) { mine, theirs in
             var sum = mine
             sum.add(theirs)
@@ -131,6 +141,12 @@ struct MetricsSnapshot: Sendable {
             head(
                 "tls_certificate_expiry_timestamp_seconds", "gauge", "when the certificate ends, in seconds since 1970")
             lines.append("presence_tls_certificate_expiry_timestamp_seconds \(certificateExpiry)")
+        }
+        if let redisClockOffset {
+            head(
+                "redis_clock_offset_milliseconds", "gauge",
+                "how far Redis' clock, which judges tokens, is ahead of this host's; negative if it is behind")
+            lines.append("presence_redis_clock_offset_milliseconds \(redisClockOffset)")
         }
         head("errors_total", "counter", "errors answered to clients")
         for (code, count) in errors.sorted(by: { $0.key < $1.key }) {
@@ -168,7 +184,8 @@ extension ShardLogic {
             .connectionsOpened: metrics.connectionsOpened, .messagesIn: metrics.messagesIn,
             .eventsIn: metrics.eventsIn, .eventsUnwatched: metrics.eventsUnwatched, .eventsOut: metrics.marked,
             .deliveries: metrics.deliveries, .conflated: metrics.conflated, .reaped: metrics.reaped,
-            .stale: metrics.staleCount, .storeRetries: metrics.storeRetries,
+            .stale: metrics.staleCount, .storeRetries: metrics.storeRetries, .tokensRefused: metrics.tokensRefused,
+            .damagedRecords: metrics.damagedRecords,
         ]
         snapshot.gauges = [
             .connections: watchers.connections.count { $0 != nil }, .sessions: sessions.count,

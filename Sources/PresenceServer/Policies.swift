@@ -30,6 +30,8 @@ final class Policies {
 
     /// How long after a failed reading the lists are read again.
     private static let patience: Milliseconds = 1_000
+    /// Between two readings of one user's lists, which may be a megabyte.
+    private static let readingPause: Milliseconds = 500
 
     init(_ shard: ShardLogic) {
         self.shard = shard
@@ -84,20 +86,24 @@ final class Policies {
 
     /// A policy changed.
     func handle(_ event: StoreEvent) {
-        guard let user = event.subject, let change = PolicyChange(event) else { return }
-        defer { settle(user, event.version) }
-        let topic = shard.watchers.person(user)
+        guard let user = event.subject else { return }
+        let topic = shard.watchers.person(event.subjectBytes)
         let local = shard.sessions.users[user]
-        guard topic != nil || local != nil else { return }
+        // Most shards have nothing to do with this user: they do not read further.
+        guard topic != nil || local != nil else { return settle(user, event.version) }
+        guard let change = PolicyChange(event) else { return }
         let isKnown = topic?.isLoaded == true || local?.chosen != nil
         let policy = held[user] ?? Policy(of: user, isNew: isKnown)
-        guard change.head.version > policy.head.version else { return }
-        // Of lists that were not known, nobody can tell whom a change concerns.
-        let concernsAll = !policy.isComplete || change.head.visibility != policy.head.visibility
+        guard change.head.version > policy.head.version else { return settle(user, event.version) }
+        let concerned = policy.concerned(by: change)
         held[user] = policy
         policy.take(change)
-        follow(policy, concerning: concernsAll ? nil : change.added + change.removed, at: event.at)
+        follow(policy, concerning: concerned, at: event.at)
         if let local { shard.tellOwnVisibility(local) }
+        // What is answered afterwards obeys the change, so its `ok` waits for lists that have to be read.
+        complete(user) { [self, version = event.version] outcome in
+            if outcome == .loaded { settle(user, version) } else { lost(user, version) }
+        }
     }
 
     /// A user's hash was read. `asOf`: the version held when the question was asked, if an older answer is the truth all
@@ -107,8 +113,11 @@ final class Policies {
         let version = policy?.head.version ?? 0
         let isNewer = (head?.version ?? 0) > version
         let wasLost = before == version && (head?.version ?? 0) < version
-        guard isNewer || wasLost else { return }
+        // Whether it is damaged or mended, the answer may be older than an event: the lists are read, and decide.
+        let differs = (head?.isDamaged ?? false) != (policy?.head.isDamaged ?? false)
+        guard isNewer || wasLost || differs else { return }
         let taking = policy ?? Policy(of: user, isNew: false)
+        if head?.isDamaged == true { shard.noteDamage("visibility", of: user) }
         taking.take(head ?? PolicyHead())
         held[user] = taking
         follow(taking, concerning: nil, at: shard.clock.redisNow)
@@ -125,7 +134,14 @@ final class Policies {
 
     private func read(_ policy: Policy) {
         guard !policy.isReading else { return }
+        // Somebody who changes long lists all the time makes each shard that needs them read them twice a second.
+        let next = policy.lastReading.map { $0 + Self.readingPause } ?? .min
+        if shard.clock.now < next, shard.link.isLive {
+            return shard.deadlines.set(.policy(policy.user), at: next)
+        }
         policy.isReading = true
+        policy.lastReading = shard.clock.now
+        let asked = policy.head.version
         let keys = shard.partitions.keys(of: policy.user)
         shard.store.run(
             .policy, keys: [keys.user(policy.user), keys.contacts(policy.user), keys.blocks(policy.user)],
@@ -134,7 +150,9 @@ final class Policies {
             policy.isReading = false
             guard case .success(let value) = result, let read = PolicyRead(value) else { return failed(policy) }
             // Events have overtaken the answer: it is asked again.
-            guard read.head.version >= policy.head.version else { return self.read(policy) }
+            let isOvertaken =
+                read.head.isDamaged ? policy.head.version != asked : read.head.version < policy.head.version
+            guard !isOvertaken else { return self.read(policy) }
             if !policy.isComplete {
                 policy.take(read)
                 if held[policy.user] === policy { follow(policy, concerning: nil, at: shard.clock.redisNow) }
@@ -146,9 +164,10 @@ final class Policies {
     private func failed(_ policy: Policy) {
         tell(policy, .failed)
         // While Redis is away the resynchronisation reads it.
-        if shard.link.isLive, held[policy.user] === policy {
-            shard.deadlines.set(.policy(policy.user), at: shard.clock.now + Self.patience)
-        }
+        guard shard.link.isLive, held[policy.user] === policy else { return }
+        // What cannot be read decides against its user too: they go on hearing of others, without last seen.
+        if let local = shard.sessions.users[policy.user] { rehome(local, at: shard.clock.redisNow) }
+        shard.deadlines.set(.policy(policy.user), at: shard.clock.now + Self.patience)
     }
 
     private func tell(_ policy: Policy, _ outcome: Topic.RedisOutcome) {
@@ -159,8 +178,8 @@ final class Policies {
 
     /// The lists of a policy could not be read a while ago.
     func retry(_ user: UserID) {
-        guard let policy = held[user], !policy.isComplete, shard.link.isLive else { return }
-        read(policy)
+        guard let policy = held[user], !policy.isComplete else { return }
+        if shard.link.isLive { read(policy) } else { failed(policy) }
     }
 
     /// Redis is back: what could not be read meanwhile is.
@@ -168,9 +187,12 @@ final class Policies {
 
     /// Nobody is watched or here under this id any more.
     func forgetIfUnused(_ user: UserID) {
-        guard !held.isEmpty, held[user] != nil, shard.watchers.person(user) == nil, shard.sessions.users[user] == nil
+        guard !held.isEmpty, let policy = held[user], shard.watchers.person(user) == nil,
+            shard.sessions.users[user] == nil
         else { return }
         held[user] = nil
+        // A reading that is only planned will not be made.
+        if !policy.isReading { tell(policy, .failed) }
     }
 
     // MARK: Consequences
@@ -179,6 +201,7 @@ final class Policies {
     private func follow(_ policy: Policy, concerning users: [UserID]?, at: Timestamp) {
         guard policy.isComplete else {
             if let person = shard.watchers.person(policy.user), person.isLoaded { freeze(person) }
+            withhold(true, from: shard.sessions.users[policy.user])
             return read(policy)
         }
         if let person = shard.watchers.person(policy.user), person.isLoaded {
@@ -254,21 +277,18 @@ final class Policies {
     /// What a user shows of themselves decides what they see of others.
     private func rehome(_ local: LocalUser, at: Timestamp) {
         for case let connection? in local.sessions.map(\.connection) {
-            var position = shard.watchers.subscriptions(of: connection)
-            while position > 0 {
-                position -= 1
-                let part = shard.watchers.watched(position, by: connection)
-                guard !part.isConversation else { continue }
+            shard.watchers.moveAll(of: connection, at: at) { part in
                 let person = part.whole ?? part
-                guard frozen[person.index] == nil else { continue }
-                person.holds += 1
-                let home = topic(person, for: local.id)
-                if home !== part {
-                    shard.watchers.refreshUnknown(person, at: at)
-                    shard.watchers.move(position, of: connection.index, to: home, at: at)
-                }
-                shard.watchers.release(person)
+                return frozen[person.index] == nil ? topic(person, for: local.id) : part
             }
+        }
+        withhold(false, from: local)
+    }
+
+    /// Until a user's own lists have been read, events wait for their connections: what others show them depends on it.
+    private func withhold(_ isWithheld: Bool, from local: LocalUser?) {
+        for case let connection? in local?.sessions.map(\.connection) ?? [] {
+            shard.watchers.setWithheld(isWithheld, connection)
         }
     }
 
@@ -304,7 +324,7 @@ final class Policies {
             }
             pending.wait(for: version) { done($0 ? result : .failure(.disconnected(sent: true))) }
             // Its event may never come: the resynchronisation brings the change itself.
-            if !shard.link.isLive { lost() }
+            if !shard.link.isLive { lost() } else if version <= pending.lost { lost(user, version) }
         }
     }
 
@@ -315,6 +335,14 @@ final class Policies {
         guard !settled.isEmpty else { return }
         changes.removeAll { $0.isSettled }
         settled.forEach { $0.done?(true) }
+    }
+
+    /// The lists of a user could not be read: whether a change of theirs is followed here cannot be said.
+    private func lost(_ user: UserID, _ version: Int64) {
+        for pending in changes where pending.user == user { pending.lost = max(pending.lost, version) }
+        let waiting = changes.filter { $0.user == user && $0.done != nil }
+        changes.removeAll { pending in waiting.contains { $0 === pending } }
+        waiting.forEach { $0.done?(false) }
     }
 
     /// Sight of the truth is lost: whether a change that is stored is followed here cannot be said now.
@@ -328,6 +356,8 @@ final class Policies {
     private final class PendingChange {
         let user: UserID
         var seen: Int64 = 0
+        /// The newest that came and could not be followed.
+        var lost: Int64 = 0
         private var version: Int64 = .max
         private(set) var done: ((Bool) -> Void)?
 

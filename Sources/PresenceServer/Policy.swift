@@ -12,6 +12,8 @@ final class Policy {
     private(set) var blocks: Set<UserID>?
     /// Its lists are being read.
     var isReading = false
+    /// When they were last asked for.
+    var lastReading: Milliseconds?
     /// Who waits for the lists.
     var waiters: [(Topic.RedisOutcome) -> Void] = []
 
@@ -32,9 +34,9 @@ final class Policy {
         case nothing
     }
 
-    /// What this user alone would let somebody else see.
+    /// What this user alone would let somebody else see. Of a record that cannot be read, nothing.
     func view(for viewer: UserID) -> View {
-        guard let blocks, !blocks.contains(viewer), admits(viewer, head.visibility.presence) else { return .nothing }
+        guard !head.isDamaged, let blocks, !blocks.contains(viewer), admits(viewer, head.visibility.presence) else { return .nothing }
         return admits(viewer, head.visibility.lastSeen) ? .whole : .withoutLastSeen
     }
 
@@ -56,8 +58,8 @@ final class Policy {
     /// A newer state of which only the head is known.
     func take(_ head: PolicyHead) {
         self.head = head
-        contacts = head.contacts == 0 ? [] : nil
-        blocks = head.blocks == 0 ? [] : nil
+        contacts = head.contacts == 0 && !head.isDamaged ? [] : nil
+        blocks = head.blocks == 0 && !head.isDamaged ? [] : nil
     }
 
     /// The next state, by what changed.
@@ -75,10 +77,19 @@ final class Policy {
         blocks = Set(read.blocks)
     }
 
+    /// Whom a change concerns that comes next; `nil`: it may be anybody.
+    func concerned(by change: PolicyChange) -> [UserID]? {
+        // Of lists that were not known, nobody can tell whom a change concerns.
+        guard isComplete, !head.isDamaged, change.head.visibility == head.visibility else { return nil }
+        if change.list == .contacts, !needsContacts { return [] }
+        return change.isUntold ? nil : change.added + change.removed
+    }
+
     /// A list after a change, `nil` if it cannot be told. All whom a change adds are in it then: as many as there are in
     /// all are therefore all that there are, whatever was known before.
     private static func list(_ held: Set<UserID>?, _ change: PolicyChange?, count: Int) -> Set<UserID>? {
         if count == 0 { return [] }
+        if change?.isUntold == true { return nil }
         var list = held ?? []
         for user in change?.removed ?? [] { list.remove(user) }
         list.formUnion(change?.added ?? [])
@@ -94,13 +105,27 @@ struct PolicyHead: Equatable {
     var visibility = Visibility()
     var contacts = 0
     var blocks = 0
+    /// Redis holds something that no script writes. What the user allowed is not known, so nobody else sees them.
+    private(set) var isDamaged = false
 
     init() {}
 
     init?(_ text: String) {
         let words = text.split(separator: " ")
-        guard words.count == 5, let version = Int64(words[0]) else { return nil }
+        guard words.count == 5, let version = Int64(words[0]), version >= 0 else { return nil }
         self.init(version: version, words[1...])
+    }
+
+    /// The hash's field as it was read: `nil` if it has none.
+    static func read(_ field: RedisValue) -> PolicyHead? {
+        if field.isNull || field.bytes?.isEmpty == true { return nil }
+        return field.string.flatMap { PolicyHead($0) } ?? damaged
+    }
+
+    static var damaged: PolicyHead {
+        var head = PolicyHead()
+        head.isDamaged = true
+        return head
     }
 
     init?(version: Int64, _ words: ArraySlice<Substring>) {
@@ -124,6 +149,8 @@ struct PolicyChange {
     var list = PolicyList.none
     var added: [UserID] = []
     var removed: [UserID] = []
+    /// More ids changed than the event names: the list has to be read.
+    var isUntold = false
 
     /// `nil` for what no script of ours publishes.
     init?(_ event: StoreEvent) {
@@ -133,7 +160,8 @@ struct PolicyChange {
         else { return nil }
         self.head = head
         self.list = list
-        for word in words[5...] {
+        isUntold = words.count == 6 && words[5] == "*"
+        for word in words[5...] where !isUntold {
             guard let user = UserID(String(word.dropFirst())) else { continue }
             if word.first == "+" { added.append(user) } else { removed.append(user) }
         }
@@ -153,12 +181,11 @@ struct PolicyRead {
     let blocks: [UserID]
 
     init?(_ value: RedisValue) {
-        let words = value.array?.compactMap(\.string) ?? []
-        guard words.count >= 3, words[0] == "OK", let count = Int(words[2]),
-            0...words.count - 3 ~= count
-        else { return nil }
-        guard let head = words[1].isEmpty ? PolicyHead() : PolicyHead(words[1]) else { return nil }
-        self.head = head
+        guard let answer = value.array, answer.count >= 3 else { return nil }
+        head = PolicyHead.read(answer[1]) ?? PolicyHead()
+        // An id or a head that is no text is none.
+        let words = answer.map { $0.string ?? "" }
+        guard words[0] == "OK", let count = Int(words[2]), 0...words.count - 3 ~= count else { return nil }
         contacts = words[3..<3 + count].compactMap { UserID($0) }
         blocks = words[(3 + count)...].compactMap { UserID($0) }
     }

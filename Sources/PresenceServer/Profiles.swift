@@ -1,4 +1,3 @@
-import Foundation
 import PresenceProtocol
 import Redis
 
@@ -13,8 +12,12 @@ extension ShardLogic {
         write(connection, id) { [self] done in
             change(profileOf: session.user.id, changes, done: done)
         } succeeded: { [self] words in
+            guard let profile = Self.profileObject(words) else {
+                noteDamage("profile", of: session.user.id)
+                return replies.error(Self.damaged(id), to: connection)
+            }
             var payload: [UInt8] = []
-            ServerMessageWriter.profileUpdated(id: id, profile: Self.profileObject(words), to: &payload)
+            ServerMessageWriter.profileUpdated(id: id, profile: profile, to: &payload)
             replies.send(payload, to: connection)
         }
     }
@@ -26,9 +29,11 @@ extension ShardLogic {
             arguments: [keys.events, link.incarnation, user.string] + changes.arguments, lane: .commands, reply: done)
     }
 
-    /// The register of `OK, version, BODY`.
-    static func profileObject(_ words: [RedisValue]) -> [UInt8] {
-        guard words.count >= 3, let version = words[1].int, let body = words[2].bytes else { return Array("null".utf8) }
+    /// The register of `OK, version, BODY`; `nil` if that is damaged.
+    static func profileObject(_ words: [RedisValue]) -> [UInt8]? {
+        guard words.count >= 3, let version = words[1].int, let body = words[2].bytes,
+            body.withUnsafeBytes({ RegisterFrame.isBody($0) })
+        else { return nil }
         return RegisterFrame.object(version: version, body: body).bytes
     }
 }
@@ -36,7 +41,7 @@ extension ShardLogic {
 extension ProfileChanges {
     /// The shape of a name is the protocol's business; whether there is such a zone, the host's data say.
     var hasKnownTimezone: Bool {
-        if case .set(let name) = timezone { TimeZone(identifier: name) != nil } else { true }
+        if case .set(let name) = timezone { TimeZones.has(name) } else { true }
     }
 
     static let unknownTimezone = ServerMessage.ErrorMessage(

@@ -26,6 +26,10 @@ extension RedisServerProcess {
     /// - Returns: The child's process id, which is Redis' own.
     func spawn() throws(StartFailure) -> pid_t {
         let program = try Self.findRedisServer()
+        // Said here by its name: starting the program fails for the lack of it as if the program were not there.
+        guard access(directory.path, F_OK) == 0 else {
+            throw StartFailure("the data directory \(directory.path) is gone: Redis cannot be started without it")
+        }
         let settings = Self.settings(directory: directory, socket: socket, redis: redis)
         var arguments = [program] + settings.flatMap { ["--" + $0.name] + $0.value }
         if let setpriv = Self.find("setpriv") { arguments = [setpriv, "--pdeathsig", "TERM"] + arguments }

@@ -41,6 +41,20 @@ enum RegisterFrame {
         return Register(version: version, bytes: bytes, object: 0..<bytes.count)
     }
 
+    /// Whether it can stand behind a version in an object that clients get. What a script puts together has parts that
+    /// Redis kept, so that damage there would come out in its events too.
+    static func isBody(_ body: UnsafeRawBufferPointer) -> Bool {
+        guard body.first == UInt8(ascii: "\"") else { return false }
+        var scanner = JSONScanner(members: body)
+        do throws(JSONError) {
+            while try scanner.nextKey() != nil { _ = try scanner.value() }
+            try scanner.finish()
+            return true
+        } catch {
+            return false
+        }
+    }
+
     private static func open(_ kind: RegisterKind, _ user: UserID, _ payload: inout [UInt8]) -> Int {
         JSONWriter.raw(kind == .presence ? #"{"type":"presence","user":"# : #"{"type":"profile","user":"#, to: &payload)
         JSONWriter.string(user.string, to: &payload)

@@ -32,19 +32,20 @@ extension ShardLogic {
         return true
     }
 
-    private func limitRate(of connection: Connection, _ id: Int64?, _ limit: Limit, retryAfter: Milliseconds) {
+    func limitRate(of connection: Connection, _ id: Int64?, _ limit: Limit, retryAfter: Milliseconds) {
         metrics.met(limit)
         let whose = limit == .requests ? "this connection" : "this user"
+        let message =
+            limit == .failedTokens ? Self.tooManyFailedTokens : "\(whose) asks too fast: nothing was done"
         let isTooMany = connection.refusals.count(at: clock.now) >= configuration.limits.rateLimited
         replies.now(on: connection) { [self] in
             replies.error(
-                .init(
-                    id: id, code: .rateLimited, message: "\(whose) asks too fast: nothing was done",
-                    retryAfter: retryAfter),
-                to: connection)
+                .init(id: id, code: .rateLimited, message: message, retryAfter: retryAfter), to: connection)
             if isTooMany { close(connection, .policyViolation, reason: "went on asking too fast") }
         }
     }
+
+    static let tooManyFailedTokens = "too many tokens from this address were refused: this one was not looked at"
 }
 
 /// How many requests of a connection were `rate_limited` in the 10 s that its first one began. 8 bytes.
@@ -70,17 +71,20 @@ struct RateRefusals {
 }
 
 extension ClientMessage.Body {
-    /// What a request costs of a bucket: one token, and one more for each full hundred of ids, since it is ids that
-    /// make work. Leaving costs nothing: it frees what others could use.
+    /// What a request costs of a bucket: one token, and one more for each full ten of the ids that are read or changed in
+    /// Redis: an id costs a tenth of what a request does, there and here. Leaving costs nothing: it frees what others
+    /// could use.
     var tokens: Int {
         switch self {
         case .subscribe(let subscribe): Self.tokens(for: subscribe.users.count + subscribe.conversations.count)
         case .get(let users): Self.tokens(for: users.count)
         case .createConversation(let participants, _): Self.tokens(for: participants.count)
+        case .addContacts(let users), .removeContacts(let users), .block(let users), .unblock(let users):
+            Self.tokens(for: users.count)
         case .disconnect: 0
         default: 1
         }
     }
 
-    private static func tokens(for ids: Int) -> Int { 1 + ids / 100 }
+    private static func tokens(for ids: Int) -> Int { 1 + ids / 10 }
 }

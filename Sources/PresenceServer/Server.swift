@@ -38,6 +38,7 @@ public actor Server {
 
     private func startShards() async throws -> Int {
         let location = try configuration.redis.location(redis)
+        TimeZones.load()
         try configuration.validateDoor()
         let identity = try configuration.tls.identity()
         if let identity { tell(of: identity) }
@@ -49,6 +50,7 @@ public actor Server {
         }
         let places = Places(configuration.limits.maxConnections ?? Self.roomForConnections())
         let addresses = AddressLimits(configuration.limits)
+        let failedTokens = FailedTokens(configuration.limits)
         let count = configuration.shards ?? max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
         let outboxes = OutboxBudget(configuration.limits.outboxBytes, shards: count)
         let inbox = InboxBudget(configuration.limits.inboxBytes)
@@ -56,7 +58,7 @@ public actor Server {
             let shard = try Shard(
                 .init(
                     configuration: configuration, authenticator: authenticator, redis: location, places: places,
-                    addresses: addresses, outboxes: outboxes, inbox: inbox,
+                    addresses: addresses, failedTokens: failedTokens, outboxes: outboxes, inbox: inbox,
                     isAlone: configuration.redis.url == nil, logger: logger,
                     name: "shard-\(index)", place: (index, count), identity: identity))
             shard.loop.start()
@@ -93,8 +95,11 @@ public actor Server {
     /// Reads the certificate and its key anew, and shows them to new connections; those that are there go on. If they
     /// cannot be used, that is logged, and nothing changes.
     public func reloadCertificate() async {
+        let tls = configuration.tls
+        // The server is not held up by files that are: it can still be stopped.
+        let result = await PlainFile.apart { Result { try tls.identity() } }
         do {
-            guard let identity = try configuration.tls.identity() else { return }
+            guard let identity = try result.get() else { return }
             for shard in shards { await shard.use(identity) }
             tell(of: identity)
         } catch {

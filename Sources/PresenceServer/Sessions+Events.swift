@@ -47,6 +47,20 @@ extension Sessions {
         }
     }
 
+    /// `presenced doctor` asks after sessions that are this shard's by what Redis says. Those that it does not hold it
+    /// denies; of those that it holds, and while it may be wrong itself, it says nothing.
+    func handle(question event: StoreEvent) {
+        guard shard.link.isLive else { return }
+        let words = event.words
+        guard words.count > 2, words[1] == shard.link.incarnation, let user = event.subject else { return }
+        let held = Set(users[user]?.sessions.map(\.id) ?? [])
+        let denied = words[2...].filter { !held.contains($0) }
+        guard !denied.isEmpty else { return }
+        shard.store.command(
+            ["PUBLISH", words[0], ([user.string, words[1]] + denied).joined(separator: " ")], lane: .commands
+        ) { _ in }
+    }
+
     // MARK: After a break
 
     /// Whether Redis has still to be told that some are there or have ended.

@@ -92,7 +92,7 @@ extension Sessions {
                     session.failures = 0
                     if status == session.wantedStatus { session.wantedStatus = nil }
                     shard.policies.take(
-                        words.last?.string.flatMap { PolicyHead($0) }, of: user.id, asOf: policy)
+                        words.last.flatMap { PolicyHead.read($0) }, of: user.id, asOf: policy)
                     // Their user's other sessions here: the new one hears it as the answer to its `connect`.
                     learn(words, of: user, tell: status != nil)
                     // What others show to this user depends on it.

@@ -1,4 +1,5 @@
 import EventLoops
+import Glibc
 import Logging
 import PresenceProtocol
 import Redis
@@ -28,6 +29,7 @@ actor Shard {
     private var family: [Shard] = []
     /// In seconds since 1970.
     private var certificateExpiry: Int64?
+    private var nextClockLog: Milliseconds = .min
     private var onceLive: [CheckedContinuation<Void, any Error>] = []
     private var refusal: StartFailure?
 
@@ -37,6 +39,7 @@ actor Shard {
         let redis: RedisLocation
         let places: Places
         let addresses: AddressLimits
+        let failedTokens: FailedTokens
         let outboxes: OutboxBudget
         let inbox: InboxBudget
         /// Nobody but this process uses this Redis.
@@ -70,7 +73,7 @@ actor Shard {
         logic = ShardLogic(
             configuration: configuration, clock: clock, store: store, sockets: sockets, isAlone: parts.isAlone,
             random: SystemRandomNumberGenerator(), logger: parts.logger, place: parts.place,
-            outboxBudget: parts.outboxes, database: parts.redis.database
+            outboxBudget: parts.outboxes, failedTokens: parts.failedTokens, database: parts.redis.database
         ) { tokens.authenticator.verify($0, now: $1) }
         var settings = WebSocketServerConfiguration()
         settings.subprotocols = ["presence.v1"]
@@ -160,8 +163,30 @@ actor Shard {
     private func tick() {
         clock.advance(to: loop.now)
         logic.tick()
+        watchClocks()
         logic.metrics.loopTurn.record(loop.takeLag().longestTurn)
     }
+
+    /// Redis' clock judges tokens: far from this host's it refuses good ones, or lets in what has expired. Which of the two
+    /// clocks is wrong cannot be told here.
+    private func watchClocks() {
+        guard clock.now >= nextClockLog, let offset = clockOffset, abs(offset) > Self.tolerableOffset else { return }
+        nextClockLog = clock.now + Self.clockLogPause
+        logger.warning(
+            "Redis' clock differs from this host's", metadata: ["redis_is_ahead_by_ms": "\(offset)"])
+    }
+
+    /// How far Redis' clock is ahead of this host's, in ms. Only told, never reckoned with.
+    private var clockOffset: Milliseconds? {
+        guard clock.redisOffset != nil else { return nil }
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return clock.redisNow - (Milliseconds(time.tv_sec) * 1_000 + Milliseconds(time.tv_nsec) / 1_000_000)
+    }
+
+    /// Hosts whose clocks are kept are closer than this; an answer takes less.
+    private static let tolerableOffset: Milliseconds = 2_000
+    private static let clockLogPause: Milliseconds = 600_000
 
     private func endTurn() {
         clock.advance(to: loop.now)
@@ -191,6 +216,7 @@ actor Shard {
         snapshot.gauges[.inboxBytes] = server.inboxHeld
         snapshot.limitsMet[.inboxBytes] = server.counters.inboxRefusals
         snapshot.certificateExpiry = certificateExpiry
+        snapshot.redisClockOffset = clockOffset
         return snapshot
     }
 

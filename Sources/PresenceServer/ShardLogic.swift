@@ -18,7 +18,8 @@ final class ShardLogic {
     let outboxes: Outboxes
     /// How fast one connection may ask; `nil`: as fast as it pleases.
     let connectionRate: RateLimit?
-    var userRates: UserRates
+    var userRates: Rates<UserID>
+    let failedTokens: FailedTokens
     var deadlines = Deadlines()
     let watchers: Watchers
     let delivery: Delivery
@@ -36,6 +37,7 @@ final class ShardLogic {
     private let place: (number: Milliseconds, of: Milliseconds)
     /// No one is let in any more.
     var isDraining = false
+    private var nextDamageLog: Milliseconds = .min
     /// Connections that have still to be sent away.
     private(set) var departures = 0
 
@@ -45,7 +47,7 @@ final class ShardLogic {
     init(
         configuration: ServerConfiguration, clock: ShardClock, store: any Store, sockets: any Sockets, isAlone: Bool,
         random: any RandomNumberGenerator, logger: Logger, place: (number: Int, of: Int) = (0, 1),
-        outboxBudget: OutboxBudget? = nil, database: Int = 0,
+        outboxBudget: OutboxBudget? = nil, failedTokens: FailedTokens? = nil, database: Int = 0,
         verify: @escaping (String, Timestamp) -> Result<Claims, AuthenticationFailure>
     ) {
         self.configuration = configuration
@@ -60,7 +62,8 @@ final class ShardLogic {
         let limits = configuration.limits
         outboxes = Outboxes(outboxBudget ?? OutboxBudget(limits.outboxBytes))
         connectionRate = RateLimit(perSecond: limits.requestsPerSecond, burst: limits.requestBurst)
-        userRates = UserRates(RateLimit(perSecond: limits.userRequestsPerSecond, burst: limits.userRequestBurst))
+        self.failedTokens = failedTokens ?? FailedTokens(limits)
+        userRates = Rates(RateLimit(perSecond: limits.userRequestsPerSecond, burst: limits.userRequestBurst))
         watchers = Watchers(metrics: metrics)
         delivery = Delivery(watchers: watchers, sockets: sockets, clock: clock, metrics: metrics, outboxes: outboxes)
         replies = Replies(watchers: watchers, sockets: sockets, limits: limits, metrics: metrics, outboxes: outboxes)
@@ -81,9 +84,10 @@ final class ShardLogic {
 
     // MARK: Inputs: sockets
 
-    func opened(_ socket: SocketID, headerToken: String?) {
+    /// `address`: as what its tokens are counted that let nobody in.
+    func opened(_ socket: SocketID, headerToken: String?, address: AddressBlock = .none) {
         let connection = Connection(
-            socket: socket, headerToken: headerToken, now: clock.now,
+            socket: socket, headerToken: headerToken, address: address, now: clock.now,
             firstPing: nextPing)
         watchers.add(connection)
         metrics.connectionsOpened += 1
@@ -145,6 +149,7 @@ final class ShardLogic {
         case .typing: typing.handle(typing: event)
         case .participants: typing.handle(participants: event)
         case .policy: policies.handle(event)
+        case .question: sessions.handle(question: event)
         }
     }
 
@@ -154,6 +159,9 @@ final class ShardLogic {
             return
         }
         guard event.version > topic.version(of: kind) else { return }
+        guard RegisterFrame.isBody(event.rest) else {
+            return noteDamage(kind == .presence ? "presence" : "profile", of: topic.subject)
+        }
         metrics.changeToWrite.record(max(0, clock.redisNow - event.at))
         policies.announce(
             RegisterFrame.event(kind, user: topic.subject, version: event.version, body: event.rest, at: event.at),
@@ -365,6 +373,15 @@ final class ShardLogic {
 
     /// 32 characters that are not taken for one another.
     private static let nameAlphabet = Array("abcdefghijkmnpqrstuvwxyz23456789".utf8)
+
+    /// Redis holds something that no server has written: clients get nothing of it, and `presenced doctor` finds it. The
+    /// log names the partition, as ids do not belong there, and that once a minute.
+    func noteDamage(_ what: String, of id: Identifier) {
+        metrics.damagedRecords += 1
+        guard clock.now >= nextDamageLog else { return }
+        nextDamageLog = clock.now + 60_000
+        log("damaged record", ["what": what, "partition": "\(partitions.index(of: id))"], level: .error)
+    }
 
     func log(_ event: String, _ fields: [String: String] = [:], level: Logger.Level = .info) {
         logger.log(level: level, "\(event)", metadata: fields.mapValues { .string($0) })

@@ -90,7 +90,9 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
             return turnAway(socket)
         }
         guard !logic.isDraining, takePlace(of: request.peer, socket) else { return turnAway(socket) }
-        logic.opened(socket, headerToken: bearerToken(request.authorization))
+        logic.opened(
+            socket, headerToken: bearerToken(request.authorization),
+            address: logic.failedTokens.block(of: request.peer))
     }
 
     private func turnAway(_ socket: SocketID) {

@@ -21,8 +21,10 @@ struct StoreEvent {
         case typing = 0x54  // T
         /// Who takes part in a conversation now.
         case participants = 0x43  // C
-        /// Who may see a user has changed: `PRESENCE LASTSEEN CONTACTS BLOCKS LIST +ID -ID`.
+        /// Who may see a user has changed: `PRESENCE LASTSEEN CONTACTS BLOCKS LIST +ID -ID`, or `LIST *` of many ids.
         case policy = 0x56  // V
+        /// `presenced doctor` asks an incarnation whether it holds sessions: `CHANNEL INCARNATION SESSION SESSION …`.
+        case question = 0x51  // Q
     }
 
     let kind: Kind

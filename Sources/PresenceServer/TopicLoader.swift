@@ -14,8 +14,12 @@ final class TopicLoader {
     ///
     /// A conversation that `participant` is not known to take part in is read again: they may have been let in a moment
     /// ago, on another shard.
+    ///
+    /// What `viewer` shows of themselves decides what they see: if that has still to be read, it is waited for. If it
+    /// cannot be, it decides against them.
     func load(
-        _ topics: [Topic], for participant: UserID? = nil, done: @escaping (Topic.RedisOutcome) -> Void
+        _ topics: [Topic], for participant: UserID? = nil, viewer: UserID? = nil,
+        done: @escaping (Topic.RedisOutcome) -> Void
     ) {
         var waiting = 1
         var outcome = Topic.RedisOutcome.loaded
@@ -37,6 +41,10 @@ final class TopicLoader {
             topic.waiters.append(finish)
             if !topic.isLoading { read(topic) }
         }
+        if let viewer = viewer ?? participant, shard.policies[viewer] != nil {
+            waiting += 1
+            shard.policies.complete(viewer) { _ in finish(.loaded) }
+        }
         finish(.loaded)
     }
 
@@ -51,6 +59,7 @@ final class TopicLoader {
                 return finish(topic, .loaded)
             }
             let read = PersonRead(value)
+            noteDamage(in: read, of: topic)
             for (kind, version, body) in read.registers where version > topic.version(of: kind) {
                 shard.watchers.set(
                     RegisterFrame.object(version: version, body: body), kind.mark, on: topic, announced: false)
@@ -124,6 +133,7 @@ final class TopicLoader {
                 }
                 // Who may see a change is settled before anyone is told of it.
                 let read = PersonRead(value)
+                noteDamage(in: read, of: topic)
                 topic.policyRound = round
                 shard.policies.take(read.policy, of: topic.subject, asOf: policy)
                 shard.policies.complete(topic.subject) { [self] _ in
@@ -136,6 +146,10 @@ final class TopicLoader {
         } done: {
             done(failure)
         }
+    }
+
+    private func noteDamage(in read: PersonRead, of topic: Topic) {
+        for kind in read.damaged { shard.noteDamage(kind == .presence ? "presence" : "profile", of: topic.subject) }
     }
 
     private func newest(_ kind: RegisterKind, _ topic: Topic) -> Int64 { shard.policies.newest(kind, of: topic) }
@@ -201,19 +215,29 @@ struct PersonRead {
 
     /// `nil` for who never set anything of it.
     let policy: PolicyHead?
-    /// Kind, version and body; version 0 for what is not there.
+    /// Kind, version and body; version 0 for what is not there, or cannot be read.
     let registers: [(RegisterKind, Int64, [UInt8])]
+    /// What is there and no server has written: clients get nothing of it.
+    let damaged: [RegisterKind]
 
     init(_ value: RedisValue) {
         let fields = value.array ?? []
+        var damaged: [RegisterKind] = []
         func register(_ kind: RegisterKind, _ index: Int) -> (RegisterKind, Int64, [UInt8]) {
-            guard index + 1 < fields.count, let version = fields[index].int, let body = fields[index + 1].bytes else {
+            guard index + 1 < fields.count, !fields[index].isNull || !fields[index + 1].isNull else {
+                return (kind, 0, [])
+            }
+            guard let version = fields[index].int, let body = fields[index + 1].bytes,
+                body.withUnsafeBytes({ RegisterFrame.isBody($0) })
+            else {
+                damaged.append(kind)
                 return (kind, 0, [])
             }
             return (kind, version, body)
         }
         registers = [register(.presence, 0), register(.profile, 2)]
-        policy = fields.count > 4 ? fields[4].string.flatMap { PolicyHead($0) } : nil
+        self.damaged = damaged
+        policy = fields.count > 4 ? PolicyHead.read(fields[4]) : nil
     }
 
     var versions: [Int64] { registers.map(\.1) + [policy?.version ?? 0] }

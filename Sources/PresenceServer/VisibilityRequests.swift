@@ -26,7 +26,10 @@ extension ShardLogic {
         write(connection, id, changes: false) { [self] done in
             read(visibilityOf: session.user.id, done: done)
         } succeeded: { [self] words in
-            guard let read = PolicyRead(.array(words)) else { return }
+            guard let read = PolicyRead(.array(words)), !read.head.isDamaged else {
+                noteDamage("visibility", of: session.user.id)
+                return replies.error(Self.damaged(id), to: connection)
+            }
             let parts = read.lists.parts(bytes: configuration.limits.maxServerMessageBytes - Self.visibilityOverhead)
             for (number, part) in parts.enumerated() {
                 var payload: [UInt8] = []
@@ -34,6 +37,11 @@ extension ShardLogic {
                 replies.send(payload, to: connection)
             }
         }
+    }
+
+    /// What is held of somebody is nothing that a server wrote.
+    static func damaged(_ id: Int64? = nil) -> ServerMessage.ErrorMessage {
+        .init(id: id, code: .internal, message: "the store holds something of this user that cannot be read")
     }
 
     /// What a `visibility` message has beside its ids, at most.
@@ -58,7 +66,9 @@ extension ShardLogic {
         // Before `connected`, which is the first thing that a client hears, nothing is said.
         guard connection.isGreeted, let user = connection.session?.user.id else { return [] }
         var payload: [UInt8] = []
-        ServerMessageWriter.ownVisibility(policies[user]?.head.own ?? OwnVisibility(), to: &payload)
+        let head = policies[user]?.head
+        guard head?.isDamaged != true else { return [] }
+        ServerMessageWriter.ownVisibility(head?.own ?? OwnVisibility(), to: &payload)
         return WebSocketFrame.text(payload)
     }
 }

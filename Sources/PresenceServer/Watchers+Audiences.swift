@@ -73,8 +73,44 @@ extension Watchers {
         remove(position, of: index)
         guard !marks.isEmpty else { return }
         frame(part, marks, at: at)
-        _ = lines[index].keep(part.index, marks)
+        _ = lines[index].keep(part.index, marks, &merger)
         markDirty(index)
+    }
+
+    /// Moves whatever of a connection's watches has another home now, as `move` does one. What it keeps is walked over
+    /// once for all of them.
+    func moveAll(of connection: Connection, at: Timestamp, home: (Topic) -> Topic) {
+        let index = connection.index
+        keepTurn(of: index)
+        _ = merger.merge(&lines[index].kept)
+        var kept = lines[index].kept
+        lines[index].kept = []
+        let places = Dictionary(uniqueKeysWithValues: kept.indices.map { (kept[$0].topic, $0) })
+        var moved: [Line.Kept] = []
+        for position in lines[index].subscriptions.indices.reversed() {
+            let part = watched(position, by: connection)
+            guard !part.isConversation else { continue }
+            let person = part.whole ?? part
+            person.holds += 1
+            let target = home(part)
+            if target !== part {
+                refreshUnknown(person, at: at)
+                let place = places[part.index]
+                move(position, of: index, to: target, at: at)
+                var marks = lines[index].kept.popLast()?.marks ?? []
+                if let place {
+                    marks.formUnion(kept[place].marks)
+                    kept[place] = Line.Kept(topic: part.index, marks: [])
+                }
+                if !marks.isEmpty {
+                    frame(target, marks, at: at)
+                    moved.append(Line.Kept(topic: target.index, marks: marks))
+                }
+            }
+            release(person)
+        }
+        lines[index].kept = kept.filter { !$0.marks.isEmpty } + moved
+        if !moved.isEmpty { markDirty(index) }
     }
 
     /// Registers that stand there as they were read, or not at all, become events.

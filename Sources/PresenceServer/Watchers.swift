@@ -18,6 +18,7 @@ final class Watchers {
     private(set) var connections: [Connection?] = []
     /// Their lines, by the same index.
     var lines: [Line] = []
+    var merger = KeptMerger()
     /// Indices of connections that have something to write when the turn ends.
     private(set) var dirty: [UInt32] = []
     private(set) var turn = Turn()
@@ -42,6 +43,9 @@ final class Watchers {
     }
 
     func remove(_ connection: Connection) {
+        // Nothing is written to it any more: otherwise each of its watches would be looked for in what is kept.
+        lines[connection.index].turn = 0..<0
+        lines[connection.index].kept = []
         while let last = lines[connection.index].subscriptions.indices.last { remove(last, of: connection.index) }
         connections[connection.index] = nil
         lines[connection.index] = Line()
@@ -75,6 +79,17 @@ final class Watchers {
             keepTurn(of: index)
             lines[index].flags.insert(.background)
         } else if lines[index].flags.remove(.background) != nil {
+            markDirty(index)
+        }
+    }
+
+    /// Whether its events wait until it is known what its user may see.
+    func setWithheld(_ isWithheld: Bool, _ connection: Connection) {
+        let index = connection.index
+        if isWithheld {
+            keepTurn(of: index)
+            lines[index].flags.insert(.withheld)
+        } else if lines[index].flags.remove(.withheld) != nil {
             markDirty(index)
         }
     }
@@ -230,6 +245,23 @@ final class Watchers {
         remove(position, of: connection.index)
     }
 
+    /// The same for many, in one walk over what the connection watches.
+    func unsubscribe(_ connection: Connection, from unwanted: [Topic]) {
+        guard unwanted.count > 8 else { return unwanted.forEach { unsubscribe(connection, from: $0) } }
+        let index = connection.index
+        let parts = Set(unwanted.flatMap { [$0.index, $0.limited?.index, $0.hidden?.index].compactMap { $0 } })
+        keepTurn(of: index)
+        lines[index].kept.removeAll { parts.contains($0.topic) }
+        let kept = lines[index].kept
+        lines[index].kept = []
+        // From the end: what takes a place that becomes free has been looked at.
+        for position in lines[index].subscriptions.indices.reversed()
+        where parts.contains(lines[index].subscriptions[position].topic) {
+            remove(position, of: index)
+        }
+        lines[index].kept = kept
+    }
+
     func position(of topic: Topic, in index: Int) -> Int? {
         // Whichever side has fewer to look through.
         if topic.watchers.count < lines[index].subscriptions.count {
@@ -255,7 +287,7 @@ final class Watchers {
         }
         // What it was to be written of this topic, it is not written any more.
         keepTurn(of: index)
-        lines[index].kept.removeAll { $0.topic == removed.topic }
+        if !lines[index].kept.isEmpty { lines[index].kept.removeAll { $0.topic == removed.topic } }
         subscriptionCount -= 1
         discardIfUnused(topic)
     }
@@ -295,7 +327,7 @@ final class Watchers {
                     let index = Int(watch.connection)
                     guard lines[index].flags.contains(.open) else { continue }
                     if lines[index].keeps {
-                        metrics.conflated += lines[index].keep(topic.index, marks)
+                        metrics.conflated += lines[index].keep(topic.index, marks, &merger)
                     } else if lines[index].turn.isEmpty {
                         lines[index].turn = number..<number + 1
                     } else if lines[index].turn.upperBound == number {
@@ -303,7 +335,7 @@ final class Watchers {
                     } else {
                         // A gap: this connection's changes are put together one by one.
                         keepTurn(of: &lines[index])
-                        metrics.conflated += lines[index].keep(topic.index, marks)
+                        metrics.conflated += lines[index].keep(topic.index, marks, &merger)
                     }
                     if lines[index].flags.isDisjoint(with: .dirty) {
                         lines[index].flags.insert(.dirty)
@@ -326,7 +358,7 @@ final class Watchers {
     private func keepTurn(of line: inout Line) {
         for number in line.turn {
             let change = turn.changes[Int(number)]
-            metrics.conflated += line.keep(change.topic, change.marks)
+            metrics.conflated += line.keep(change.topic, change.marks, &merger)
         }
         line.turn = 0..<0
     }

@@ -3,6 +3,12 @@ import PresenceProtocol
 /// Requests about others: subscribe, unsubscribe, get.
 extension ShardLogic {
     func subscribe(_ connection: Connection, _ id: Int64?, _ request: ClientMessage.Subscribe) {
+        // Before anything is read: what is refused costs Redis nothing. A request to leave that has still to be answered
+        // may make room; with one it is decided when this one's turn has come.
+        if connection.leaving == 0, isBeyondSubscriptions(connection, request) {
+            metrics.met(.subscriptions)
+            return refuse(tooManySubscriptions.with(id: id), on: connection)
+        }
         let people = request.users.map { watchers.hold(person: $0) }
         let conversations = request.conversations.map { watchers.hold(conversation: $0) }
         let reply = replies.expect(on: connection)
@@ -49,6 +55,23 @@ extension ShardLogic {
         }
     }
 
+    private func isBeyondSubscriptions(_ connection: Connection, _ request: ClientMessage.Subscribe) -> Bool {
+        let held = watchers.subscriptions(of: connection)
+        let wanted = request.users.count + request.conversations.count
+        // Mostly there is room for all of them, whoever they are.
+        guard held + wanted > configuration.limits.subscriptions else { return false }
+        let topics =
+            request.users.compactMap(watchers.person) + request.conversations.compactMap(watchers.conversation)
+        let unwatched = wanted - topics.count + watchers.unwatched(topics, by: connection)
+        return held + unwatched > configuration.limits.subscriptions
+    }
+
+    private var tooManySubscriptions: ServerMessage.ErrorMessage {
+        .init(
+            code: .tooMany,
+            message: "at most \(configuration.limits.subscriptions) people and conversations watched by one connection")
+    }
+
     /// A refused request has changed nothing, so everything is checked before anything is done.
     private func refusal(
         of people: [Topic], _ conversations: [Topic], for connection: Connection, _ session: Session,
@@ -57,7 +80,7 @@ extension ShardLogic {
         let limit = configuration.limits.subscriptions
         if watchers.subscriptions(of: connection) + watchers.unwatched(people + conversations, by: connection) > limit {
             metrics.met(.subscriptions)
-            return .init(code: .tooMany, message: "at most \(limit) people and conversations watched by one connection")
+            return tooManySubscriptions
         }
         if outcome == .failed {
             return .init(
@@ -73,10 +96,11 @@ extension ShardLogic {
     func unsubscribe(
         _ connection: Connection, _ id: Int64?, _ users: [UserID], _ conversations: [ConversationID]
     ) {
+        connection.leaving += 1
         replies.now(on: connection) { [self] in
-            for topic in users.compactMap(watchers.person) + conversations.compactMap(watchers.conversation) {
-                watchers.unsubscribe(connection, from: topic)
-            }
+            connection.leaving -= 1
+            watchers.unsubscribe(
+                connection, from: users.compactMap(watchers.person) + conversations.compactMap(watchers.conversation))
             var payload: [UInt8] = []
             ServerMessageWriter.unsubscribed(id: id, to: &payload)
             replies.send(payload, to: connection)
@@ -86,7 +110,7 @@ extension ShardLogic {
     func get(_ connection: Connection, _ id: Int64?, _ users: [UserID]) {
         let reply = replies.expect(on: connection)
         let people = users.map { watchers.hold(person: $0) }
-        loader.load(people) { [self] outcome in
+        loader.load(people, viewer: connection.session?.user.id) { [self] outcome in
             replies.fulfil(reply, on: connection) { [self] in
                 defer { people.forEach(watchers.release) }
                 guard !connection.isClosed, let session = connection.session else { return }

@@ -9,7 +9,7 @@ struct Failure: Error, Hashable, Sendable {
         case usage = 64
         /// No server answers, or it has no room.
         case noServer = 69
-        /// The terminal cannot be used.
+        /// The terminal, or another output, cannot be used.
         case terminal = 74
         /// The server does not let us.
         case refused = 77
@@ -22,6 +22,9 @@ struct Failure: Error, Hashable, Sendable {
         self.kind = kind
         self.sentence = sentence
     }
+
+    /// What was to be printed was not taken: a full disk, a closed output.
+    static let outputLost = Failure(.terminal, "standard output cannot be written")
 
     /// What ended a connection, or kept one from being made.
     init(_ error: PresenceError, address: String) {

@@ -14,7 +14,8 @@ struct PresenceWatch: AsyncParsableCommand {
             A watcher is a user like others: the token says who, and those who may not be seen look offline. It sees \
             typing in the conversations that it is told of and takes part in.
 
-            Exit statuses: 0 ended as asked, 64 a wrong command line, 69 no server, 77 refused by the server.
+            Exit statuses: 0 ended as asked, 64 a wrong command line, 69 no server, 74 the output cannot be written, 77 \
+            refused by the server.
             """)
 
     @Argument(help: ArgumentHelp("Whom to watch.", valueName: "user"))
@@ -48,6 +49,7 @@ struct PresenceWatch: AsyncParsableCommand {
     func run() async throws {
         // Whoever reads our lines may leave: that is told by the writing, and is no reason to die.
         signal(SIGPIPE, SIG_IGN)
+        Output.reservePlaces()
         let outcome: Outcome
         do throws(Failure) {
             outcome = try await watch()

@@ -14,6 +14,7 @@ actor Daemon {
     private var secret: TokenSecret?
     private var keyWatch: Task<Void, Never>?
     private var isStopping = false
+    private lazy var reloads = Reloads { [weak self] in await self?.reload($0) }
 
     init(configuration: ServerConfiguration, logger: Logger) {
         self.configuration = configuration
@@ -29,10 +30,18 @@ actor Daemon {
             try configuration.validateDoor()
             let directory = try DataDirectory(configuration.dataDirectory ?? DataDirectory.standardPath())
             secret = try directory.secret()
+            if directory.isSecretExposed {
+                logger.warning("other users can read the secret", metadata: ["file": "\(directory.secretFile)"])
+            }
             _ = keys.haveChanged()
             let authenticator = try await Authenticator(configuration: configuration.auth, secret: secret)
-            let url = try await redisURL(directory)
+            // `stop()` may have come meanwhile, and has found no Redis to end.
             if isStopping { return nil }
+            let url = try await redisURL(directory)
+            guard !isStopping else {
+                await redis?.stop()
+                return nil
+            }
             let server = Server(configuration: configuration, authenticator: authenticator, redis: url, logger: logger)
             // From here on `stop()` reaches it, also while it starts.
             self.server = server
@@ -44,8 +53,8 @@ actor Daemon {
             watchKeys()
             return port
         } catch {
-            if isStopping { return nil }
             await redis?.stop()
+            if isStopping { return nil }
             throw error
         }
     }
@@ -58,28 +67,37 @@ actor Daemon {
         await redis?.stop()
     }
 
-    /// Reads anew what may change while it runs: the certificate, and the keys of tokens.
+    /// Reads anew what may change while it runs: the certificate, and the keys of tokens. Returns before it has.
     func reload() async {
         logger.notice("reloading")
-        await server?.reloadCertificate()
-        _ = keys.haveChanged()
-        await reloadKeys()
+        await reloads.want(.certificate, .keys)
     }
 
     private func watchKeys() {
         guard configuration.auth.keyCheck > 0, !keys.isEmpty else { return }
-        keyWatch = Task { [weak self, interval = configuration.auth.keyCheck] in
-            while (try? await Task.sleep(for: .milliseconds(interval))) != nil { await self?.checkKeys() }
+        keyWatch = Task { [reloads, interval = configuration.auth.keyCheck] in
+            while (try? await Task.sleep(for: .milliseconds(interval))) != nil { await reloads.want(.changedKeys) }
         }
     }
 
-    private func checkKeys() async {
-        if keys.haveChanged() { await reloadKeys() }
+    private func reload(_ kind: Reloads.Kind) async {
+        switch kind {
+        case .certificate: await server?.reloadCertificate()
+        case .keys: await reloadKeys(always: true)
+        case .changedKeys: await reloadKeys(always: false)
+        }
     }
 
     /// A file that cannot be used is logged once for each change of it, and the keys that were read last go on.
-    private func reloadKeys() async {
+    private func reloadKeys(always: Bool) async {
         guard let server, !keys.isEmpty else { return }
+        // Looking at a file may take as long as reading it. Reloads follow each other, so nobody else looks meanwhile.
+        let looked = await PlainFile.apart { [keys] in
+            var keys = keys
+            return (hasChanged: keys.haveChanged(), keys: keys)
+        }
+        keys = looked.keys
+        guard always || looked.hasChanged else { return }
         do {
             await server.use(try await Authenticator(configuration: configuration.auth, secret: secret))
             logger.notice("keys read anew")

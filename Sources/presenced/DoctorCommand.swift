@@ -12,7 +12,8 @@ struct DoctorCommand: AsyncParsableCommand {
             a server runs for itself in its data directory. Servers may run meanwhile. It takes a few seconds where \
             something looks wrong, since that is looked at twice. While slots of a cluster move it gives up after some tries.
 
-            Exit status: 0 if all is well, 1 if something is wrong (with --repair: still wrong), 2 if it could not look.
+            Exit status: 0 if all is well, 1 if something is wrong (with --repair: still wrong), 2 if it could not look, 74 \
+            if the report could not be printed.
             """)
 
     @Option(help: ArgumentHelp("A configuration file (YAML), as the server has it.", valueName: "file"))
@@ -43,13 +44,24 @@ struct DoctorCommand: AsyncParsableCommand {
             let sources = ConfigurationSources(
                 flags: flags, environment: ProcessInfo.processInfo.environment, file: config)
             let configuration = try await sources.read()
+            warnOfExposedSecret(configuration)
             let doctor = try Doctor(url: try Doctor.place(of: configuration), configuration: configuration)
             report = repair ? try doctor.repair() : try doctor.examine()
         } catch {
             FileHandle.standardError.write(Data("presenced: \(error)\n".utf8))
             throw ExitCode(ExitStatus.couldNotLook)
         }
-        print(json ? report.json : report.text)
+        try StandardOutput.print(json ? report.json : report.text)
         if !report.isHealthy { throw ExitCode(ExitStatus.failure) }
+    }
+
+    /// It is no matter of Redis, and so no finding; but whoever looks after a server wants to know.
+    private func warnOfExposedSecret(_ configuration: ServerConfiguration) {
+        let path = configuration.dataDirectory ?? DataDirectory.standardPath()
+        guard FileManager.default.fileExists(atPath: path), let directory = try? DataDirectory(path),
+            directory.isSecretExposed
+        else { return }
+        FileHandle.standardError.write(
+            Data("presenced: other users can read the secret: \(directory.secretFile)\n".utf8))
     }
 }

@@ -2,12 +2,12 @@ import Glibc
 import PresenceServer
 
 /// The files that hold keys of tokens, and what they looked like when they were read last.
-struct KeyFiles {
+struct KeyFiles: Sendable {
     private let paths: [String]
     private var looks: [Look?] = []
 
     /// What changes when a file is written, replaced, or a link to it set elsewhere.
-    private struct Look: Equatable {
+    private struct Look: Equatable, Sendable {
         let device: UInt
         let inode: UInt
         let size: Int

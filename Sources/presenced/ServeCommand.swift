@@ -78,7 +78,11 @@ struct ServeCommand: AsyncParsableCommand {
         let starting = Task {
             guard let port = try await daemon.start() else { return }
             let scheme = configuration.tls.isOn ? "wss" : "ws"
-            announce("listening on \(scheme)://\(Self.urlHost(configuration.host)):\(port)/v1/ws")
+            let line = "listening on \(scheme)://\(Self.urlHost(configuration.host)):\(port)/v1/ws"
+            // It serves all the same: whoever started it may not care for the line.
+            if !StandardOutput.write(line + "\n") {
+                logger.warning("standard output cannot be written", metadata: ["line": "\(line)"])
+            }
         }
         let stopping = Task { [requests = signals.requests] in
             for await number in requests {
@@ -100,12 +104,6 @@ struct ServeCommand: AsyncParsableCommand {
         await stopping.value
         withExtendedLifetime(signals) {}
         logger.notice("stopped")
-    }
-
-    /// Writes the one line that standard output gets, at once even if that is a pipe.
-    private func announce(_ line: String) {
-        print(line)
-        fflush(nil)
     }
 
     /// An IPv6 address stands in brackets in a URL.

@@ -63,6 +63,9 @@ extension Setting {
         .number("limits.connectionsPerAddress", \.limits.connectionsPerAddress),
         .flag("limits.limitLoopback", \.limits.limitLoopback),
         .number("limits.connectionsPerUser", \.limits.connectionsPerUser),
+        .number("limits.failedTokensPerSecond", \.limits.failedTokensPerSecond),
+        .number("limits.failedTokenBurst", \.limits.failedTokenBurst),
+        .number("limits.failedRefreshes", \.limits.failedRefreshes),
         .number("limits.outboxBytes", \.limits.outboxBytes),
         .number("limits.inboxBytes", \.limits.inboxBytes),
         .number("limits.redisBytes", \.limits.redisBytes),
@@ -70,6 +73,7 @@ extension Setting {
         .keys("auth.keys", \.auth.keys),
         .optionalText("auth.jwksFile", \.auth.jwksFile),
         .duration("auth.keyCheck", \.auth.keyCheck),
+        .duration("auth.leeway", \.auth.leeway),
         .optionalText("auth.issuer", \.auth.issuer),
         .optionalText("auth.audience", \.auth.audience),
 

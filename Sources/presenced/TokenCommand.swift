@@ -38,8 +38,14 @@ struct TokenCommand: AsyncParsableCommand {
                 ?? ProcessInfo.processInfo.environment["PRESENCE_DATA_DIRECTORY"].flatMap { $0.isEmpty ? nil : $0 }
             let directory = try DataDirectory(path ?? DataDirectory.standardPath())
             let maker = try await TokenMaker(secret: try directory.secret())
+            if directory.isSecretExposed {
+                FileHandle.standardError.write(
+                    Data("presenced: other users can read the secret: \(directory.secretFile)\n".utf8))
+            }
             let now = Timestamp(Date().timeIntervalSince1970 * 1_000)
-            print(try maker.make(user: user, lifetime: expires, role: role, now: now))
+            try StandardOutput.print(try maker.make(user: user, lifetime: expires, role: role, now: now))
+        } catch let error as ExitCode {
+            throw error
         } catch {
             FileHandle.standardError.write(Data("presenced: \(error)\n".utf8))
             throw ExitCode(ExitStatus.failure)

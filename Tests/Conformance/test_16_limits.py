@@ -228,3 +228,89 @@ async def is_empty(waiting):
 async def flood_answered_nothing(requests):
     """Answers keep their order: none of them comes before the first."""
     assert not any(request.done() for request in requests)
+# Tokens that let nobody in
+
+
+FEW = {"limits.failedTokensPerSecond": 1, "limits.failedTokenBurst": 12, "limit_loopback": True}
+
+
+async def test_an_address_that_shows_worthless_tokens_is_not_listened_to_for_a_while(start):
+    room = Room(start(FEW, shards=1))
+    pair = await bystanders(room)
+    wrong = room.token("ana", secret=b"x" * 32)
+    statuses = [(await room.api.request("GET", "/v1/users/bob", token=wrong)).status for _ in range(20)]
+    assert 401 in statuses and statuses[-1] == 429 and 10 <= statuses.count(401) <= 16, statuses
+    answer = await room.api.request("GET", "/v1/users/bob", token=room.backend)
+    # Good or bad cannot be told without looking.
+    assert answer.status == 429 and answer.json["code"] == "rate_limited" and int(answer.headers["Retry-After"]) > 0
+    client = await room.socket()
+    error = await client.refused("rate_limited", "connect", token=room.token("ana"))
+    assert 0 < error["retryAfter"] <= 1_500
+    await goes_on(*pair)
+    # Another address is another's; and who waits as told is let in, on the same connection.
+    await (await room.socket(local_addr=("127.0.0.2", 0))).connect(room.token("cy"))
+    await asyncio.sleep(error["retryAfter"] / 1000 + 0.1)
+    assert (await client.ask("connect", token=room.token("ana")))["type"] == "connected"
+    assert await met(room, "failed_tokens") >= 3 and await room.api.metric("tokens_refused_total") >= 10
+
+
+async def test_failed_tokens_behind_a_proxy_are_its_clients(start):
+    room = Room(start(FEW | {"trustedProxies": ["127.0.0.1"]}, shards=1))
+    wrong = room.token("ana", secret=b"x" * 32)
+
+    async def ask(address, token):
+        return (await room.api.request(
+            "GET", "/v1/users/bob", token=token, headers={"X-Forwarded-For": address})).status
+    assert [await ask("203.0.113.9", wrong) for _ in range(20)][-1] == 429
+    assert await ask("203.0.113.9", room.backend) == 429
+    assert await ask("203.0.113.10", room.backend) == 200
+
+
+async def test_this_machines_own_failures_are_free_by_default(start):
+    room = Room(start({name: value for name, value in FEW.items() if name != "limit_loopback"}))
+    wrong = room.token("ana", secret=b"x" * 32)
+    for _ in range(20):
+        assert (await room.api.request("GET", "/v1/users/bob", token=wrong)).status == 401
+
+
+async def test_a_connection_that_refreshes_with_worthless_tokens_has_to_come_again(room):
+    pair = await bystanders(room)
+    ana = await room.come("ana")
+    for number in range(10):
+        await ana.refused("unauthorized", "refresh", token=room.token("ana" if number % 2 else "bob", expires=-5))
+    await ana.closed(4001)
+    await goes_on(*pair)
+
+
+# Ids
+
+
+async def test_ids_cost_what_they_make_work(start):
+    room = Room(start({"request_burst": 60, "requests_per_second": 1}, shards=1))
+    ana = await room.come("ana")
+    many = [f"p{number}" for number in range(500)]
+    # One for connect, 51 for the first.
+    assert (await ana.ask("addContacts", users=many))["type"] == "ok"
+    await ana.refused("rate_limited", "addContacts", users=[f"q{number}" for number in range(500)])
+    bob = await room.come("bob")
+    assert (await bob.ask("get", users=many))["type"] == "users"
+    await bob.refused("rate_limited", "get", users=many)
+
+
+async def test_what_is_beyond_the_subscriptions_is_not_even_read(start):
+    redis = start.redis()
+    room = Room(start({"subscriptions": 20, "subscribe_batch": 20}, redis=redis))
+    ana = await room.come("ana")
+    await ana.subscribe(*[f"p{number}" for number in range(20)])
+
+    def readings():
+        line = redis.command("INFO", "commandstats").partition("cmdstat_hmget:calls=")[2]
+        return int(line.partition(",")[0])
+    before = readings()
+    for number in range(10):
+        await ana.refused("too_many", "subscribe", users=[f"q{number}-{each}" for each in range(20)])
+    assert readings() == before
+    # Asking again about those who are watched is no more of them; and a request to leave makes room for the next.
+    await ana.subscribe(*[f"p{number}" for number in range(20)])
+    await ana.send({"type": "unsubscribe", "users": ["p0"]})
+    await ana.subscribe("another")

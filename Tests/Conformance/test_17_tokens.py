@@ -271,6 +271,32 @@ async def test_what_was_revoked_stays_so_when_everything_restarts(start):
     assert not await is_let_in(again, token)
 
 
+async def test_a_new_token_is_good_at_once_and_an_old_one_never(room):
+    for _ in range(10):
+        old = [room.token("ana", iat=time.time()), room.token("ana", iat=int(time.time())),
+               room.server.cli_token(room.name("ana"))]
+        answer = await revoke(room, "ana")
+        not_before, seconds = answer["notBefore"], answer["notBeforeSeconds"]
+        assert seconds == -(-not_before // 1000)
+        for token in old + [room.token("ana", iat=(not_before - 1) / 1000), room.token("ana", iat=seconds - 1),
+                            room.token("ana", iat=(not_before - 0.4) / 1000)]:
+            assert not await is_let_in(room, token)
+        # With the three digits of the answer, with the next whole second (which may lie ahead), and as the server's own
+        # command makes them.
+        for token in (room.token("ana", iat=not_before / 1000), room.token("ana", iat=seconds),
+                      room.server.cli_token(room.name("ana"))):
+            assert await is_let_in(room, token)
+
+
+async def test_how_far_ahead_a_token_may_be_can_be_set(start):
+    room = Room(start({"auth.leeway": "60s"}))
+    now = int(time.time())
+    assert await is_let_in(room, room.token("ana", iat=now + 50, nbf=now + 50))
+    assert not await is_let_in(room, room.token("ana", iat=now + 70))
+    # What has expired gets no grace.
+    assert not await is_let_in(room, room.token("ana", expires=-1))
+
+
 async def test_only_a_backend_revokes(room):
     ana = await room.come("ana")
     for token, status in ((room.token("ana"), 403), (None, 401), ("x", 401)):

@@ -199,4 +199,51 @@ struct DeliveryTests {
         #expect(bench.sockets.written[2] == ["<0><3>"])
         #expect(bench.watchers.subscriptionCount == 7)
     }
+
+    @Test func `what a background phone keeps of thousands costs the same a change, and its end too`() {
+        let count = 4_000
+        let bench = Bench(people: count, connections: 2)
+        bench.watch(0, Array(0..<count))
+        bench.watch(1, Array(0..<count))
+        _ = bench.endTurn()
+        bench.watchers.setBackground(true, bench.connections[0])
+        for round in 0..<3 {
+            for person in 0..<count {
+                bench.change(person, "\(round) \(person) ", person % 2 == 0 ? .first : .second)
+            }
+            _ = bench.endTurn()
+        }
+        let kept = bench.watchers.lines[0].kept
+        #expect(kept.count <= 3 * count && Set(kept.map(\.topic)).count == count)
+        // Looked at in merging, over 12,000 changes: with a search for each it would be some 20 million.
+        #expect(bench.watchers.merger.steps < 8 * 3 * count, "\(bench.watchers.merger.steps)")
+        bench.watchers.setBackground(false, bench.connections[0])
+        let written = bench.endTurn().joined()
+        #expect(written == (0..<count).map { "2 \($0) " }.joined())
+        #expect(bench.watchers.lines[0].kept.isEmpty)
+        #expect(bench.metrics.conflated == 2 * count)
+
+        bench.watchers.setBackground(true, bench.connections[0])
+        for person in 0..<count { bench.change(person, "late ") }
+        _ = bench.endTurn()
+        bench.watchers.close(bench.connections[0])
+        bench.watchers.remove(bench.connections[0])
+        #expect(bench.watchers.subscriptionCount == count)
+        bench.change(7, "on")
+        #expect(bench.endTurn(1) == ["on"])
+    }
+
+    @Test func `leaving many at once leaves what is kept of the others in its order`() {
+        let bench = Bench(people: 100, connections: 1)
+        bench.watch(0, Array(0..<100))
+        bench.watchers.setBackground(true, bench.connections[0])
+        for person in (0..<100).reversed() { bench.change(person, "\(person) ") }
+        _ = bench.endTurn()
+        bench.watchers.unsubscribe(bench.connections[0], from: (0..<50).map { bench.people[$0] })
+        #expect(bench.watchers.subscriptions(of: bench.connections[0]) == 50)
+        bench.watchers.setBackground(false, bench.connections[0])
+        #expect(bench.endTurn().joined() == (50..<100).reversed().map { "\($0) " }.joined())
+        for person in 0..<100 { bench.change(person, "\(person) ") }
+        #expect(bench.endTurn().joined() == (50..<100).map { "\($0) " }.joined())
+    }
 }

@@ -41,14 +41,14 @@ import Testing
 
     @Test func `0 a second is no limit`() {
         #expect(RateLimit(perSecond: 0, burst: 5) == nil)
-        var rates = UserRates(nil)
+        var rates = Rates<UserID>(nil)
         for _ in 0..<1_000 { rates.take(1, by: UserID("ana")!, at: 0) }
         #expect(rates.wait(for: 1, by: UserID("ana")!, at: 0) == nil)
         #expect(rates.count == 0)
     }
 
     @Test func `a user's bucket is forgotten when it is full again, and not before`() {
-        var rates = UserRates(limit)
+        var rates = Rates<UserID>(limit)
         let ana = UserID("ana")!
         for now in Milliseconds(0)...20_000 {
             rates.expire(now: now)

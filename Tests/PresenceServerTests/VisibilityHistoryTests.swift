@@ -35,6 +35,8 @@ final class VisibilityTruth {
     }
 
     private(set) var policies: [String: Policy] = [:]
+    /// A list as Redis has it: what changed too much to be told.
+    var members: (_ list: String, _ user: String) -> Set<String> = { _, _ in [] }
     /// All policies as they were after the change of that number.
     private var after: [[String: Policy]] = [[:]]
     /// The number of policy changes that came before a register's version.
@@ -48,7 +50,8 @@ final class VisibilityTruth {
             var policy = policies[words[1]] ?? Policy()
             policy.presence = words[4]
             policy.lastSeen = words[5]
-            for word in words[9...] {
+            if words.count == 10, words[9] == "*" { policy.lists[words[8]] = members(words[8], words[1]) }
+            for word in words[9...] where word != "*" {
                 if word.first == "+" {
                     policy.lists[words[8], default: []].insert(String(word.dropFirst()))
                 } else {
@@ -90,6 +93,13 @@ final class VisibilityHistory {
     init(seed: UInt64) throws {
         self.seed = seed
         world = try World(shards: 3, seed: seed)
+        let partitions = Partitions(count: world.configuration.partitions)
+        truth.members = { [redis = world.redis] list, user in
+            let keys = partitions.keys(of: UserID(user)!)
+            let key = list == "blocks" ? keys.blocks(UserID(user)!) : keys.contacts(UserID(user)!)
+            let names = try? redis.command(["SMEMBERS", key]).get().array?.compactMap(\.string)
+            return Set(names ?? [])
+        }
         let publish = world.redis.publish
         world.redis.publish = { [truth] channel, payload in
             truth.publish(payload)
@@ -100,6 +110,10 @@ final class VisibilityHistory {
     private func pick(_ range: Range<Int>) -> Int { Int.random(in: range, using: &world.random) }
     private func anyone() -> SimulatedClient? { clients.filter(\.isConnected).randomElement(using: &world.random) }
     private func someone() -> [UserID] { [UserID(names[pick(0..<names.count)])!] }
+    /// Sometimes together with so many others that an event does not name them.
+    private func some() -> [UserID] {
+        someone() + (pick(0..<3) == 0 ? (0..<11).map { UserID("other\($0)-\(pick(0..<3))")! } : [])
+    }
     private func anyShard() -> SimulatedShard { world.shards[pick(0..<world.shards.count)] }
     private var everyone: [UserID] { names.compactMap { UserID($0) } }
 
@@ -121,10 +135,10 @@ final class VisibilityHistory {
             anyone()?.send(.status(.init(status: chosen, text: .set("text \(pick(0..<100))"))))
         case 7: anyone()?.send(.updateProfile(.init(displayName: .set("Name \(pick(0..<100))"))))
         case 8: anyone()?.send(.activity(Activity.allCases.randomElement(using: &world.random)!))
-        case 9, 10: anyone()?.send(.block(someone()))
-        case 11, 12: anyone()?.send(.unblock(someone()))
-        case 13, 14: anyone()?.send(.addContacts(someone()))
-        case 15: anyone()?.send(.removeContacts(someone()))
+        case 9, 10: anyone()?.send(.block(some()))
+        case 11, 12: anyone()?.send(.unblock(some()))
+        case 13, 14: anyone()?.send(.addContacts(some()))
+        case 15: anyone()?.send(.removeContacts(some()))
         case 16, 17:
             anyone()?.send(.setVisibility(.init(presence: Audience.allCases.randomElement(using: &world.random))))
         case 18: anyone()?.send(.setVisibility(.init(lastSeen: Audience.allCases.randomElement(using: &world.random))))

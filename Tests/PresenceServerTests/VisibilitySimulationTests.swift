@@ -114,6 +114,89 @@ import Testing
         }
     }
 
+    private func many(_ name: String, _ count: Int) -> [UserID] { (0..<count).map { UserID("\(name)\($0)")! } }
+
+    @Test func `an event of many ids names none of them, and only shards that need the list read it`() throws {
+        let (world, ana, bob) = try meet()
+        try world.addShard()
+        try world.run(until: "all shards are live") { world.shards.allSatisfy { $0.logic.link.isLive } }
+        var longest = 0
+        let publish = world.redis.publish
+        world.redis.publish = { channel, payload in
+            longest = max(longest, payload.count)
+            publish(channel, payload)
+        }
+        let ids = (0..<999).map { UserID(String(repeating: "x", count: 120) + "\($0)")! }
+        world.redis.counts = [:]
+        try change(ana, .block(ids + [self.bob]), in: world)
+        try world.run(for: 1_000)
+        #expect(longest < 1_500)
+        // Ana's shard, where she has a session, and Bob's, where she is watched; the third has nothing to do with her.
+        #expect(world.redis.counts["policy"] == 2)
+        #expect(bob.presences[self.ana] == .unknown && bob.profiles[self.ana] == ProfileRegister.none)
+        try change(ana, .unblock(ids + [self.bob]), in: world)
+        try world.run(for: 1_000)
+        #expect(bob.status(of: "ana") == .online)
+    }
+
+    @Test(arguments: UInt64(1)...20)
+    func `what is made after a long list has changed reaches nobody whom it shuts out`(seed: UInt64) throws {
+        let (world, ana, bob) = try meet(seed)
+        let before = bob.received.count
+        for number in 0..<10 {
+            ana.send(.status(.init(status: number % 2 == 0 ? .busy : .auto)))
+            if number == 5 { ana.send(.block(many("x", 20) + [self.bob])) }
+            if Bool.random(using: &world.random) { try world.run(for: 1) }
+        }
+        try world.run(for: 1_000)
+        let shown = bob.shown("ana", since: before)
+        #expect(shown.last == .offline)
+        #expect(shown.count { $0 == .offline } == 1)
+        #expect(shown.count <= 7)
+        #expect(bob.presences[self.ana] == .unknown)
+    }
+
+    @Test(arguments: UInt64(1)...20)
+    func `who hides the own last seen from many sees nobody's after that, and the ok waits for it`(seed: UInt64) throws {
+        let (world, ana, bob) = try meet(seed)
+        let before = bob.received.count
+        bob.send(.block(many("x", 20) + [self.ana]))
+        try world.run(for: Milliseconds.random(in: 0...6, using: &world.random))
+        ana.close(code: 1000)
+        let isDone = { bob.received[before...].contains { if case .ok = $0 { true } else { false } } }
+        try world.run(until: "answered", isDone)
+        bob.send(.get(users: [self.ana]))
+        try world.run(for: 1_000)
+        guard case .users(_, let users, _) = bob.received.last(where: { if case .users = $0 { true } else { false } })
+        else { Issue.record("no answer"); return }
+        // She may not have left yet, as far as this shard knows.
+        let shown = users.first?.presence
+        #expect(shown?.status != .offline || shown == .unknown)
+        #expect(bob.presences[self.ana] == .unknown)
+    }
+
+    @Test func `somebody who changes long lists all the time has them read twice a second and no more`() throws {
+        let (world, ana, bob) = try meet()
+        world.redis.counts = [:]
+        for round in 0..<20 {
+            ana.send(round % 2 == 0 ? .block(many("x", 11)) : .unblock(many("x", 11)))
+            try world.run(for: 50)
+        }
+        #expect(world.redis.counts["policy"] ?? 0 <= 6)
+        ana.send(.status(.init(status: .busy)))
+        try world.run(for: 2_000)
+        #expect(bob.status(of: "ana") == .busy)
+        #expect(world.shards.allSatisfy { $0.logic.policies.frozenCount == 0 })
+        // Even if she leaves while it is waited for, everything is answered.
+        ana.send(.block(many("y", 11)))
+        try world.run(for: 20)
+        ana.send(.unblock(many("y", 11)))
+        ana.close(code: 1000)
+        bob.send(.unsubscribe(users: [self.ana], conversations: []))
+        try world.run(for: 3_000)
+        #expect(world.shards.allSatisfy { $0.logic.policies.frozenCount == 0 })
+    }
+
     @Test func `a user always sees themselves`() throws {
         let (world, ana, _) = try meet()
         try ana.watch("ana")

@@ -30,6 +30,13 @@ public struct JSONScanner {
         cursor = start
     }
 
+    /// Reads the members of an object that others have opened, up to its end.
+    public init(members bytes: UnsafeRawBufferPointer) {
+        self.init(bytes)
+        depth = 1
+        isFirst = true
+    }
+
     /// Reads inside a value that an earlier scan returned, from its first byte.
     public init(_ value: JSONValue) {
         start = value.start

@@ -36,10 +36,7 @@ extension ProfileChanges {
     private static func displayName(_ value: JSONValue) throws(DecodingFailure) -> Change<String> {
         if value.kind == .null { throw .invalid("displayName", "cannot be removed") }
         let name = FreeText.trimmed(try value.checkedString("displayName"))
-        guard !name.isEmpty else { throw .invalid("displayName", "must not be empty") }
-        if let rule = FreeText.brokenRule(by: name, maximumCharacters: DisplayName.maximumCharacters) {
-            throw .invalid("displayName", rule)
-        }
+        if let rule = DisplayName.brokenRule(by: name) { throw .invalid("displayName", rule) }
         return .set(name)
     }
 

@@ -39,6 +39,30 @@ public enum FreeText {
         return nil
     }
 
+    /// Whether anything of it can be seen: a letter, digit, mark of punctuation or symbol that stands for itself. Spaces,
+    /// joiners, fillers, variation selectors, tags and combining marks without anything to combine with cannot.
+    public static func isVisible(_ text: String) -> Bool { text.unicodeScalars.contains(where: isVisible) }
+
+    private static func isVisible(_ scalar: Unicode.Scalar) -> Bool {
+        // Symbols without a shape: the empty pattern of braille, and the null note head of music.
+        if scalar.value == 0x2800 || scalar.value == 0x1D159 { return false }
+        let properties = scalar.properties
+        guard !properties.isWhitespace, !properties.isDefaultIgnorableCodePoint, !properties.isNoncharacterCodePoint
+        else { return false }
+        switch properties.generalCategory {
+        case .control, .format, .surrogate, .spaceSeparator, .lineSeparator, .paragraphSeparator, .nonspacingMark,
+            .enclosingMark, .spacingMark:
+            return false
+        default: return true
+        }
+    }
+
+    /// Whether it has code points that show nothing and mean nothing in a name: the deprecated format characters (U+206A
+    /// to U+206F), and those that will never be characters.
+    public static func isMeaningless(_ scalar: Unicode.Scalar) -> Bool {
+        (0x206A...0x206F).contains(scalar.value) || scalar.properties.isNoncharacterCodePoint
+    }
+
     /// `text` without the Unicode white space at both its ends.
     public static func trimmed(_ text: String) -> String {
         let scalars = text.unicodeScalars
@@ -74,6 +98,16 @@ public enum DisplayName {
     /// The name as it is stored, white space at its ends removed; `nil` if it is empty then, or not allowed.
     public static func normalized(_ name: String) -> String? {
         let trimmed = FreeText.trimmed(name)
-        return trimmed.isEmpty || !FreeText.isValid(trimmed, maximumCharacters: maximumCharacters) ? nil : trimmed
+        return brokenRule(by: trimmed) == nil ? trimmed : nil
+    }
+
+    /// What is wrong with a name that has been trimmed, to stand after the member's name in an error; `nil` if nothing is.
+    public static func brokenRule(by name: String) -> String? {
+        guard !name.isEmpty else { return "must not be empty" }
+        if let rule = FreeText.brokenRule(by: name, maximumCharacters: maximumCharacters) { return rule }
+        guard !name.unicodeScalars.contains(where: FreeText.isMeaningless) else {
+            return "must be without noncharacters and deprecated format characters"
+        }
+        return FreeText.isVisible(name) ? nil : "must have a visible character"
     }
 }

@@ -22,12 +22,13 @@ extension Authenticator {
         }
         self.init(
             ownKey: try await secret.asyncMap { Key(algorithm: try await $0.algorithm(), isOwn: true) },
-            keys: keys, issuer: configuration.issuer, audience: configuration.audience)
+            keys: keys, issuer: configuration.issuer, audience: configuration.audience,
+            leeway: configuration.leeway)
     }
 
     /// Reads a PEM file. A private key is refused: a server that only verifies should not have one.
     private static func publicKey(_ key: ServerConfiguration.Auth.Key) async throws -> any JWTAlgorithm {
-        let pem = try text(of: key.file, key: "auth.keys")
+        let pem = try await text(of: key.file, key: "auth.keys")
         let collection = JWTKeyCollection()
         do {
             switch key.alg {
@@ -44,7 +45,7 @@ extension Authenticator {
         return try await collection.getKey()
     }
 
-    /// Reads a JSON Web Key Set. Keys for encryption are passed over; each other one needs `kid` and `alg`,
+    /// Reads a JSON Web Key Set. Keys that are not for verifying are passed over; each other one needs `kid` and `alg`,
     /// since a key that leaves its algorithm open would take it from the first token that comes.
     private static func keySet(_ file: String) async throws -> [(kid: String, algorithm: any JWTAlgorithm)] {
         func invalid(_ reason: String) -> InvalidConfiguration {
@@ -52,14 +53,15 @@ extension Authenticator {
         }
         let set: KeySet
         do {
-            set = try JSONDecoder().decode(KeySet.self, from: Data(try text(of: file, key: "auth.jwksFile").utf8))
+            let text = try await text(of: file, key: "auth.jwksFile")
+            set = try JSONDecoder().decode(KeySet.self, from: Data(text.utf8))
         } catch let error as InvalidConfiguration {
             throw error
         } catch {
             throw invalid("is not a JSON Web Key Set")
         }
         var keys: [(String, any JWTAlgorithm)] = []
-        for (position, entry) in set.keys.enumerated() where entry.use != "enc" {
+        for (position, entry) in set.keys.enumerated() where entry.isForVerifying {
             guard let kid = entry.kid, !kid.isEmpty else { throw invalid("key \(position + 1) has no kid") }
             guard let alg = entry.alg, ["RS256", "ES256", "EdDSA"].contains(alg) else {
                 throw invalid("key \(kid) needs an alg, which must be RS256, ES256 or EdDSA")
@@ -73,12 +75,18 @@ extension Authenticator {
         return keys
     }
 
-    private static func text(of file: String, key: String) throws(InvalidConfiguration) -> String {
-        guard let data = FileManager.default.contents(atPath: file), let text = String(data: data, encoding: .utf8)
-        else {
-            throw InvalidConfiguration(key: key, reason: "\(file) cannot be read")
+    private static func text(of file: String, key: String) async throws -> String {
+        let content = await PlainFile.apart { () -> Result<Data, StartFailure> in
+            do throws(StartFailure) { return .success(try PlainFile.read(file)) } catch { return .failure(error) }
         }
-        return text
+        switch content {
+        case .failure(let failure): throw InvalidConfiguration(key: key, reason: failure.message)
+        case .success(let data):
+            guard let text = String(data: data, encoding: .utf8) else {
+                throw InvalidConfiguration(key: key, reason: "\(file) is no text")
+            }
+            return text
+        }
     }
 }
 
@@ -90,17 +98,25 @@ private struct KeySet: Decodable {
         let kid: String?
         let alg: String?
         let use: String?
+        let operations: [String]?
         let isPrivate: Bool
         /// `nil` if the key is of a kind that is not supported.
         let key: JWK?
 
-        private enum CodingKeys: CodingKey { case kid, alg, use, d, k }
+        /// Whether whoever made it meant it for this (RFC 7517, 4.2 and 4.3): a key that says nothing is for anything.
+        var isForVerifying: Bool { use ?? "sig" == "sig" && operations?.contains("verify") ?? true }
+
+        private enum CodingKeys: String, CodingKey {
+            case kid, alg, use, d, k
+            case operations = "key_ops"
+        }
 
         init(from decoder: any Decoder) throws {
             let members = try decoder.container(keyedBy: CodingKeys.self)
             kid = try members.decodeIfPresent(String.self, forKey: .kid)
             alg = try members.decodeIfPresent(String.self, forKey: .alg)
             use = try members.decodeIfPresent(String.self, forKey: .use)
+            operations = try members.decodeIfPresent([String].self, forKey: .operations)
             isPrivate = members.contains(.d) || members.contains(.k)
             key = try? JWK(from: decoder)
         }

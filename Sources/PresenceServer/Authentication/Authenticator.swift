@@ -17,10 +17,6 @@ public struct Authenticator: Sendable {
     /// The longest token that is looked at, in bytes: what fits the headers of an upgrade request.
     public static let longestToken = 16_384
 
-    /// How far ahead `nbf` and `iat` may lie, in ms: an issuer's clock may run a little before this one.
-    /// `exp` has no such grace.
-    public static let clockTolerance: Milliseconds = 5_000
-
     /// NumericDates after the year 9999 are slips of the unit, and would not fit every reckoning with them.
     private static let latestDate = 253_402_300_799.0
 
@@ -28,6 +24,9 @@ public struct Authenticator: Sendable {
     private let keys: [String: Key]
     private let issuer: String?
     private let audience: String?
+    /// How far ahead `nbf` and `iat` may lie, in ms: an issuer's clock may run a little before this one. `exp` has no such
+    /// grace: a connection ends at that very moment, and one that began after it would have to end at once.
+    private let leeway: Milliseconds
 
     struct Key: Sendable {
         let algorithm: any JWTAlgorithm
@@ -35,12 +34,13 @@ public struct Authenticator: Sendable {
         let isOwn: Bool
     }
 
-    init(ownKey: Key?, keys: [String: Key], issuer: String?, audience: String?) {
+    init(ownKey: Key?, keys: [String: Key], issuer: String?, audience: String?, leeway: Milliseconds) {
         var all = keys
         all[""] = ownKey
         self.keys = all
         self.issuer = issuer
         self.audience = audience
+        self.leeway = leeway
     }
 
     /// Verifies a token.
@@ -97,7 +97,7 @@ public struct Authenticator: Sendable {
         {
             guard let seconds else { continue }
             guard (0...Self.latestDate).contains(seconds) else { throw .badClaim(claim) }
-            guard Timestamp(seconds * 1_000) <= now + Self.clockTolerance else { throw .notYetValid }
+            guard Timestamp(seconds * 1_000) <= now + leeway else { throw .notYetValid }
         }
 
         // Only this installation knows its own secret, so its tokens need not name issuer and audience; they may not
@@ -112,6 +112,12 @@ public struct Authenticator: Sendable {
         }
         return Claims(
             subject: subject, isBackend: token.role == "backend", expiresAt: expiresAt,
-            issuedAt: token.issuedAt.map { Timestamp(($0 * 1_000).rounded()) })
+            issuedAt: token.issuedAt.map(Self.milliseconds))
+    }
+
+    /// The ms in which a NumericDate lies. Never a later one: what was issued in the ms before a revocation must not pass
+    /// for issued after it. (A fraction of three digits is a Double that may be less than it by a millionth.)
+    private static func milliseconds(_ seconds: Double) -> Timestamp {
+        Timestamp((seconds * 1_000 + 0.001).rounded(.down))
     }
 }

@@ -6,7 +6,10 @@ extension Doctor {
     func lookAtEverything() throws(RedisFailure) -> Look {
         var look = Look(leases: try readLeases())
         guard try lookAtStanding(&look) else { return look }
+        inquiry = try Inquiry(store, partitions)
         for redis in store.servers { try lookAtAllKeys(of: redis, &look) }
+        if let inquiry { note(try inquiry.denials(), &look) }
+        inquiry = nil
         return look
     }
 
@@ -23,7 +26,7 @@ extension Doctor {
 
     func lookAgain(at first: Look) throws(RedisFailure) -> Look {
         var look = Look(leases: try readLeases())
-        guard try lookAtStanding(&look) else { return look }
+        guard try lookAtStanding(&look, since: first.leases.now) else { return look }
         for symptom in first.symptoms {
             if case .key(let key) = symptom.place { try lookAtKeys([key], &look) }
             if case .listing(let incarnation, let user, let partition) = symptom.place {
@@ -32,13 +35,14 @@ extension Doctor {
         }
         try lookAtKeys(Array(first.suspectLists), &look)
         for user in first.users { try lookAtMoment(of: user, &look) }
+        if first.symptoms.contains(where: { $0.kind == .ghostSession }) { try lookAtDenied(first.symptoms, &look) }
         return look
     }
 
     /// The keys of one step of a scan.
     private func lookAt(_ keys: [String], of redis: DoctorRedis, _ look: inout Look) throws(RedisFailure) {
         var users: Set<UserID> = []
-        var conversations: [String] = []
+        var sets: [String] = []
         var others: [String] = []
         for key in keys {
             counts.keys += 1
@@ -56,14 +60,15 @@ extension Doctor {
                 users.insert(id)
             case .conversation:
                 counts.conversations += 1
-                conversations.append(key)
+                sets.append(key)
+            case .contacts, .blocks: sets.append(key)
             case .typing, .users: others.append(key)
-            case .contacts, .blocks, .creations, .shards, .floor, .fenced, .global: break
+            case .creations, .shards, .floor, .fenced, .global: break
             case .unknown: counts.unknownKeys += 1
             }
         }
         for part in Array(users).parts(of: Self.step) { try lookAtUsers(part, of: redis, &look) }
-        try lookAtConversations(conversations, of: redis, &look)
+        try lookAtSets(sets, of: redis, &look)
         try lookAtKeys(others, &look)
     }
 
@@ -79,27 +84,32 @@ extension Doctor {
                 continue
             }
             switch name {
-            case .conversation: try lookAtConversations([key], of: store[key], &look)
+            case .conversation, .contacts, .blocks: try lookAtSets([key], of: store[key], &look)
             case .typing: try lookAtTyping(key, &look)
             case .users(let incarnation, let partition): try lookAtList(key, of: incarnation, in: partition, &look)
             // Of the partition's own keys everything is looked at each time.
-            case .user, .contacts, .blocks, .creations, .sessions, .shards, .floor, .fenced, .global, .unknown: break
+            case .user, .creations, .sessions, .shards, .floor, .fenced, .global, .unknown: break
             }
         }
     }
 
-    private func lookAtConversations(
-        _ keys: [String], of redis: DoctorRedis, _ look: inout Look
-    ) throws(RedisFailure) {
+    private func lookAtSets(_ keys: [String], of redis: DoctorRedis, _ look: inout Look) throws(RedisFailure) {
         for (key, answer) in zip(keys, try redis.askAll(keys.map { ["SCARD", $0] })) {
-            if case .failure = answer { look.note(.wrongType, .key(key)) }
+            if case .failure = answer { noteWrongType(of: key, &look) }
         }
+    }
+
+    /// What lives no longer than the servers is no loss, and stands in their way; the rest are data.
+    func noteWrongType(of key: String, _ look: inout Look) {
+        let name = KeyName(key)
+        let isFloor = if case .floor = name { true } else { false }
+        look.note(name.isPassing || isFloor ? .unusableKey : .wrongType, .key(key))
     }
 
     private func lookAtType(of key: String, is type: String, _ look: inout Look) throws(RedisFailure) -> Bool {
         let found = try store[key].ask("TYPE", key).string
         if found == type { return true }
-        if found != "none" { look.note(.wrongType, .key(key)) }
+        if found != "none" { noteWrongType(of: key, &look) }
         return false
     }
 

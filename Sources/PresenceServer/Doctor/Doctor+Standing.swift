@@ -5,8 +5,9 @@ import Redis
 extension Doctor {
     /// Looks at all of it.
     ///
+    /// - Parameter since: When it was looked at before. Who has not renewed since then does not run.
     /// - Returns: Whether the layout is known, and the rest can be looked at.
-    func lookAtStanding(_ look: inout Look) throws(RedisFailure) -> Bool {
+    func lookAtStanding(_ look: inout Look, since: Timestamp? = nil) throws(RedisFailure) -> Bool {
         for redis in store.servers { try lookAtSettings(of: redis, &look) }
         if let flaw = try readFormat() {
             look.note(flaw, .redis(store[partitions.space.format].name))
@@ -14,7 +15,8 @@ extension Doctor {
         }
         lookAtLeases(&look)
         // Before anything uses the scripts, Redis need not know them; nor does anyone listen.
-        let running = look.leases.renewing(within: renewingTime)
+        // One that was killed a moment ago looks as if it ran: of its last renewal the second look knows better.
+        let running = look.leases.renewing(since: since ?? look.leases.now - renewingTime)
         for redis in store.servers {
             if !running.isEmpty { try lookAtScripts(of: redis, &look) }
             let held = (0..<partitions.count).filter { store[partitions.keys($0).events] === redis }
@@ -61,7 +63,7 @@ extension Doctor {
             if lease.until + sweepingTime <= held.now { look.note(.overdueLease, .incarnation(incarnation)) }
             if lease.renewed > held.now + Self.tolerance { look.note(.timeAhead, .incarnation(incarnation)) }
         }
-        let running = held.renewing(within: renewingTime)
+        let running = held.renewing(since: held.now - renewingTime)
         if !running.isEmpty, !held.isSweptMalformed, held.now - (held.swept ?? 0) > sweepingTime {
             look.note(.nobodySweeps, .key(partitions.space.leases))
         }
@@ -98,7 +100,7 @@ extension Doctor {
         _ answer: Result<RedisValue, RedisFailure>, of partition: Int, running: [String], _ look: inout Look
     ) {
         guard case .success(let value) = answer, let names = value.array else {
-            return look.note(.wrongType, .key(partitions.keys(partition).shards))
+            return noteWrongType(of: partitions.keys(partition).shards, &look)
         }
         let writers = Set(names.map { $0.string ?? "" })
         for incarnation in writers where !look.leases.hold(incarnation) {
@@ -113,7 +115,7 @@ extension Doctor {
         _ answer: Result<RedisValue, RedisFailure>, of partition: Int, now: Timestamp, _ look: inout Look
     ) {
         let key = partitions.keys(partition).floor
-        guard case .success(let value) = answer else { return look.note(.wrongType, .key(key)) }
+        guard case .success(let value) = answer else { return noteWrongType(of: key, &look) }
         guard !value.isNull else { return }
         guard let floor = value.int else { return look.note(.malformedValue, .key(key)) }
         if floor > now + Self.tolerance { look.note(.versionAhead, .key(key)) }

@@ -17,6 +17,11 @@ extension Doctor {
                 for session in held.sessions { counts.sessionsOf[session.incarnation, default: 0] += 1 }
             }
         }
+        if let inquiry {
+            let sessions = Dictionary(grouping: listings, by: \.user)
+            let questions = sessions.flatMap { inquiry.questions($0.key, $0.value.map(\.session), look.leases) }
+            _ = try redis.askAll(questions)
+        }
         let listed = try redis.askAll(
             listings.map { user, session in
                 ["SISMEMBER", partitions.keys(of: user).users(ofShard: session.incarnation), user.string]
@@ -63,10 +68,11 @@ extension Doctor {
             return nil
         }
         guard case .success(let sessions) = sessions else {
-            look.note(.wrongType, .session(user, "(the key)"))
+            look.note(.unusableKey, .session(user, "(the key)"))
             return nil
         }
         let held = HeldUser(user, values: values.array ?? [], sessions: sessions.array ?? [])
+        if held.isVisibilityMalformed { look.note(.malformedVisibility, .field(user, "visibility")) }
         for field in held.malformedFields { look.note(.malformedValue, .field(user, field)) }
         for name in held.malformedSessions { look.note(.malformedSession, .session(user, name)) }
         for session in held.sessions where !leases.hold(session.incarnation) {

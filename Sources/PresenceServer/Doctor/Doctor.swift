@@ -17,6 +17,8 @@ public final class Doctor {
     let lease: ServerConfiguration.Lease
     var partitions: Partitions
     var counts = DoctorReport.Counts()
+    /// While everything is looked at: asks the servers after their sessions.
+    var inquiry: Inquiry?
 
     /// Sessions and users that one step reads: some hundred microseconds of Redis' time.
     static let step = 100

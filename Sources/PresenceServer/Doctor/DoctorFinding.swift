@@ -9,9 +9,9 @@ public struct DoctorFinding: Sendable, Equatable {
         // Leases and incarnations.
         case malformedLease, malformedSweep, overdueLease, nobodySweeps, deadIncarnation, missingWriter
         // Sessions and what is shown of people.
-        case ghost, malformedSession, unlistedSession, listedWithoutSession, wrongPresence, overdueStatus
+        case ghost, ghostSession, malformedSession, unlistedSession, listedWithoutSession, wrongPresence, overdueStatus
         // Keys and values.
-        case malformedValue, wrongType, unreachableRecord, unreachableKey, malformedTyping, everlastingTyping
+        case malformedValue, malformedVisibility, wrongType, unusableKey, unreachableRecord, unreachableKey, malformedTyping, everlastingTyping
         // Versions and times.
         case versionAhead, timeAhead
         // Redis as a whole.
@@ -33,13 +33,16 @@ extension DoctorFinding.Kind {
         case .deadIncarnation: "incarnations without a lease that may still write, or are listed with users"
         case .missingWriter: "live incarnations that may not write in a partition"
         case .ghost: "sessions of incarnations without a lease: their users may be shown as here for ever"
+        case .ghostSession: "sessions that the server which should hold them does not: their users are shown as here"
         case .malformedSession: "sessions that cannot be read: every change of their user fails"
         case .unlistedSession: "sessions that nobody would end if their server died"
         case .listedWithoutSession: "users listed with an incarnation that has no session of theirs"
         case .wrongPresence: "people shown otherwise than their sessions and their chosen status make them"
         case .overdueStatus: "chosen statuses that should have ended"
         case .malformedValue: "values that no server writes"
-        case .wrongType: "keys that hold another type than servers expect"
+        case .malformedVisibility: "users of whom cannot be read who may see them: nobody sees them"
+        case .wrongType: "keys that hold another type than servers expect, in the place of data"
+        case .unusableKey: "sessions, typing, lists and floors that hold another type than servers expect"
         case .unreachableRecord: "users and conversations in a partition in which no server looks for them"
         case .unreachableKey: "sessions, typing and lists in a partition in which no server looks for them"
         case .malformedTyping: "typing that cannot be read"
@@ -65,6 +68,10 @@ extension DoctorFinding.Kind {
             "ends their sessions as a server would, last seen at the last renewal that is known"
         case .malformedSweep: "sets it to now"
         case .missingWriter: "lets them write again, if their lease is still live"
+        case .ghostSession: "ends them as that server would, last seen when they began"
+        case .malformedVisibility:
+            "writes what can be read of it; what cannot lets nobody see, until its user sets it again"
+        case .unusableKey: "removes them, and shows their users as the rest makes them; a floor begins anew at now"
         case .malformedSession: "removes them, and shows their users as the rest makes them"
         case .unlistedSession: "lists their users with their incarnation"
         case .listedWithoutSession: "takes them off the list"

@@ -21,6 +21,13 @@ final class DoctorRedis {
         connection = try BlockingRedis(endpoint)
     }
 
+    /// A connection of its own that hears what is published on a channel, for answers that come by themselves.
+    func listen(to channel: String, timeout: Milliseconds) throws(RedisFailure) -> BlockingRedis {
+        let listener = try BlockingRedis(connection.endpoint, timeout: timeout)
+        try listener.command("SUBSCRIBE", .string(channel))
+        return listener
+    }
+
     func ask(_ words: String...) throws(RedisFailure) -> RedisValue {
         try connection.command(words.map(RedisArgument.string))
     }
@@ -82,7 +89,15 @@ final class DoctorRedis {
     ) throws(RedisFailure) -> Bool {
         for _ in 0..<Self.attempts {
             _ = try connection.command((["WATCH"] + keys).map(RedisArgument.string))
-            guard let commands = try decide() else {
+            let commands: [[String]]?
+            do throws(RedisFailure) {
+                commands = try decide()
+            } catch {
+                // What it watched must not decide about the next change.
+                _ = try? ask("UNWATCH")
+                throw error
+            }
+            guard let commands else {
                 _ = try ask("UNWATCH")
                 return false
             }

@@ -36,7 +36,7 @@ struct HeldUser {
     private static let numbers = [
         "clearAt", "chosenVersion", "lastSeen", "since", "presenceVersion", "profileVersion", "barredAt",
     ]
-    private static let texts = ["chosen", "text", "status", "shown", "presence", "profile"]
+    private static let texts = ["chosen", "text", "status", "shown", "presence", "profile", "visibility"]
     static let fields = numbers + texts
 
     /// - Parameters:
@@ -67,9 +67,14 @@ struct HeldUser {
 
     func number(_ field: String) -> Int64? { values[field].flatMap { Int64($0) } }
 
-    /// Fields whose value no script writes.
+    /// Who may see the user cannot be read: nobody does.
+    var isVisibilityMalformed: Bool {
+        unreadable.contains("visibility") || values["visibility"].map { PolicyHead($0) == nil } ?? false
+    }
+
+    /// Fields whose value no script writes, but for the visibility.
     var malformedFields: [String] {
-        var malformed = unreadable
+        var malformed = unreadable.filter { $0 != "visibility" }
         malformed += Self.numbers.filter { values[$0] != nil && number($0) == nil }
         if let status = values["status"], !["online", "away", "busy", "offline"].contains(status) {
             malformed.append("status")
@@ -81,7 +86,7 @@ struct HeldUser {
         // A body goes out to clients as it is: what stands before it here stands before it there.
         for body in ["presence", "profile"] {
             let hasVersion = values[body + "Version"] != nil
-            if values[body].map({ !Self.isJSON(#"{"version":1,"# + $0) }) ?? hasVersion { malformed.append(body) }
+            if values[body].map({ !Self.isBody($0) }) ?? hasVersion { malformed.append(body) }
             if values[body] != nil, !hasVersion { malformed.append(body + "Version") }
         }
         return malformed
@@ -103,6 +108,11 @@ struct HeldUser {
         if sessions.isEmpty || values["chosen"] == "invisible" { return "offline" }
         if values["chosen"] == "busy" { return "busy" }
         return sessions.contains(where: \.isActive) ? "online" : "away"
+    }
+
+    private static func isBody(_ text: String) -> Bool {
+        var text = text
+        return text.withUTF8 { RegisterFrame.isBody(UnsafeRawBufferPointer($0)) }
     }
 
     private static func isJSON(_ text: String) -> Bool {

@@ -24,7 +24,8 @@ struct Repair {
         // What cannot be read first: it would make scripts fail.
         let order = DoctorFinding.Kind.allCases
         let sorted = symptoms.sorted { order.firstIndex(of: $0.kind)! < order.firstIndex(of: $1.kind)! }
-        for symptom in sorted where symptom.kind == .malformedSession { try clear(symptom) }
+        let first: Set<DoctorFinding.Kind> = [.unusableKey, .malformedSession]
+        for symptom in sorted where first.contains(symptom.kind) { try attempt { () throws(RedisFailure) in try clear(symptom) } }
         var ghosts: [String: Set<UserID>] = [:]
         for symptom in sorted {
             switch (symptom.kind, symptom.place) {
@@ -32,18 +33,34 @@ struct Repair {
                 (.malformedLease, .incarnation(let name)):
                 ghosts[name, default: []].formUnion([])
             case (.ghost, .session(let user, let name)):
-                guard let session = try session(name, of: user) else { continue }
-                ghosts[session.incarnation, default: []].insert(user)
+                try attempt { () throws(RedisFailure) in
+                    guard let session = try session(name, of: user) else { return }
+                    ghosts[session.incarnation, default: []].insert(user)
+                }
             default: break
             }
         }
-        for (incarnation, users) in ghosts { try reap(incarnation, and: users) }
-        for symptom in sorted where symptom.kind != .malformedSession { try clear(symptom) }
+        for (incarnation, users) in ghosts { try attempt { () throws(RedisFailure) in try reap(incarnation, and: users) } }
+        for symptom in sorted where !first.contains(symptom.kind) { try attempt { () throws(RedisFailure) in try clear(symptom) } }
+    }
+
+    /// Goes on when Redis answers with an error, such as WRONGTYPE: what could not be cleared is found again by the look
+    /// that follows, and the rest need not wait for it.
+    private func attempt(_ work: () throws(RedisFailure) -> Void) throws(RedisFailure) {
+        do throws(RedisFailure) {
+            try work()
+        } catch {
+            guard case .server = error, !error.isPassing else { throw error }
+        }
     }
 
     private func clear(_ symptom: Symptom) throws(RedisFailure) {
         switch (symptom.kind, symptom.place) {
         case (.malformedSession, .session(let user, let name)): try removeMalformed(name, of: user)
+        case (.unusableKey, .session(let user, _)): try removeSessions(of: user)
+        case (.unusableKey, .key(let key)): try removeUnusable(key)
+        case (.malformedVisibility, .field(let user, _)): try mendVisibility(of: user)
+        case (.ghostSession, .session(let user, let name)): try endGhost(name, of: user)
         case (.unlistedSession, .session(let user, let name)): try list(name, of: user)
         case (.listedWithoutSession, .listing(let incarnation, let user, let partition)):
             try unlist(user, of: incarnation, in: partition)
@@ -67,6 +84,8 @@ struct Repair {
     private func reap(_ incarnation: String, and users: Set<UserID>) throws(RedisFailure) {
         guard let renewed = try mark(incarnation) else { return }
         var further = Dictionary(grouping: users) { partitions.index(of: $0) }
+        // Users whose sessions cannot be ended, since something of theirs is damaged.
+        var stuck: Set<UserID> = []
         for partition in 0..<partitions.count {
             let keys = partitions.keys(partition)
             let list = keys.users(ofShard: incarnation)
@@ -76,13 +95,31 @@ struct Repair {
                     .fence, keys: [keys.shards, list, keys.fenced(incarnation)],
                     arguments: [incarnation, String(Self.batch)])
                 names = (answer.array ?? []).compactMap { $0.string.flatMap(UserID.init) }
-                try end(names, of: incarnation, renewed: renewed, in: partition)
+                names.removeAll(where: stuck.contains)
+                stuck.formUnion(try endEach(names, of: incarnation, renewed: renewed, in: partition))
             } while !names.isEmpty
             for part in (further.removeValue(forKey: partition) ?? []).parts(of: Self.batch) {
-                try end(part, of: incarnation, renewed: renewed, in: partition)
+                stuck.formUnion(try endEach(part, of: incarnation, renewed: renewed, in: partition))
             }
         }
-        _ = try leases.ask("HDEL", partitions.space.leases, incarnation)
+        // With somebody left the mark stays: the next reaper finds them.
+        if stuck.isEmpty { _ = try leases.ask("HDEL", partitions.space.leases, incarnation) }
+    }
+
+    /// All at once; if that fails for one of them, one by one. Returns for whom it failed.
+    private func endEach(
+        _ users: [UserID], of incarnation: String, renewed: Timestamp, in partition: Int
+    ) throws(RedisFailure) -> [UserID] {
+        do throws(RedisFailure) {
+            try end(users, of: incarnation, renewed: renewed, in: partition)
+            return []
+        } catch {
+            guard case .server = error, !error.isPassing else { throw error }
+            guard users.count > 1 else { return users }
+        }
+        var stuck: [UserID] = []
+        for user in users { stuck += try endEach([user], of: incarnation, renewed: renewed, in: partition) }
+        return stuck
     }
 
     private func end(
@@ -131,6 +168,22 @@ struct Repair {
         if isRemoved { try showRightly(user) }
     }
 
+    /// Whoever holds it has denied it twice: it is ended under that one's name.
+    private func endGhost(_ name: String, of user: UserID) throws(RedisFailure) {
+        guard let session = try session(name, of: user), try isLive(session.incarnation) else { return }
+        let keys = partitions.keys(of: user)
+        let redis = store[keys.floor]
+        _ = try redis.run(
+            .end,
+            keys: [
+                keys.shards, keys.floor, keys.user(user), keys.sessions(user),
+                keys.users(ofShard: session.incarnation),
+            ],
+            arguments: [
+                keys.events, session.incarnation, user.string, name, String(max(0, try redis.now() - session.began)),
+            ])
+    }
+
     private func list(_ name: String, of user: UserID) throws(RedisFailure) {
         let keys = partitions.keys(of: user)
         _ = try store[keys.floor].change(watching: [keys.sessions(user)]) { () throws(RedisFailure) in
@@ -146,6 +199,64 @@ struct Repair {
             let held = HeldUser(user, values: [], sessions: try redis.ask("HGETALL", keys.sessions(user)).array ?? [])
             guard !held.sessions.contains(where: { $0.incarnation == incarnation }) else { return nil }
             return [["SREM", keys.users(ofShard: incarnation), user.string]]
+        }
+    }
+
+    // MARK: Keys of another type, and what cannot be read
+
+    /// Removes a key if it has another type than servers expect.
+    private func remove(_ key: String, unless type: String) throws(RedisFailure) {
+        _ = try store[key].change(watching: [key]) { () throws(RedisFailure) in
+            try store[key].ask("TYPE", key).string == type ? nil : [["UNLINK", key]]
+        }
+    }
+
+    private func removeSessions(of user: UserID) throws(RedisFailure) {
+        try remove(partitions.keys(of: user).sessions(user), unless: "hash")
+        try showRightly(user)
+    }
+
+    private func removeUnusable(_ key: String) throws(RedisFailure) {
+        switch KeyName(key) {
+        case .sessions, .typing: try remove(key, unless: "hash")
+        case .users, .shards: try remove(key, unless: "set")
+        case .fenced: try remove(key, unless: "string")
+        case .floor:
+            // Versions are times, and none was given beyond now.
+            let redis = store[key]
+            _ = try redis.change(watching: [key]) { () throws(RedisFailure) in
+                guard try redis.ask("TYPE", key).string != "string" else { return nil }
+                return [["UNLINK", key], ["SET", key, String(try redis.now())]]
+            }
+        default: break
+        }
+    }
+
+    /// Who may see a user: what can be read stays, anything else becomes nobody, and the lists are counted anew.
+    private func mendVisibility(of user: UserID) throws(RedisFailure) {
+        let keys = partitions.keys(of: user)
+        let redis = store[keys.floor]
+        let record = keys.user(user)
+        _ = try redis.change(watching: [record, keys.contacts(user), keys.blocks(user)]) {
+            () throws(RedisFailure) in
+            let field = try redis.ask("HGET", record, "visibility")
+            guard !field.isNull, field.string.map({ PolicyHead($0) == nil }) ?? true else { return nil }
+            let words = (field.string ?? "").split(separator: " ", omittingEmptySubsequences: false)
+            func setting(_ index: Int) -> String {
+                (words.count > index ? Audience(letter: words[index]) : nil)?.letter ?? Audience.nobody.letter
+            }
+            let now = try redis.now()
+            let floor = try redis.ask("GET", keys.floor).int ?? 0
+            // A number that is part of the damage must not become a version that no change can pass.
+            let before = words.first.flatMap { Int64($0) }.map { min($0, now) } ?? 0
+            let version = max(before, min(floor, .max - 1), now - 1) + 1
+            let contacts = try redis.ask("SCARD", keys.contacts(user)).int ?? 0
+            let blocks = try redis.ask("SCARD", keys.blocks(user)).int ?? 0
+            let state = "\(setting(1)) \(setting(2)) \(contacts) \(blocks)"
+            return [
+                ["HSET", record, "visibility", "\(version) \(state)"],
+                ["PUBLISH", keys.events, "V \(user.string) \(version) \(now) \(state) -"],
+            ]
         }
     }
 

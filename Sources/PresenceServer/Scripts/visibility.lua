@@ -3,11 +3,14 @@
 -- ARGV: now, channel, incarnation, user, presence, lastSeen (e, c, n; '' to leave), list (contacts, blocks, - for none),
 --       most in the list, then +ID to add, -ID to remove, nobody twice
 -- The hash has "VERSION PRESENCE LASTSEEN CONTACTS BLOCKS". Only what differs counts; then
--- "V user version at PRESENCE LASTSEEN CONTACTS BLOCKS LIST +ID -ID …" is published.
--- Replies {OK, version of the change or 0, presence, lastSeen, contacts, blocks}, {FENCED} or {FULL}.
+-- "V user version at PRESENCE LASTSEEN CONTACTS BLOCKS LIST +ID -ID …" is published. It goes to every shard, and few
+-- of them care: of more than 10 ids it has "*" instead, and a shard that needs the list reads it.
+-- Replies {OK, version of the change or 0, presence, lastSeen, contacts, blocks}, {FENCED} or {FULL}, or the error
+-- DAMAGED if the hash has something else.
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
 local version, presence, lastSeen, contacts, blocks = string.match(
-    redis.call('HGET', KEYS[3], 'visibility') or '0 e e 0 0', '^(%d+) (%a) (%a) (%d+) (%d+)$')
+    redis.call('HGET', KEYS[3], 'visibility') or '0 e e 0 0', '^(%d+) ([ecn]) ([ecn]) (%d+) (%d+)$')
+if not version then return redis.error_reply('DAMAGED the visibility of a user cannot be read') end
 local changed = false
 if ARGV[5] ~= '' and ARGV[5] ~= presence then presence, changed = ARGV[5], true end
 if ARGV[6] ~= '' and ARGV[6] ~= lastSeen then lastSeen, changed = ARGV[6], true end
@@ -35,5 +38,5 @@ version = int(nextVersion(version, KEYS[2]))
 local state = table.concat({ presence, lastSeen, contacts, blocks }, ' ')
 redis.call('HSET', KEYS[3], 'visibility', version .. ' ' .. state)
 redis.call('PUBLISH', ARGV[2],
-    table.concat({ 'V', ARGV[4], version, int(now), state, list, table.concat(words, ' ') }, ' '))
+    table.concat({ 'V', ARGV[4], version, int(now), state, list, #words > 10 and '*' or table.concat(words, ' ') }, ' '))
 return { 'OK', version, presence, lastSeen, contacts, blocks }

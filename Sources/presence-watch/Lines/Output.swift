@@ -29,6 +29,15 @@ struct Output: Sendable {
         }
     }
 
+    /// Takes the places of standard files that are closed, so that no socket of ours gets them and is written to as if it
+    /// were one of those. Writing there still fails.
+    static func reservePlaces() {
+        for descriptor: Int32 in 0...2 where fcntl(descriptor, F_GETFD) < 0 {
+            // The lowest free number is taken, which is this one.
+            _ = open("/dev/null", O_RDONLY)
+        }
+    }
+
     /// Whether anybody can still read what is written: asked while there is nothing to write.
     var hasReader: Bool {
         var poll = pollfd(fd: descriptor, events: 0, revents: 0)

@@ -36,7 +36,8 @@ final class Feed: Audience {
             return output.hasReader ? nil : .done
         }
         if let failure { return .failed(failure) }
-        for line in lines where !output.write(line + "\n") { return .done }
+        // Who has read enough and left has lost nothing; a full disk has.
+        for line in lines where !output.write(line + "\n") { return errno == EPIPE ? .done : .failed(.outputLost) }
         return nil
     }
 

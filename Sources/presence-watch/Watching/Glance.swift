@@ -45,8 +45,7 @@ final class Glance: Audience {
             Complaint.print(
                 "the server lost sight of the truth \(Age(of: since, at: now).ago); this is what it holds")
         }
-        _ = output.write(text(at: now))
-        return .done
+        return output.write(text(at: now)) ? .done : .failed(.outputLost)
     }
 
     private func text(at now: Date) -> String {

@@ -115,6 +115,23 @@ extension Damage {
         Damage("typing that never expires", [.everlastingTyping]) {
             try $0.set($0.keys("c1").typing(UserID("c1")!), "bob s1", "1")
         },
+        Damage("sessions that are a text", [.unusableKey]) {
+            try $0.redis.command("SET", .string($0.sessions("bob")), "s1")
+        },
+        Damage("a list of an incarnation's users that is a text", [.unusableKey]) {
+            try $0.redis.command("SET", .string($0.keys("bob").users(ofShard: $0.live)), "bob")
+        },
+        Damage("a floor that is a list", [.unusableKey]) {
+            try $0.redis.command("DEL", .string($0.partitions.keys(1).floor))
+            try $0.redis.command("RPUSH", .string($0.partitions.keys(1).floor), "1")
+        },
+        Damage("a user of whom cannot be read who may see them", [.malformedVisibility]) {
+            try $0.set($0.user("bob"), "visibility", "1 n x")
+        },
+        Damage("a session that its server denies", [.ghostSession]) {
+            try $0.open("bob", "denied", on: $0.live)
+            try $0.deny("denied")
+        },
         Damage("scripts that Redis forgot", [.missingScript]) { try $0.redis.everywhere("SCRIPT", "FLUSH") },
     ]
 
@@ -142,8 +159,8 @@ extension Damage {
         Damage("a floor that is no number", [.malformedValue]) {
             try $0.redis.command("SET", .string($0.partitions.keys(1).floor), "low")
         },
-        Damage("sessions that are a text", [.wrongType]) {
-            try $0.redis.command("SET", .string($0.sessions("bob")), "s1")
+        Damage("blocks that are a text", [.wrongType]) {
+            try $0.redis.command("SET", .string($0.keys("bob").blocks(UserID("bob")!)), "eve")
         },
         Damage("a conversation that is a list", [.wrongType]) {
             try $0.redis.command("RPUSH", .string($0.keys("c1").conversation(UserID("c1")!)), "bob")

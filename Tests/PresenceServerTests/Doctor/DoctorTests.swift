@@ -120,6 +120,28 @@ import Testing
         #expect(found.counts.users == 3 && found.counts.sessions == 3)
     }
 
+    @Test func `a server that was killed a moment ago does not count as one that runs`() throws {
+        let installation = try healthy(.oneServer)
+        try installation.lease("killed", renewed: 0, until: 600_000)
+        try installation.join("killed")
+        // Its renewal is younger than a renewal may be late; but it has not renewed since the first look.
+        let found = try installation.doctor().examine()
+        #expect(found.findings == [], "\(found.text)")
+    }
+
+    @Test func `one user of a dead server whose record is damaged does not keep the others from being ended`() throws {
+        let installation = try Installation()
+        try installation.join("dead")
+        for number in 0..<120 { try installation.open("u\(number)", "s", on: "dead") }
+        try installation.leave("dead")
+        try installation.redis.command("DEL", .string(installation.user("u7")))
+        try installation.redis.command("SET", .string(installation.user("u7")), "x")
+        let after = try installation.doctor().repair()
+        #expect(kinds(after.findings).contains(.wrongType), "\(after.text)")
+        #expect(try installation.redis.everywhere("KEYS", "*:sessions:*").array?.count == 1)
+        #expect(try installation.field("u8", "status") == "offline")
+    }
+
     @Test func `who lives is not reaped, whatever was found before`() throws {
         let installation = try Installation()
         try installation.open("bob", "s1", on: installation.live)

@@ -1,3 +1,4 @@
+import Foundation
 import PresenceProtocol
 import Redis
 import TestSupport
@@ -90,6 +91,26 @@ final class Installation {
                 keys.events, incarnation, user, session, "-", "phone", "a", "0", "", "", "", "", "0", "0",
                 "9000000000000",
             ])
+    }
+
+    /// Answers as a living shard does that does not hold a session, on a thread of its own, until Redis ends.
+    func deny(_ session: String) throws {
+        let isListening = DispatchSemaphore(value: 0)
+        let (channels, live) = (partitions.eventChannels, live)
+        for place in servers.map(\.unix) {
+            let answering = Thread {
+                guard let listener = try? BlockingRedis(place), let speaker = try? BlockingRedis(place) else { return }
+                for channel in channels { _ = try? listener.command("SUBSCRIBE", .string(channel)) }
+                isListening.signal()
+                while let message = try? listener.receive().array?.last?.string {
+                    let words = message.split(separator: " ").map(String.init)
+                    guard words.first == "Q", words.count > 6, words[5] == live, words.contains(session) else { continue }
+                    _ = try? speaker.command("PUBLISH", .string(words[4]), .string("\(words[1]) \(live) \(session)"))
+                }
+            }
+            answering.start()
+            isListening.wait()
+        }
     }
 
     func status(_ user: String, _ chosen: String, clearAfter: String = "") throws {

@@ -1,0 +1,177 @@
+"""Records in Redis that no server has written: nobody is shown them, everybody is answered, and the doctor mends them."""
+
+import json
+import os
+import stat
+import time
+
+from support.room import Room
+from support.server import run
+
+QUICK = {"linger": 500, "lease": 1000, "renewal": 100, "sweep": 50, "partitions": 4}
+
+
+def key_of(redis, kind, user):
+    return next(key for key in redis.command("KEYS", f"*:{kind}:{user}").splitlines() if key)
+
+
+def doctor(server, redis, *arguments):
+    made = run("doctor", "--redis", redis.url, "--config", server.command[server.command.index("--config") + 1],
+               "--json", *arguments)
+    assert made.returncode in (0, 1), made.stderr
+    return json.loads(made.stdout)
+
+
+def kinds(findings):
+    return sorted(finding["kind"] for finding in findings)
+
+
+async def test_a_visibility_that_cannot_be_read_is_answered_and_lets_nobody_see(start):
+    redis = start.redis()
+    server = start(QUICK, redis=redis)
+    room = Room(server)
+    ana = await room.come("ana")
+    await ana.did("setVisibility", visibility={"lastSeen": "contacts"})
+    await ana.did("updateProfile", changes={"displayName": "Ana"})
+    record = key_of(redis, "user", ana.user)
+    for damage in ("x", "1 e e", "1 e q 0 0", "-1 e e 0 0", "y e e 0 0"):
+        redis.command("HSET", record, "visibility", damage)
+        # Answered, with an error, and so is whatever is asked after it.
+        await ana.refused("internal", "getVisibility")
+        assert (await ana.get(ana))[0]["user"] == ana.user
+        await ana.refused("internal", "setVisibility", visibility={"presence": "everyone"})
+        answer = await room.api.request("GET", f"/v1/users/{ana.user}/visibility", token=room.backend)
+        assert answer.status == 500 and answer.json["code"] == "internal"
+        assert redis.command("HGET", record, "visibility") == damage
+        # Nobody who begins to watch sees anything, whatever the user allowed; a backend does.
+        bob = await room.come("bob")
+        shown = (await bob.get(ana))[0]
+        assert shown["presence"] == {"version": 0, "status": "offline"} and shown["profile"] is None
+        answer = await room.api.request("GET", f"/v1/users/{ana.user}", token=room.backend)
+        assert answer.json["presence"]["status"] == "online"
+        await bob.close()
+    assert "damaged record" in server.logged() and ana.user not in server.whole_log()
+    assert await room.api.metric("damaged_records_total") > 0
+    cy = await room.come("cy")
+    await cy.subscribe(ana)
+    # What can be read of it stays, and the rest lets nobody see: found, mended, and told.
+    assert kinds(doctor(server, redis)["findings"]) == ["malformedVisibility"]
+    mended = doctor(server, redis, "--repair")
+    assert mended["healthy"] and kinds(mended["repaired"]) == ["malformedVisibility"]
+    assert (await ana.ask("getVisibility"))["visibility"] == {"presence": "everyone", "lastSeen": "everyone"}
+    await cy.sees(ana, status="online")
+    await ana.did("setVisibility", visibility={"presence": "nobody"})
+    await cy.sees(ana, status="offline")
+
+
+async def test_a_register_that_is_no_json_is_shown_to_nobody(start):
+    redis = start.redis()
+    room = Room(start(QUICK, redis=redis))
+    ana = await room.come("ana")
+    await ana.did("updateProfile", changes={"displayName": "Ana"})
+    record = key_of(redis, "user", ana.user)
+    whole = redis.command("HGET", record, "profile")
+    for damage in ("x", '"a":1', '"a":1},"b":{', whole[:-1] + ",}", "", '}{"a":1}'):
+        redis.command("HSET", record, "profile", damage)
+        redis.command("HSET", record, "presence", damage)
+        # The client reads every message as JSON, and fails the test for one that is none.
+        bob = await room.come("bob")
+        await bob.subscribe("nobody", ana)
+        shown = (await bob.get(ana))[0]
+        assert shown["presence"] == {"version": 0, "status": "offline"} and shown["profile"] is None, damage
+        answer = await room.api.request("GET", f"/v1/users/{ana.user}", token=room.backend)
+        assert answer.status == 200 and answer.json["profile"] is None
+        await bob.close()
+
+
+async def test_what_a_script_makes_of_damage_reaches_nobody(start):
+    redis = start.redis()
+    room = Room(start(QUICK, redis=redis))
+    ana, bob = await room.come("ana"), await room.come("bob")
+    await ana.status("busy", text="well")
+    await ana.did("updateProfile", changes={"displayName": "Ana"})
+    await bob.subscribe(ana)
+    record = key_of(redis, "user", ana.user)
+    redis.command("HSET", record, "text", 'un"well', "displayName", 'A"na')
+    await ana.did("activity", state="idle")
+    await ana.status("auto")
+    error = await ana.ask("updateProfile", changes={"locale": "pt"})
+    assert error["type"] == "error" and error["code"] == "internal"
+    # What comes after it reaches Bob again; every message on the way was JSON.
+    await ana.status("busy", text="well again")
+    await bob.sees(ana, status="busy")
+    await ana.did("updateProfile", changes={"displayName": "Ana again"})
+    assert (await bob.get(ana))[0]["profile"]["displayName"] == "Ana again"
+
+
+async def test_the_doctor_goes_on_after_keys_of_another_type(start):
+    redis = start.redis()
+    server = start(QUICK, redis=redis)
+    room = Room(server)
+    ana, bob, cy = await room.come("ana"), await room.come("bob"), await room.come("cy")
+    await bob.subscribe(ana, cy)
+    await ana.close(1000)
+    await bob.sees(ana, status="offline")
+    prefix = key_of(redis, "user", ana.user).rpartition("user:")[0]
+    redis.command("SET", prefix + "sessions:" + ana.user, "x")
+    redis.command("HSET", key_of(redis, "sessions", cy.user), "s2", "no session")
+    redis.command("RPUSH", prefix + "contacts:" + ana.user, "x")
+    found = doctor(server, redis)
+    assert kinds(found["findings"]) == ["malformedSession", "unusableKey", "wrongType"]
+    after = doctor(server, redis, "--repair")
+    # All but what is data.
+    assert kinds(after["repaired"]) == ["malformedSession", "unusableKey"] and kinds(after["findings"]) == ["wrongType"]
+    ana = await room.come("ana")
+    await bob.sees(ana, status="online")
+
+
+async def test_a_session_that_its_living_server_does_not_hold_is_found_and_ended(start):
+    redis = start.redis()
+    server = start(QUICK, redis=redis, shards=2)
+    room = Room(server)
+    ana, bob = await room.come("ana"), await room.come("bob")
+    watcher = await room.come("wanda")
+    await watcher.subscribe(bob, room.name("zoe"))
+    # Real sessions, one that lingers among them, are never reported.
+    assert doctor(server, redis)["healthy"]
+    session = redis.command("HGETALL", key_of(redis, "sessions", bob.user)).splitlines()[1]
+    incarnation = session.split(" ")[0]
+    # Zoe's first session is real, for her record; then it is gone, and another one stands there by hand.
+    zoe = await room.come("zoe")
+    user = room.name("zoe")
+    await watcher.sees(user, status="online")
+    sessions = key_of(redis, "sessions", user)
+    redis.command("HSET", sessions, "ghost", f"{incarnation} - phone a {int(time.time() * 1000) - 5000}")
+    redis.command("SADD", sessions.rpartition("sessions:")[0] + f"shard:{incarnation}:users", user)
+    await zoe.close(1000)
+    found = doctor(server, redis)
+    assert kinds(found["findings"]) == ["ghostSession"] and found["findings"][0]["subjects"] == [f"{sessions} ghost"]
+    assert (await watcher.get(user))[0]["presence"]["status"] != "offline"
+    repaired = doctor(server, redis, "--repair")
+    assert repaired["healthy"] and kinds(repaired["repaired"]) == ["ghostSession"]
+    await watcher.sees(user, status="offline")
+    assert (await watcher.get(bob))[0]["presence"]["status"] == "online"
+    assert doctor(server, redis)["healthy"] and await ana.get() == []
+
+
+async def test_a_server_that_was_killed_does_not_count_as_deaf(start):
+    redis = start.redis()
+    slow = QUICK | {"renewal": 400, "sweep": 50}
+    server = start(slow, redis=redis, shards=1)
+    server.kill()
+    server.start()
+    assert "unheardPartition" not in kinds(doctor(server, redis)["findings"])
+
+
+async def test_a_secret_that_others_can_read_is_warned_of(start):
+    server = start({})
+    secret = os.path.join(server.directory, "secret")
+    assert stat.S_IMODE(os.stat(secret).st_mode) == 0o600 and "read the secret" not in server.logged()
+    os.chmod(secret, 0o644)
+    made = run("token", "ana", "--data-dir", server.directory)
+    assert made.returncode == 0 and len(made.stdout.splitlines()) == 1
+    assert "other users can read the secret" in made.stderr and secret in made.stderr
+    assert "other users can read the secret" in run("doctor", "--data-dir", server.directory).stderr
+    server.stop()
+    server.start()
+    assert "other users can read the secret" in server.logged()
