@@ -252,8 +252,13 @@ import Testing
         let first = try peer("203.0.113.7")
         let other = try peer("203.0.113.8")
         #expect(addresses.take(first) == .counted(first.block) && addresses.take(first) == .counted(first.block))
+        // A few more, which no WebSocket can be had on, and then none.
+        for _ in 0..<AddressLimits.spare { #expect(addresses.take(first) == .spare(first.block)) }
         #expect(addresses.take(first) == .none)
         #expect(addresses.take(other) == .counted(other.block))
+        for _ in 0..<AddressLimits.spare { addresses.give(first.block) }
+        #expect(addresses.take(first) == .spare(first.block))
+        addresses.give(first.block)
         addresses.give(first.block)
         #expect(addresses.take(first) == .counted(first.block))
         for block in [first.block, first.block, other.block] { addresses.give(block) }
@@ -270,7 +275,7 @@ import Testing
             for _ in 0..<3 { #expect(free.take(address) == .uncounted) }
             limits.limitLoopback = true
             let counted = AddressLimits(limits)
-            #expect(counted.take(address) == .counted(address.block) && counted.take(address) == .none)
+            #expect(counted.take(address) == .counted(address.block) && counted.take(address) == .spare(address.block))
         }
     }
 

@@ -8,7 +8,7 @@ import PresenceProtocol
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     // Unsafe: libFuzzer's memory, valid for the call.
     let bytes = UnsafeRawBufferPointer(start: start, count: count)
-    if let head = head(bytes) {
+    if let head = readHead(bytes) {
         if case .api(let call) = Route(head.method, head.path), let id = subject(of: call) { check(id, in: head.path) }
     }
     _ = try? RequestBody.users(bytes, limit: 100)
@@ -21,7 +21,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
 }
 
 /// The head that the bytes begin with; it is the same when they come in two pieces, and one at a time.
-private func head(_ bytes: UnsafeRawBufferPointer) -> RequestHead? {
+private func readHead(_ bytes: UnsafeRawBufferPointer) -> RequestHead? {
     let whole = outcome(bytes, pieces: [bytes.count])
     let middle = bytes.isEmpty ? 0 : Int(bytes[bytes.count - 1]) % (bytes.count + 1)
     guard outcome(bytes, pieces: [middle, bytes.count]) == whole,
@@ -58,7 +58,7 @@ private struct Outcome: Equatable {
 private func outcome(_ bytes: UnsafeRawBufferPointer, pieces: [Int]) -> Outcome {
     var reader = RequestHeadReader(maxBytes: 2_048, maxFields: 16)
     for count in pieces {
-        do {
+        do throws(RequestFault) {
             let reading = try reader.read(UnsafeRawBufferPointer(rebasing: bytes[..<count]))
             if case .head = reading { return Outcome(reading: reading) }
         } catch {
