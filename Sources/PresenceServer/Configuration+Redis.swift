@@ -34,7 +34,7 @@ extension ServerConfiguration.Redis {
             ("caFile", tls.caFile), ("certificateFile", tls.certificateFile), ("keyFile", tls.keyFile),
             ("serverName", tls.serverName),
         ]
-        // Whoever sets it wants TLS, and would not have it.
+        // A setting for TLS without TLS is a mistake: the connections would be plain.
         if !isSecure, let (name, _) = settings.first(where: { $0.1 != nil }) {
             throw InvalidConfiguration(
                 key: "redis.tls.\(name)", reason: "is set, but redis.url does not begin with rediss")

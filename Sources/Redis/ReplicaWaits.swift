@@ -61,6 +61,8 @@ public final class ReplicaWaits {
         changes.isIdentified = true
         connection.isIdentified = true
         connection.onState = { [unowned self] state in
+            // The next connection may be to another server, which must not be asked for what this one was told.
+            if state.isBroken { forget() }
             // An address that leads to another server now than when the other connection was made.
             if state == .ready, changes.state == .ready, changes.process != connection.process {
                 changes.reconnect(reason: Self.split)
@@ -78,6 +80,11 @@ public final class ReplicaWaits {
         asking.cancel()
         expiry.cancel()
         connection.close()
+        forget()
+    }
+
+    /// The outcome of what has gathered is unknown.
+    private func forget() {
         let gathered = gathered
         self.gathered = []
         for change in gathered { change.reply(Self.unknown) }
@@ -136,4 +143,8 @@ public final class ReplicaWaits {
         if let next = gathered.first { expiry.set(at: next.due) }
         for change in late { change.reply(Self.unknown) }
     }
+}
+
+extension RedisConnection.State {
+    fileprivate var isBroken: Bool { if case .disconnected = self { true } else { false } }
 }

@@ -51,9 +51,9 @@ struct ReplicaTests {
             replica.pause()
             let began = client.loop.now
             async let first = client.change(Self.script, times: 20)
-            while await client.unconfirmed < 20 {}
+            await client.gather(20)
             async let second = client.change(Self.script, times: 20)
-            while await client.unconfirmed < 40 {}
+            await client.gather(40)
             // Nothing stands behind a WAIT.
             #expect(await client.send("LLEN", "list") == .success(.integer(40)))
             #expect(client.loop.now - began < 300)
@@ -71,9 +71,9 @@ struct ReplicaTests {
         try await ReplicatedClient.with(server.unix, patience: 20_000) { client in
             replica.pause()
             async let first = client.change(Self.script)
-            while await client.unconfirmed < 1 {}
+            await client.gather(1)
             async let second = client.change(Self.script)
-            while await client.unconfirmed < 2 {}
+            await client.gather(2)
             replica.resume()
             #expect(await first == [.success(.integer(1))])
             #expect(await second == [.success(.integer(2))])
@@ -85,7 +85,7 @@ struct ReplicaTests {
         try await ReplicatedClient.with(server.unix, patience: 20_000) { client in
             replica.pause()
             async let lost = client.change(Self.script)
-            while await client.unconfirmed < 1 {}
+            await client.gather(1)
             await client.dropWaits()
             #expect(await lost == [.failure(.timedOut(sent: true))])
             replica.resume()

@@ -71,6 +71,12 @@ actor ReplicatedClient {
 
     var unconfirmed: Int { waits.pending }
 
+    /// Returns once so many changes wait for replicas.
+    func gather(_ count: Int) async {
+        // With a round trip each time, so that the loop comes to its sockets.
+        while waits.pending < count { _ = await send("PING") }
+    }
+
     /// Sends so many changes in one turn; their answers, once all have come.
     func change(_ script: RedisScript, times count: Int = 1) async -> [Answer] {
         await withCheckedContinuation { done in
