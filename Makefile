@@ -3,7 +3,9 @@
 #   make build     install what is missing, build everything in release mode
 #   make run       build, then run a server with a Redis of its own; Ctrl-C ends it
 #   make demo      fill the running server with simulated people
-#   make test      set up, build for tests, run all of them
+#   make check     the inner loop, under a minute once it is built: format, pure tests, some histories, some conformance
+#   make test      set up, build for tests, run all of them; DEBUG=1 without the optimizer
+#   make test-kit  one suite: kit, server, protocol, conformance, simulator, … (Tests/README.md); FILTER=… some of its tests
 #   make soak      the simulator for SOAK_SECONDS=600, or the one history of SEED=…
 #   make quick     the quick end-to-end run of the load tester
 #   make chaos     three servers, one Redis, hundreds of clients, and everything that can break: CHAOS_SECONDS=60 SEED=…
@@ -18,7 +20,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-tests setup-loadtest build run demo test soak quick chaos chaos-short guard loadtest fuzz format lint asan tsan docs clean
+.PHONY: help setup setup-tests setup-loadtest build run demo build-tests check test soak quick chaos chaos-short guard loadtest fuzz format lint asan tsan docs clean
 
 PORT ?= 4040
 # The server's own default, so that `presenced token` without further ado uses the same secret.
@@ -32,7 +34,6 @@ DEMO_USER ?= demo
 JOBS ?= $(shell nproc)
 
 RELEASE := .build/release
-DEBUG := .build/debug
 STAMPS := .build/stamps
 
 # What the server needs to be built and to run, what the tests need beside it, and what draws the load tests' pictures.
@@ -137,34 +138,29 @@ demo: build
 
 # ---- Testing ----------------------------------------------------------------------------------------------------------
 
-# All run even if one fails, each target in a process of its own: what one blocks, no other waits for.
-SWIFT_TESTS := $(notdir $(patsubst %/,%,$(wildcard Tests/*Tests/)))
+# Tests are built with the optimizer: the simulator is several times as fast, and so are the servers of the conformance suite.
+# Checks for overflow, bounds and exclusivity stay, and tests see what is internal. DEBUG=1 builds them without it.
+TEST_BUILD := $(if $(DEBUG),.build-debug,.build)
+TEST_FLAGS := $(if $(DEBUG),--scratch-path .build-debug,-Xswiftc -O)
 
-# The simulator's histories take all cores for minutes, so they have a process to themselves.
-SIMULATION := ^PresenceServerTests\.(HistoryTests|MutationTests)/
+# How many histories `make test` plays: half of them the same each time, half from seeds that no run had before.
 SIMULATOR_SEEDS ?= 2000
+export SIMULATOR_SEEDS
 
-# All of them on what was built in $(1), with $(2) said to swift.
-define RUN_TESTS
-@status=0; export PRESENCED='$(CURDIR)/$(1)/debug/presenced'; \
-if [ -x Tests/Conformance/run.sh ]; then \
-    echo "Running the conformance suite (Python)"; Tests/Conformance/run.sh || status=1; fi; \
-for target in $(SWIFT_TESTS); do \
-    echo "Running $$target"; \
-    swift test --skip-build $(2) --filter "^$$target\\." --skip '$(SIMULATION)' || status=1; done; \
-echo "Running the simulator over $(SIMULATOR_SEEDS) histories"; \
-SIMULATOR_SEEDS=$(SIMULATOR_SEEDS) swift test --skip-build $(2) --filter '$(SIMULATION)' || status=1; exit $$status
-endef
+build-tests: setup-tests
+	@echo "Building the tests; the first time takes some minutes"
+	@swift build --build-tests $(TEST_FLAGS) -j $(JOBS)
 
-test: setup-tests
-	@echo "Building (debug, with tests); the first time takes some minutes"
-	swift build --build-tests -j $(JOBS)
-	$(call RUN_TESTS,.build)
+check test: build-tests
+	@Tests/run --build $(TEST_BUILD) $(if $(filter check,$@),check,all)
+
+test-%: build-tests
+	@Tests/run --build $(TEST_BUILD) $* $(if $(FILTER),--filter '$(FILTER)')
 
 # Leaks are not looked for: what Swift's runtime keeps for good would be taken for some.
 asan tsan: setup-tests
 	swift build --build-tests -j $(JOBS) --sanitize=$(SANITIZER) --scratch-path .build-$@
-	$(call RUN_TESTS,.build-$@,--sanitize=$(SANITIZER) --scratch-path .build-$@)
+	@Tests/run --build .build-$@ --in-turn all
 
 asan: SANITIZER := address
 asan: export ASAN_OPTIONS := detect_leaks=0
@@ -180,27 +176,25 @@ fuzz: setup-tests
 	@Tests/Fuzzing/run $(FUZZ_SECONDS)
 
 # From a seed of its own each time, so that a soak looks where none has looked yet. A failing seed is printed with the few
-# steps that are enough.
+# steps that are enough. It also looks for the mistakes that are made on purpose, each from the first seed on.
 SOAK_SECONDS ?= $(if $(SEED),,600)
 
-soak: setup-tests
-	swift build --build-tests -j $(JOBS)
-	SOAK_SECONDS='$(SOAK_SECONDS)' SEED='$(SEED)' \
-	    swift test --skip-build --filter '^PresenceServerTests\.HistoryTests/'
+soak: build-tests
+	@SOAK_SECONDS='$(SOAK_SECONDS)' SEED='$(SEED)' SIMULATOR_SEEDS= Tests/run --build $(TEST_BUILD) simulator
 
 quick: setup-tests
 	@loadtest/run quick
 
-# With the binaries of the tests (debug), which `make test` has built. The short form is what CI runs: each fault once.
+# With the binaries of the tests, which `make test` has built. The short form is what CI runs: each fault once.
 CHAOS_SECONDS ?= 60
 CHAOS_OPTIONS := $(if $(SEED),--seed $(SEED))
 
 chaos: setup-tests
-	swift build -j $(JOBS) --product presenced && swift build -j $(JOBS) --product chaos-crowd
-	@PRESENCED='$(CURDIR)/$(DEBUG)/presenced' Tests/Chaos/run.sh --seconds $(CHAOS_SECONDS) $(CHAOS_OPTIONS)
+	swift build $(TEST_FLAGS) -j $(JOBS) --product presenced && swift build $(TEST_FLAGS) -j $(JOBS) --product chaos-crowd
+	@PRESENCED='$(CURDIR)/$(TEST_BUILD)/debug/presenced' Tests/Chaos/run.sh --seconds $(CHAOS_SECONDS) $(CHAOS_OPTIONS)
 
 chaos-short: setup-tests
-	@PRESENCED='$(CURDIR)/$(DEBUG)/presenced' Tests/Chaos/run.sh $(CHAOS_OPTIONS)
+	@PRESENCED='$(CURDIR)/$(TEST_BUILD)/debug/presenced' Tests/Chaos/run.sh $(CHAOS_OPTIONS)
 
 guard: setup-tests
 	@loadtest/run guard
@@ -217,7 +211,7 @@ lint:
 	swift format lint --strict --parallel --recursive $(SWIFT_SOURCES)
 
 docs: setup
-	swift package --allow-writing-to-directory .build/docs generate-documentation --target PresenceKit \
+	swift package -Xswiftc -O --allow-writing-to-directory .build/docs generate-documentation --target PresenceKit \
 	    --output-path .build/docs
 	@echo "The library's documentation: .build/docs/index.html"
 

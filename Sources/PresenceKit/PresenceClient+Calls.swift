@@ -86,10 +86,31 @@ extension PresenceClient {
 
     // MARK: Conversations
 
-    /// Makes a conversation of the own user with others.
+    /// Makes a conversation of the own user with others: one, also if the connection breaks before the answer comes. The
+    /// creation is then repeated until ``Configuration/requestTimeout``.
+    ///
+    /// - Throws: `timedOut` or, if the client is closed meanwhile, why, with `outcomeUnknown` if it was sent and no
+    ///   answer came; `notConnected` if there is no connection to begin with.
     public func createConversation(with others: [String]) async throws(PresenceError) -> Conversation {
+        try await createConversation(with: others, key: UUID().uuidString)
+    }
+
+    /// Makes a conversation of the own user with others, or finds the one that the user made with the same key before,
+    /// on any device, with whomever: the call may be repeated as often as needed, also after a launch.
+    ///
+    /// - Parameter key: 1 to 64 bytes of printable ASCII without space, the user's own.
+    /// - Throws: as ``createConversation(with:)``; `invalidID` if the key is none; `forbidden` if the user is no longer in
+    ///   the conversation that was made with this key.
+    public func createConversation(
+        with others: [String], key: String
+    ) async throws(PresenceError) -> Conversation {
         let ids = try Self.identifiers(others)
-        guard case .conversation(let conversation) = try await ask(.createConversation(ids)) else {
+        guard let key = CreationKey(key) else {
+            let rule = "1 to \(CreationKey.maximumLength) bytes of printable ASCII without space"
+            throw PresenceError(.invalidID, "not a key (\(rule)): \(key.debugDescription)", field: "key")
+        }
+        let creation = Creation(participants: ids, key: key)
+        guard case .conversation(let conversation) = try await ask(.createConversation(creation)) else {
             preconditionFailure("not an answer to createConversation")
         }
         return conversation
@@ -160,7 +181,13 @@ extension PresenceClient {
 
     /// The server's clock now, as far as it is known: what to compare the dates of elements with.
     public var serverNow: Date {
-        get async { await shell.serverNow }
+        get async { await shell.serverTime.now }
+    }
+
+    /// The server's clock as far as it is known now, to be read as often as needed without asking the client again. Each
+    /// connection may know it better: ask again when ``connectionState`` changes.
+    public var serverTime: ServerTime {
+        get async { await shell.serverTime }
     }
 
     // MARK: Helping hands

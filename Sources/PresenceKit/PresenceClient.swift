@@ -45,23 +45,26 @@ public final class PresenceClient: Sendable {
             dialler: machineDialler(), time: SystemTime())
     }
 
-    /// Makes a client with a token that cannot be renewed; once the server refuses it, the client closes.
+    /// Makes a client with a token that cannot be renewed; when the server refuses it, the client closes.
     public convenience init(
         url: URL, token: String, device: Device = Device(), configuration: Configuration = Configuration(),
         cache: any PresenceCache = MemoryCache()
     ) {
-        self.init(url: url, token: { token }, device: device, configuration: configuration, cache: cache)
+        self.init(
+            url: url, token: { token }, tokenIsFixed: true, device: device, configuration: configuration,
+            cache: cache, dialler: machineDialler(), time: SystemTime())
     }
 
     /// Makes a client on another transport and in another time, for tests.
     init(
-        url: URL, token: @escaping TokenProvider, device: Device, configuration: Configuration,
-        cache: any PresenceCache, dialler: any Dialler, time: any Timekeeper,
+        url: URL, token: @escaping TokenProvider, tokenIsFixed: Bool = false, device: Device,
+        configuration: Configuration, cache: any PresenceCache, dialler: any Dialler, time: any Timekeeper,
         random: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) }
     ) {
-        let session = Session(
+        var session = Session(
             configuration: configuration, device: PresenceProtocol.Device(device),
             flaw: Self.flaw(url) ?? Self.flaw(device), random: random)
+        session.reconnection.tokenIsFixed = tokenIsFixed
         shell = SessionShell(session: session, url: url, dialler: dialler, time: time, cache: cache, token: token)
     }
 

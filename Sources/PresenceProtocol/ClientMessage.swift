@@ -18,7 +18,8 @@ public struct ClientMessage: Hashable, Sendable {
         case status(StatusChange)
         case activity(Activity)
         case updateProfile(ProfileChanges)
-        case createConversation(participants: [UserID])
+        /// With the same `key` of the same user again, the answer is the conversation that was made first.
+        case createConversation(participants: [UserID], key: CreationKey? = nil)
         case typing(conversation: ConversationID, typing: Bool)
         case setVisibility(VisibilityChange)
         case getVisibility

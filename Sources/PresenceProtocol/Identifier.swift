@@ -23,6 +23,23 @@ public struct Identifier: Hashable, Sendable, Comparable, CustomStringConvertibl
     public static func < (a: Identifier, b: Identifier) -> Bool { a.string < b.string }
 }
 
+/// What a client calls a creation of its own, so that it can repeat it: 1 to 64 bytes of printable ASCII without space.
+public struct CreationKey: Hashable, Sendable, CustomStringConvertible {
+    /// The longest key, in bytes.
+    public static let maximumLength = 64
+
+    /// The key's text, always ASCII.
+    public let string: String
+
+    /// Makes a key, or `nil` if `string` is empty, too long, or holds anything but printable ASCII.
+    public init?(_ string: String) {
+        guard string.utf8.count <= Self.maximumLength, let id = Identifier(string) else { return nil }
+        self.string = id.string
+    }
+
+    public var description: String { string }
+}
+
 public typealias UserID = Identifier
 public typealias ConversationID = Identifier
 public typealias DeviceID = Identifier

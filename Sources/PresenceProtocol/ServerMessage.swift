@@ -97,15 +97,19 @@ public enum ServerMessage: Hashable, Sendable {
         public var field: String?
         /// How long to wait before trying again.
         public var retryAfter: Milliseconds?
+        /// Whether what was asked for may have been done all the same. On the wire only when it is so.
+        public var outcomeUnknown: Bool
 
         public init(
-            id: Int64? = nil, code: ErrorCode, message: String, field: String? = nil, retryAfter: Milliseconds? = nil
+            id: Int64? = nil, code: ErrorCode, message: String, field: String? = nil, retryAfter: Milliseconds? = nil,
+            outcomeUnknown: Bool = false
         ) {
             self.id = id
             self.code = code
             self.message = message
             self.field = field
             self.retryAfter = retryAfter
+            self.outcomeUnknown = outcomeUnknown
         }
     }
 }

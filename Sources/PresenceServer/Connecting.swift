@@ -14,6 +14,10 @@ extension ShardLogic {
         case .refused(let failure): turnAway(connection, id, "\(failure)")
         case .valid(let claims) where claims.isBackend:
             turnAway(connection, id, "a backend's token opens no session")
+        // What Redis has said of the user to another of their sessions here.
+        case .valid(let claims) where (claims.issuedAt ?? 0) < sessions.users[claims.subject]?.revokedAt ?? 0:
+            noteFailedToken(from: connection.address)
+            turnAway(connection, id, "\(AuthenticationFailure.revoked)")
         case .valid(let claims):
             guard admits(claims.subject, connection, id) else { return }
             connection.tokenExpiresAt = claims.expiresAt
@@ -24,6 +28,7 @@ extension ShardLogic {
                 replies.fulfil(reply, on: connection) { [self] in
                     answer(connection, id, opening)
                 }
+                handleHeld(of: connection)
             }
         }
     }
@@ -42,20 +47,18 @@ extension ShardLogic {
         case .revoked:
             noteFailedToken(from: connection.address)
             return turnAway(connection, id, "\(AuthenticationFailure.revoked)")
-        case .opened, .unheard, .refused: break
-        }
-        guard let session = connection.session else { return }
-        var status: OwnStatus?
-        switch opening {
-        case .opened(let chosen): status = OwnStatus(chosen)
-        case .unheard: status = session.user.chosen.map { OwnStatus($0) }
         case .refused(let message):
             replies.error(
                 .init(id: id, code: .unavailable, message: "the store takes no session now", retryAfter: 1_000),
                 to: connection)
             return refuse(connection, message)
-        case .crowded, .revoked: return
+        case .opened(let chosen): greet(connection, id, OwnStatus(chosen))
+        case .unheard: greet(connection, id, connection.session?.user.chosen.map { OwnStatus($0) })
         }
+    }
+
+    private func greet(_ connection: Connection, _ id: Int64?, _ status: OwnStatus?) {
+        guard let session = connection.session else { return }
         var payload: [UInt8] = []
         ServerMessageWriter.connected(
             id: id,

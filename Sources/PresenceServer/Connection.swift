@@ -39,6 +39,10 @@ final class Connection {
     /// What the server closed it with.
     var closedWith: CloseCode?
 
+    /// Messages that came while its session was not let in yet, in their order (`HeldMessages.swift`).
+    var held: [[UInt8]] = []
+    var heldBytes = 0
+
     // Replies, in the order of their requests.
     var replies: [Reply] = []
     var isReadingPaused = false

@@ -15,8 +15,14 @@ struct Deadlines {
         case congestion(SocketID)
         /// A lost session counts as gone.
         case linger(session: UInt64)
+        /// Redis did not take what it was told of a session.
+        case tell(session: UInt64)
         /// A user's chosen status runs out.
         case lapse(UserID)
+        /// Redis did not take that sessions stopped typing.
+        case typingStops
+        /// Redis did not take a newer version of what was shown already.
+        case renumber(user: UserID)
         /// Someone stops typing.
         case typing(topic: UInt32)
         /// A client is sent away by a server that goes, and told to come back elsewhere after so many ms.
@@ -39,6 +45,8 @@ struct Deadlines {
     private var orders: UInt64 = 0
 
     var count: Int { heap.count }
+    /// What for, in no order.
+    var subjects: [Subject] { heap.unordered.map(\.subject) }
 
     /// When the next one falls due, on the loop's monotonic clock.
     var next: Milliseconds? { heap.min?.time }

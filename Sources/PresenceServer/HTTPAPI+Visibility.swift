@@ -5,7 +5,7 @@ import WebSockets
 /// What backends ask and say about who may see a user.
 extension HTTPAPI {
     func readVisibility(of user: UserID, _ exchange: HTTPExchangeID) {
-        write(exchange) {
+        write(exchange, changes: false) {
             logic.read(visibilityOf: user, done: $0)
         } succeeded: { value in
             guard let read = PolicyRead(value), !read.head.isDamaged else {

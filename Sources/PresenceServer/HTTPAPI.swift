@@ -174,7 +174,7 @@ struct HTTPAPI {
             case .changeBlocks(let id): try changeList(.blocks, of: id, exchange, body)
             case .disconnect(let id):
                 write(exchange) {
-                    disconnect(id, done: $0)
+                    logic.disconnect(id, done: $0)
                 } succeeded: { value in
                     .json(200, #"{"disconnected":\#(value.array?.last?.int ?? 0)}"#)
                 }
@@ -220,15 +220,8 @@ struct HTTPAPI {
             lane: .commands, reply: done)
     }
 
-    private func disconnect(_ user: UserID, done: @escaping StoreReply) {
-        let keys = logic.partitions.keys(of: user)
-        logic.store.run(
-            .disconnect, keys: [keys.shards, keys.floor, keys.user(user), keys.sessions(user)],
-            arguments: [keys.events, logic.link.incarnation, user.string], lane: .commands, reply: done)
-    }
-
     func write(
-        _ exchange: HTTPExchangeID, run: (@escaping StoreReply) -> Void,
+        _ exchange: HTTPExchangeID, changes: Bool = true, run: (@escaping StoreReply) -> Void,
         succeeded: @escaping (RedisValue) -> HTTPResponse
     ) {
         guard logic.link.isLive else {
@@ -236,7 +229,7 @@ struct HTTPAPI {
         }
         run { result in
             logic.link.noticeFencing(in: result)
-            if let refusal = WriteRefusal(result) {
+            if let refusal = WriteRefusal(result, changes: changes) {
                 if refusal.code == .internal { logic.logInternalError(result) }
                 let message = refusal.message(id: nil)
                 respond(exchange, .error(Self.status(of: message.code), message))

@@ -19,6 +19,8 @@ final class Metrics {
     var tokensRefused = 0
     /// Records of Redis that no server has written, as often as they were read.
     var damagedRecords = 0
+    /// What Redis refused for a moment and was told again.
+    var storeRetries = 0
     var errors: [ErrorCode: Int] = [:]
     /// By close code; 0 stands for all that are not ours, which a peer may draw by the thousand.
     private(set) var closes: [UInt16: Int] = [:]

@@ -24,6 +24,7 @@ struct MetricsSnapshot: Sendable {
         case bytesOut = "socket_bytes_written_total"
         case reaped = "users_reaped_total"
         case stale = "stale_total"
+        case storeRetries = "store_retries_total"
         case handshakeTimeouts = "handshakes_timed_out_total"
         case handshakesDisplaced = "handshakes_displaced_total"
         case tlsHandshakes = "tls_handshakes_total"
@@ -46,6 +47,7 @@ struct MetricsSnapshot: Sendable {
             case .bytesOut: "bytes written to sockets"
             case .reaped: "users whose sessions were ended because their server died"
             case .stale: "times that sight of the truth was lost"
+            case .storeRetries: "times that Redis refused what it had to be told, which was told again"
             case .handshakeTimeouts: "connections ended because their first request took too long"
             case .handshakesDisplaced: "connections without a WebSocket ended early to make room for others"
             case .tlsHandshakes: "connections over TLS that came as far as a request"
@@ -60,6 +62,7 @@ struct MetricsSnapshot: Sendable {
     enum Gauge: String, CaseIterable {
         case connections, sessions, subscriptions, topics
         case sessionsLingering = "sessions_lingering"
+        case sessionsUntold = "sessions_untold"
         case live
         case redisPending = "redis_commands_pending"
         case outboxBytes = "outbox_bytes"
@@ -72,6 +75,7 @@ struct MetricsSnapshot: Sendable {
             case .subscriptions: "people and conversations watched, over all connections"
             case .topics: "different people and conversations watched"
             case .sessionsLingering: "sessions without a connection that are still held"
+            case .sessionsUntold: "sessions of which Redis does not know yet what they are, or that they have ended"
             case .live: "shards that show the truth"
             case .redisPending: "commands that Redis has not answered yet"
             case .outboxBytes: "bytes that wait for connections which do not take them"
@@ -178,10 +182,11 @@ extension ShardLogic {
             .deliveries: metrics.deliveries, .conflated: metrics.conflated, .reaped: metrics.reaped,
             .stale: metrics.staleCount, .tokensRefused: metrics.tokensRefused,
             .damagedRecords: metrics.damagedRecords,
+            .storeRetries: metrics.storeRetries,
         ]
         snapshot.gauges = [
             .connections: watchers.connections.count { $0 != nil }, .sessions: sessions.count,
-            .sessionsLingering: sessions.lingering, .subscriptions: watchers.subscriptionCount,
+            .sessionsLingering: sessions.lingering, .sessionsUntold: sessions.untold, .subscriptions: watchers.subscriptionCount,
             .topics: watchers.topics.count { $0 != nil }, .live: link.isLive ? 1 : 0,
             .outboxBytes: outboxes.held,
         ]

@@ -87,7 +87,8 @@ final class Replies {
     func adjustReading(of connection: Connection) {
         guard !connection.isClosed else { return }
         let full =
-            connection.replies.count >= limits.pendingRequests
+            connection.replies.count + connection.held.count >= limits.pendingRequests
+            || connection.heldBytes > limits.maxMessageBytes
             || (connection.congestedSince != nil && connection.outbox.count > 2 * limits.maxServerMessageBytes)
         if full, !connection.isReadingPaused {
             connection.isReadingPaused = true

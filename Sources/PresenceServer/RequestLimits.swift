@@ -78,7 +78,7 @@ extension ClientMessage.Body {
         switch self {
         case .subscribe(let subscribe): Self.tokens(for: subscribe.users.count + subscribe.conversations.count)
         case .get(let users): Self.tokens(for: users.count)
-        case .createConversation(let participants): Self.tokens(for: participants.count)
+        case .createConversation(let participants, _): Self.tokens(for: participants.count)
         case .addContacts(let users), .removeContacts(let users), .block(let users), .unblock(let users):
             Self.tokens(for: users.count)
         case .disconnect: 0

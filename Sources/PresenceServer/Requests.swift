@@ -37,12 +37,10 @@ extension ShardLogic {
         case .unsubscribe(let users, let conversations): unsubscribe(connection, message.id, users, conversations)
         case .get(let users): get(connection, message.id, users)
         case .status(let change): choose(connection, session, message.id, change)
-        case .activity(let activity):
-            sessions.change(session, to: activity)
-            replies.now(on: connection) { [self] in replies.ok(message.id, to: connection) }
+        case .activity(let activity): change(connection, session, message.id, activity)
         case .updateProfile(let changes): updateProfile(connection, session, message.id, changes)
-        case .createConversation(let participants):
-            createConversation(connection, session, message.id, participants)
+        case .createConversation(let participants, let key):
+            createConversation(connection, session, message.id, participants, key)
         case .typing(let conversation, let typing): type(connection, session, message.id, conversation, typing)
         case .setVisibility(let change): setVisibility(connection, session, message.id, change)
         case .getVisibility: getVisibility(connection, session, message.id)

@@ -14,6 +14,14 @@ extension ShardLogic {
             arguments: [keys.events, link.incarnation, user.string], lane: .commands, reply: done)
     }
 
+    /// Ends all sessions of a user, wherever they are.
+    func disconnect(_ user: UserID, done: @escaping StoreReply) {
+        let keys = partitions.keys(of: user)
+        store.run(
+            .disconnect, keys: [keys.shards, keys.floor, keys.user(user), keys.sessions(user)],
+            arguments: [keys.events, link.incarnation, user.string], lane: .commands, reply: done)
+    }
+
     /// Whether a user's token is one of them; `nil` when that cannot be known now.
     func isRevoked(_ claims: Claims, answer: @escaping (Bool?) -> Void) {
         guard link.isLive else { return answer(nil) }

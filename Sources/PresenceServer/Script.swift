@@ -2,7 +2,7 @@ import Redis
 
 /// The Lua scripts that decide what is true. Each file is headed by its keys, arguments and replies.
 enum Script: String, CaseIterable, Sendable {
-    case open, end, activity, status, lapse, profile, renumber, disconnect, revoke
+    case open, assert, end, activity, status, lapse, profile, renumber, disconnect, revoke
     case create, typing, conversation, participants
     case visibility, policy
     case join, renew, sweep, fence, reap
@@ -15,7 +15,7 @@ enum Script: String, CaseIterable, Sendable {
         let body = Self.bodies[self]!
         let lines = body.split(separator: "\n", maxSplits: 2, omittingEmptySubsequences: false)
         let head = lines.prefix(2)
-        let flags = head.contains("-- flags: allow-oom") ? "#!lua flags=allow-oom\n" : "#!lua\n"
+        let flags = self == .assert || head.contains("-- flags: allow-oom") ? "#!lua flags=allow-oom\n" : "#!lua\n"
         let library = Self.text(PackageResources.lib_lua)
         let typing = head.contains("-- uses: typing-lib") ? Self.text(PackageResources.typing_lib_lua) : ""
         return flags + library + typing + body
@@ -32,7 +32,8 @@ enum Script: String, CaseIterable, Sendable {
         uniqueKeysWithValues: allCases.map { script in
             let bytes =
                 switch script {
-                case .open: PackageResources.open_lua
+                // The same, but for a full memory: what was let in once is kept.
+                case .open, .assert: PackageResources.open_lua
                 case .end: PackageResources.end_lua
                 case .activity: PackageResources.activity_lua
                 case .status: PackageResources.status_lua

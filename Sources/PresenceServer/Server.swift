@@ -58,8 +58,8 @@ public actor Server {
                 .init(
                     configuration: configuration, authenticator: authenticator, redis: location, places: places,
                     addresses: addresses, failedTokens: failedTokens, outboxes: outboxes,
-                    isAlone: configuration.redis.url == nil && index == 0, logger: logger, name: "shard-\(index)",
-                    place: (index, count), identity: identity))
+                    isAlone: configuration.redis.url == nil, logger: logger,
+                    name: "shard-\(index)", place: (index, count), identity: identity))
             shard.loop.start()
             shards.append(shard)
         }

@@ -19,10 +19,16 @@ final class Session {
     var issuedAt: Timestamp
     /// A status that came with `connect` while Redis was out of reach.
     var wantedStatus: StatusChange?
-    /// The incarnation under which Redis last heard of it.
+    /// The round of the shard's resynchronisations in which Redis was last told of it; 0 when that failed.
     var assertedRound = 0
-    /// Redis has let it in once.
-    var wasHeard = false
+    /// Redis has let it in once: until then no request of its connection is handled while Redis can be asked.
+    var isAdmitted = false
+    /// Redis may hold it: its end has to be told.
+    var mayBeStored = false
+    /// The state that Redis acknowledged last; `nil` when what it holds is not certain.
+    var storedState: String?
+    /// How often telling Redis of it has failed since it last succeeded.
+    var failures = 0
     var hasEnded = false
     /// Where its user types, and when that was last said.
     var typing: [ConversationID: Milliseconds] = [:]

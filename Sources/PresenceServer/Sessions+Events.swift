@@ -7,9 +7,11 @@ extension Sessions {
 
     /// What a user chose, on whichever of their devices.
     func handle(ownStatus event: StoreEvent) {
-        guard let user = event.subject.flatMap({ users[$0] }) else { return }
+        guard let id = event.subject else { return }
         let words = event.rest.split(separator: 0x20, maxSplits: 2).map { String(decoding: $0, as: UTF8.self) }
         guard words.count == 3, let status = ChosenStatus(rawValue: words[0]) else { return }
+        shard.typing.chose(id, isInvisible: status == .invisible)
+        guard let user = users[id] else { return }
         take(
             .init(
                 status: status, text: words[2] == "-" ? nil : words[2], clearAt: Timestamp(words[1]),
@@ -27,7 +29,9 @@ extension Sessions {
 
     func handle(disconnected event: StoreEvent) {
         guard let user = event.subject.flatMap({ users[$0] }) else { return }
-        for session in user.sessions where session.began + (shard.clock.redisNow - shard.clock.now) <= event.at {
+        // By the clock that wrote the event's time: in a cluster each master has its own.
+        let ahead = redisNow(for: user) - shard.clock.now
+        for session in user.sessions where session.began + ahead <= event.at {
             if let connection = session.connection { shard.close(connection, .disconnected) } else { end(session) }
         }
     }
@@ -59,11 +63,12 @@ extension Sessions {
 
     // MARK: After a break
 
+    /// Whether Redis has still to be told that some are there or have ended.
     var hasUnasserted: Bool {
-        !endedAway.isEmpty || byNumber.values.contains { $0.assertedRound < shard.link.round }
+        !ended.isEmpty || byNumber.values.contains { $0.assertedRound < shard.link.round }
     }
 
-    /// Takes what was said before the round `round` for said, but for the users of some partitions.
+    /// Takes what was told before the round `round` for told, but for the users of some partitions.
     func trustAll(except partitions: Set<Int>, round: Int) {
         for session in byNumber.values where session.assertedRound == round - 1 {
             guard !partitions.contains(shard.partitions.index(of: session.user.id)) else { continue }
@@ -71,52 +76,24 @@ extension Sessions {
         }
     }
 
-    /// Says every session again, and the end of those that ended meanwhile.
+    /// Tells every session again, and the end of those that ended meanwhile. Stops at the first that Redis does not take
+    /// now: `done` gets why.
     func assertAll(done: @escaping (RedisFailure?) -> Void) {
         let round = shard.link.round
-        let unsaid = byNumber.values.filter { $0.assertedRound < round }.sorted { $0.number < $1.number }
-        let ended = endedAway
-        endedAway = []
+        let untold = byNumber.values.filter { $0.assertedRound < round }.sorted { $0.number < $1.number }
+        let ended = ended.values.sorted { $0.number < $1.number }
         var failure: RedisFailure?
-        Paced(unsaid, window: 256) { [self] session, next in
-            guard !session.hasEnded else { return next() }
+        Paced(untold, window: 256) { [self] session, next in
+            guard !session.hasEnded, failure == nil else { return next() }
             let before = session.user.chosen
-            say(session) { [self] outcome in
-                switch outcome {
-                case .heard:
-                    if before != session.user.chosen { shard.tellOwnStatus(session.user) }
-                case .unreachable(let reason): failure = reason ?? failure
-                case .refused(let message):
-                    // It is not kept, so it must not look as if it were.
-                    if let connection = session.connection {
-                        shard.refuse(connection, message)
-                    } else {
-                        end(session)
-                    }
-                case .crowded:
-                    let connection = session.connection
-                    drop(session)
-                    if let connection { shard.crowdOut(connection) }
-                case .revoked:
-                    if let connection = session.connection {
-                        shard.close(connection, .unauthorized, reason: "\(AuthenticationFailure.revoked)")
-                    } else {
-                        end(session)
-                    }
-                case .replaced:
-                    if let connection = session.connection { shard.close(connection, .replaced) } else { end(session) }
-                case .disconnected:
-                    if let connection = session.connection {
-                        shard.close(connection, .disconnected)
-                    } else {
-                        end(session)
-                    }
-                }
+            tell(session) { [self] outcome in
+                if case .unreachable(let reason) = outcome { failure = reason ?? .disconnected(sent: true) }
+                settle(session, outcome, chosen: before)
                 next()
             }
         } done: { [self] in
             Paced(ended, window: 256) { [self] session, next in
-                sayEnd(session, done: next)
+                tellEnd(session, done: next)
             } done: {
                 done(failure)
             }

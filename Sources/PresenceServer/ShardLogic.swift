@@ -98,6 +98,7 @@ final class ShardLogic {
         guard let connection = watchers[socket], !connection.isClosed else { return }
         metrics.messagesIn += 1
         connection.lastHeard = clock.now
+        if mustWait(connection) { return hold(message, of: connection) }
         handle(message, on: connection)
     }
 
@@ -204,6 +205,9 @@ final class ShardLogic {
             if clock.now >= end { close(connection, .tooSlow) } else { deadlines.set(subject, at: end) }
         case .linger(let number): sessions.lingerOver(number)
         case .lapse(let user): sessions.lapse(user)
+        case .tell(let session): sessions.tellAgain(session)
+        case .renumber(let user): loader.renumberAgain(user)
+        case .typingStops: typing.tellStops()
         case .typing(let topic): typing.expire(topic)
         case .departure(let socket, let wait):
             departures -= 1
@@ -266,6 +270,7 @@ final class ShardLogic {
         guard !connection.isClosed else { return }
         // What was answered before the close is still to go out.
         delivery.flush(now: connection)
+        dropHeld(of: connection)
         outboxes.release(connection)
         watchers.close(connection)
         connection.closedWith = code

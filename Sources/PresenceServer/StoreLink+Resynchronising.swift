@@ -45,8 +45,13 @@ extension StoreLink {
     /// The layout and the number of partitions are fixed by whoever was first.
     private func checkFormat(_ attempt: Int, next: @escaping () -> Void) {
         let format = "1 \(shard.partitions.count)"
-        shard.store.command(["SET", GlobalKeys.format, format, "NX"], lane: .commands) { _ in }
+        var refusal: RedisFailure?
+        shard.store.command(["SET", GlobalKeys.format, format, "NX"], lane: .commands) { result in
+            if case .failure(let failure) = result { refusal = failure }
+        }
         shard.store.command(["GET", GlobalKeys.format], lane: .commands) { [self] result in
+            var result = result
+            if let refusal, case .success(let value) = result, value.string == nil { result = .failure(refusal) }
             proceed(attempt, result, "format") { value in
                 if let found = value.string, found != format {
                     return onRefusal(
@@ -82,10 +87,7 @@ extension StoreLink {
         incarnation = shard.randomName()
         renewals.removeAll()
         let sentAt = shard.clock.now
-        shard.store.run(
-            .renew, keys: [GlobalKeys.leases],
-            arguments: [incarnation, String(shard.configuration.lease.duration), "1"], lane: .lease
-        ) { [self] result in
+        runRenewal(of: incarnation, entering: true) { [self] result in
             proceed(attempt, result, "lease") { value in
                 renewed(sentAt: sentAt, answer: value)
                 nextRenewal = shard.clock.now + shard.configuration.lease.renewal
@@ -118,7 +120,11 @@ extension StoreLink {
         shard.sessions.assertAll { [self] failure in
             proceed(attempt, failure.map { .failure($0) } ?? .success(.null), "sessions") { _ in
                 reapFormer(attempt) { [self] in
-                    shard.loader.reload { [self] in finish(attempt) }
+                    shard.loader.reload { [self] failure in
+                        proceed(attempt, failure.map { .failure($0) } ?? .success(.null), "what is watched") { _ in
+                            finish(attempt)
+                        }
+                    }
                 }
             }
         }
@@ -144,11 +150,12 @@ extension StoreLink {
         shard.sessions.trustAll(except: partitions, round: round)
         shard.sessions.assertAll { [self] failure in
             proceed(attempt, failure.map { .failure($0) } ?? .success(.null), "moved partitions") { _ in
-                shard.loader.reload(partitions) { [self] in
-                    guard attempt == self.attempt else { return }
-                    catchingUpSince = nil
-                    goLive()
-                    catchUp()
+                shard.loader.reload(partitions) { [self] failure in
+                    proceed(attempt, failure.map { .failure($0) } ?? .success(.null), "moved partitions") { _ in
+                        catchingUpSince = nil
+                        goLive()
+                        catchUp()
+                    }
                 }
             }
         }
@@ -173,7 +180,7 @@ extension StoreLink {
     }
 
     func prove() {
-        guard isResynchronising, let lastCanary, canaryHeard >= lastCanary else { return }
+        guard isResynchronising, let lastCanary, canaryHeard >= lastCanary, renewalAnswered >= lastCanary else { return }
         self.lastCanary = nil
         isResynchronising = false
         goLive()

@@ -45,8 +45,13 @@ final class StoreLink {
     var lastRenewal: Milliseconds = 0
     var nextRenewal: Milliseconds = 0
     private var nextSweep: Milliseconds = 0
-    /// Nobody but this server uses this Redis: at its start, leases that ran out belong to the dead.
-    private var isAlone: Bool
+    /// The highest renewal that Redis has acknowledged.
+    var renewalAnswered = 0
+    /// When the shard started, on the monotonic clock.
+    private let started: Milliseconds
+    /// How long there must have been a server before the sessions of dead ones are ended: their users could not come back
+    /// while there was none. Others that use the same Redis have at least a lease to show that they are alive.
+    private let grace: Milliseconds
 
     /// Called whenever the shard becomes live.
     var onLive: () -> Void = {}
@@ -67,7 +72,9 @@ final class StoreLink {
 
     init(_ shard: ShardLogic, isAlone: Bool) {
         self.shard = shard
-        self.isAlone = isAlone
+        started = shard.clock.now
+        let settings = shard.configuration
+        grace = isAlone ? settings.linger : max(settings.linger, settings.lease.duration)
         canary = "canary:" + shard.randomName()
         seenVersions = Array(repeating: 0, count: shard.partitions.count)
     }
@@ -162,6 +169,7 @@ final class StoreLink {
         shard.metrics.staleCount += 1
         shard.announceStaleness(since: since)
         shard.policies.lost()
+        shard.handleAllHeld()
     }
 
     func goLive() {
@@ -171,6 +179,7 @@ final class StoreLink {
         shard.log(wasStarting ? "serving" : "live", ["incarnation": incarnation])
         nextSweep = shard.clock.now
         shard.sessions.lingerAgain()
+        shard.typing.tellStops()
         if !wasStarting { shard.announceLive() }
         shard.policies.resume()
         onLive()
@@ -195,7 +204,8 @@ final class StoreLink {
         guard let oldest = renewals.first, now - oldest.sentAt > settings.staleAfter else { return }
         // A subscription may turn out to be silent while the shard is stale for another reason: nobody else would find
         // out, and it would stay stale.
-        let isDeaf = oldest.isAnswered && isSubscribed
+        let unheard = renewals.first(where: \.isAnswered).map { now - $0.sentAt > settings.staleAfter } ?? false
+        let isDeaf = unheard && isSubscribed
         guard isLive || isDeaf else { return }
         lost(
             isDeaf ? "the subscription is silent" : "Redis is silent",
@@ -208,12 +218,15 @@ final class StoreLink {
         }
     }
 
-    /// A renewal is settled when it was answered and its canary came: until then nothing was missed.
+    /// A renewal is settled when it was answered and its canary came: until then nothing was missed. It settles those before
+    /// it too, which Redis refused or whose canary it refused: what they would have shown, it shows.
     private func settleRenewals() {
         prove()
-        while let first = renewals.first, first.isAnswered, canaryHeard >= first.number { renewals.removeFirst() }
-        // Redis was silent but no connection broke. What was refused meanwhile has still to be said.
-        if renewals.isEmpty, case .stale = state, !needsIncarnation { resynchroniseIfPossible() }
+        guard let last = renewals.lastIndex(where: { $0.isAnswered && canaryHeard >= $0.number }) else { return }
+        renewals.removeFirst(last + 1)
+        let isSilent = renewals.first.map { shard.clock.now - $0.sentAt > shard.configuration.staleAfter } ?? false
+        // Redis was silent, or refused, but no connection broke. What was refused meanwhile has still to be said.
+        if !isSilent, case .stale = state, !needsIncarnation { resynchroniseIfPossible() }
     }
 
     // MARK: The lease
@@ -225,17 +238,28 @@ final class StoreLink {
         let number = renewalNumber
         let sentAt = shard.clock.now
         let renewing = incarnation
-        if renewals.count < 100 { renewals.append(Renewal(number: number, sentAt: sentAt)) }
-        shard.store.run(
-            .renew, keys: [GlobalKeys.leases],
-            arguments: [renewing, String(shard.configuration.lease.duration), "0"], lane: .lease
-        ) { [self] result in
+        // The oldest tells how long Redis has been silent.
+        if renewals.count >= 100 { renewals.remove(at: 1) }
+        renewals.append(Renewal(number: number, sentAt: sentAt))
+        runRenewal(of: renewing, entering: false) { [self] result in
+            // If Redis refuses for a moment, the lease is not renewed; the next renewal that it takes makes up for it.
             guard renewing == incarnation, !noticeFencing(in: result), case .success(let value) = result else { return }
             renewed(sentAt: sentAt, answer: value)
+            renewalAnswered = max(renewalAnswered, number)
             if let index = renewals.firstIndex(where: { $0.number == number }) { renewals[index].isAnswered = true }
             settleRenewals()
         }
         shard.store.command(["PUBLISH", canary, String(number)], lane: .lease) { _ in }
+    }
+
+    func runRenewal(of incarnation: String, entering: Bool, reply: @escaping StoreReply) {
+        shard.store.run(
+            .renew, keys: [GlobalKeys.leases],
+            arguments: [
+                incarnation, String(shard.configuration.lease.duration), entering ? "1" : "0",
+                String(shard.clock.now - started), String(grace),
+            ],
+            lane: .lease, reply: reply)
     }
 
     func renewed(sentAt: Milliseconds, answer: RedisValue) {
@@ -247,12 +271,9 @@ final class StoreLink {
         let lease = shard.configuration.lease
         nextSweep = shard.clock.now + lease.sweep
         let late = max((lease.duration - lease.renewal) / 2, 2 * lease.sweep)
-        let alone = isAlone
-        isAlone = false
         shard.store.run(
             .sweep, keys: [GlobalKeys.leases],
-            arguments: [lease.sweep * 7 / 10, late, lease.duration, lease.duration].map { String($0) }
-                + [alone ? "1" : "0"],
+            arguments: [lease.sweep * 7 / 10, late, lease.duration, lease.duration, grace].map { String($0) },
             lane: .lease
         ) { [self] result in
             guard case .success(let value) = result, let words = value.array?.compactMap(\.string) else { return }
@@ -269,9 +290,6 @@ final class StoreLink {
     /// At a drain: one more renewal, which is then the sessions' linger.
     func renewOnceMore(done: @escaping () -> Void) {
         guard isLive else { return done() }
-        shard.store.run(
-            .renew, keys: [GlobalKeys.leases],
-            arguments: [incarnation, String(shard.configuration.lease.duration), "0"], lane: .lease
-        ) { _ in done() }
+        runRenewal(of: incarnation, entering: false) { _ in done() }
     }
 }

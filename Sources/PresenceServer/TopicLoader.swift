@@ -98,8 +98,10 @@ final class TopicLoader {
 
     // MARK: After a break
 
-    /// Reads everything watched again, or what belongs to some partitions, and tells watchers what differs.
-    func reload(_ partitions: Set<Int>? = nil, done: @escaping () -> Void) {
+    /// Reads everything watched again, or what belongs to some partitions, and tells watchers what differs. `done` gets why
+    /// something could not be read now.
+    func reload(_ partitions: Set<Int>? = nil, done: @escaping (RedisFailure?) -> Void) {
+        var failure: RedisFailure?
         let topics = shard.watchers.topics.compactMap { $0 }.filter { topic in
             topic.isLoaded && partitions?.contains(shard.partitions.index(of: topic.subject)) != false
         }
@@ -113,7 +115,18 @@ final class TopicLoader {
                     shard.watchers.release(topic)
                     next()
                 }
-                guard case .success(let value) = result else { return done() }
+                let value: RedisValue
+                switch result {
+                case .success(let read): value = read
+                case .failure(let reason):
+                    // A damaged record must not keep everything else stale.
+                    if case .server = reason, !reason.isTransient {
+                        shard.log("a record cannot be read", ["reason": "\(reason)"], level: .error)
+                    } else {
+                        failure = reason
+                    }
+                    return done()
+                }
                 guard !topic.isConversation else {
                     shard.typing.handle(read: value, topic, announced: true)
                     return done()
@@ -131,7 +144,7 @@ final class TopicLoader {
                 }
             }
         } done: {
-            done()
+            done(failure)
         }
     }
 
@@ -168,6 +181,7 @@ final class TopicLoader {
     }
 
     /// Redis came back with something older than what was shown: it is the truth now, and needs a newer version.
+    /// If Redis refuses that for now, it is told again.
     private func renumber(_ topic: Topic) {
         let keys = shard.partitions.keys(of: topic.subject)
         shard.store.run(
@@ -177,7 +191,21 @@ final class TopicLoader {
                 String(topic.second.version),
             ],
             lane: .commands
-        ) { [self] result in shard.link.noticeFencing(in: result) }
+        ) { [self] result in
+            guard !shard.link.noticeFencing(in: result), case .failure(let failure) = result, failure.isTransient else {
+                return
+            }
+            shard.metrics.storeRetries += 1
+            shard.deadlines.set(.renumber(user: topic.subject), at: shard.clock.now + Self.pause)
+        }
+    }
+
+    private static let pause: Milliseconds = 500
+
+    /// Redis refused it a moment ago. After a break everything is compared anew.
+    func renumberAgain(_ user: UserID) {
+        guard shard.link.isLive, let topic = shard.watchers.person(user), topic.isLoaded else { return }
+        renumber(topic)
     }
 }
 

@@ -10,6 +10,25 @@ final class Typing {
     /// Conversations in which one session types at a time; what is older is forgotten, and runs out.
     private static let mostConversations = 64
 
+    /// Sessions that stopped, which Redis has still to be told. More than this are left to run out by themselves.
+    private var stops: [Stop] = []
+    private static let mostStops = 10_000
+    private static let stopPause: Milliseconds = 250
+
+    private struct Stop {
+        let conversation: ConversationID
+        let user: UserID
+        let session: String
+        /// When it runs out by itself, on the monotonic clock.
+        let until: Milliseconds
+    }
+
+    /// Users who have become invisible a moment ago, until what they typed before has run out everywhere: a server that is
+    /// out of reach cannot take it back.
+    private var invisible: [UserID: Milliseconds] = [:]
+    /// Conversations in which somebody types.
+    private var active: Set<UInt32> = []
+
     init(_ shard: ShardLogic) { self.shard = shard }
 
     // MARK: Our own users
@@ -31,32 +50,71 @@ final class Typing {
         } else {
             session.typing[conversation] = nil
         }
-        say(isTyping, in: conversation, by: session, done: done)
+        say(isTyping, in: conversation, by: session.user.id, session.id, done: done)
     }
 
     /// The session ended, or its user became invisible.
     func stop(_ session: Session) {
-        let typing = session.typing.filter { shard.clock.now - $0.value < shard.configuration.typing.expiry }
+        let expiry = shard.configuration.typing.expiry
+        for (conversation, since) in session.typing.sorted(by: { $0.key < $1.key }) where shard.clock.now - since < expiry {
+            stops.append(Stop(conversation: conversation, user: session.user.id, session: session.id, until: since + expiry))
+        }
         session.typing.removeAll()
-        guard shard.link.isLive else { return }
-        for conversation in typing.keys.sorted() { say(false, in: conversation, by: session) { _ in } }
+        if stops.count > Self.mostStops { stops.removeFirst(stops.count - Self.mostStops) }
+        tellStops()
+    }
+
+    /// Tells Redis that some have stopped, again and again until it takes that or their time is over anyway.
+    func tellStops() {
+        guard !stops.isEmpty, shard.link.isLive else { return }
+        let telling = stops.filter { $0.until > shard.clock.now }
+        stops = []
+        for stop in telling {
+            say(false, in: stop.conversation, by: stop.user, stop.session) { [self] result in
+                guard case .failure(let failure) = result, failure.isTransient else { return }
+                if stops.isEmpty { shard.deadlines.set(.typingStops, at: shard.clock.now + Self.stopPause) }
+                stops.append(stop)
+                shard.metrics.storeRetries += 1
+            }
+        }
     }
 
     private func say(
-        _ isTyping: Bool, in conversation: ConversationID, by session: Session,
+        _ isTyping: Bool, in conversation: ConversationID, by user: UserID, _ session: String,
         done: @escaping (Result<RedisValue, RedisFailure>) -> Void
     ) {
         let keys = shard.partitions.keys(of: conversation)
         shard.store.run(
             .typing, keys: [keys.shards, keys.floor, keys.conversation(conversation), keys.typing(conversation)],
             arguments: [
-                keys.events, shard.link.incarnation, conversation.string, session.user.id.string, session.id,
+                keys.events, shard.link.incarnation, conversation.string, user.string, session,
                 isTyping ? "1" : "0", String(shard.configuration.typing.expiry),
             ],
             lane: .commands
         ) { [self] result in
             shard.link.noticeFencing(in: result)
             done(result)
+        }
+    }
+
+    // MARK: Invisible users
+
+    /// A user has chosen a status: someone invisible is never shown typing, wherever they typed.
+    func chose(_ user: UserID, isInvisible: Bool) {
+        guard isInvisible else {
+            if !invisible.isEmpty { invisible[user] = nil }
+            return
+        }
+        let now = shard.clock.now
+        if invisible.count >= 1_000 { invisible = invisible.filter { $0.value > now } }
+        invisible[user] = now + shard.configuration.typing.expiry
+        for index in active.sorted() {
+            guard let topic = shard.watchers.topic(index), var state = topic.conversation,
+                state.typists.removeValue(forKey: user) != nil
+            else { continue }
+            state.version += 1
+            topic.conversation = state
+            publish(topic, at: shard.clock.redisNow, announced: true)
         }
     }
 
@@ -108,6 +166,8 @@ final class Typing {
             guard let colon = word.lastIndex(of: ":"), let user = UserID(String(word[..<colon])),
                 let left = Milliseconds(word[word.index(after: colon)...])
             else { continue }
+            if !invisible.isEmpty, let until = invisible[user], until > shard.clock.now { continue }
+            if shard.sessions.users[user]?.chosen?.status == .invisible { continue }
             state.typists[user] = shard.clock.now + min(left, shard.configuration.typing.expiry)
         }
         let changed = before != Set(state.typists.keys)
@@ -118,7 +178,11 @@ final class Typing {
     }
 
     func expire(_ index: UInt32) {
-        guard let topic = shard.watchers.topic(index), var state = topic.conversation else { return }
+        guard let topic = shard.watchers.topic(index), var state = topic.conversation else {
+            // The topic has gone; its number may be another's by now.
+            active.remove(index)
+            return
+        }
         let over = state.typists.filter { $0.value <= shard.clock.now }
         if !over.isEmpty {
             for user in over.keys { state.typists[user] = nil }
@@ -130,7 +194,11 @@ final class Typing {
     }
 
     private func schedule(_ topic: Topic) {
-        guard let first = topic.conversation?.typists.values.min() else { return }
+        guard let first = topic.conversation?.typists.values.min() else {
+            active.remove(topic.index)
+            return
+        }
+        active.insert(topic.index)
         shard.deadlines.set(.typing(topic: topic.index), at: first)
     }
 

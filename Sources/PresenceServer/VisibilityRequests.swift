@@ -23,7 +23,7 @@ extension ShardLogic {
     }
 
     func getVisibility(_ connection: Connection, _ session: Session, _ id: Int64?) {
-        write(connection, id) { [self] done in
+        write(connection, id, changes: false) { [self] done in
             read(visibilityOf: session.user.id, done: done)
         } succeeded: { [self] words in
             guard let read = PolicyRead(.array(words)), !read.head.isDamaged else {

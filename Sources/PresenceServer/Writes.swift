@@ -11,9 +11,26 @@ extension ShardLogic {
         }
     }
 
-    /// Runs one script for a request and answers it: `succeeded` gets the words of an `OK`.
+    /// `ok` says that Redis holds it. A refusal leaves it to the server to tell Redis again: the client's state is what it is.
+    func change(_ connection: Connection, _ session: Session, _ id: Int64?, _ activity: Activity) {
+        let reply = replies.expect(on: connection)
+        sessions.change(session, to: activity) { [self] isStored in
+            replies.fulfil(reply, on: connection) { [self] in
+                if isStored { return replies.ok(id, to: connection) }
+                replies.error(
+                    .init(
+                        id: id, code: .unavailable,
+                        message: "the store did not take this yet; the server goes on telling it", retryAfter: 1_000,
+                        outcomeUnknown: true),
+                    to: connection)
+            }
+        }
+    }
+
+    /// Runs one script for a request and answers it: `succeeded` gets the words of an `OK`. `changes`: whether the script
+    /// changes anything.
     func write(
-        _ connection: Connection, _ id: Int64?, run: (@escaping StoreReply) -> Void,
+        _ connection: Connection, _ id: Int64?, changes: Bool = true, run: (@escaping StoreReply) -> Void,
         succeeded: @escaping ([RedisValue]) -> Void
     ) {
         guard link.isLive else {
@@ -24,7 +41,7 @@ extension ShardLogic {
             replies.fulfil(reply, on: connection) { [self] in
                 guard !connection.isClosed else { return }
                 link.noticeFencing(in: result)
-                if let refusal = WriteRefusal(result) {
+                if let refusal = WriteRefusal(result, changes: changes) {
                     if refusal.code == .internal { logInternalError(result, session: connection.session) }
                     replies.error(refusal.message(id: id), to: connection)
                 } else if case .success(let value) = result {
@@ -49,11 +66,13 @@ struct WriteRefusal {
     let code: ErrorCode
     let text: String
     let retryAfter: Milliseconds?
+    /// Whether it may have been made all the same.
+    let outcomeUnknown: Bool
 
-    /// `nil` for an `OK`.
-    init?(_ result: Result<RedisValue, RedisFailure>) {
+    /// `nil` for an `OK`. `changes`: whether the script changes anything.
+    init?(_ result: Result<RedisValue, RedisFailure>, changes: Bool = true) {
         switch result {
-        case .failure(let failure): self.init(failure)
+        case .failure(let failure): self.init(failure, changes: changes)
         case .success(let value):
             switch value.array?.first?.string {
             case "OK": return nil
@@ -63,39 +82,45 @@ struct WriteRefusal {
                 self.init(code: .tooMany, text: "no more conversations may be made by this user", retryAfter: nil)
             case "FULL": self.init(code: .tooMany, text: "no more users may be in this list", retryAfter: nil)
             case "CONFLICT": self.init(code: .conflict, text: "it exists already", retryAfter: nil)
-            default: self.init(code: .internal, text: "the store gave an answer that makes no sense", retryAfter: nil)
+            default:
+                self.init(
+                    code: .internal, text: "the store gave an answer that makes no sense", retryAfter: nil,
+                    outcomeUnknown: changes)
             }
         }
     }
 
-    /// What Redis says when it cannot do something now; anything else that it says is a fault of ours.
-    private static let passing: Set<String> = [
-        "OOM", "LOADING", "BUSY", "READONLY", "MASTERDOWN", "MISCONF", "NOREPLICAS", "TRYAGAIN", "CLUSTERDOWN",
-    ]
-
-    init(_ failure: RedisFailure) {
-        if case .server(let code, _) = failure, !Self.passing.contains(code) {
-            self.init(code: .internal, text: "the server could not do this", retryAfter: nil)
+    init(_ failure: RedisFailure, changes: Bool = true) {
+        let outcomeUnknown = changes && failure.mayHaveRun
+        // What Redis says for a moment; anything else that it says is a fault of ours.
+        if case .server = failure, !failure.isTransient {
+            // A script that fails leaves what it had done by then.
+            self.init(
+                code: .internal, text: "the server could not do this", retryAfter: nil,
+                outcomeUnknown: outcomeUnknown)
             return
         }
-        let text =
-            switch failure {
-            case .server(code: "OOM", _): "the store is full: nothing was changed"
-            case .server: "the store refused this for now: nothing was changed"
-            case _ where failure.mayHaveRun:
-                "the store was lost while this was under way: whether it was changed is unknown"
-            default: "the store is out of reach: nothing was changed"
-            }
-        self.init(code: .unavailable, text: text, retryAfter: 1_000)
+        if case .server(let code, _) = failure {
+            // Redis says these before it runs anything.
+            let text = code == "OOM" ? "the store is full" : "the store refused this for now"
+            self.init(code: .unavailable, text: text + ": nothing was changed", retryAfter: 1_000)
+        } else {
+            let text =
+                outcomeUnknown
+                ? "the store was lost while this was under way: whether it was changed is unknown"
+                : "the store is out of reach: nothing was changed"
+            self.init(code: .unavailable, text: text, retryAfter: 1_000, outcomeUnknown: outcomeUnknown)
+        }
     }
 
-    private init(code: ErrorCode, text: String, retryAfter: Milliseconds?) {
+    private init(code: ErrorCode, text: String, retryAfter: Milliseconds?, outcomeUnknown: Bool = false) {
         self.code = code
         self.text = text
         self.retryAfter = retryAfter
+        self.outcomeUnknown = outcomeUnknown
     }
 
     func message(id: Int64?) -> ServerMessage.ErrorMessage {
-        .init(id: id, code: code, message: text, retryAfter: retryAfter)
+        .init(id: id, code: code, message: text, retryAfter: retryAfter, outcomeUnknown: outcomeUnknown)
     }
 }

@@ -32,6 +32,18 @@ extension RedisFailure {
     /// Whether the server would not run it now but that passes by itself, here or on another server.
     public var isPassing: Bool { code.map(Self.passing.contains) ?? false }
 
+    /// Whether the server refuses this for now: it is starting, full, cannot save, has too few replicas, is busy with a long
+    /// script, or is no master at the moment. The same command may succeed later; trying again is safe if repeating is.
+    public var isTransient: Bool {
+        switch self {
+        case .server(let code, _): Self.transient.contains(code)
+        case .overloaded: true
+        case .disconnected, .timedOut, .unreachable: false
+        }
+    }
+
+    private static let transient: Set<String> = passing.union(["OOM", "BUSY", "MISCONF", "NOREPLICAS"])
+
     /// Codes that Redis gives before it runs anything. (`OOM` is one only for scripts with flags; see the scripts.)
     private static let refusals: Set<String> = passing.union([
         "NOSCRIPT", "NOAUTH", "NOPERM", "WRONGPASS", "BUSY", "MISCONF", "NOREPLICAS",

@@ -19,6 +19,24 @@ def pytest_configure():
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Spreads the tests over the workers: those of a file that share something stay together, any other may run anywhere.
+
+    Deployments of many processes come first because they take longest, tests that start servers of their own last: they
+    are short, so all workers end at about the same time.
+    """
+    for item in items:
+        if shares(item):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+    items.sort(key=lambda item: 0 if "deploy" in item.fixturenames else 1 if shares(item) else 2)
+
+
+def shares(item):
+    """Whether a test uses something that is made once for its file."""
+    return any(each.scope == "module" for found in item._fixtureinfo.name2fixturedefs.values() for each in found)
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem):
     """Runs a test that is a coroutine, closes its connections, and fails it for what its clients found wrong."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):

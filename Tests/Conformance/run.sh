@@ -4,8 +4,9 @@
 #   PRESENCED=.build/debug/presenced Tests/Conformance/run.sh [pytest's arguments, e.g. -k typing]
 #
 # It starts every server itself, on free ports and in temporary directories, and ends with pytest's summary and status.
-# JOBS is the number of test files that run at a time (4). For a machine under load: SLACK, the seconds that it may add to
-# a bound of the protocol (1.5), and PATIENCE, the seconds that anything else may take (15).
+# JOBS is the number of workers (three for each core: they mostly wait); conftest.py spreads the tests over them. For a
+# machine under load: SLACK, the seconds that it may add to a bound of the protocol (1.5), and PATIENCE, the seconds that
+# anything else may take (15).
 set -eu
 
 if [ -z "${PRESENCED:-}" ]; then
@@ -22,6 +23,6 @@ if ! /usr/bin/python3 -c 'import pytest, websockets, yaml, jsonschema' 2>/dev/nu
 fi
 parallel=""
 if /usr/bin/python3 -c 'import xdist' 2>/dev/null; then
-    parallel="-n ${JOBS:-4} --dist loadfile"
+    parallel="-n ${JOBS:-$(($(nproc) * 3))} --dist loadgroup"
 fi
 exec /usr/bin/python3 -m pytest $parallel "$@"

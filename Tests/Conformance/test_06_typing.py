@@ -34,20 +34,20 @@ async def test_ids_of_conversations_cannot_be_guessed(room):
 
 async def test_a_conversation_has_two_participants_up_to_the_limit(room):
     ana = await room.come("ana")
-    await ana.refused(("too_many", "validation_failed", "bad_request"), "createConversation", participants=[])
-    await ana.refused(("too_many", "validation_failed", "bad_request"), "createConversation", participants=[ana.user])
+    await ana.refused("validation_failed", "createConversation", participants=[])
+    await ana.refused("validation_failed", "createConversation", participants=[ana.user])
     everyone = [room.name(f"p{number}") for number in range(25)]
     await ana.did("createConversation", participants=everyone[:1])
     await ana.did("createConversation", participants=everyone[:24])
     await ana.did("createConversation", participants=everyone[:24] + [ana.user])
-    await ana.refused(("too_many", "validation_failed"), "createConversation", participants=everyone)
+    await ana.refused("too_many", "createConversation", participants=everyone)
 
 
 @pytest.mark.parametrize("participants", [None, "bob", 7, [7], [None], {}, [["bob"]]], ids=str)
 async def test_participants_of_another_kind_are_refused(room, participants):
     ana = await room.come("ana")
     await ana.send({"type": "createConversation", "id": 900, "participants": participants})
-    assert (await ana.hear("error", id=900))["code"] in ("bad_request", "validation_failed")
+    assert (await ana.hear("error", id=900))["code"] == "bad_request"
     await ana.refused("bad_request", "createConversation")
 
 

@@ -47,6 +47,7 @@ async def test_a_silent_redis_is_noticed_and_everything_is_right_when_it_speaks_
         await hears_stale(ana, bob, cy)
         refused = await unknown
         assert refused["code"] == "unavailable" and refused["message"], refused
+        assert refused["outcomeUnknown"] is True, refused
         # It goes on serving what it holds, to those who are here.
         assert await ana.get(bob) == held
         assert await ana.subscribe(bob) == held
@@ -60,6 +61,8 @@ async def test_a_silent_redis_is_noticed_and_everything_is_right_when_it_speaks_
         ]:
             error = await ana.refused("unavailable", request, **members)
             assert error["retryAfter"] > 0
+            # Nothing was asked of the store, so nothing can have been changed.
+            assert "outcomeUnknown" not in error, error
         # Whoever comes meanwhile is told right after `connected`.
         dan = await room.come("dan", "web")
         await eventually(lambda: len(dan.log) > 1, "what follows connected")
@@ -89,6 +92,62 @@ async def test_a_silent_redis_is_noticed_and_everything_is_right_when_it_speaks_
 
 async def ready(room):
     return (await room.api.request("GET", "/readyz")).status == 200
+
+
+async def writes_under_way(room, ana):
+    """Every kind of change, on the socket and over HTTP, begun now; and what each is answered."""
+    requests = [
+        ("updateProfile", {"changes": {"displayName": "Ana"}}), ("status", {"status": "busy"}),
+        ("createConversation", {"participants": [room.name("bob")]}), ("block", {"users": [room.name("eve")]}),
+        ("createConversation", {"participants": [room.name("bob")], "key": "k"}),
+        ("setVisibility", {"visibility": {"lastSeen": "contacts"}}), ("addContacts", {"users": [room.name("bob")]}),
+    ]
+    begun = [ana.begin(request, **members) for request, members in requests]
+    reading = ana.begin("getVisibility")
+    name = room.name("cy")
+    calls = [
+        ("PATCH", f"/v1/users/{name}/profile", {"displayName": "Cy"}), ("POST", f"/v1/users/{name}/disconnect", None),
+        ("PUT", f"/v1/conversations/{name}/participants", {"participants": [name, room.name("dan")]}),
+        ("PATCH", f"/v1/users/{name}/visibility", {"lastSeen": "nobody"}),
+    ]
+    over_http = [asyncio.create_task(room.api.request(method, path, body, token=room.backend))
+                 for method, path, body in calls]
+    seeing = asyncio.create_task(room.api.request("GET", f"/v1/users/{name}/visibility", token=room.backend))
+    wanted = len(begun) + len(over_http) + 2
+
+    async def all_sent():
+        return await room.api.metric("presence_redis_commands_pending") >= wanted
+
+    await eventually(all_sent, "every command on its way to Redis", within=2)
+
+    async def answers():
+        errors = list(zip([request for request, _ in requests], await asyncio.gather(*begun)))
+        answers = await asyncio.gather(*over_http)
+        errors += [(path, answer.json) for (_, path, _), answer in zip(calls, answers)]
+        assert {answer.status for answer in answers} == {503}, answers
+        return errors, [await reading, (await seeing).json]
+
+    return answers()
+
+
+@pytest.mark.parametrize("fate", ["silent", "killed"])
+async def test_a_write_under_way_when_redis_is_lost_is_said_to_be_of_unknown_outcome(room, redis, fate):
+    ana = await room.come("ana")
+    redis.stop()
+    answers = await writes_under_way(room, ana)
+    if fate == "killed":
+        redis.kill()
+    try:
+        writes, reads = await answers
+    finally:
+        if fate == "silent":
+            redis.go_on()
+    for request, error in writes:
+        assert error.get("code") == "unavailable" and error.get("outcomeUnknown") is True, (request, error)
+        assert error["retryAfter"] > 0
+    # Of a reading nothing is unknown: it changed nothing.
+    for error in reads:
+        assert error.get("code") == "unavailable" and "outcomeUnknown" not in error, error
 
 
 async def test_a_killed_redis_is_noticed_and_what_was_answered_is_there_afterwards(room, redis):

@@ -2,7 +2,6 @@
 
 import asyncio
 import random
-import time
 
 from support import raw
 from support.patience import PATIENCE, eventually
@@ -132,22 +131,20 @@ NONSENSE = {
 async def test_nobody_is_disturbed_by_nonsense_of_many_kinds(room):
     watcher, watched = await room.come("ana"), await room.come("bob")
     await watcher.subscribe(watched)
-    delays, told = [], []
+    told = []
     going_on = True
 
     async def go_on():
         number = 0
         while going_on:
             number += 1
-            began = time.monotonic()
             await watched.status("busy" if number % 2 else "auto", text=f"{number}")
             told.append(str(number))
             await watcher.sees(watched, text=f"{number}")
-            delays.append(time.monotonic() - began)
             await asyncio.sleep(0.01)
     undisturbed = asyncio.create_task(go_on())
-    await eventually(lambda: len(delays) > 20, "the two before")
-    calm, delays[:] = list(delays), []
+    await eventually(lambda: len(told) > 20, "the two before")
+    before = len(told)
 
     sockets = []
 
@@ -161,12 +158,11 @@ async def test_nobody_is_disturbed_by_nonsense_of_many_kinds(room):
             pass
     for _ in range(2):
         await asyncio.gather(*[disturb(nonsense) for nonsense in NONSENSE.values()])
-    await eventually(lambda: len(delays) > 20 or undisturbed.done(), "the two among all this")
+    await eventually(lambda: len(told) > before + 20 or undisturbed.done(), "the two among all this")
     going_on = False
     await undisturbed
+    # Every change came, in its order, and each within the patience of `sees`.
     assert [event["presence"]["text"] for event in watcher.events("presence")] == told
-    delays.sort()
-    assert delays[len(delays) // 2] < 1.0, f"calm {max(calm):.3f} s, then {delays[-5:]}"
     assert await watcher.get() == await watched.get() == []
     assert (await room.api.request("GET", "/healthz")).status == 200 and room.server.process.poll() is None
     # Whoever talked nonsense is no ghost afterwards.
@@ -177,14 +173,13 @@ async def test_nobody_is_disturbed_by_nonsense_of_many_kinds(room):
 
 
 ENDS = {
-    "huge": {1009}, "binary": {1003}, "bad UTF-8": {1007}, "not JSON": {1008}, "wrong kinds": {1008},
-    "a reserved bit": {1002, None}, "a reserved opcode": {1002, None}, "a control frame in pieces": {1002, None},
-    "a ping of 200 bytes": {1002, None}, "a continuation of nothing": {1002, None}, "a text within a text": {1002, None},
-    "an impossible length": {1002, 1009, None}, "a close with half a code": {1002, 1005, None},
-    "a close with a forbidden code": {1002, 1005, None}, "a close with a bad reason": {1002, 1007, 1000, 1005, None},
-    "half a handshake and silence": {None}, "nothing at all": {None}, "a POST that never ends": {None},
+    "huge": 1009, "binary": 1003, "bad UTF-8": 1007, "not JSON": 1008, "wrong kinds": 1008,
+    "a reserved bit": 1002, "a reserved opcode": 1002, "a control frame in pieces": 1002, "a ping of 200 bytes": None,
+    "a continuation of nothing": 1002, "a text within a text": 1002, "an impossible length": None,
+    "a close with half a code": 1005, "a close with a forbidden code": 1002, "a close with a bad reason": 1000,
+    "half a handshake and silence": None, "nothing at all": None, "a POST that never ends": None,
 }
-"""How those end that have to end, one way or another, by a close code or with none."""
+"""How those end that have to end: by a close code, or without a close frame."""
 
 NO_SOCKET = {"half a handshake and silence", "nothing at all", "a POST that never ends"}
 """Those that never became a WebSocket: whatever is answered is HTTP."""
@@ -204,6 +199,4 @@ async def test_what_cannot_go_on_is_ended(room):
         except asyncio.TimeoutError:
             code = "still open"
         return name, code
-    ends = dict(await asyncio.gather(*[end(name) for name in ENDS]))
-    wrong = {name: code for name, code in ends.items() if code not in ENDS[name]}
-    assert not wrong, wrong
+    assert dict(await asyncio.gather(*[end(name) for name in ENDS])) == ENDS

@@ -210,6 +210,29 @@ async def test_a_killed_server_with_a_redis_of_its_own_is_right_when_it_is_start
     assert len(redises) == 1, "one Redis, adopted or new"
 
 
+async def test_linger_counts_from_when_there_is_a_server_again(start):
+    """Nobody could come back before. The only server is away for longer than its lease."""
+    settings = SETTINGS | {"linger": 4_000}
+    room = Room(start(settings))
+    for name in ("bob", "cy"):
+        await room.come(name, "phone")
+    bob, cy = room.name("bob"), room.name("cy")
+    room.server.kill()
+    await asyncio.sleep(LEASE + 1)
+    began = time.monotonic()
+    room.server.start()
+    ana = await room.come("ana")
+    await ana.subscribe(bob, cy)
+    # Longer than a sweep after the lease ran out, and well before linger is over.
+    await asyncio.sleep(1.5)
+    await room.come("bob", "phone")
+    await ana.sees(cy, status="offline", within=4 + 2 * SWEEP + SLACK + PATIENCE)
+    assert 4 - 0.3 < time.monotonic() - began < 4 + 2 * SWEEP + 2 * SLACK
+    assert ana.presence[bob]["status"] == "online"
+    assert not [message for message in ana.log if message["type"] == "presence" and message["user"] == bob
+                and message["presence"]["status"] == "offline"]
+
+
 async def test_killed_again_and_again(start):
     room = Room(start(SETTINGS))
     for number in range(3):

@@ -44,6 +44,29 @@ struct RecoveryTests {
         #expect(try await server.stop() == 0)
     }
 
+    @Test func `a conversation that is asked for while Redis is silent is made, and once`() async throws {
+        // One shard, so that its staleness is the client's; and room for one conversation.
+        let server = try await Presenced(
+            settings: ["limits.conversationsPerUser": "1"], arguments: ["--shards", "1"])
+        let ana = server.client("ana")
+        let connection = Sightings(ana.connectionState)
+        await ana.connect()
+        try await connection.until("live") { $0 == .live }
+        let redis = try #require(server.redisChild)
+        kill(redis, SIGSTOP)
+        async let asked = ana.createConversation(with: ["bob"])
+        try await connection.until("stale, with the creation's answer lost") {
+            if case .stale = $0 { true } else { false }
+        }
+        kill(redis, SIGCONT)
+        let conversation = try await asked
+        #expect(Set(conversation.participants) == ["ana", "bob"])
+        // A second one would have had no room, so neither try made one beside the other.
+        let second = await #expect(throws: PresenceError.self) { try await ana.createConversation(with: ["bob"]) }
+        #expect(second?.code == .tooMany)
+        #expect(try await server.stop() == 0)
+    }
+
     @Test func `every acknowledged change is there after Redis was killed`() async throws {
         let server = try await Presenced(settings: ["limits.pendingRequests": "100"])
         let watcher = Sightings(server.client("watcher").presence(of: "nobody"))

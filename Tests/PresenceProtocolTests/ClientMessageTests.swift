@@ -57,6 +57,13 @@ struct ClientMessageTests {
         #expect(message.body == .get(users: (0..<30).map { id("u\($0)") }))
         let made = try client(#"{"type":"createConversation","participants":["b","a","b"]}"#)
         #expect(made.body == .createConversation(participants: ids("b", "a")))
+        let keyed = try client(#"{"type":"createConversation","participants":["b"],"key":"k-1"}"#)
+        #expect(keyed.body == .createConversation(participants: ids("b"), key: CreationKey("k-1")))
+        let without = try client(#"{"type":"createConversation","participants":["b"],"key":null}"#)
+        #expect(without.body == .createConversation(participants: ids("b")))
+        let longest = String(repeating: "k", count: 64)
+        let long = try client(#"{"type":"createConversation","participants":["b"],"key":"\#(longest)"}"#)
+        #expect(long.body == .createConversation(participants: ids("b"), key: CreationKey(longest)))
     }
 
     @Test func `known versions count only for people who are asked for`() throws {

@@ -59,7 +59,8 @@ struct RefusalTests {
         #"{"type":"updateProfile","changes":"x"}"#, #"{"type":"updateProfile","changes":[]}"#,
         #"{"type":"updateProfile","changes":{"displayName":7}}"#, #"{"type":"updateProfile","changes":{"locale":[]}}"#,
         #"{"type":"createConversation"}"#, #"{"type":"createConversation","participants":"bob"}"#,
-        #"{"type":"createConversation","participants":[7]}"#, #"{"type":"typing"}"#,
+        #"{"type":"createConversation","participants":[7]}"#,
+        #"{"type":"createConversation","participants":["b"],"key":7}"#, #"{"type":"typing"}"#,
         #"{"type":"typing","conversation":"c"}"#, #"{"type":"typing","typing":true}"#,
         #"{"type":"typing","conversation":7,"typing":true}"#, #"{"type":"typing","conversation":"c","typing":"yes"}"#,
         #"{"type":"typing","conversation":"c","typing":1}"#, #"{"type":"connect","token":17}"#,
@@ -123,6 +124,13 @@ struct RefusalTests {
         (#"{"type":"unsubscribe","users":["a\tb"]}"#.replacing("\t", with: "\\t"), "users"),
         (#"{"type":"subscribe","conversations":["c 1"]}"#, "conversations"),
         (#"{"type":"createConversation","participants":["ana",""]}"#, "participants"),
+        (#"{"type":"createConversation","participants":["ana"],"key":""}"#, "key"),
+        (#"{"type":"createConversation","participants":["ana"],"key":"a b"}"#, "key"),
+        (#"{"type":"createConversation","participants":["ana"],"key":"é"}"#, "key"),
+        (
+            #"{"type":"createConversation","participants":["ana"],"key":"\#(String(repeating: "k", count: 65))"}"#,
+            "key"
+        ),
         (#"{"type":"typing","conversation":"","typing":true}"#, "conversation"),
         (#"{"type":"activity","state":"asleep"}"#, "state"),
         (#"{"type":"activity","state":"ACTIVE"}"#, "state"),

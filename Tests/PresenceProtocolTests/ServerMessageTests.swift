@@ -45,6 +45,7 @@ struct ServerMessageTests {
         .tokenExpiring(expiresIn: 60_000), .stale(since: 1), .stale(since: nil), .live,
         .error(.init(code: .badRequest, message: "no")),
         .error(.init(id: 1, code: .init(rawValue: "new"), message: "é\n", field: "a.b", retryAfter: 5)),
+        .error(.init(id: 2, code: .unavailable, message: "lost", retryAfter: 1_000, outcomeUnknown: true)),
         .unknown(type: "later"),
     ]
 

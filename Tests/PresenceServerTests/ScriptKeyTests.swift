@@ -75,6 +75,9 @@ import Testing
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
         try SimulatedClient("ana", in: world).connect(to: world.shards[1], device: "d").watch("bob")
         bob.send(.activity(.idle))
+        // Their sessions are told again.
+        shard.cut(.commands)
+        try world.run(for: 1_000)
         bob.send(.status(.init(status: .busy, text: .set("t"), clearAfter: 1_000)))
         bob.send(.updateProfile(.init(displayName: .set("Bob"), timezone: .set("Europe/Paris"))))
         bob.send(.updateProfile(.init(timezone: .remove)))
@@ -83,6 +86,7 @@ import Testing
         bob.send(.block([UserID("eve")!]))
         bob.send(.getVisibility)
         bob.send(.createConversation(participants: [UserID("ana")!]))
+        for _ in 0..<2 { bob.send(.createConversation(participants: [UserID("ana")!], key: CreationKey("k"))) }
         try world.run(for: 2_000)
         let conversation = try #require(
             bob.received.compactMap { if case .conversationCreated(_, let c) = $0 { c.id } else { nil } }.first)

@@ -4,10 +4,46 @@ import Testing
 
 @testable import PresenceURLSession
 
-/// On Linux URLSession compiles and has no WebSocket: what can be shown is that the transport is of the right form.
+/// On Linux URLSession has no WebSocket, so no connection can be made here, nor was one ever made on a device. What can be
+/// shown is how an attempt ends.
 @Suite struct URLSessionTransportTests {
-    @Test func `the dialler is one that the library can use`() {
-        let dialler: any Dialler = URLSessionDialler()
-        #expect(dialler is URLSessionDialler)
+    /// Everything that a transport reports, up to its end.
+    private static func events(of url: String, _ act: (any Transport) -> Void = { _ in }) async -> [TransportEvent] {
+        let (stream, events) = AsyncStream.makeStream(of: TransportEvent.self)
+        let transport = URLSessionDialler().dial(URL(string: url)!, subprotocol: "presence.v1") { events.yield($0) }
+        act(transport)
+        var heard: [TransportEvent] = []
+        for await event in stream {
+            heard.append(event)
+            if case .ended = event { break }
+        }
+        // Whatever is done with it after its end is heard by nobody.
+        transport.send(Array("{}".utf8))
+        transport.ping()
+        transport.close()
+        transport.abort()
+        events.finish()
+        for await event in stream { heard.append(event) }
+        return heard
+    }
+
+    @Test(.timeLimit(.minutes(1))) func `an attempt that fails ends once, as lost`() async {
+        // Nothing listens on the discard port.
+        let events = await Self.events(of: "ws://127.0.0.1:9/v1/ws")
+        #expect(events.count == 1)
+        guard case .ended(.lost(let why))? = events.first else {
+            Issue.record("\(events)")
+            return
+        }
+        #expect(!why.isEmpty)
+    }
+
+    @Test(.timeLimit(.minutes(1))) func `one that is aborted ends once and at once`() async {
+        let events = await Self.events(of: "ws://127.0.0.1:9/v1/ws") { $0.abort() }
+        #expect(events.count == 1)
+        guard case .ended(.lost)? = events.first else {
+            Issue.record("\(events)")
+            return
+        }
     }
 }

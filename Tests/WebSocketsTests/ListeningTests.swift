@@ -9,7 +9,10 @@ struct ListeningTests {
         #expect(port.port > 0)
         let sockets = try (0..<4).map { _ in try port.socket() }
         #expect(sockets.allSatisfy { $0.port == port.port })
-        for _ in 0..<20 { _ = try RawClient(port: port.port) }
+        // They close when they are released, which the optimizer does after their last use.
+        try withExtendedLifetime(sockets) {
+            for _ in 0..<20 { _ = try RawClient(port: port.port) }
+        }
     }
 
     @Test func `a port that is held is refused, whoever holds it, and free again when it is let go`() async throws {
@@ -104,5 +107,6 @@ struct ListeningTests {
         for server in servers { counts.append(await server.on { server, _ in server.openCount }) }
         #expect(counts.reduce(0, +) == 60)
         #expect(counts.allSatisfy { $0 > 0 })
+        withExtendedLifetime(clients) {}
     }
 }

@@ -61,6 +61,7 @@ struct SlowHandshakeTests {
                 server.respond(exchange, .text(200, "at last"))
             }
             #expect(try waiting.readResponse().text == "at last\n")
+            withExtendedLifetime(idlers) {}
         }
     }
 }

@@ -11,12 +11,20 @@ enum Call: Sendable {
     case get([UserID])
     case setStatus(StatusChange)
     case updateProfile(ProfileChanges, WhenAway)
-    case createConversation([UserID])
+    case createConversation(Creation)
     case startTyping(ConversationID)
     case stopTyping(ConversationID)
     /// A request about who may see the user, which is answered `ok`.
     case changeVisibility(ClientMessage.Body)
     case readVisibility
+}
+
+/// A conversation to be made. With its key it can be asked for again: the server makes one.
+struct Creation: Hashable, Sendable {
+    let participants: [UserID]
+    let key: CreationKey
+    /// Whether it was asked for before, and what came of that is not known.
+    var isRepeated = false
 }
 
 /// How a call was answered.
@@ -55,7 +63,7 @@ enum Request: Sendable {
     case status(PendingStatus)
     case updateProfile(ProfileChanges, WhenAway, CallID)
     case keptProfile
-    case createConversation(CallID)
+    case createConversation(Creation, CallID)
     /// `call` is `nil` for a repetition.
     case typing(ConversationID, call: CallID?)
     case stopTyping(CallID)

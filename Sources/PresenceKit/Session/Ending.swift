@@ -1,4 +1,5 @@
 import PresenceProtocol
+import PresenceTransport
 
 /// How a connection, or the attempt to make one, came to its end.
 enum Ending: Hashable, Sendable {
@@ -47,6 +48,17 @@ extension Ending {
         case .disconnected:
             return PresenceError(.disconnectedByAdministrator, "an administrator ended the connection")
         default: return PresenceError(.connectionLost, "the server closed with \(code.rawValue)")
+        }
+    }
+}
+
+extension Ending {
+    init(_ end: TransportEnd) {
+        switch end {
+        case .closed(let code, let reason): self = .closed(code: CloseCode(rawValue: code), reason: reason)
+        case .refused(let status): self = .refused(status: status)
+        case .violated(let what): self = .nonsense("the server sent \(what)")
+        case .lost(let what): self = .lost(what)
         }
     }
 }

@@ -11,6 +11,8 @@ struct PendingStatus: Sendable {
     private var clearAt: Duration?
     /// The calls that wait for it.
     var calls: [CallID]
+    /// Whether some of it was sent on a connection that broke before the answer.
+    var wasSent = false
 
     /// The shortest `clearAfter` that the server takes.
     private static let shortestClearing: Milliseconds = 1_000
@@ -28,6 +30,7 @@ struct PendingStatus: Sendable {
         if newer.text != .keep { text = newer.text }
         clearAt = newer.clearAt
         calls += newer.calls
+        wasSent = wasSent || newer.wasSent
     }
 
     /// What to send at `uptime`: the time that has passed since the choice is not given again.

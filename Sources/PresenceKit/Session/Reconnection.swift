@@ -2,29 +2,20 @@ import PresenceProtocol
 
 /// Whether and when to come back after a connection ended.
 ///
-/// Waits are drawn evenly from nothing up to a bound that doubles from attempt to attempt ("full jitter"), so that
-/// thousands of clients that lost one server do not return at one moment; where the server names a time, it is kept
-/// exactly, since the server spreads them. A connection that did not last starts no new count.
+/// Where the server names a time, it is kept exactly, since the server spreads its clients; elsewhere
+/// `ReconnectBackoff` draws one.
 struct Reconnection: Sendable {
     enum Verdict: Hashable, Sendable {
         case again(after: Duration)
         case never(PresenceError)
     }
 
-    /// The bound of the first wait.
-    let base: Duration
-    /// No bound is larger.
-    let cap: Duration
-
-    /// Attempts since the last connection that lasted.
-    private(set) var failures = 0
+    private var backoff: ReconnectBackoff
     /// How many tokens in a row, each freshly fetched, were refused.
     private var refusedTokens = 0
-    /// When the present connection was made.
-    private var connectedAt: Duration?
+    /// Whether the token is always the same one, so that it makes no sense to fetch it again.
+    var tokenIsFixed = false
 
-    /// A connection that lasted so long counts as a success; one that broke sooner as a failed attempt.
-    private static let lasting = Duration.seconds(5)
     /// So many fresh tokens refused in a row, and there is no use in a third.
     private static let refusalsToGiveUp = 2
 
@@ -32,20 +23,22 @@ struct Reconnection: Sendable {
     private static let unreadable = CloseCode(rawValue: 1002)
 
     init(base: Duration, cap: Duration) {
-        self.base = base
-        self.cap = cap
+        backoff = ReconnectBackoff(base: base, cap: cap)
     }
 
-    mutating func connected(at uptime: Duration) {
-        connectedAt = uptime
+    /// Attempts since the last connection that lasted.
+    var failures: Int { backoff.failures }
+
+    /// - Parameter linger: how long the server holds a lost session.
+    mutating func connected(at uptime: Duration, linger: Duration) {
+        backoff.connected(at: uptime, linger: linger)
         refusedTokens = 0
     }
 
     /// Starts counting anew: the app says that circumstances changed.
     mutating func reset() {
-        failures = 0
+        backoff.reset()
         refusedTokens = 0
-        connectedAt = nil
     }
 
     /// What to do after `ending`.
@@ -55,10 +48,8 @@ struct Reconnection: Sendable {
     mutating func verdict(
         on ending: Ending, at uptime: Duration, freshToken: Bool, random: Double
     ) -> Verdict {
-        if let began = connectedAt, uptime - began >= Self.lasting { failures = 0 }
-        connectedAt = nil
-        failures += 1
-
+        backoff.failed(at: uptime)
+        let wait = backoff.wait(at: uptime, random: random)
         switch ending {
         case .closed(let code, let reason):
             switch code {
@@ -75,23 +66,18 @@ struct Reconnection: Sendable {
             if refuse(freshToken) { return .never(ending.error) }
         case .rejected(let error):
             guard error.isPassing else { return .never(error) }
-            return .again(after: (error.retryAfter ?? .zero) + wait(random))
+            return .again(after: (error.retryAfter ?? .zero) + wait)
         case .noToken(let error) where error.code == .unauthorized:
             return .never(error)
         case .noToken, .lost, .refused, .silent, .nonsense: break
         }
-        return .again(after: wait(random))
+        return .again(after: wait)
     }
 
     /// Counts a refused token; whether there is no use in going on.
     private mutating func refuse(_ freshToken: Bool) -> Bool {
+        if tokenIsFixed { return true }
         if freshToken { refusedTokens += 1 }
         return refusedTokens >= Self.refusalsToGiveUp
-    }
-
-    private func wait(_ random: Double) -> Duration {
-        // Doubling 40 times is beyond any cap, and a larger shift would overflow.
-        let bound = min(cap, base * (1 << min(failures - 1, 40)))
-        return bound * random
     }
 }

@@ -6,10 +6,10 @@ extension Session {
     /// The app leaves for good, as far as this user is concerned.
     mutating func signOut(at now: Moment) {
         sayGoodbye()
-        drop(at: now)
+        drop(at: now, abandoning: .signedOut)
         forget(at: now)
         close(nil, at: now)
-        for (id, loop) in loops where loop.topic != .connection { endLoop(id) }
+        for (id, loop) in loops where loop.topic != .connection { endLoop(id, at: now) }
         people = [:]
         conversations = [:]
     }
@@ -18,10 +18,12 @@ extension Session {
     mutating func switchUser(at now: Moment) {
         sayGoodbye()
         let wasIdle = phase == .idle
-        drop(at: now)
+        drop(at: now, abandoning: .signedOut)
         attempt += 1
         forget(at: now)
         reconnection.reset()
+        // The next user's comes from a provider.
+        reconnection.tokenIsFixed = false
         if let flaw { return close(flaw, at: now) }
         if wasIdle { return }
         start(at: now)
@@ -29,7 +31,7 @@ extension Session {
 
     /// Everything held for the user goes.
     mutating func forget(at now: Moment) {
-        let error = PresenceError(.signedOut, "the user signed out or was changed")
+        let error = PresenceError.signedOut
         let date = clock.date(at: now)
         token = nil
         user = nil
@@ -39,7 +41,11 @@ extension Session {
         profileQueue = ProfileQueue()
         keptProfileChanged()
         failStatus(error)
-        for id in callDeadlines.keys.sorted() { answer(id, .failure(error)) }
+        for id in callDeadlines.keys.sorted() {
+            var error = error
+            error.outcomeUnknown = repeats[id] != nil
+            answer(id, .failure(error))
+        }
         deferred = []
         readings = [:]
         for user in people.keys {
@@ -53,4 +59,8 @@ extension Session {
         uncached = []
         say(.clearCache)
     }
+}
+
+extension PresenceError {
+    fileprivate static let signedOut = PresenceError(.signedOut, "the user signed out or was changed")
 }

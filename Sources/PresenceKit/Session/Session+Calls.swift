@@ -9,6 +9,8 @@ extension Session {
         connect(again: false, at: now)
         switch call {
         case .get(let users): read(users, id, at: now)
+        // There will never be a connection: what can wait for one would wait for ever.
+        case _ where flaw != nil: answer(id, .failure(whyAway))
         case .setStatus(let change): setStatus(PendingStatus(change, call: id, at: now.uptime), at: now)
         case .updateProfile(let changes, .keep) where !isConnected:
             profileQueue.append(changes)
@@ -36,8 +38,7 @@ extension Session {
         switch call {
         case .updateProfile(let changes, let whenAway):
             send(.updateProfile(changes), .updateProfile(changes, whenAway, id))
-        case .createConversation(let others):
-            send(.createConversation(participants: others), .createConversation(id))
+        case .createConversation(let creation): create(creation, id)
         case .startTyping(let conversation):
             // Called at every key press: what was said lately is not said again.
             if ownTyping.contains(conversation) { return answer(id, .success(.done)) }
@@ -56,19 +57,46 @@ extension Session {
     mutating func answer(_ id: CallID, _ result: Result<Reply, PresenceError>) {
         guard callDeadlines.removeValue(forKey: id) != nil else { return }
         readings[id] = nil
+        repeats[id] = nil
         deferred.removeAll { $0.id == id }
         say(.answer(id, result))
     }
 
     mutating func timeOut(_ id: CallID) {
-        let isSent = requests.values.contains { $0.changesSomething(for: id) }
-        let isPending = pendingStatus?.calls.contains(id) == true
-        answer(
-            id,
-            .failure(
-                PresenceError(
-                    .timedOut, "no answer within \(configuration.requestTimeout)", outcomeUnknown: isSent || isPending))
-        )
+        let message = "no answer within \(configuration.requestTimeout)"
+        answer(id, .failure(PresenceError(.timedOut, message, outcomeUnknown: mayBeDone(id))))
+    }
+
+    mutating func cancel(_ id: CallID) {
+        answer(id, .failure(PresenceError(.cancelled, "the task was cancelled", outcomeUnknown: mayBeDone(id))))
+    }
+
+    /// Whether what a call asks for may have been done, or may still be, if the call ends now.
+    private func mayBeDone(_ id: CallID) -> Bool {
+        requests.values.contains { $0.changesSomething(for: id) } || pendingStatus?.calls.contains(id) == true
+            || repeats[id] != nil
+    }
+
+    // MARK: Creations
+
+    private mutating func create(_ creation: Creation, _ id: CallID) {
+        send(
+            .createConversation(participants: creation.participants, key: creation.key),
+            .createConversation(creation, id))
+    }
+
+    /// A creation's outcome is unknown: it is asked for again, as long as its call waits.
+    mutating func repeatLater(_ creation: Creation, _ id: CallID, due: Duration) {
+        guard callDeadlines[id] != nil else { return }
+        var creation = creation
+        creation.isRepeated = true
+        repeats[id] = (creation, due)
+    }
+
+    mutating func sendRepeats(at now: Moment) {
+        for id in repeats.filter({ $0.value.due <= now.uptime }).keys.sorted() {
+            if let again = repeats.removeValue(forKey: id) { create(again.creation, id) }
+        }
     }
 
     // MARK: When the connection ends
@@ -77,15 +105,16 @@ extension Session {
     mutating func lose(_ request: Request) {
         switch request {
         case .get(_, let call): readings[call]?.requests = 0
-        case .connect(_, let status): if let status { choose(status) }
-        case .status(let status): choose(status)
+        case .connect(_, let status): if let status { choose(again: status) }
+        case .status(let status): choose(again: status)
         case .updateProfile(let changes, .keep, let call):
             profileQueue.append(changes)
             keptProfileChanged()
             answer(call, .success(.profile(.kept)))
         case .readVisibility(_, let call):
             answer(call, .failure(PresenceError(.connectionLost, "the connection broke before the answer came")))
-        case .updateProfile(_, .fail, let call), .createConversation(let call), .changeVisibility(let call):
+        case .createConversation(let creation, let call): repeatLater(creation, call, due: .zero)
+        case .updateProfile(_, .fail, let call), .changeVisibility(let call):
             let error = PresenceError(
                 .connectionLost, "the connection broke before the answer came", outcomeUnknown: true)
             answer(call, .failure(error))
@@ -99,18 +128,23 @@ extension Session {
         }
     }
 
+    /// What becomes of a request in flight when all that belongs to the user is forgotten: nothing of it is kept.
+    mutating func abandon(_ request: Request, _ error: PresenceError) {
+        var unknown = error
+        unknown.outcomeUnknown = true
+        for id in callDeadlines.keys.sorted() where request.changesSomething(for: id) {
+            answer(id, .failure(unknown))
+        }
+    }
+
     /// There is no connection and will be none soon.
-    mutating func failWhatCannotWait(_ error: PresenceError, at now: Moment) {
-        let waiting = deferred
+    mutating func failWhatCannotWait() {
+        for (id, _) in deferred { answer(id, .failure(whyAway)) }
         deferred = []
-        for (id, call) in waiting {
-            if case .updateProfile(let changes, .keep) = call {
-                profileQueue.append(changes)
-                keptProfileChanged()
-                answer(id, .success(.profile(.kept)))
-            } else {
-                answer(id, .failure(whyAway))
-            }
+        if isClosed {
+            var error = whyAway
+            error.outcomeUnknown = true
+            for id in repeats.keys.sorted() { answer(id, .failure(error)) }
         }
         for id in readings.keys.sorted() { askCache(for: id, failingWith: isClosed ? whyAway : nil) }
     }
@@ -148,9 +182,18 @@ extension Session {
         if pendingStatus == nil { pendingStatus = newer } else { pendingStatus!.append(newer) }
     }
 
+    /// The same for one that was sent, and perhaps heard.
+    private mutating func choose(again status: PendingStatus) {
+        var status = status
+        status.wasSent = true
+        choose(status)
+    }
+
     mutating func failStatus(_ error: PresenceError) {
         guard let pending = pendingStatus else { return }
         pendingStatus = nil
+        var error = error
+        error.outcomeUnknown = pending.wasSent
         pending.calls.forEach { answer($0, .failure(error)) }
     }
 
@@ -197,8 +240,8 @@ extension Request {
     /// Whether it may change something that this call waits for.
     func changesSomething(for call: CallID) -> Bool {
         switch self {
-        case .status(let pending): pending.calls.contains(call)
-        case .updateProfile(_, _, call), .createConversation(call), .changeVisibility(call),
+        case .status(let pending), .connect(_, let pending?): pending.calls.contains(call)
+        case .updateProfile(_, _, call), .createConversation(_, call), .changeVisibility(call),
             .typing(_, call: .some(call)), .stopTyping(call):
             true
         default: false

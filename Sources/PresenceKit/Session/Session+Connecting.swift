@@ -21,7 +21,7 @@ extension Session {
         isRefreshing = false
         refreshAt = nil
         if token == nil {
-            enter(.fetchingToken)
+            enter(.fetchingToken(until: now.uptime + configuration.tokenTimeout))
             say(.fetchToken(attempt))
         } else {
             tokenIsFresh = false
@@ -31,7 +31,7 @@ extension Session {
 
     mutating func take(_ result: Result<String, PresenceError>, at now: Moment) {
         if isConnected { return refresh(result, at: now) }
-        guard phase == .fetchingToken else { return }
+        guard case .fetchingToken = phase else { return }
         switch result {
         case .success(let token):
             self.token = token
@@ -77,7 +77,7 @@ extension Session {
         heartbeat = Heartbeat(
             interval: .milliseconds(connected.heartbeatInterval), timeout: .milliseconds(connected.heartbeatTimeout))
         clock.set(to: connected.serverTime, asked: askedToConnect, heard: now)
-        reconnection.connected(at: now.uptime)
+        reconnection.connected(at: now.uptime, linger: .milliseconds(max(connected.linger, 0)))
         hasPinged = false
         serverStaleSince = nil
         enter(.connected)
@@ -98,6 +98,7 @@ extension Session {
         let waiting = deferred
         deferred = []
         for (id, call) in waiting where callDeadlines[id] != nil { perform(id, call, at: now) }
+        sendRepeats(at: now)
         for id in readings.keys.sorted() { ask(for: id) }
     }
 

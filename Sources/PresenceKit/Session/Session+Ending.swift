@@ -24,7 +24,7 @@ extension Session {
         switch verdict {
         case .again(let delay):
             enter(.waiting(until: now.uptime + delay, for: delay, because: ending.error))
-            failWhatCannotWait(ending.error, at: now)
+            failWhatCannotWait()
         case .never(let error):
             close(error, at: now)
         }
@@ -35,12 +35,13 @@ extension Session {
         drop(at: now)
         attempt += 1
         enter(.closed(error))
-        failWhatCannotWait(error ?? PresenceError(.notConnected, "the app disconnected"), at: now)
-        failStatus(error ?? PresenceError(.notConnected, "the app disconnected"))
+        failWhatCannotWait()
+        failStatus(whyAway)
     }
 
-    /// Whatever belonged to the connection goes: what is shown becomes stale, requests fail or wait to be repeated.
-    mutating func drop(at now: Moment) {
+    /// Whatever belonged to the connection goes: what is shown becomes stale, requests fail or wait to be repeated. With
+    /// `abandoning` all requests fail with that error.
+    mutating func drop(at now: Moment, abandoning error: PresenceError? = nil) {
         let date = serverStaleSince ?? clock.date(at: Moment(uptime: lastHeard, wall: now.wall))
         let wasConnected = isConnected
         subscriptions = 0
@@ -68,7 +69,7 @@ extension Session {
         // Nothing chosen later may be overwritten by what is repeated: the present choice goes on top.
         let newest = pendingStatus
         pendingStatus = nil
-        for (_, request) in lost { lose(request) }
+        for (_, request) in lost { if let error { abandon(request, error) } else { lose(request) } }
         if let newest { choose(newest) }
     }
 
@@ -91,7 +92,7 @@ extension Session {
         close(nil, at: now)
     }
 
-    func hasTransport() -> Bool {
+    private var hasTransport: Bool {
         switch phase {
         case .dialling, .introducing, .connected: true
         case .idle, .fetchingToken, .waiting, .closed: false
@@ -100,7 +101,7 @@ extension Session {
 
     mutating func sayGoodbye() {
         if isConnected { send(.disconnect) }
-        if hasTransport() { say(.close) }
+        if hasTransport { say(.close) }
     }
 }
 

@@ -162,7 +162,7 @@ extension Session {
     }
 
     private mutating func created(_ id: Int64?, _ conversation: ServerMessage.Conversation) {
-        guard let id, case .createConversation(let call) = requests.removeValue(forKey: id) else { return }
+        guard let id, case .createConversation(_, let call) = requests.removeValue(forKey: id) else { return }
         let made = Conversation(id: conversation.id.string, participants: conversation.participants.map(\.string))
         answer(call, .success(.conversation(made)))
     }

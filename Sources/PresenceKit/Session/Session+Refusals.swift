@@ -22,16 +22,19 @@ extension Session {
             }
             touch(conversation: conversation)
         case .get(_, let call): failReading(call, error)
-        case .status(let pending): pending.calls.forEach { answer($0, .failure(error.ofWrite)) }
+        case .status(let pending): pending.calls.forEach { answer($0, .failure(error)) }
         case .updateProfile(let changes, .keep, let call) where error.isPassing:
             profileQueue.append(changes)
             profileQueue.postpone(until: now.uptime + error.delay)
             keptProfileChanged()
             answer(call, .success(.profile(.kept)))
         case .readVisibility(_, let call): answer(call, .failure(error))
-        case .updateProfile(_, _, let call), .createConversation(let call), .stopTyping(let call),
+        case .createConversation(let creation, let call)
+        where error.isPassing && (error.outcomeUnknown || creation.isRepeated):
+            repeatLater(creation, call, due: now.uptime + error.delay)
+        case .updateProfile(_, _, let call), .createConversation(_, let call), .stopTyping(let call),
             .changeVisibility(let call):
-            answer(call, .failure(error.ofWrite))
+            answer(call, .failure(error))
         case .keptProfile:
             if error.isPassing {
                 profileQueue.postpone(until: now.uptime + error.delay)
@@ -70,7 +73,7 @@ extension PresenceError {
     init(_ message: ServerMessage.ErrorMessage) {
         self.init(
             Code(message.code), message.message, field: message.field,
-            retryAfter: message.retryAfter.map { .milliseconds($0) })
+            retryAfter: message.retryAfter.map { .milliseconds($0) }, outcomeUnknown: message.outcomeUnknown)
     }
 
     /// Whether the same request may be answered later.
@@ -85,12 +88,4 @@ extension PresenceError {
 
     /// How long to wait before the same request is made again; never so short that it becomes a flood.
     var delay: Duration { max(retryAfter ?? .seconds(1), .milliseconds(100)) }
-
-    /// The same for a change: the server says in words when it may have been made all the same.
-    var ofWrite: PresenceError {
-        guard code == .unavailable, message.contains("unknown") else { return self }
-        var error = self
-        error.outcomeUnknown = true
-        return error
-    }
 }

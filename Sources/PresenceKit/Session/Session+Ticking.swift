@@ -10,15 +10,16 @@ extension Session {
             earliest = min(earliest ?? deadline, deadline)
         }
         switch phase {
-        case .dialling(let until), .introducing(let until): consider(until)
+        case .fetchingToken(let until), .dialling(let until), .introducing(let until): consider(until)
         case .waiting(let until, _, _): consider(until)
         case .connected:
             consider(hasPinged ? heartbeatDeadlines.death : heartbeatDeadlines.ping)
             consider(refreshAt)
             consider(ownTyping.nextDue)
             consider(profileQueue.retryAt)
+            for again in repeats.values { consider(again.due) }
             for case .probe(let due) in requests.values { consider(due) }
-        case .idle, .fetchingToken, .closed: break
+        case .idle, .closed: break
         }
         callDeadlines.values.forEach { consider($0) }
         for user in unsettledPeople { consider(people[user]?.watch.nextDeadline(whileConnected: isConnected)) }
@@ -40,13 +41,15 @@ extension Session {
 
     mutating func tick(at now: Moment) {
         switch phase {
+        case .fetchingToken(let until):
+            if until <= now.uptime { end(.noToken(.slowToken(configuration)), at: now) }
         case .dialling(let until), .introducing(let until):
             if until <= now.uptime { hangUp(.lost("no connection within \(configuration.connectTimeout)"), at: now) }
         case .waiting(let until, _, _):
             if until <= now.uptime { start(at: now) }
         case .connected:
             tickConnected(at: now)
-        case .idle, .fetchingToken, .closed: break
+        case .idle, .closed: break
         }
         let late = callDeadlines.filter { $0.value <= now.uptime }.keys.sorted()
         for id in late { timeOut(id) }
@@ -70,6 +73,7 @@ extension Session {
             send(.typing(conversation: conversation, typing: true), .typing(conversation, call: nil))
         }
         sendKeptProfile(at: now)
+        sendRepeats(at: now)
     }
 
     /// Ends the connection from this side, as one that is broken.
@@ -84,5 +88,11 @@ extension Watch {
         if loops == 0 { return leavesAt }
         if isConnected, case .later(let uptime) = stage { return uptime }
         return nil
+    }
+}
+
+extension PresenceError {
+    fileprivate static func slowToken(_ configuration: PresenceClient.Configuration) -> PresenceError {
+        PresenceError(.tokenUnavailable, "the token provider did not answer within \(configuration.tokenTimeout)")
     }
 }

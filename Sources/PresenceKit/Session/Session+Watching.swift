@@ -51,11 +51,8 @@ extension Session {
     }
 
     /// Ends a loop from this side.
-    mutating func endLoop(_ id: LoopID) {
-        guard let loop = loops.removeValue(forKey: id) else { return }
-        rosters[id] = nil
-        for user in loop.topic.users { loopsByUser[user] = nil }
-        if let conversation = loop.topic.conversation { loopsByConversation[conversation] = nil }
+    mutating func endLoop(_ id: LoopID, at now: Moment) {
+        close(id, at: now)
         woken.insert(id)
     }
 

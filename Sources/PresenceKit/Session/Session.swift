@@ -15,7 +15,7 @@ struct Session: Sendable {
     /// ```
     enum Phase: Hashable, Sendable {
         case idle
-        case fetchingToken
+        case fetchingToken(until: Duration)
         case dialling(until: Duration)
         /// The transport is open and `connect` was sent.
         case introducing(until: Duration)
@@ -91,6 +91,8 @@ struct Session: Sendable {
     var callDeadlines: [CallID: Duration] = [:]
     /// Calls that wait for the first connection.
     var deferred: [(id: CallID, call: Call)] = []
+    /// Creations whose outcome is unknown: they are asked for again as soon as there is a connection and `due` has come.
+    var repeats: [CallID: (creation: Creation, due: Duration)] = [:]
     var readings: [CallID: Reading] = [:]
 
     // What leaves at the end of the turn.
@@ -133,7 +135,7 @@ struct Session: Sendable {
         case .token, .opened, .received, .alive, .ended: break
         case .cached(let users, let found): recall(users, found, at: now)
         case .call(let id, let call): begin(id, call, at: now)
-        case .cancel(let id): answer(id, .failure(PresenceError(.cancelled, "the task was cancelled")))
+        case .cancel(let id): cancel(id)
         case .tick: tick(at: now)
         }
     }

@@ -23,6 +23,8 @@ actor SessionShell {
     private var looking: [LoopID: [CheckedContinuation<Void, Never>]] = [:]
     /// Cache operations come one after the other: the last one waits for those before it.
     private var lastCacheOperation: Task<Void, Never>?
+    /// Asks the token provider.
+    private var fetching: Task<Void, Never>?
     private var timer: (task: Task<Void, Never>, uptime: Duration)?
     private var turnIsEnding = false
 
@@ -102,6 +104,7 @@ actor SessionShell {
         endTurn()
         timer?.task.cancel()
         timer = nil
+        fetching?.cancel()
     }
 
     var user: String? { session.user?.string }
@@ -112,7 +115,7 @@ actor SessionShell {
     /// The uptime at which anything last came from the server.
     var lastHeard: Duration { session.lastHeard }
 
-    var serverNow: Date { session.clock.date(at: time.now) }
+    var serverTime: ServerTime { ServerTime(clock: session.clock, time: time) }
 
     /// Asks for something and waits for the answer.
     func call(_ call: Call) async -> Result<Reply, PresenceError> {
@@ -244,7 +247,9 @@ actor SessionShell {
     }
 
     private func fetchToken(_ attempt: Attempt) {
-        Task { [provideToken] in
+        // Who asks again has given up the one before.
+        fetching?.cancel()
+        fetching = Task { [provideToken] in
             let result: Result<String, PresenceError>
             do {
                 result = .success(try await provideToken())
@@ -291,16 +296,5 @@ actor SessionShell {
         }
         await withCheckedContinuation { goodbyes[attempt] = $0 }
         patience.cancel()
-    }
-}
-
-extension Ending {
-    fileprivate init(_ end: TransportEnd) {
-        switch end {
-        case .closed(let code, let reason): self = .closed(code: CloseCode(rawValue: code), reason: reason)
-        case .refused(let status): self = .refused(status: status)
-        case .violated(let what): self = .nonsense("the server sent \(what)")
-        case .lost(let what): self = .lost(what)
-        }
     }
 }

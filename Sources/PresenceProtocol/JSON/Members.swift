@@ -27,6 +27,13 @@ extension JSONValue {
         return identifier
     }
 
+    func checkedCreationKey(_ field: String) throws(DecodingFailure) -> CreationKey {
+        guard let key = CreationKey(try checkedString(field)) else {
+            throw .invalid(field, "must be 1 to \(CreationKey.maximumLength) bytes of printable ASCII without space")
+        }
+        return key
+    }
+
     /// One of the cases of a string enumeration.
     func checkedCase<Value: RawRepresentable & CaseIterable>(
         of type: Value.Type, _ field: String

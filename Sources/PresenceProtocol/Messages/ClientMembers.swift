@@ -11,6 +11,7 @@ struct ClientMembers {
     private(set) var conversation: JSONValue?
     private(set) var conversations: JSONValue?
     private(set) var device: JSONValue?
+    private(set) var key: JSONValue?
     private(set) var known: JSONValue?
     private(set) var participants: JSONValue?
     private(set) var state: JSONValue?
@@ -71,6 +72,8 @@ struct ClientMembers {
             participants = present
         } else if key.equals("visibility") {
             visibility = present
+        } else if key.equals("key") {
+            self.key = present
         }
     }
 }

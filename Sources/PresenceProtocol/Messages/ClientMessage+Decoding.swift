@@ -94,7 +94,8 @@ extension ClientMessage.Body {
         } else if type.equals("createConversation") {
             let list = try members.needed(members.participants, "participants")
             let ids = try list.identifiers("participants", limit: .max, tooMany: .tooManyIDs(.max, in: "conversation"))
-            self = .createConversation(participants: ids.withoutRepetitions())
+            self = .createConversation(
+                participants: ids.withoutRepetitions(), key: try members.key?.checkedCreationKey("key"))
         } else if type.equals("setVisibility") {
             let change = try members.needed(members.visibility, "visibility").object("visibility")
             do throws(DecodingFailure) {

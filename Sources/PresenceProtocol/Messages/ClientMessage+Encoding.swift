@@ -58,7 +58,9 @@ extension ClientMessage.Body {
         case .updateProfile(let changes):
             JSONWriter.key("changes", to: &output)
             changes.encode(into: &output)
-        case .createConversation(let participants): JSONWriter.member("participants", participants, to: &output)
+        case .createConversation(let participants, let key):
+            JSONWriter.member("participants", participants, to: &output)
+            if let key { JSONWriter.member("key", key.string, to: &output) }
         case .typing(let conversation, let typing):
             JSONWriter.member("conversation", conversation.string, to: &output)
             JSONWriter.key("typing", to: &output)

@@ -18,6 +18,7 @@ struct ServerMembers {
     private(set) var linger: JSONValue?
     private(set) var message: JSONValue?
     private(set) var more: JSONValue?
+    private(set) var outcomeUnknown: JSONValue?
     private(set) var presence: JSONValue?
     private(set) var profile: JSONValue?
     private(set) var retryAfter: JSONValue?
@@ -89,6 +90,8 @@ struct ServerMembers {
             field = value
         } else if key.equals("retryAfter") {
             retryAfter = value
+        } else if key.equals("outcomeUnknown") {
+            outcomeUnknown = value
         } else if key.equals("since") {
             since = value
         } else if key.equals("status") {

@@ -98,7 +98,8 @@ extension ServerMessage.ErrorMessage {
             code: ErrorCode(rawValue: try members.needed(members.code, "code").checkedString("code")),
             message: try members.message?.checkedString("message") ?? "",
             field: try members.field?.checkedString("field"),
-            retryAfter: try members.retryAfter?.checkedInteger("retryAfter"))
+            retryAfter: try members.retryAfter?.checkedInteger("retryAfter"),
+            outcomeUnknown: try members.outcomeUnknown?.checkedBool("outcomeUnknown") ?? false)
     }
 }
 

@@ -82,6 +82,7 @@ public enum ServerMessageWriter {
         JSONWriter.member("message", error.message, to: &output)
         if let field = error.field { JSONWriter.member("field", field, to: &output) }
         if let retryAfter = error.retryAfter { JSONWriter.member("retryAfter", retryAfter, to: &output) }
+        if error.outcomeUnknown { JSONWriter.raw(",\"outcomeUnknown\":true", to: &output) }
         JSONWriter.raw("}", to: &output)
     }
 

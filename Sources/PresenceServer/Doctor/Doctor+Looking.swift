@@ -63,7 +63,7 @@ extension Doctor {
                 sets.append(key)
             case .contacts, .blocks: sets.append(key)
             case .typing, .users: others.append(key)
-            case .shards, .floor, .fenced, .global: break
+            case .creations, .shards, .floor, .fenced, .global: break
             case .unknown: counts.unknownKeys += 1
             }
         }
@@ -88,7 +88,7 @@ extension Doctor {
             case .typing: try lookAtTyping(key, &look)
             case .users(let incarnation, let partition): try lookAtList(key, of: incarnation, in: partition, &look)
             // Of the partition's own keys everything is looked at each time.
-            case .user, .sessions, .shards, .floor, .fenced, .global, .unknown: break
+            case .user, .creations, .sessions, .shards, .floor, .fenced, .global, .unknown: break
             }
         }
     }

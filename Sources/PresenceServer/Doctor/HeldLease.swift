@@ -1,6 +1,6 @@
 import PresenceProtocol
 
-/// A lease as Redis holds it: `RENEWED UNTIL`, or `reaping RENEWED CLAIM`.
+/// A lease as Redis holds it: `RENEWED UNTIL SINCE` (SINCE may be missing), or `reaping RENEWED CLAIM`.
 struct HeldLease: Equatable {
     let isReaping: Bool
     let renewed: Timestamp
@@ -12,7 +12,8 @@ struct HeldLease: Equatable {
         var words = value.split(separator: " ", omittingEmptySubsequences: false)[...]
         isReaping = words.first == "reaping"
         if isReaping { words = words.dropFirst() }
-        guard words.count == 2, let renewed = Self.number(words.first!), let until = Self.number(words.last!)
+        guard words.count == 2 || words.count == 3 && !isReaping, words.allSatisfy({ Self.number($0) != nil }),
+            let renewed = Self.number(words[words.startIndex]), let until = Self.number(words[words.startIndex + 1])
         else { return nil }
         self.renewed = renewed
         self.until = until

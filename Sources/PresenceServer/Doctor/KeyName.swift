@@ -7,6 +7,8 @@ enum KeyName: Equatable {
     /// Whom a user lists.
     case contacts(UserID, partition: Int)
     case blocks(UserID, partition: Int)
+    /// Which conversation a user made with which key.
+    case creations(UserID, partition: Int)
     case conversation(ConversationID, partition: Int)
     case typing(ConversationID, partition: Int)
     case shards(partition: Int)
@@ -40,6 +42,7 @@ enum KeyName: Equatable {
         case ("sessions", let rest?): return Identifier(rest).map { .sessions($0, partition: partition) }
         case ("contacts", let rest?): return Identifier(rest).map { .contacts($0, partition: partition) }
         case ("blocks", let rest?): return Identifier(rest).map { .blocks($0, partition: partition) }
+        case ("creations", let rest?): return Identifier(rest).map { .creations($0, partition: partition) }
         case ("conversation", let rest?): return Identifier(rest).map { .conversation($0, partition: partition) }
         case ("typing", let rest?): return Identifier(rest).map { .typing($0, partition: partition) }
         case ("fenced", let rest?) where !rest.isEmpty: return .fenced(incarnation: rest, partition: partition)
@@ -53,7 +56,8 @@ enum KeyName: Equatable {
     func isInPlace(_ partitions: Partitions) -> Bool {
         switch self {
         case .user(let id, let partition), .sessions(let id, let partition), .contacts(let id, let partition),
-            .blocks(let id, let partition), .conversation(let id, let partition), .typing(let id, let partition):
+            .blocks(let id, let partition), .creations(let id, let partition), .conversation(let id, let partition),
+            .typing(let id, let partition):
             partitions.index(of: id) == partition
         case .shards(let partition), .floor(let partition), .users(_, let partition), .fenced(_, let partition):
             partition < partitions.count
@@ -65,7 +69,7 @@ enum KeyName: Equatable {
     var isPassing: Bool {
         switch self {
         case .sessions, .typing, .users, .shards, .fenced: true
-        case .user, .contacts, .blocks, .conversation, .floor, .global, .unknown: false
+        case .user, .contacts, .blocks, .creations, .conversation, .floor, .global, .unknown: false
         }
     }
 }

@@ -4,7 +4,6 @@ import PresenceKit
 /// A line a change, for pipes, logs and terminals without colours.
 @MainActor
 final class Feed: Audience {
-    private let client: PresenceClient
     private let address: String
     private let output: Output
     private let isJSON: Bool
@@ -15,7 +14,6 @@ final class Feed: Audience {
     private var shownTyping: [String: TypingRecord] = [:]
 
     init(_ watching: Watching, to output: Output, isJSON: Bool) {
-        client = watching.client
         address = watching.subject.address.shortText
         self.output = output
         self.isJSON = isJSON
@@ -23,13 +21,13 @@ final class Feed: Audience {
     }
 
     func take(_ news: News) async -> Outcome? {
-        let now = await client.serverNow
-        let failure = observer.take(news, at: now)
+        let failure = observer.take(news)
+        let now = observer.serverTime.now
         let lines: [String]
         switch news {
         case .people(let roster): lines = roster.people.compactMap { line(on: $0, roster.changed, now) }
         case .typing(let typing): lines = failure == nil ? line(on: typing, now) : []
-        case .connection(let state): lines = failure == nil ? line(on: state, now) : []
+        case .connection(let state, _): lines = failure == nil ? line(on: state, now) : []
         case .terminal(let event):
             if case .stop(let signal) = event { return .stopped(signal) }
             return nil

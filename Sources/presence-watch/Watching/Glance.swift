@@ -9,7 +9,6 @@ final class Glance: Audience {
         case json
     }
 
-    private let client: PresenceClient
     private let output: Output
     private let format: Format
     private var observer: Observer
@@ -21,15 +20,14 @@ final class Glance: Audience {
     private static let patience = Duration.seconds(15)
 
     init(_ watching: Watching, to output: Output, as format: Format) {
-        client = watching.client
         self.output = output
         self.format = format
         observer = Observer(watching.subject)
     }
 
     func take(_ news: News) async -> Outcome? {
-        let now = await client.serverNow
-        if let failure = observer.take(news, at: now) { return .failed(failure) }
+        if let failure = observer.take(news) { return .failed(failure) }
+        let now = observer.serverTime.now
         switch news {
         case .people(let roster): people = roster.people
         case .typing(let typing): self.typing[typing.conversation] = typing

@@ -4,7 +4,6 @@ import PresenceKit
 /// The table on a terminal, drawn anew as things change and as time goes by.
 @MainActor
 final class LiveTable: Audience {
-    private let client: PresenceClient
     private let address: String
     private let terminal: Terminal
     private var observer: Observer
@@ -21,7 +20,6 @@ final class LiveTable: Audience {
     private static let betweenDrawings = Duration.milliseconds(33)
 
     init(_ watching: Watching, on terminal: Terminal) {
-        client = watching.client
         address = watching.subject.address.shortText
         self.terminal = terminal
         observer = Observer(watching.subject)
@@ -36,7 +34,7 @@ final class LiveTable: Audience {
         } catch {
             return .failed(error)
         }
-        table.draw(at: await watching.client.serverNow)
+        table.draw()
         let outcome = await watching.run(table, terminal: events.events)
         table.isOver = true
         terminal.leave()
@@ -45,7 +43,7 @@ final class LiveTable: Audience {
 
     func take(_ news: News) async -> Outcome? {
         if case .terminal(let event) = news { return take(event) }
-        if let failure = observer.take(news, at: await client.serverNow) { return .failed(failure) }
+        if let failure = observer.take(news) { return .failed(failure) }
         drawSoon()
         return nil
     }
@@ -99,15 +97,14 @@ final class LiveTable: Audience {
         isDrawingDue = true
         Task {
             try? await Task.sleep(until: lastDrawing + Self.betweenDrawings, clock: .continuous)
-            let now = await client.serverNow
             isDrawingDue = false
-            if !isOver, !isSuspended { draw(at: now) }
+            if !isOver, !isSuspended { draw() }
         }
     }
 
-    private func draw(at now: Date) {
+    private func draw() {
         let screen = screen
-        let lines = screen.lines(of: observer.board, viewport: viewport, now: now)
+        let lines = screen.lines(of: observer.board, viewport: viewport, now: observer.serverTime.now)
         terminal.write(canvas.update(to: lines, width: screen.width))
         lastDrawing = .now
     }

@@ -4,7 +4,8 @@ import PresenceKit
 enum News: Sendable {
     case people(Roster)
     case typing(Typing)
-    case connection(ConnectionState)
+    /// With the server's clock, as far as this connection knows it.
+    case connection(ConnectionState, ServerTime)
     case terminal(TerminalEvent)
     /// A second has passed.
     case tick

@@ -7,6 +7,7 @@ struct Observer: Sendable {
     /// The conversations of which something was heard.
     private(set) var heardConversations: Set<String> = []
     private let subject: Subject
+    private(set) var serverTime = ServerTime()
 
     init(_ subject: Subject) {
         self.subject = subject
@@ -14,8 +15,7 @@ struct Observer: Sendable {
     }
 
     /// Takes in what happened.
-    /// - Parameter now: by the server's clock.
-    mutating func take(_ news: News, at now: Date) -> Failure? {
+    mutating func take(_ news: News) -> Failure? {
         switch news {
         case .people(let roster):
             board.take(roster.people, changed: roster.changed)
@@ -28,8 +28,9 @@ struct Observer: Sendable {
             }
             heardConversations.insert(typing.conversation)
             board.take(typing)
-        case .connection(let state):
-            board.take(state, at: now)
+        case .connection(let state, let time):
+            serverTime = time
+            board.take(state, at: time.now)
             return Failure(
                 state, hasConnected: board.hasConnected, tokenIsRenewable: subject.token.isRenewable,
                 address: subject.address.shortText)

@@ -26,7 +26,11 @@ struct Watching: Sendable {
 
     func run(_ audience: any Audience, terminal: AsyncStream<TerminalEvent>) async -> Outcome {
         await withTaskGroup(of: Outcome?.self) { group in
-            group.addTask { await tell(audience, of: client.connectionState) { .connection($0) } }
+            group.addTask {
+                await tell(audience, of: client.connectionState) {
+                    .connection($0, await client.serverTime)
+                }
+            }
             group.addTask { await tell(audience, of: client.roster(subject.users)) { .people($0) } }
             for conversation in Set(subject.conversations) {
                 group.addTask { await tell(audience, of: client.typing(in: conversation)) { .typing($0) } }
@@ -48,10 +52,10 @@ struct Watching: Sendable {
     }
 
     private func tell<Source: AsyncSequence & Sendable>(
-        _ audience: any Audience, of source: Source, as news: @Sendable (Source.Element) -> News
+        _ audience: any Audience, of source: Source, as news: @Sendable (Source.Element) async -> News
     ) async -> Outcome? where Source.Failure == Never {
         for await element in source {
-            if let outcome = await audience.take(news(element)) { return outcome }
+            if let outcome = await audience.take(await news(element)) { return outcome }
         }
         return nil
     }

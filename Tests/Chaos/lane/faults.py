@@ -38,6 +38,23 @@ class Faults:
         await asyncio.gather(meanwhile(), asyncio.sleep(1))
         await server.start()
 
+    async def all_servers_killed(self, meanwhile):
+        """SIGKILL, and a moment later all are there again: nobody could come back before."""
+        # Who left a moment before is offline a linger after the servers are back: no other bound holds.
+        self.ledger.is_doubled = True
+        servers = [server for server in self.stage.servers if not server.is_taken_off]
+        await meanwhile()
+        at = time.time()
+        for server in servers:
+            for person in self.on(server):
+                self.ledger.lost(person.user, at)
+            server.is_taken_off = True
+            server.kill()
+        await asyncio.sleep(self.random.uniform(0.2, 2 * timing.LEASE))
+        started = time.time()
+        await asyncio.gather(*[server.start() for server in servers])
+        self.ledger.no_server_until(started)
+
     async def server_stopped(self, meanwhile):
         """SIGSTOP past its lease, then SIGCONT: some of its people went elsewhere, some waited."""
         server = self.random.choice([server for server in self.stage.servers if not server.is_taken_off])
@@ -84,6 +101,21 @@ class Faults:
             await asyncio.gather(meanwhile(), asyncio.sleep(timing.BOUNDS["vanished"][0]))
         finally:
             await self.stage.redis.ask("CONFIG", "SET", "maxmemory", "0")
+
+    async def redis_refuses(self, meanwhile):
+        """It answers writes with an error for moments: far shorter than anything notices, and longer than a lease."""
+        self.ledger.redis_went()
+
+        async def moments():
+            for duration in (0.2, self.random.uniform(0.3, 0.8), timing.LEASE + 0.3):
+                await self.stage.redis.ask("CONFIG", "SET", "min-replicas-to-write", "1")
+                try:
+                    await asyncio.sleep(duration)
+                finally:
+                    await self.stage.redis.ask("CONFIG", "SET", "min-replicas-to-write", "0")
+                await asyncio.sleep(self.random.uniform(0, 0.5))
+
+        await asyncio.gather(meanwhile(), moments())
 
     async def disk_full(self, meanwhile):
         """No byte is left on Redis' disk: it refuses every write, the renewals of leases too."""
@@ -145,8 +177,8 @@ class Faults:
             if person.wants_in and not person.is_watching:
                 self.ledger.breach(f"{person.user} lost their connection in a flood of others", is_excusable=True)
 
-    SERVERS = ["server_killed", "server_stopped", "half_open", "cut"]
-    REDIS = ["redis_killed", "redis_stopped", "redis_asleep", "redis_full", "disk_full"]
+    SERVERS = ["server_killed", "all_servers_killed", "server_stopped", "half_open", "cut"]
+    REDIS = ["redis_killed", "redis_refuses", "redis_stopped", "redis_asleep", "redis_full", "disk_full"]
     ALL = SERVERS + REDIS + ["flood"]
 
     def two(self):

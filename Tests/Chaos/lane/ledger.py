@@ -83,6 +83,12 @@ class Ledger:
     def truth(self, user):
         return self.people.setdefault(user, Truth(user))
 
+    def no_server_until(self, at):
+        """Nobody could come back before: their absence counts from then."""
+        for truth in self.people.values():
+            if truth.gaps and truth.gaps[-1][1] is None and not truth.gaps[-1][2]:
+                truth.gaps[-1][0] = max(truth.gaps[-1][0], at)
+
     def breach(self, what, is_excusable=False):
         self.noted.append((time.time(), f"{self.round}, {time.time():.3f}: {what}", is_excusable))
 

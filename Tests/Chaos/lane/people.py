@@ -79,10 +79,19 @@ class Person:
     async def connect(self):
         self.window = Window(self)
         await self.window.open(self.line.url, open_timeout=2)
-        await self.window.connect(self.token, device={"id": self.user + "-device", "kind": "phone"})
+        # In one go: what is asked before the answer waits until they are let in.
+        connecting = self.window.begin(
+            "connect", token=self.token, device={"id": self.user + "-device", "kind": "phone"})
+        subscribing = self.window.begin("subscribe", users=self.watches)
+        connected = await connecting
+        if connected["type"] != "connected":
+            subscribing.cancel()
+            raise ConnectionError(connected)
+        self.window.user, self.window.longest = connected["user"], connected["limits"]["maxServerMessageBytes"]
         self.is_stale = False
         self.ledger.connected(self.user)
-        await self.window.insists("subscribe", users=self.watches)
+        if (await subscribing)["type"] != "subscribed":
+            await self.window.insists("subscribe", users=self.watches)
         self.is_watching = True
 
     async def leave(self, manner):

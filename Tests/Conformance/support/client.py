@@ -178,10 +178,9 @@ class Client:
         return await self.begin(type, **members)
 
     async def refused(self, code, type, **members):
-        """Sends a request that has to be refused with a code (or one of several), and returns the error."""
+        """Sends a request that has to be refused with a code, and returns the error."""
         reply = await self.ask(type, **members)
-        codes = {code} if isinstance(code, str) else set(code)
-        assert reply["type"] == "error" and reply["code"] in codes, f"{reply} instead of {code} for {type} {members}"
+        assert reply["type"] == "error" and reply["code"] == code, f"{reply} instead of {code} for {type} {members}"
         return reply
 
     async def did(self, type, **members):

@@ -105,5 +105,8 @@ def faults(text, longest):
             yield "an error without retryAfter"
         if message.get("code") == "validation_failed" and not isinstance(message.get("field"), str):
             yield "validation_failed without a field"
+        if "outcomeUnknown" in message and (
+                message["outcomeUnknown"] is not True or message.get("code") not in ("unavailable", "internal")):
+            yield "outcomeUnknown where nothing was under way"
     if kind == "ownStatus" and message["status"].get("status") not in ("auto", "busy", "invisible"):
         yield "ownStatus with no such status"

@@ -53,6 +53,9 @@ import Testing
         await expect(.invalidID) { _ = try await client.get("no id") }
         await expect(.invalidID) { _ = try await client.get(["bob", ""]) }
         await expect(.invalidID) { _ = try await client.createConversation(with: ["é"]) }
+        for key in ["", "a b", "é", String(repeating: "k", count: 65)] {
+            await expect(.invalidID) { _ = try await client.createConversation(with: ["bob"], key: key) }
+        }
         await expect(.invalidID) { try await client.startTyping(in: "a b") }
         await expect(.invalidID) { try await client.stopTyping(in: "") }
         #expect(await client.connectionNow == .idle)
@@ -144,6 +147,44 @@ import Testing
         }
     }
 
+    @Test func `a conversation whose answer is lost is asked for again, and made once`() async throws {
+        let client = PresenceClient.scripted(dialler, time)
+        await client.connect()
+        let first = await dialler.next()
+        await first.welcome()
+        async let conversation = client.createConversation(with: ["bob"])
+        let asked = try #require(await first.message()).body
+        guard case .createConversation(let participants, let key?) = asked else {
+            Issue.record("\(asked)")
+            return
+        }
+        #expect(participants == ["bob"])
+        var states = client.connectionState.makeAsyncIterator()
+        first.end(.lost("cable"))
+        while let state = await states.next() {
+            if case .reconnecting = state { break }
+        }
+        time.advance(by: .milliseconds(250))
+        let second = await dialler.next()
+        await second.welcome()
+        let again = try #require(await second.message())
+        #expect(again.body == .createConversation(participants: ["bob"], key: key))
+        second.say(.conversationCreated(id: again.id, .init(id: "c1", participants: ["ana", "bob"])))
+        #expect(try await conversation.id == "c1")
+
+        async let other = client.createConversation(with: ["bob"])
+        let next = try #require(await second.message())
+        #expect(next.body != asked, "each call is a conversation of its own")
+        second.say(.conversationCreated(id: next.id, .init(id: "c2", participants: ["ana", "bob"])))
+        #expect(try await other.id == "c2")
+
+        async let named = client.createConversation(with: ["bob"], key: "with-bob")
+        let message = try #require(await second.message())
+        #expect(message.body == .createConversation(participants: ["bob"], key: CreationKey("with-bob")))
+        second.say(.conversationCreated(id: message.id, .init(id: "c3", participants: ["ana", "bob"])))
+        #expect(try await named.id == "c3")
+    }
+
     @Test func `time runs out for a call`() async throws {
         let client = PresenceClient.scripted(dialler, time)
         await client.connect()
@@ -161,6 +202,74 @@ import Testing
     }
 
     // MARK: Tokens
+
+    @Test func `a token that cannot be renewed is refused once, and the client closes`() async {
+        let client = PresenceClient.scripted(dialler, time, tokenIsFixed: true)
+        var states = client.connectionState.makeAsyncIterator()
+        await client.connect()
+        let server = await dialler.next()
+        server.accept()
+        let connect = await server.message()
+        server.say(.refusal(connect?.id, .unauthorized))
+        server.end(code: 4001)
+        var state = await states.next()
+        while let each = state, !each.isClosed {
+            if case .reconnecting = each { break }
+            state = await states.next()
+        }
+        guard case .closed(let error) = state else {
+            Issue.record("\(String(describing: state))")
+            return
+        }
+        #expect(error?.code == .unauthorized)
+    }
+
+    @Test func `a token provider that never answers is given up and asked again`() async {
+        let (tokens, cancellations) = (Tokens(), AsyncStream<Void>.makeStream())
+        let client = PresenceClient.scripted(
+            dialler, time,
+            token: {
+                guard await tokens.next() == "token 1" else { return "good" }
+                await withTaskCancellationHandler {
+                    // Never answers, and ends when it is given up.
+                    for await _ in AsyncStream<Void>.makeStream().stream {}
+                } onCancel: {
+                    cancellations.continuation.yield()
+                }
+                throw CancellationError()
+            })
+        var states = client.connectionState.makeAsyncIterator()
+        await client.connect()
+        var state = await states.next()
+        while state == .idle { state = await states.next() }
+        #expect(state == .connecting)
+        time.advance(by: .seconds(60))
+        while let each = state {
+            if case .reconnecting(_, let why) = each {
+                #expect(why.code == .tokenUnavailable)
+                break
+            }
+            state = await states.next()
+        }
+        time.advance(by: .milliseconds(250))
+        #expect(await dialler.next().welcome()?.token == "good")
+        for await _ in cancellations.stream { break }
+    }
+
+    @Test func `the server's clock goes on without asking the client`() async {
+        let client = PresenceClient.scripted(dialler, time)
+        await client.connect()
+        let server = await dialler.next()
+        var states = client.connectionState.makeAsyncIterator()
+        await server.welcome()
+        while let state = await states.next(), state != .live {}
+        let clock = await client.serverTime
+        let (first, now) = (clock.now, await client.serverNow)
+        #expect(first == now)
+        time.advance(by: .seconds(7))
+        #expect(abs(clock.now.timeIntervalSince(first) - 7) < 0.001)
+        #expect(clock.now == (await client.serverNow))
+    }
 
     @Test func `the token provider is asked again when a token was refused`() async {
         let tokens = Tokens()

@@ -20,14 +20,32 @@ import Testing
         for code in compiled { #expect(shown.contains(code), "not shown:\n\(code)") }
     }
 
-    @Test func `the table for those who come from Firebase names what they know`() throws {
-        let table = try String(
-            contentsOf: Self.catalog.appendingPathComponent("ComingFromFirebase.md"), encoding: .utf8)
-        let known = [
-            "observeUserPresence", "updateOnlineStatus", "observeUser", "getUser", "getUsers", "updateUser",
-            "clearCache",
-        ]
-        for name in known { #expect(table.contains("| `\(name)("), "\(name)") }
+    @Test func `every symbol that the pages link to is declared, with those labels`() throws {
+        let sources = try Self.sources()
+        var links: Set<String> = []
+        for page in try Self.pages() {
+            let text = try String(contentsOf: page, encoding: .utf8)
+            for match in text.matches(of: /``([A-Z][^`]+)``/) { links.insert(String(match.output.1)) }
+        }
+        #expect(links.count > 40)
+        for link in links {
+            // PresenceClient/updateProfile(_:whenAway:)-(_,TextChange,_) is the name, the labels, and which overload.
+            let name = link.split(separator: "/").last!
+            let base = String(name.prefix { $0.isLetter })
+            let labels = name.drop { $0 != "(" }.prefix { $0 != ")" }.dropFirst().split(separator: ":")
+            let isDeclared = Self.declarations(of: base, in: sources).contains { declaration in
+                labels.allSatisfy { declaration.contains("\($0) ") || declaration.contains("\($0):") }
+            }
+            #expect(isDeclared || link == "PresenceKit", "\(link)")
+        }
+    }
+
+    @Test func `no page shows an error's message to users`() throws {
+        for page in try Self.pages() {
+            for code in try Self.blocks(in: page, from: "```swift", to: "```") {
+                #expect(!code.contains(/= \w+\??\.message/), "\(code)")
+            }
+        }
     }
 
     @Test func `a cache on disk is there after a launch, and gone after a sign-out`() async throws {
@@ -45,6 +63,29 @@ import Testing
     private static func pages() throws -> [URL] {
         try FileManager.default.contentsOfDirectory(at: catalog, includingPropertiesForKeys: nil)
             .filter { $0.pathExtension == "md" }
+    }
+
+    /// The library's own source, without comments.
+    private static func sources() throws -> String {
+        let folder = catalog.deletingLastPathComponent()
+        let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)
+        return try (files?.compactMap { $0 as? URL } ?? []).filter { $0.pathExtension == "swift" }.map {
+            try String(contentsOf: $0, encoding: .utf8).replacing(/\/\/.*/, with: "")
+        }.joined(separator: "\n")
+    }
+
+    /// What stands between the name of each public declaration and its body or value.
+    private static func declarations(of name: String, in sources: String) -> [String] {
+        let kinds = [
+            "func ", "var ", "let ", "case ", "struct ", "class ", "enum ", "protocol ", "actor ", "typealias ",
+        ]
+        return kinds.flatMap { kind in
+            sources.ranges(of: kind + name).compactMap { range -> String? in
+                let rest = sources[range.upperBound...]
+                guard let next = rest.first, !next.isLetter else { return nil }
+                return String(rest.prefix { $0 != "{" && $0 != "=" || kind == "func " && $0 == "=" })
+            }
+        }
     }
 
     /// What stands between lines that are `begin` and `end`, without the indentation of its first line.

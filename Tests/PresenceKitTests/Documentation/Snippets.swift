@@ -80,7 +80,8 @@ extension Screen {
         } catch let error where error.code == .validationFailed {
             label = "The server does not take that: \(error.field ?? "")"
         } catch {
-            label = error.message
+            label = "That did not work. Please try again."
+            print(error)
         }
         // </snippet>
     }
@@ -115,7 +116,9 @@ extension Screen {
             case .live: banner = ""
             case .stale: banner = "The server is catching up"
             case .reconnecting(let delay, _): banner = "Back in \(delay.formatted())"
-            case .closed(let error): banner = error?.message ?? "Signed out"
+            case .closed(nil): banner = "Signed out"
+            case .closed(let error?) where error.code == .unauthorized: banner = "Please sign in again"
+            case .closed: banner = "Not connected"
             }
         }
         // </snippet>

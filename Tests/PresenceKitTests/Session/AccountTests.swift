@@ -44,11 +44,37 @@ import Testing
         let calls = [
             bench.call(.setStatus(StatusChange(status: .busy))), bench.call(.get(["bob"])),
             bench.call(.updateProfile(ProfileChanges(displayName: .set("A")), .keep)),
-            bench.call(.createConversation(["bob"])),
+            bench.call(.createConversation(.with("bob"))),
         ]
         bench.turn { $0.signOut(at: $1) }
-        for call in [calls[0], calls[1]] { #expect(bench.error(of: call)?.code == .signedOut) }
-        for call in calls { #expect(bench.answer(to: call) != nil) }
+        for call in calls {
+            // Nothing was kept, so nothing is answered as if it were.
+            #expect(bench.error(of: call)?.code == .signedOut)
+            #expect(bench.error(of: call)?.outcomeUnknown == (call != calls[1]))
+        }
+    }
+
+    @Test mutating func `what was not sent yet fails with a known outcome`() {
+        bench = Bench()
+        let calls = [
+            bench.call(.setStatus(StatusChange(status: .busy))), bench.call(.createConversation(.with("bob"))),
+        ]
+        bench.turn { $0.signOut(at: $1) }
+        for call in calls {
+            #expect(bench.error(of: call)?.code == .signedOut)
+            #expect(bench.error(of: call)?.outcomeUnknown == false)
+        }
+    }
+
+    @Test mutating func `a creation that waits to be repeated is not made for the next user`() {
+        let call = bench.call(.createConversation(.with("bob")))
+        bench.end(.lost(""))
+        bench.turn { $0.switchUser(at: $1) }
+        #expect(bench.error(of: call)?.code == .signedOut)
+        #expect(bench.error(of: call)?.outcomeUnknown == true)
+        bench.dial(token: "eve's")
+        bench.welcome(user: "eve")
+        #expect(bench.sent.isEmpty)
     }
 
     @Test mutating func `nothing kept is sent for the next user`() {
@@ -101,7 +127,7 @@ import Testing
     @Test mutating func `a change of user fails what was asked for, and ends no loop`() {
         let loop = bench.open(.ownStatus)
         _ = bench.session.nextOwnStatus(loop)
-        let call = bench.call(.createConversation(["bob"]))
+        let call = bench.call(.createConversation(.with("bob")))
         bench.turn { $0.switchUser(at: $1) }
         #expect(bench.answer(to: call) != nil)
         #expect(bench.session.nextOwnStatus(loop) == nil)

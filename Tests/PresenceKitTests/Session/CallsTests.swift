@@ -150,9 +150,9 @@ import Testing
     @Test mutating func `in flight when the connection broke, its outcome is unknown`() {
         bench.connect()
         let profile = bench.call(.updateProfile(Self.name, .fail))
-        let conversation = bench.call(.createConversation(["bob"]))
+        let contacts = bench.call(.changeVisibility(.addContacts(["bob"])))
         bench.end(.lost(""))
-        for call in [profile, conversation] {
+        for call in [profile, contacts] {
             #expect(bench.error(of: call)?.code == .connectionLost)
             #expect(bench.error(of: call)?.outcomeUnknown == true)
         }
@@ -163,7 +163,7 @@ import Testing
     @Test mutating func `away, it fails at once, saying when to try again`() {
         bench.connect()
         bench.end(.lost("cable"))
-        for call in [Call.updateProfile(Self.name, .fail), .createConversation(["bob"])] {
+        for call in [Call.updateProfile(Self.name, .fail), .createConversation(.with("bob"))] {
             let id = bench.call(call)
             #expect(bench.error(of: id)?.code == .notConnected)
             #expect(bench.error(of: id)?.outcomeUnknown == false)
@@ -173,9 +173,12 @@ import Testing
 
     @Test mutating func `before the first connection it waits for it`() {
         let update = bench.call(.updateProfile(Self.name, .fail))
-        let create = bench.call(.createConversation(["bob"]))
+        let create = bench.call(.createConversation(.with("bob")))
         bench.connect()
-        #expect(bench.bodies == [.updateProfile(Self.name), .createConversation(participants: ["bob"])])
+        #expect(
+            bench.bodies == [
+                .updateProfile(Self.name), .createConversation(participants: ["bob"], key: CreationKey("k")),
+            ])
         bench.receive(
             .profileUpdated(id: bench.lastID - 1, Self.stored),
             .conversationCreated(id: bench.lastID, .init(id: "c1", participants: ["ana", "bob"])))
@@ -188,7 +191,7 @@ import Testing
     }
 
     @Test mutating func `if the first attempt fails, it fails`() {
-        let call = bench.call(.createConversation(["bob"]))
+        let call = bench.call(.createConversation(.with("bob")))
         bench.dial()
         bench.end(.lost(""))
         #expect(bench.error(of: call)?.code == .notConnected)
@@ -261,11 +264,17 @@ import Testing
     @Test mutating func `a write whose outcome the server does not know says so`() {
         bench.connect()
         let call = bench.call(.updateProfile(Self.name, .fail))
-        let error = ServerMessage.ErrorMessage(
-            id: bench.lastID, code: .unavailable, message: "the outcome is unknown", retryAfter: 1_000)
-        bench.receive(.error(error))
+        bench.receive(.refusal(bench.lastID, .unavailable, retryAfter: 1_000, outcomeUnknown: true))
         #expect(bench.error(of: call)?.outcomeUnknown == true)
         #expect(bench.error(of: call)?.retryAfter == .seconds(1))
+    }
+
+    @Test mutating func `the words of a refusal decide nothing`() {
+        bench.connect()
+        let call = bench.call(.updateProfile(Self.name, .fail))
+        bench.receive(
+            .error(.init(id: bench.lastID, code: .unavailable, message: "an unknown reason", retryAfter: 1_000)))
+        #expect(bench.error(of: call)?.outcomeUnknown == false)
     }
 
     // MARK: Typing
@@ -351,8 +360,60 @@ import Testing
         #expect(bench.answer(to: call) == nil)
     }
 
+    @Test mutating func `a call that is cancelled when it was sent may have been done`() {
+        let status = bench.call(.setStatus(StatusChange(status: .busy)))
+        bench.handle(.cancel(status))
+        #expect(bench.error(of: status)?.outcomeUnknown == true, "it is sent with the connection")
+        let waiting = bench.call(.updateProfile(Self.name, .fail))
+        bench.handle(.cancel(waiting))
+        #expect(bench.error(of: waiting)?.outcomeUnknown == false)
+        bench.connect()
+        let (sent, read) = (bench.call(.updateProfile(Self.name, .fail)), bench.call(.get(["b"])))
+        bench.handle([.cancel(sent), .cancel(read)])
+        #expect(bench.error(of: sent)?.outcomeUnknown == true)
+        #expect(bench.error(of: read)?.outcomeUnknown == false)
+    }
+
+    @Test mutating func `a status that went with connect may hold though its call times out`() {
+        let call = bench.call(.setStatus(StatusChange(status: .busy)))
+        bench.pass(.seconds(14))
+        bench.dial()
+        bench.pass(.seconds(1))
+        #expect(bench.error(of: call)?.code == .timedOut)
+        #expect(bench.error(of: call)?.outcomeUnknown == true)
+    }
+
+    @Test mutating func `a status that was sent and not answered may hold though the client closes`() {
+        bench.connect()
+        let call = bench.call(.setStatus(StatusChange(status: .busy)))
+        bench.end(.lost(""))
+        let later = bench.call(.setStatus(StatusChange(status: .invisible)))
+        bench.turn { $0.disconnect(at: $1) }
+        #expect(bench.error(of: call)?.outcomeUnknown == true)
+        #expect(bench.error(of: later)?.code == .notConnected)
+        bench = Bench()
+        let never = bench.call(.setStatus(StatusChange(status: .busy)))
+        bench.turn { $0.disconnect(at: $1) }
+        #expect(bench.error(of: never)?.outcomeUnknown == false)
+    }
+
+    @Test(arguments: [
+        Call.updateProfile(Self.name, .keep), .updateProfile(Self.name, .fail), .startTyping("c1"), .stopTyping("c1"),
+        .createConversation(.with("bob")), .setStatus(StatusChange(status: .busy)), .readVisibility,
+    ])
+    mutating func `where there can never be a connection, no call is put off`(call: Call) {
+        bench = Bench(flaw: PresenceError(.invalidURL, "not the address of a WebSocket"))
+        for _ in 0..<2 {
+            let id = bench.call(call)
+            #expect(bench.error(of: id)?.code == .invalidURL)
+            #expect(bench.error(of: id)?.outcomeUnknown == false)
+        }
+        let kept = bench.open(.keptProfile)
+        #expect(bench.session.nextKeptProfile(kept) == KeptProfileChanges())
+    }
+
     @Test mutating func `a call that waits for the connection can be cancelled, and is not made`() {
-        let call = bench.call(.createConversation(["bob"]))
+        let call = bench.call(.createConversation(.with("bob")))
         bench.handle(.cancel(call))
         #expect(bench.error(of: call)?.code == .cancelled)
         bench.connect()
@@ -363,7 +424,7 @@ import Testing
         bench.connect()
         let calls = [
             bench.call(.setStatus(StatusChange(status: .busy))), bench.call(.updateProfile(Self.name, .fail)),
-            bench.call(.createConversation(["b"])), bench.call(.startTyping("c")), bench.call(.get(["b"])),
+            bench.call(.createConversation(.with("b"))), bench.call(.startTyping("c")), bench.call(.get(["b"])),
         ]
         bench.pass(.milliseconds(14_999))
         for call in calls { #expect(bench.answer(to: call) == nil) }
@@ -375,7 +436,7 @@ import Testing
     }
 
     @Test mutating func `a slow token provider makes calls time out, too`() {
-        let call = bench.call(.createConversation(["b"]))
+        let call = bench.call(.createConversation(.with("b")))
         bench.pass(.seconds(15))
         #expect(bench.error(of: call)?.code == .timedOut)
         #expect(bench.error(of: call)?.outcomeUnknown == false)

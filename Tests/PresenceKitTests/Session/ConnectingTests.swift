@@ -150,6 +150,33 @@ import Testing
         #expect(bench.fetches + bench.opens == 0)
     }
 
+    @Test mutating func `a token provider that never answers is asked again`() {
+        bench = Bench(configuration: .init(), random: 0)
+        bench.turn { $0.connect(again: false, at: $1) }
+        let first = bench.session.attempt
+        bench.pass(.milliseconds(59_999))
+        #expect(bench.fetches == 0)
+        bench.pass(.milliseconds(1))
+        #expect(bench.fetches == 1)
+        // What the first one says after all is not taken for the second one's.
+        bench.handle(.token(first, .success("late")))
+        #expect(bench.opens == 0)
+        bench.handle(.token(bench.session.attempt, .success("good")))
+        #expect(bench.opens == 1)
+    }
+
+    @Test mutating func `linger is the server's, and decides how soon it is back`() {
+        bench = Bench(random: 1)
+        bench.dial()
+        bench.welcome(linger: 1_000)
+        bench.end(.lost(""))
+        guard case .reconnecting(let delay, _) = bench.session.connectionState else {
+            Issue.record("\(bench.session.connectionState)")
+            return
+        }
+        #expect(delay == .milliseconds(250))
+    }
+
     @Test mutating func `a refusal counts though its close frame was lost`() {
         for attempt in 1...2 {
             bench.dial()

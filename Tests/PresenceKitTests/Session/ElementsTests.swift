@@ -206,6 +206,31 @@ import Testing
         #expect(second?["d"] == nil)
     }
 
+    @Test mutating func `rosters of many are each as they were when they were given`() {
+        let users = (0..<1_000).map { "u\($0)" }
+        let loop = bench.open(.roster(users))
+        for id in [bench.lastID - 1, bench.lastID] where id > 1 {
+            guard case .subscribe(let asked)? = bench.sent.first(where: { $0.id == id })?.body else { continue }
+            bench.receive(.subscribed(id: id, users: asked.users.map { .unknown($0) }, conversations: [], more: false))
+        }
+        let first = bench.session.nextRoster(loop)
+        #expect(first?.isComplete == true && first?.people.map(\.user) == users)
+        var rosters: [Roster] = []
+        for (version, place) in [0, 127, 128, 999, 128].enumerated() {
+            bench.receive(.event(UserID(users[place])!, Int64(version + 1)))
+            if let roster = bench.session.nextRoster(loop) { rosters.append(roster) }
+        }
+        #expect(rosters.map { $0.online.count } == [1, 2, 3, 4, 4])
+        #expect(rosters.map(\.changed) == [["u0"], ["u127"], ["u128"], ["u999"], ["u128"]])
+        #expect(rosters[0]["u127"]?.isOnline == false && rosters[1]["u127"]?.isOnline == true)
+        #expect(first?.online.isEmpty == true)
+        #expect(rosters.allSatisfy { $0.freshness == .live && $0.isComplete && $0.people.count == 1_000 })
+        bench.end(.lost(""))
+        let stale = bench.session.nextRoster(loop)
+        #expect(stale?.freshness.staleSince != nil)
+        #expect(rosters[4].freshness == .live)
+    }
+
     @Test mutating func `an empty roster is complete at once`() {
         let loop = bench.open(.roster([]))
         #expect(bench.session.nextRoster(loop)?.isComplete == true)

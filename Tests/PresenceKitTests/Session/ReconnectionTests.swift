@@ -19,11 +19,26 @@ import Testing
         .closed(code: CloseCode(rawValue: code), reason: Array(reason.utf8))
     }
 
-    @Test mutating func `the bound doubles from half a second to thirty`() throws {
-        let bounds = [0.5, 1, 2, 4, 8, 16, 30, 30, 30]
-        for bound in bounds {
-            let wait = wait() ?? .zero
-            #expect(abs(wait.timeInterval - bound) < 0.001)
+    @Test mutating func `within linger the bound doubles up to a quarter of it, then up to thirty seconds`() throws {
+        var uptime = Duration.seconds(100)
+        let bounds = [(0.5, 0), (1, 1), (2, 2), (2.5, 4), (2.5, 6.5), (1.5, 8), (2.5, 9), (5, 10), (10, 15), (20, 30)]
+        for (bound, elapsed) in bounds + [(30, 60), (30, 100), (30, 1_000)] {
+            uptime = .seconds(100) + .seconds(elapsed)
+            let wait = wait(at: uptime) ?? .zero
+            #expect(abs(wait.timeInterval - bound) < 0.001, "\(elapsed) s after the loss")
+        }
+    }
+
+    @Test mutating func `a longer linger leaves longer waits, a shorter one shorter`() {
+        for (linger, bounds) in [
+            (60.0, [0.5, 1, 2, 4, 8, 15]), (1, [0.25, 0.25]), (0.1, [0.1, 0.1]), (0, [0.5, 1, 2]),
+        ] {
+            var fresh = Self().reconnection
+            fresh.connected(at: .zero, linger: .seconds(linger))
+            for bound in bounds {
+                let verdict = fresh.verdict(on: .lost(""), at: .seconds(5), freshToken: false, random: 1)
+                holds(verdict == .again(after: .seconds(bound)))
+            }
         }
     }
 
@@ -36,7 +51,7 @@ import Testing
     }
 
     @Test mutating func `a thousand failures overflow nothing`() {
-        for _ in 0..<1_000 { holds(wait()! <= .seconds(30)) }
+        for attempt in 0..<1_000 { holds(wait(at: .seconds(attempt))! <= .seconds(30)) }
     }
 
     @Test(arguments: [1012, 1013, 1002] as [UInt16])
@@ -75,6 +90,14 @@ import Testing
         holds(wait(after: Self.closed(4001)) == nil)
     }
 
+    @Test(
+        arguments: [.closed(code: .unauthorized, reason: []), .refused(status: 401), .refused(status: 403)] as [Ending])
+    mutating func `a token that is always the same need be refused only once`(ending: Ending) {
+        reconnection.tokenIsFixed = true
+        holds(wait(after: .lost("")) != nil)
+        holds(wait(after: ending) == nil)
+    }
+
     @Test mutating func `a refused upgrade counts as a refused token`() {
         holds(wait(after: .refused(status: 401)) != nil)
         holds(wait(after: .refused(status: 403)) == nil)
@@ -88,7 +111,7 @@ import Testing
 
     @Test mutating func `a token accepted in between begins the count anew`() {
         holds(wait(after: Self.closed(4001)) != nil)
-        reconnection.connected(at: .zero)
+        reconnection.connected(at: .zero, linger: .seconds(10))
         holds(wait(after: Self.closed(4001)) != nil)
     }
 
@@ -104,9 +127,9 @@ import Testing
 
     @Test mutating func `a connection that lasted begins the count anew, one that did not goes on`() {
         for _ in 0..<4 { _ = wait() }
-        reconnection.connected(at: .seconds(100))
-        holds(wait(at: .seconds(104), random: 0.5) == .seconds(4))
-        reconnection.connected(at: .seconds(200))
+        reconnection.connected(at: .seconds(100), linger: .seconds(10))
+        holds(wait(at: .seconds(104), random: 0.5) == .seconds(2.5))
+        reconnection.connected(at: .seconds(200), linger: .seconds(10))
         holds(wait(at: .seconds(205), random: 0.5) == .milliseconds(250))
     }
 

@@ -87,17 +87,17 @@ struct Bench {
     /// From nothing to `introducing`.
     mutating func dial(token: String = "t") {
         turn { $0.connect(again: true, at: $1) }
-        if session.phase == .fetchingToken { handle(.token(session.attempt, .success(token))) }
+        if case .fetchingToken = session.phase { handle(.token(session.attempt, .success(token))) }
         handle(.opened(session.attempt))
     }
 
     mutating func welcome(
         user: String = "ana", status: OwnStatus? = OwnStatus(), limits: ConnectionLimits = ConnectionLimits(),
-        serverTime: Timestamp? = nil
+        serverTime: Timestamp? = nil, linger: Milliseconds = Self.linger
     ) {
         let connected = ServerMessage.Connected(
             user: UserID(user)!, session: "s", serverTime: serverTime ?? now.timestamp, status: status,
-            heartbeatInterval: 20_000, heartbeatTimeout: 10_000, linger: Self.linger, limits: limits)
+            heartbeatInterval: 20_000, heartbeatTimeout: 10_000, linger: linger, limits: limits)
         receive(.connected(id: lastID, connected))
     }
 
@@ -198,9 +198,13 @@ extension ServerMessage {
         .profile(user: user, .profile(Profile(version: version, displayName: name)), at: nil)
     }
 
-    static func refusal(_ id: Int64?, _ code: ErrorCode, field: String? = nil, retryAfter: Milliseconds? = nil)
-        -> ServerMessage
-    {
-        .error(ErrorMessage(id: id, code: code, message: "no", field: field, retryAfter: retryAfter))
+    static func refusal(
+        _ id: Int64?, _ code: ErrorCode, field: String? = nil, retryAfter: Milliseconds? = nil,
+        outcomeUnknown: Bool = false
+    ) -> ServerMessage {
+        .error(
+            ErrorMessage(
+                id: id, code: code, message: "no", field: field, retryAfter: retryAfter,
+                outcomeUnknown: outcomeUnknown))
     }
 }

@@ -125,10 +125,11 @@ extension PresenceClient {
     /// A client on the bench.
     static func scripted(
         _ dialler: ScriptedDialler, _ time: TestTime = TestTime(), cache: any PresenceCache = MemoryCache(),
-        configuration: Configuration = Configuration(), token: @escaping TokenProvider = { "t" }
+        configuration: Configuration = Configuration(), tokenIsFixed: Bool = false,
+        token: @escaping TokenProvider = { "t" }
     ) -> PresenceClient {
         PresenceClient(
-            url: URL(string: "ws://example.org/v1/ws")!, token: token, device: Device(), configuration: configuration,
-            cache: cache, dialler: dialler, time: time, random: { 0.5 })
+            url: URL(string: "ws://example.org/v1/ws")!, token: token, tokenIsFixed: tokenIsFixed, device: Device(),
+            configuration: configuration, cache: cache, dialler: dialler, time: time, random: { 0.5 })
     }
 }

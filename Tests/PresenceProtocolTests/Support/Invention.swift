@@ -63,7 +63,10 @@ enum Invention {
         case 5: .status(status(using: &random))
         case 6: .activity(Activity.allCases.randomElement(using: &random)!)
         case 7: .updateProfile(profileChanges(using: &random))
-        case 8: .createConversation(participants: identifiers(using: &random))
+        case 8:
+            .createConversation(
+                participants: identifiers(using: &random),
+                key: maybe(using: &random) { CreationKey(String(identifier(using: &$0).string.prefix(64)))! })
         case 9: .typing(conversation: identifier(using: &random), typing: Bool.random(using: &random))
         case 10:
             .setVisibility(

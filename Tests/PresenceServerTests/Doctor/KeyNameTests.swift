@@ -14,6 +14,7 @@ import Testing
             #expect(KeyName(keys.conversation(id)) == .conversation(id, partition: index))
             #expect(KeyName(keys.contacts(id)) == .contacts(id, partition: index))
             #expect(KeyName(keys.blocks(id)) == .blocks(id, partition: index))
+            #expect(KeyName(keys.creations(id)) == .creations(id, partition: index))
             #expect(KeyName(keys.typing(id)) == .typing(id, partition: index))
             #expect(KeyName(keys.shards) == .shards(partition: index))
             #expect(KeyName(keys.floor) == .floor(partition: index))

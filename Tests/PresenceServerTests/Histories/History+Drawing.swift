@@ -1,5 +1,7 @@
 import PresenceProtocol
 
+@testable import PresenceServer
+
 extension History {
     /// The history of a seed. The same seed gives the same history everywhere.
     ///
@@ -12,6 +14,7 @@ extension History {
         history.shards = draw.pick(2...4)
         history.times = draw.chance(1, of: 5) ? .defaults : .short
         history.steps = draw.steps(people: history.people, shards: history.shards)
+        history.connections = draw.chance(1, of: 3) ? draw.pick(1...3) : 0
         return history
     }
 
@@ -50,7 +53,7 @@ private struct Draw {
             for _ in 0..<min(people, 5) { steps.append(connect(person: pick(0...people - 1))) }
             for _ in 0..<pick(15...45) {
                 if !faults.isEmpty, chance(1, of: 3) {
-                    steps += fault(faults[pick(0...faults.count - 1)], shards)
+                    steps += fault(faults[pick(0...faults.count - 1)], people, shards)
                 } else {
                     steps.append(ofPeople(people, shards))
                 }
@@ -81,7 +84,9 @@ private struct Draw {
     mutating func ofPeople(_ people: Int, _ shards: Int) -> Step {
         let person = pick(0...people - 1)
         let place = pick(0...History.places - 1)
-        switch pick(0...40) {
+        switch pick(0...44) {
+        case 41...43: return .rush(person: person, place: place, shard: pick(0...3), what: pick(0...4))
+        case 44: return .flash(person: person, place: place, shard: pick(0...3))
         case 0...11: return connect(person: person)
         case 12...13: return .close(person: person, place: place)
         case 14...16: return .lose(person: person, place: place)
@@ -101,9 +106,9 @@ private struct Draw {
         }
     }
 
-    private static let faultKinds = 12
+    private static let faultKinds = 16
 
-    private mutating func fault(_ kind: Int, _ shards: Int) -> [Step] {
+    private mutating func fault(_ kind: Int, _ people: Int, _ shards: Int) -> [Step] {
         let shard = pick(0...shards - 1)
         switch kind {
         case 0: return chance(1, of: 2) ? [.kill(shard: shard)] : [.start(shard: shard)]
@@ -120,6 +125,12 @@ private struct Draw {
         case 10:
             return chance(1, of: 2)
                 ? [.remember] : [.restart(after: pick(0...6_000), data: pick(0...2), clock: clock())]
+        case 11: return [.refuse(script: pick(0...Script.allCases.count - 1), times: pick(1...2))]
+        case 12: return [.refuseAll(why: pick(0...4), ms: pick(200...9_000))]
+        case 13:
+            let person = pick(0...people - 1)
+            return [chance(1, of: 2) ? .disconnect(person: person, shard: shard) : .revoke(person: person, shard: shard)]
+        case 14: return chance(1, of: 3) ? [.blackout(ms: pick(0...12_000))] : [.kill(shard: shard)]
         default:
             return chance(1, of: 3) ? [.jump(clock: clock())] : [.restart(after: pick(0...6_000), data: 0, clock: 0)]
         }

@@ -9,6 +9,8 @@ struct History: Sendable {
     var people = 4
     var shards = 3
     var times = Times.short
+    /// How many connections a user may have; 0: any number.
+    var connections = 0
     var steps: [Step]
 
     /// The configuration's durations.
@@ -32,6 +34,7 @@ struct History: Sendable {
 
     func configure(_ configuration: inout ServerConfiguration) {
         configuration.partitions = 2
+        if connections > 0 { configuration.limits.connectionsPerUser = connections }
         guard times == .short else { return }
         configuration.heartbeat.interval = 4_000
         configuration.heartbeat.timeout = 3_000
@@ -50,7 +53,7 @@ struct History: Sendable {
     var source: String {
         """
         History(
-            seed: \(seed), people: \(people), shards: \(shards), times: .\(times),
+            seed: \(seed), people: \(people), shards: \(shards), times: .\(times), connections: \(connections),
             steps: [
         \(steps.map { "        \($0.source)," }.joined(separator: "\n"))
             ])

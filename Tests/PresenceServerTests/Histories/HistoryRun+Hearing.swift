@@ -16,9 +16,11 @@ extension HistoryRun {
             default: violate(.order, "\(name(visitor)) heard \(message) before anything else")
             }
         }
+        if case .connected = message { visitor.isLetIn = true }
         switch message {
+        case .typing(let event): checkInvisible(event, visitor)
         case .connected, .live:
-            if let stay = visitor.stay, stay.confirmedAt == nil, stay.shard.logic.link.isLive {
+            if let stay = visitor.stay, stay.confirmedAt == nil, stay.shard.logic.link.isLive, isAdmitted(visitor) {
                 stay.confirmedAt = world.now
             }
         case .subscribed(let id?, let users, let conversations, let more):
@@ -43,6 +45,12 @@ extension HistoryRun {
         case .error(let error): hear(error, visitor)
         default: break
         }
+    }
+
+    /// One that came while Redis was out of reach may not be known to it yet.
+    private func isAdmitted(_ visitor: Visitor) -> Bool {
+        let sessions = visitor.stay?.shard.logic.sessions.users[visitor.person.id]?.sessions ?? []
+        return sessions.contains { $0.id == visitor.client.session && $0.isAdmitted }
     }
 
     private func hear(_ error: ServerMessage.ErrorMessage, _ visitor: Visitor) {
@@ -87,6 +95,9 @@ extension HistoryRun {
 
     func closed(_ visitor: Visitor, _ code: CloseCode) {
         guard let stay = visitor.stay else { return }
+        if !visitor.isLetIn { visitor.person.forbiddenNames.formUnion(visitor.rushed) }
+        // It gets a fresh token before it comes again.
+        if code == .unauthorized { visitor.client.issuedAt = nil }
         note("    \(name(visitor)) is closed with \(code.rawValue)")
         switch code {
         case .normal, .policyViolation, .disconnected:
@@ -104,6 +115,7 @@ extension HistoryRun {
             if !isYounger, jumpedAt == nil { violate(.younger, "\(name(visitor)) gave way to nobody younger") }
         default:
             isLost(visitor)
+            if code == .unauthorized { return comeBack(visitor, to: visitor.place, after: 50) }
             guard code == .serviceRestart || code == .tryAgainLater else { return }
             let advice = visitor.client.closeReason.split(separator: ":").last?.dropLast()
             comeBack(visitor, to: visitor.place + 1, after: advice.flatMap { Milliseconds($0) } ?? 1_000)
@@ -122,10 +134,14 @@ extension HistoryRun {
             if payload.first == UInt8(ascii: "P"), channel.hasSuffix(":events") { hearPublished(payload) }
             publish(channel, payload)
         }
+        world.redis.refuse = { [unowned self] in refusal(of: $0, $1) }
         world.redis.ran = { [unowned self] script, arguments, answer in
             if ![.renew, .sweep].contains(script) { note("  Redis: \(script) \(arguments): \(answer)") }
             guard script == .renew, case .success(let value) = answer, value.array?.first?.string == "OK",
-                let shard = world.shards.first(where: { !$0.isDead && $0.logic.link.incarnation == arguments[1] })
+                // A new incarnation says nothing for the sessions that are still another's.
+                let shard = world.shards.first(where: {
+                    !$0.isDead && $0.logic.link.incarnation == arguments[1] && $0.logic.link.isLive
+                })
             else { return }
             let gap = uptime - (renewedAt[shard.name] ?? uptime)
             if gap > world.configuration.lease.duration - 100 { doubtful.insert(shard.name) }
@@ -173,9 +189,10 @@ extension HistoryRun {
         }
     }
 
-    private func isToBeSeen(_ stay: Stay) -> Bool {
+    func isToBeSeen(_ stay: Stay) -> Bool {
         let settings = world.configuration
         let slack: Milliseconds = 100
+        if stay.confirmedAt != nil, !stay.mayBeGone, world.now < stay.protectedUntil { return true }
         guard stay.confirmedAt != nil, !stay.mayBeGone, !doubtful.contains(stay.shard.name),
             let renewed = renewedAt[stay.shard.name]
         else { return false }

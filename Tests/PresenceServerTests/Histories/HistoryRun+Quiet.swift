@@ -12,7 +12,12 @@ extension HistoryRun {
         try wait(6_500)
         heal()
         try wait(longestGhost)
+        // Of two that may not be here together one may be asking again just now.
+        try world.run(until: "everyone who is here is let in") {
+            people.flatMap(\.connected).allSatisfy { $0.client.session != nil }
+        }
         try checkLive()
+        for person in people { checkAdmission(of: person) }
         for person in people { try checkTruth(of: person) }
         checkViews()
         if let violation { throw violation }
@@ -25,7 +30,10 @@ extension HistoryRun {
     }
 
     private func heal() {
-        redisIsUp()
+        refusals = [:]
+        endRefusing()
+        redisIsUp(.silence)
+        redisIsUp(.restart)
         world.redis.isSilent = false
         world.redis.isGone = false
         for shard in world.shards {
@@ -176,7 +184,10 @@ extension HistoryRun {
             "lines to write to": logic.watchers.dirty.count,
             "commands": shard.lanes.values.map { $0.pending.count > 8 ? $0.pending.count : 0 }.reduce(0, +),
         ].filter { $0.value > 0 }
-        if !left.isEmpty { violate(.leak, "\(shard.name) has \(left.sorted { $0.key < $1.key })") }
+        if !left.isEmpty {
+            violate(
+                .leak, "\(shard.name) has \(left.sorted { $0.key < $1.key }), timers: \(logic.deadlines.subjects.prefix(5))")
+        }
     }
 
     private func checkKeys() throws {

@@ -49,7 +49,7 @@ extension HistoryRun {
     func strings(_ words: String...) throws -> [String] { try ask(words).array?.compactMap(\.string) ?? [] }
 
     @discardableResult
-    private func ask(_ words: [String]) throws -> RedisValue { try world.redis.command(words).get() }
+    private func ask(_ words: [String]) throws -> RedisValue { try world.redis.ask(words).get() }
 
     private var partitions: Partitions { Partitions(count: world.configuration.partitions) }
     private func keys(_ person: Person) -> PartitionKeys { partitions.keys(of: person.id) }

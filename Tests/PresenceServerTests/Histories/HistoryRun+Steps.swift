@@ -37,13 +37,22 @@ extension HistoryRun {
         case .unwatch(let person, let place, let whom): unwatch(visitor(person, place), self.person(whom).id)
         case .silence(let duration):
             world.redis.isSilent = true
-            redisIsDown()
+            redisIsDown(.silence)
             try wait(Milliseconds(duration))
-            redisIsUp()
+            redisIsUp(.silence)
             world.redis.isSilent = false
         case .restart(let pause, let data, let clock): try restart(Milliseconds(pause), data, Milliseconds(clock))
         case .remember: if isRedisUp { try world.redis.remember() }
         case .jump(let clock): jump(Milliseconds(clock))
+        case .refuse(let script, let times):
+            refusals[Script.allCases[script % Script.allCases.count], default: 0] += times
+        case .refuseAll(let why, let duration):
+            refuseAll(Refusing.allCases[why % Refusing.allCases.count], for: Milliseconds(duration))
+        case .rush(let person, let place, let number, let what): rush(visitor(person, place), to: shard(number), what)
+        case .flash(let person, let place, let number): flash(person, place, number)
+        case .disconnect(let person, let number): disconnect(self.person(person), through: shard(number))
+        case .revoke(let person, let number): revoke(self.person(person), through: shard(number))
+        case .blackout(let pause): try blackout(Milliseconds(pause))
         case .quiet: try quiet()
         default: performOnServers(step)
         }
@@ -76,8 +85,9 @@ extension HistoryRun {
 
     // MARK: People
 
-    private func connect(_ visitor: Visitor, to shard: SimulatedShard, _ activity: Activity, _ status: Int) {
+    func connect(_ visitor: Visitor, to shard: SimulatedShard, _ activity: Activity, _ status: Int) {
         guard !visitor.client.isConnected, !shard.isDead else { return }
+        if status % 3 != 2 { visitor.person.invisibleOn = nil }
         let (device, kind) = History.device(visitor.place)
         let stay = Stay(on: shard, device: device, at: world.now)
         for other in visitor.person.stays where device != nil && other.device == device {
@@ -94,6 +104,10 @@ extension HistoryRun {
         visitor.subscribing = [:]
         visitor.unsubscribing = [:]
         visitor.writing = [:]
+        visitor.rushed = []
+        visitor.isLetIn = false
+        if visitor.client.issuedAt == nil { visitor.client.issuedAt = world.redisNow }
+        stay.issuedAt = visitor.client.issuedAt ?? 0
         visitor.presenceVersions = [:]
         visitor.profileVersions = [:]
         visitor.client.answersPings = true
@@ -170,21 +184,25 @@ extension HistoryRun {
         }
     }
 
-    private func choose(_ visitor: Visitor, _ status: ChosenStatus, _ text: String, _ clearAfter: Int) {
+    func choose(_ visitor: Visitor, _ status: ChosenStatus, _ text: String, _ clearAfter: Int) {
         guard visitor.client.canSpeak else { return }
         let person = visitor.person
         let after = clearAfter > 0 ? Milliseconds(clearAfter) : nil
         let number = person.statuses.begin(
             .init(status: status, text: text, clearAt: after.map { world.redisNow + $0 }), at: world.now)
         let era = person.era
-        visitor.writing[visitor.client.nextRequest] = { [unowned self] stored in
+        person.invisibleOn = nil
+        visitor.writing[visitor.client.nextRequest] = { [unowned self, unowned visitor] stored in
             guard era == person.era else { return }
             if stored { person.statuses.acknowledge(number, at: world.now) } else { person.statuses.refuse(number) }
+            guard stored, status == .invisible, after == nil, person.statuses.isLast(number) else { return }
+            person.invisibleOn = visitor.stay?.shard
+            person.invisibleSince = world.redisNow
         }
         visitor.client.send(.status(.init(status: status, text: .set(text), clearAfter: after)))
     }
 
-    private func rename(_ visitor: Visitor, _ name: String) {
+    func rename(_ visitor: Visitor, _ name: String) {
         guard visitor.client.canSpeak else { return }
         let person = visitor.person
         let number = person.names.begin(name, at: world.now)
@@ -202,13 +220,13 @@ extension HistoryRun {
         shard.logic.link.onLive = { [unowned self, name = shard.name] in doubtful.remove(name) }
     }
 
-    private func kill(_ shard: SimulatedShard) {
+    func kill(_ shard: SimulatedShard) {
         guard !shard.isDead else { return }
         shard.die()
         died(shard)
     }
 
-    private func died(_ shard: SimulatedShard) {
+    func died(_ shard: SimulatedShard) {
         let lease = world.configuration.lease
         for person in people {
             for device in person.devices.values where device.stay?.shard === shard && device.stay?.lostAt == nil {
@@ -220,8 +238,9 @@ extension HistoryRun {
         }
     }
 
-    private func startAgain(_ number: Int) {
+    func startAgain(_ number: Int) {
         guard shard(number).isDead else { return }
+        if !world.shards.contains(where: { !$0.isDead }) { endBlackout() }
         world.replaceShard(at: number % world.shards.count)
         attend(to: shard(number))
     }
@@ -249,9 +268,9 @@ extension HistoryRun {
 
     // MARK: Redis
 
-    private func restart(_ pause: Milliseconds, _ data: Int, _ clock: Milliseconds) throws {
+    func restart(_ pause: Milliseconds, _ data: Int, _ clock: Milliseconds) throws {
         world.redis.isGone = true
-        redisIsDown()
+        redisIsDown(.restart)
         deafSince = [:]
         for shard in world.shards where !shard.isDead { shard.cutAll() }
         try wait(pause)
@@ -260,11 +279,13 @@ extension HistoryRun {
             hasLostData = true
             for person in people {
                 person.announced = nil
+                person.invisibleOn = nil
+                person.stays.forEach { $0.bannedAt = nil }
                 person.forgetWrites()
             }
         }
         if clock != 0 { jump(clock) }
-        redisIsUp()
+        redisIsUp(.restart)
         world.redis.isGone = false
     }
 

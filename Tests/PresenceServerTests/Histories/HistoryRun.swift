@@ -23,11 +23,27 @@ final class HistoryRun {
     var renewedAt: [String: Milliseconds] = [:]
     /// Servers whose lease may have run out since they were last live.
     var doubtful: Set<String> = []
+    /// Why Redis cannot be written to.
+    var absences: Set<Absence> = []
     var downSince: Milliseconds?
     var downTime: Milliseconds = 0
+    /// How often each script will be refused.
+    var refusals: [Script: Int] = [:]
+    /// Why Redis refuses more than that, until it is well again; the number tells one time from the next.
+    var refusing: (why: Refusing, number: Int)?
+    var refusingNumber = 0
     var deafSince: [String: Milliseconds] = [:]
     var wokenAt: [String: Milliseconds] = [:]
     var shown: [ShownVersion: Presence] = [:]
+    /// Names drawn for those who ask before they know whether they are let in.
+    var rushes = 0
+
+    enum Absence { case silence, restart, refusal }
+
+    /// For what Redis gives an error, and which.
+    enum Refusing: Int, CaseIterable {
+        case diskFull, fewReplicas, memoryFull, busy, loading
+    }
 
     struct ShownVersion: Hashable {
         let user: UserID
@@ -110,12 +126,14 @@ final class HistoryRun {
 
     var isRedisUp: Bool { downSince == nil }
 
-    func redisIsDown() {
+    func redisIsDown(_ why: Absence) {
+        absences.insert(why)
         if downSince == nil { downSince = world.now }
     }
 
-    func redisIsUp() {
-        guard let since = downSince else { return }
+    func redisIsUp(_ why: Absence) {
+        absences.remove(why)
+        guard absences.isEmpty, let since = downSince else { return }
         downTime += world.now - since
         downSince = nil
     }
@@ -129,7 +147,7 @@ final class HistoryRun {
 
     private func noteTrouble() {
         let isTroubled =
-            !isRedisUp || !world.shards.contains { !$0.isDead }
+            !isRedisUp || refusing != nil || !refusals.isEmpty || !world.shards.contains { !$0.isDead }
             || world.shards.contains { !$0.isDead && ($0.isStopped || !$0.logic.link.isLive || $0.isHeld) }
         if isTroubled { troubledAt = world.now }
     }

@@ -3,14 +3,15 @@ import Testing
 
 /// Thousands of histories drawn from seeds, each over the real scripts on a real Redis, on invented time.
 ///
-/// `SIMULATOR_SEEDS` says how many, `SEED` with which to begin (alone: only that one), `SOAK_SECONDS` for how long, and
-/// `CROWD` how many people a crowd has (2,000).
+/// `SIMULATOR_SEEDS` says how many, `SEED` with which to begin (alone: only that one), `FRESH_SEED` with which those begin
+/// that no run had before, `SOAK_SECONDS` for how long, and `CROWD` how many people a crowd has (2,000).
 @Suite struct HistoryTests {
     @Test func `whatever happens, what is promised holds`() async throws {
-        let seeds = Seeds.fromEnvironment()
-        let outcome = try await seeds.run { History.drawn(from: $0) }
-        print(outcome.summary)
-        for failure in outcome.failures { Issue.record("\(failure.report)") }
+        for seeds in Seeds.fromEnvironment() {
+            let outcome = try await seeds.run { History.drawn(from: $0) }
+            print(outcome.summary)
+            for failure in outcome.failures { Issue.record("\(failure.report)") }
+        }
     }
 
     @Test(.enabled(if: Seeds.isWhole || Seeds.crowd != nil)) func `so it does in a crowd`() async throws {

@@ -6,41 +6,134 @@ extension Mutation {
             replacing: (
                 "return redis.call('SISMEMBER', shardsKey, incarnation) == 0",
                 "return false"
-            ), faults: [0, 6]),
+            ), faults: [0, 6],
+            shows: .truth,
+            history: History(
+                seed: 2, people: 5, shards: 2, times: .defaults,
+                steps: [
+                    .holdCommands(shard: 1, ms: 5502),
+                    .connect(person: 1, place: 2, shard: 1, activity: 0, status: 0),
+                    .wait(4420),
+                    .wait(902),
+                    .kill(shard: 1),
+                    .connect(person: 1, place: 0, shard: 2, activity: 0, status: 0),
+                    .quiet,
+                ])),
         Mutation(
             name: "a version is not raised above the floor",
             replacing: (
                 "math.max(tonumber(last or '0'), floor, now - 1) + 1", "math.max(tonumber(last or '0'), now - 1) + 1"
-            ), faults: [10]
-        ),
+            ), faults: [10],
+            shows: .growth,
+            history: History(
+                seed: 5, people: 4, shards: 3, times: .defaults,
+                steps: [
+                    .connect(person: 2, place: 2, shard: 1, activity: 0, status: 0),
+                    .connect(person: 0, place: 0, shard: 0, activity: 2, status: 0),
+                    .wait(5),
+                    .restart(after: 5749, data: 1, clock: -35320),
+                    .wait(171),
+                ])),
         Mutation(
             name: "a stale timer: the end of an earlier status ends the next",
             replacing: (
                 "put(user, 'clearAt', clearAfter ~= '' and int(now + tonumber(clearAfter)))",
                 "if clearAfter ~= '' then put(user, 'clearAt', int(now + tonumber(clearAfter))) end"
-            ), faults: []),
-        Mutation(name: "a lost resubscription: only the canary comes back", misbehaviour: [.losesResubscription]),
+            ), faults: [],
+            shows: .lost,
+            history: History(
+                seed: 8, people: 3, shards: 4, times: .short,
+                steps: [
+                    .connect(person: 1, place: 1, shard: 0, activity: 2, status: 0),
+                    .status(person: 1, place: 1, status: 0, text: 98, clearAfter: 4540),
+                    .wait(11),
+                    .status(person: 1, place: 1, status: 2, text: 19, clearAfter: 0),
+                    .quiet,
+                ])),
         Mutation(
-            name: "linger dropped at a move: a lost line looks like a goodbye", misbehaviour: [.takesLossForGoodbye]),
+            name: "a lost resubscription: only the canary comes back", misbehaviour: [.losesResubscription],
+            shows: .view,
+            history: History(
+                seed: 1, people: 4, shards: 2, times: .short,
+                steps: [
+                    .connect(person: 3, place: 1, shard: 3, activity: 2, status: 0),
+                    .restart(after: 1062, data: 0, clock: 0),
+                    .wait(1241),
+                    .quiet,
+                ])),
+        Mutation(
+            name: "linger dropped at a move: a lost line looks like a goodbye", misbehaviour: [.takesLossForGoodbye],
+            shows: .flicker,
+            history: History(
+                seed: 6, people: 2, shards: 2, times: .short,
+                steps: [
+                    .wait(528),
+                    .connect(person: 1, place: 1, shard: 1, activity: 2, status: 0),
+                    .wait(228),
+                    .lose(person: 1, place: 1),
+                ])),
         Mutation(
             name: "a change that nobody can see is announced",
-            replacing: ("if shown == user.shown then return end", "")),
+            replacing: ("if shown == user.shown then return end", ""),
+            shows: .announcedOnce,
+            history: History(
+                seed: 2, people: 5, shards: 2, times: .defaults,
+                steps: [
+                    .connect(person: 1, place: 1, shard: 0, activity: 0, status: 0),
+                    .connect(person: 1, place: 0, shard: 2, activity: 0, status: 0),
+                    .quiet,
+                ])),
         Mutation(
             name: "a late sweep reaps those who could not renew",
             replacing: (
-                "local late = (gap < 0 or gap > tonumber(ARGV[3])) and ARGV[6] == '0'",
+                "local late = gap < 0 or gap > tonumber(ARGV[3])",
                 "local late = false"
-            ), faults: [9]),
+            ), faults: [9],
+            shows: .flicker,
+            history: History(
+                seed: 4, people: 3, shards: 2, times: .short,
+                steps: [
+                    .wait(2439),
+                    .wait(4503),
+                    .wait(272),
+                    .connect(person: 0, place: 1, shard: 1, activity: 1, status: 0),
+                    .wait(1724),
+                    .silence(ms: 6942),
+                    .silence(ms: 5394),
+                    .wait(70),
+                ])),
         Mutation(
             name: "the dead keep their right to write",
-            replacing: ("redis.call('SREM', KEYS[1], ARGV[2])\n-- Its", "-- Its"), faults: [0]),
+            replacing: ("redis.call('SREM', KEYS[1], ARGV[2])\n-- Its", "-- Its"), faults: [0],
+            shows: .leak,
+            history: History(
+                seed: 2, people: 5, shards: 2, times: .defaults,
+                steps: [
+                    .kill(shard: 0)
+                ])),
         Mutation(
             name: "the older connection of a device comes back in the younger one's place",
             replacing: (
                 "if tonumber(since) > began and tonumber(since) <= now then return { 'REPLACED' } end", ""
-            ), faults: [5]),
+            ), faults: [5],
+            shows: .younger,
+            history: History(
+                seed: 13, people: 2, shards: 2, times: .short,
+                steps: [
+                    .connect(person: 0, place: 0, shard: 0, activity: 0, status: 0),
+                    .wait(1309),
+                    .cutAll(shard: 0),
+                    .connect(person: 0, place: 1, shard: 1, activity: 0, status: 0),
+                    .quiet,
+                ])),
         Mutation(
             name: "a leaver's last session stays in the dead one's list",
-            replacing: ("if not left then redis.call('SREM', KEYS[5], ARGV[4]) end", "")),
+            replacing: ("if not left then redis.call('SREM', KEYS[5], ARGV[4]) end", ""),
+            shows: .leak,
+            history: History(
+                seed: 3, people: 3, shards: 3, times: .short,
+                steps: [
+                    .connect(person: 2, place: 2, shard: 1, activity: 1, status: 3)
+                ])),
     ]
 }

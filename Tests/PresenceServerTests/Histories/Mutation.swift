@@ -13,6 +13,10 @@ struct Mutation: Sendable, CustomTestStringConvertible {
     var faults: [Int]?
     /// In what relies on the ports.
     var misbehaviour: Set<PortMisbehaviour> = []
+    /// The rule that is broken by it.
+    let shows: Violation.Rule
+    /// Few steps that are enough to show it.
+    let history: History
 
     /// The scripts with the mistake in them.
     var substitutes: [Script: RedisScript] {

@@ -38,6 +38,12 @@ final class Person {
 
     init(_ number: Int) { id = UserID("p\(number)")! }
 
+    /// The server that acknowledged that they are invisible, with nothing chosen since, and when by Redis' clock.
+    var invisibleOn: SimulatedShard?
+    var invisibleSince: Timestamp = 0
+    /// Names that were asked for on connections that were not let in.
+    var forbiddenNames: Set<String> = []
+
     var connected: [Visitor] { devices.values.filter(\.client.isConnected).sorted { $0.place < $1.place } }
 }
 
@@ -48,6 +54,10 @@ final class Visitor {
     let client: SimulatedClient
     var stay: Stay?
     var activity = Activity.active
+    /// Names that it asked for together with its `connect`.
+    var rushed: [String] = []
+    /// `connected` has come on this connection.
+    var isLetIn = false
     /// The first answer has come on this connection.
     var isGreeted = false
     /// Whom it wants to watch, whom it was answered for.
@@ -77,6 +87,12 @@ final class Stay {
     let shard: SimulatedShard
     let device: String?
     let dialledAt: Milliseconds
+    /// When its token says that it was issued.
+    var issuedAt: Timestamp = 0
+    /// An administrator ended it, or its token, and was answered that it is done.
+    var bannedAt: Milliseconds?
+    /// No server was there for its client to come back to; until then it is to be seen all the same.
+    var protectedUntil: Milliseconds = 0
     /// Redis knows of it for certain since.
     var confirmedAt: Milliseconds?
     var lostAt: Milliseconds?
@@ -115,6 +131,7 @@ struct Written<Value: Equatable> {
     }
 
     mutating func acknowledge(_ number: Int, at time: Milliseconds) { writes[number].doneAt = time }
+    func isLast(_ number: Int) -> Bool { number == writes.count - 1 }
     mutating func refuse(_ number: Int) { writes[number].wasRefused = true }
 
     /// What may be there now; nothing can be said before anything was acknowledged.

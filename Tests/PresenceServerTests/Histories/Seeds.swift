@@ -34,6 +34,7 @@ struct Seeds: Sendable {
     }
 
     struct Outcome: Sendable {
+        var first: UInt64 = 0
         var failures: [Failure] = []
         var histories = 0
         var steps = 0
@@ -44,9 +45,9 @@ struct Seeds: Sendable {
 
         var summary: String {
             let rate = { (count: Double) in String(Int(count / max(seconds, 0.001))) }
-            return "simulator: \(histories) histories of \(steps) steps and \(milliseconds / 3_600_000) hours, "
-                + "\(commands) scripts and commands, in \(Int(seconds)) s: \(rate(Double(histories))) histories, "
-                + "\(rate(Double(steps))) steps, \(rate(Double(commands))) commands a second"
+            return "simulator: \(histories) histories from seed \(first), of \(steps) steps and "
+                + "\(milliseconds / 3_600_000) hours, \(commands) scripts and commands, in \(Int(seconds)) s: "
+                + "\(rate(Double(histories))) histories, \(rate(Double(steps))) steps, \(rate(Double(commands))) commands a second"
         }
     }
 
@@ -72,6 +73,7 @@ struct Seeds: Sendable {
             try await group.waitForAll()
         }
         var outcome = progress.outcome
+        outcome.first = first
         outcome.seconds = (ContinuousClock.now - began) / .seconds(1)
         return outcome
     }
@@ -121,27 +123,29 @@ struct Seeds: Sendable {
         ProcessInfo.processInfo.environment[name].flatMap(UInt64.init)
     }
 
-    static func fromEnvironment() -> Seeds {
-        var seeds = Seeds()
+    /// Which histories are played: half of them the same each time, half from seeds that no run had before. Or only those
+    /// that somebody asked for.
+    static func fromEnvironment() -> [Seeds] {
         let seed = number("SEED")
-        let seconds = number("SOAK_SECONDS")
-        if let seed { seeds.first = seed }
-        if let seconds {
-            seeds.seconds = Double(seconds)
-            seeds.count = .max
-            if seed == nil { seeds.first = UInt64(Date().timeIntervalSince1970) }
-        } else if seed != nil {
-            seeds.count = 1
+        // A seed for each millisecond: runs have none in common unless they overlap.
+        let fresh = number("FRESH_SEED") ?? UInt64(Date().timeIntervalSince1970 * 1_000)
+        let count = number("SIMULATOR_SEEDS").map(Int.init)
+        if let seconds = number("SOAK_SECONDS") {
+            return [Seeds(first: seed ?? fresh, count: count ?? .max, seconds: Double(seconds))]
         }
-        if let count = number("SIMULATOR_SEEDS") { seeds.count = Int(count) }
-        return seeds
+        if let seed { return [Seeds(first: seed, count: count ?? 1)] }
+        let half = (count ?? 200) / 2
+        return [Seeds(count: half), Seeds(first: fresh, count: (count ?? 200) - half)]
     }
 
     /// The people of a crowd, if somebody asked for so many.
     static var crowd: Int? { number("CROWD").map { Int($0) } }
 
     /// Not only some seeds that somebody asked for.
-    static var isWhole: Bool { number("SEED") == nil && number("SOAK_SECONDS") == nil }
+    static var isWhole: Bool { number("SEED") == nil && !isSoak }
+
+    /// Played for a time, from seeds that no run had before.
+    static var isSoak: Bool { number("SOAK_SECONDS") != nil }
 
     private static let threads = max(1, ProcessInfo.processInfo.activeProcessorCount)
 }

@@ -19,11 +19,19 @@ enum Step: Equatable, Sendable {
     case status(person: Int, place: Int, status: Int, text: Int, clearAfter: Int)
     case name(person: Int, place: Int, name: Int)
     case typing(person: Int, place: Int, on: Int)
+    /// Connects and asks for something in the same packet, before the server can have answered.
+    case rush(person: Int, place: Int, shard: Int, what: Int)
+    /// Connects, closes at once, and connects again from another place.
+    case flash(person: Int, place: Int, shard: Int)
     /// Reads nothing any more, and everything again.
     case readSlowly(person: Int, place: Int)
     case readAgain(person: Int, place: Int)
     case unwatch(person: Int, place: Int, whom: Int)
     case watch(person: Int, place: Int, whom: Int)
+
+    // What administrators and backends do, through one of the servers.
+    case disconnect(person: Int, shard: Int)
+    case revoke(person: Int, shard: Int)
 
     // Servers.
     case kill(shard: Int)
@@ -32,6 +40,9 @@ enum Step: Equatable, Sendable {
     case wake(shard: Int)
     /// SIGTERM and a new one; its clients come back to the others when they were told to.
     case roll(shard: Int)
+
+    /// All are killed, and so many ms later there are as many new ones; clients come back within linger from then on.
+    case blackout(ms: Int)
 
     // What lies between a server and Redis.
     case cutCommands(shard: Int)
@@ -51,6 +62,10 @@ enum Step: Equatable, Sendable {
     case restart(after: Int, data: Int, clock: Int)
     case remember
     case jump(clock: Int)
+    /// It answers the next calls of one script with an error.
+    case refuse(script: Int, times: Int)
+    /// It answers with an error what it does not do while its disk or memory is full, it is busy, or starting.
+    case refuseAll(why: Int, ms: Int)
 
     /// Everything heals, and what everyone sees is held against the truth.
     case quiet

@@ -18,6 +18,9 @@ struct Violation: Error, Sendable, CustomStringConvertible {
         case live = "after a quiet, every server serves"
         case leak = "what nobody needs any more is gone"
         case typing = "nobody is left typing"
+        case invisible = "someone invisible is never shown typing"
+        case admission = "nothing is done for a client that is not let in"
+        case banned = "who was disconnected, or whose token was revoked, is gone"
     }
 
     var description: String { "\(rule.rawValue): \(detail)" }

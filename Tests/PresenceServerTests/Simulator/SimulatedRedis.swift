@@ -20,6 +20,8 @@ final class SimulatedRedis {
     var ran: (_ script: Script, _ arguments: [String], _ answer: Result<RedisValue, RedisFailure>) -> Void = {
         _, _, _ in
     }
+    /// Says why Redis refuses a script (or a command, without one) just now; `nil`: it does not.
+    var refuse: (_ script: Script?, _ words: [String]) -> RedisFailure? = { _, _ in nil }
     /// Not reachable: the connections are cut and cannot be made anew.
     var isGone = false {
         didSet { if isGone { unheard = [] } }
@@ -60,6 +62,7 @@ final class SimulatedRedis {
         counts = [:]
         publish = { _, _ in }
         ran = { _, _, _ in }
+        refuse = { _, _ in nil }
         failure = nil
         try admin.command("FLUSHALL")
     }
@@ -71,6 +74,10 @@ final class SimulatedRedis {
 
     func run(_ script: Script, keys: [String], arguments: [String]) -> Result<RedisValue, RedisFailure> {
         counts[script.rawValue, default: 0] += 1
+        if let refusal = refuse(script, []) {
+            ran(script, arguments, .failure(refusal))
+            return .failure(refusal)
+        }
         var words: [RedisArgument] = ["EVALSHA", .string(compiled(script).sha1), .integer(Int64(keys.count))]
         words += keys.map(RedisArgument.string)
         words += arguments.map(RedisArgument.string)
@@ -82,6 +89,12 @@ final class SimulatedRedis {
 
     func command(_ words: [String]) -> Result<RedisValue, RedisFailure> {
         counts[words[0], default: 0] += 1
+        if let refusal = refuse(nil, words) { return .failure(refusal) }
+        return ask(words)
+    }
+
+    /// The same for who looks past the servers: refused is nothing.
+    func ask(_ words: [String]) -> Result<RedisValue, RedisFailure> {
         if words[0] == "PUBLISH" {
             publish(words[1], Array(words[2].utf8))
             return .success(.integer(1))

@@ -37,8 +37,8 @@ extension StormRun {
         counters.messages += 1
         do {
             switch try cache.decode(message) {
-            case .connected:
-                clients[tag].comeback.connected(at: at)
+            case .connected(_, let connected):
+                clients[tag].comeback.connected(at: at, linger: connected.linger)
                 subscribe(tag, connection)
             case .subscribed(_, let users, _, let more):
                 for snapshot in users { screens.take(snapshot, by: tag) }

@@ -1,0 +1,100 @@
+import PresenceProtocol
+import Redis
+import Testing
+
+@testable import PresenceServer
+
+/// Connections that are not let in, and what they must not touch.
+@Suite struct AdmissionTests {
+    private func run(_ world: World, _ command: (ShardLogic, @escaping StoreReply) -> Void) throws {
+        var isDone = false
+        world.shards[0].input { logic in command(logic) { _ in isDone = true } }
+        try world.run(until: "it is done") { isDone }
+    }
+
+    @Test func `a refused connect whose client has gone meanwhile takes no other session of its user with it`() throws {
+        let world = try World(shards: 1)
+        let bob = UserID("bob")!
+        try run(world) { $0.revokeTokens(of: bob, done: $1) }
+        let early = SimulatedClient("bob", in: world)
+        early.issuedAt = world.redisNow - 60_000
+        early.dial(world.shards[0])
+        early.close(code: 1000)
+        // It comes while the other one's `connect` is on its way to Redis.
+        let late = SimulatedClient("bob", in: world)
+        late.issuedAt = world.redisNow
+        try late.connect(to: world.shards[0])
+        try world.run(for: 100)
+        #expect(late.isConnected && world.shards[0].logic.sessions.users[bob]?.sessions.count == 1)
+        try run(world) { $0.disconnect(bob, done: $1) }
+        try world.run(for: 100)
+        #expect(late.closeCode == .disconnected)
+    }
+
+    @Test func `what is sent behind connect waits until it is answered, and goes with it when it is refused`() throws {
+        let world = try World(shards: 1)
+        let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
+        let bob = SimulatedClient("bob", in: world)
+        bob.dial(world.shards[0])
+        for number in 0..<100 { bob.send(.updateProfile(.init(displayName: .set("Bob \(number)")))) }
+        #expect(world.shards[0].logic.watchers.connections.compactMap { $0?.held.count }.max() == 100)
+        try world.run(for: 1_000)
+        #expect(bob.received.count == 101 && ana.profiles[UserID("bob")!]?.version ?? 0 > 0)
+        #expect(world.shards[0].logic.watchers.connections.allSatisfy { ($0?.heldBytes ?? 0) == 0 })
+
+        try run(world) { $0.revokeTokens(of: UserID("cy")!, done: $1) }
+        let cy = SimulatedClient("cy", in: world)
+        cy.issuedAt = world.redisNow - 60_000
+        cy.dial(world.shards[0])
+        cy.send(.updateProfile(.init(displayName: .set("Cy"))))
+        cy.send(.getVisibility)
+        try world.run(for: 1_000)
+        #expect(cy.closeCode == .unauthorized && cy.received.count == 1)
+        let keys = Partitions(count: world.configuration.partitions).keys(of: UserID("cy")!)
+        let name = world.redis.command(["HGET", keys.user(UserID("cy")!), "displayName"])
+        #expect(name == .success(.null))
+    }
+
+    @Test func `who connects while Redis is away is asked for before anything is done once it is back`() throws {
+        let world = try World(shards: 1)
+        try run(world) { $0.revokeTokens(of: UserID("bob")!, done: $1) }
+        world.redis.isGone = true
+        world.shards[0].cutAll()
+        let bob = SimulatedClient("bob", in: world)
+        bob.issuedAt = world.redisNow - 60_000
+        try bob.connect(to: world.shards[0])
+        // From the moment at which it is live on, everything it sends is a write that could be done.
+        world.redis.isGone = false
+        for _ in 0..<2_000 where bob.isConnected {
+            bob.send(.updateProfile(.init(displayName: .set("Bob"))))
+            try world.run(for: 1)
+        }
+        #expect(bob.closeCode == .unauthorized)
+        #expect(!bob.received.contains { if case .profileUpdated = $0 { true } else { false } })
+    }
+
+    @Test func `someone who has become invisible is not shown typing by what a server that stands still has told`() throws {
+        let world = try World(shards: 2)
+        let (here, there) = (world.shards[0], world.shards[1])
+        let ana = try SimulatedClient("ana", in: world).connect(to: here)
+        let typist = try SimulatedClient("ana", in: world).connect(to: there)
+        let bob = try SimulatedClient("bob", in: world).connect(to: here)
+        let chat = ConversationID("chat")!
+        let keys = Partitions(count: world.configuration.partitions).keys(of: chat)
+        _ = world.redis.command(["SADD", keys.conversation(chat), "ana", "bob"])
+        bob.send(.subscribe(.init(users: [], conversations: [chat])))
+        typist.send(.typing(conversation: chat, typing: true))
+        try world.run(until: "bob sees it") { bob.typing[chat]?.users == [UserID("ana")!] }
+        there.stop()
+        ana.send(.status(.init(status: .invisible)))
+        try world.run(until: "it is done") { ana.received.contains { if case .ok = $0 { true } else { false } } }
+        let heard = bob.received.count
+        // Each of bob's own is an event that names all who type, as Redis has it.
+        for _ in 0..<10 {
+            bob.send(.typing(conversation: chat, typing: true))
+            try world.run(for: 300)
+        }
+        for case .typing(let event) in bob.received[heard...] { #expect(!event.users.contains(UserID("ana")!)) }
+        there.wakeUp()
+    }
+}

@@ -1,0 +1,115 @@
+import PresenceProtocol
+import Redis
+
+@testable import PresenceServer
+
+/// Who is let in: clients that ask before they know, tokens that are taken back, administrators, and servers that all die.
+extension HistoryRun {
+    // MARK: In one packet
+
+    func rush(_ visitor: Visitor, to shard: SimulatedShard, _ what: Int) {
+        guard !visitor.client.isConnected, !shard.isDead else { return }
+        connect(visitor, to: shard, visitor.activity, 0)
+        guard visitor.client.canSpeak else { return }
+        switch what % 5 {
+        case 0, 1:
+            rushes += 1
+            let name = "Rush \(rushes)"
+            visitor.rushed.append(name)
+            rename(visitor, name)
+        case 2: choose(visitor, .busy, "rushing", 0)
+        case 3: visitor.client.send(.typing(conversation: conversation, typing: true))
+        default:
+            visitor.activity = .idle
+            visitor.client.send(.activity(.idle))
+        }
+    }
+
+    func flash(_ number: Int, _ place: Int, _ shard: Int) {
+        let first = visitor(number, place)
+        guard !first.client.isConnected else { return }
+        connect(first, to: self.shard(shard), .active, 0)
+        close(first)
+        connect(visitor(number, (place + 1) % History.places), to: self.shard(shard), .active, 0)
+    }
+
+    // MARK: Administrators
+
+    func disconnect(_ person: Person, through shard: SimulatedShard) {
+        guard shard.isRunning, shard.logic.link.isLive else { return }
+        let began = world.now
+        // Redis may do it although the answer is lost.
+        for stay in person.stays { stay.mayBeGone = true }
+        shard.input { [unowned self] logic in
+            logic.disconnect(person.id) { [self] result in
+                guard case .success(let value) = result, value.array?.first?.string == "OK" else { return }
+                // Two things within a second may be told apart wrongly where commands are held up; one that a server which
+                // stood still has heard of afterwards is younger.
+                for stay in person.stays where stay.confirmedAt.map({ $0 < began - 1_100 }) ?? false {
+                    stay.bannedAt = world.now
+                }
+            }
+        }
+    }
+
+    func revoke(_ person: Person, through shard: SimulatedShard) {
+        guard shard.isRunning, shard.logic.link.isLive else { return }
+        for stay in person.stays { stay.mayBeGone = true }
+        shard.input { [unowned self] logic in
+            logic.revokeTokens(of: person.id) { [self] result in
+                guard case .success(let value) = result, let words = value.array, words.first?.string == "OK",
+                    let from = words.last?.int
+                else { return }
+                for stay in person.stays where stay.issuedAt < from { stay.bannedAt = world.now }
+            }
+        }
+    }
+
+    /// What was asked for by those who were not let in has not been done, and who was put out is out.
+    func checkAdmission(of person: Person) {
+        if let name = try? name(of: person), person.forbiddenNames.contains(name) {
+            violate(.admission, "\(person.id) is named \(name), which was asked for on a connection that was not let in")
+        }
+        guard !hasLostData, jumpedAt == nil else { return }
+        for visitor in person.connected where visitor.stay?.bannedAt != nil {
+            violate(.banned, "\(name(visitor)) is still connected")
+        }
+    }
+
+    // MARK: Invisible
+
+    /// On the server that has said `ok` to their becoming invisible, as long as they have a session there.
+    func checkInvisible(_ event: ServerMessage.TypingEvent, _ visitor: Visitor) {
+        for user in event.users {
+            guard let person = people.first(where: { $0.id == user }), let shard = person.invisibleOn,
+                visitor.stay?.shard === shard, shard.logic.sessions.users[user] != nil,
+                (event.at ?? 0) > person.invisibleSince, !hasLostData, jumpedAt == nil
+            else { continue }
+            violate(.invisible, "\(name(visitor)) is shown that \(user) types")
+        }
+    }
+
+    // MARK: All servers
+
+    /// The first server after a time without any.
+    func endBlackout() {
+        for stay in people.flatMap(\.stays) where stay.protectedUntil == .max {
+            stay.protectedUntil = world.now + world.configuration.linger - 200
+        }
+    }
+
+    /// Nobody can come back while there is no server: linger counts from the moment that there is one again.
+    func blackout(_ pause: Milliseconds) throws {
+        let seen = people.flatMap(\.stays).filter { isToBeSeen($0) }
+        let visitors = people.flatMap(\.connected)
+        let linger = world.configuration.linger
+        // As long as there is no server nobody can be announced; from then on for a linger.
+        for stay in seen { stay.protectedUntil = .max }
+        for number in world.shards.indices { kill(shard(number)) }
+        try wait(pause)
+        for number in world.shards.indices { startAgain(number) }
+        for (index, visitor) in visitors.enumerated() where index % 3 > 0 {
+            comeBack(visitor, to: index, after: linger / 2)
+        }
+    }
+}

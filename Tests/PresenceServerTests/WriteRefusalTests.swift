@@ -1,0 +1,46 @@
+import PresenceProtocol
+import Redis
+import Testing
+
+@testable import PresenceServer
+
+/// What is said of a change that was not made, or of which nobody knows.
+@Suite struct WriteRefusalTests {
+    @Test(
+        arguments: [
+            (.disconnected(sent: true), .unavailable, true), (.timedOut(sent: true), .unavailable, true),
+            (.disconnected(sent: false), .unavailable, false), (.timedOut(sent: false), .unavailable, false),
+            (.overloaded, .unavailable, false), (.unreachable(reason: "no"), .unavailable, false),
+            // Redis says these before it runs a script.
+            (.server(code: "OOM", message: "OOM"), .unavailable, false),
+            (.server(code: "READONLY", message: "READONLY"), .unavailable, false),
+            (.server(code: "NOREPLICAS", message: "NOREPLICAS"), .unavailable, false),
+            // A script that fails has run up to there.
+            (.server(code: "ERR", message: "ERR user_script:7"), .internal, true),
+            (.server(code: "WRONGTYPE", message: "WRONGTYPE"), .internal, true),
+        ] as [(RedisFailure, ErrorCode, Bool)])
+    func `a failure of Redis says whether the change may have been made`(
+        failure: RedisFailure, code: ErrorCode, isUnknown: Bool
+    ) throws {
+        let refusal = try #require(WriteRefusal(.failure(failure))).message(id: 7)
+        #expect(refusal.id == 7 && refusal.code == code)
+        #expect(refusal.outcomeUnknown == isUnknown)
+        #expect((refusal.retryAfter != nil) == (code == .unavailable))
+        // Of a reading nothing is unknown.
+        let reading = try #require(WriteRefusal(.failure(failure), changes: false)).message(id: 7)
+        #expect(reading.code == code && !reading.outcomeUnknown)
+    }
+
+    @Test(
+        arguments: [
+            ("FENCED", .unavailable), ("FORBIDDEN", .forbidden), ("TOOMANY", .tooMany), ("FULL", .tooMany),
+            ("CONFLICT", .conflict),
+        ] as [(String, ErrorCode)])
+    func `a script that refuses has changed nothing`(word: String, code: ErrorCode) throws {
+        let refusal = try #require(WriteRefusal(.success(.array([.status(word)])))).message(id: nil)
+        #expect(refusal.code == code && !refusal.outcomeUnknown)
+        #expect(WriteRefusal(.success(.array([.status("OK")]))) == nil)
+        let nonsense = try #require(WriteRefusal(.success(.integer(1)))).message(id: nil)
+        #expect(nonsense.code == .internal && nonsense.outcomeUnknown)
+    }
+}
