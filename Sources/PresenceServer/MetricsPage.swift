@@ -186,7 +186,8 @@ extension ShardLogic {
         ]
         snapshot.gauges = [
             .connections: watchers.connections.count { $0 != nil }, .sessions: sessions.count,
-            .sessionsLingering: sessions.lingering, .sessionsUntold: sessions.untold, .subscriptions: watchers.subscriptionCount,
+            .sessionsLingering: sessions.lingering, .sessionsUntold: sessions.untold,
+            .subscriptions: watchers.subscriptionCount,
             .topics: watchers.topics.count { $0 != nil }, .live: link.isLive ? 1 : 0,
             .outboxBytes: outboxes.held,
         ]
