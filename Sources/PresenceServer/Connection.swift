@@ -60,7 +60,8 @@ final class Connection {
     enum Staleness { case stale, live }
 
     init(
-        socket: SocketID, headerToken: String?, address: AddressBlock = .none, now: Milliseconds, firstPing: Milliseconds
+        socket: SocketID, headerToken: String?, address: AddressBlock = .none, now: Milliseconds,
+        firstPing: Milliseconds
     ) {
         self.socket = socket
         self.headerToken = headerToken

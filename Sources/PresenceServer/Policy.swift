@@ -36,7 +36,9 @@ final class Policy {
 
     /// What this user alone would let somebody else see. Of a record that cannot be read, nothing.
     func view(for viewer: UserID) -> View {
-        guard !head.isDamaged, let blocks, !blocks.contains(viewer), admits(viewer, head.visibility.presence) else { return .nothing }
+        guard !head.isDamaged, let blocks, !blocks.contains(viewer), admits(viewer, head.visibility.presence) else {
+            return .nothing
+        }
         return admits(viewer, head.visibility.lastSeen) ? .whole : .withoutLastSeen
     }
 

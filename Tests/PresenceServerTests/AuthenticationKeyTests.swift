@@ -114,7 +114,9 @@ import Testing
             #expect(await reason(alg: alg, file: file).contains(file))
         }
         let absent = application.scratch.path + "/absent.pem"
-        #expect(await reason(alg: "ES256", file: absent) == "auth.keys: \(absent) cannot be read: No such file or directory")
+        #expect(
+            await reason(alg: "ES256", file: absent) == "auth.keys: \(absent) cannot be read: No such file or directory"
+        )
         let nonsense = try application.scratch.write("nonsense", to: "nonsense.pem")
         #expect(await reason(alg: "RS256", file: nonsense).contains(nonsense))
         let secret = try application.scratch.write(ES256PrivateKey().pemRepresentation, to: "private.pem")

@@ -157,7 +157,8 @@ import Testing
     }
 
     @Test(arguments: UInt64(1)...20)
-    func `who hides the own last seen from many sees nobody's after that, and the ok waits for it`(seed: UInt64) throws {
+    func `who hides the own last seen from many sees nobody's after that, and the ok waits for it`(seed: UInt64) throws
+    {
         let (world, ana, bob) = try meet(seed)
         let before = bob.received.count
         bob.send(.block(many("x", 20) + [self.ana]))

@@ -11,7 +11,8 @@ public struct DoctorFinding: Sendable, Equatable {
         // Sessions and what is shown of people.
         case ghost, ghostSession, malformedSession, unlistedSession, listedWithoutSession, wrongPresence, overdueStatus
         // Keys and values.
-        case malformedValue, malformedVisibility, wrongType, unusableKey, unreachableRecord, unreachableKey, malformedTyping, everlastingTyping
+        case malformedValue, malformedVisibility, wrongType, unusableKey, unreachableRecord, unreachableKey
+        case malformedTyping, everlastingTyping
         // Versions and times.
         case versionAhead, timeAhead
         // Redis as a whole.

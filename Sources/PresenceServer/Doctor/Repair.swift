@@ -25,7 +25,9 @@ struct Repair {
         let order = DoctorFinding.Kind.allCases
         let sorted = symptoms.sorted { order.firstIndex(of: $0.kind)! < order.firstIndex(of: $1.kind)! }
         let first: Set<DoctorFinding.Kind> = [.unusableKey, .malformedSession]
-        for symptom in sorted where first.contains(symptom.kind) { try attempt { () throws(RedisFailure) in try clear(symptom) } }
+        for symptom in sorted where first.contains(symptom.kind) {
+            try attempt { () throws(RedisFailure) in try clear(symptom) }
+        }
         var ghosts: [String: Set<UserID>] = [:]
         for symptom in sorted {
             switch (symptom.kind, symptom.place) {
@@ -40,8 +42,12 @@ struct Repair {
             default: break
             }
         }
-        for (incarnation, users) in ghosts { try attempt { () throws(RedisFailure) in try reap(incarnation, and: users) } }
-        for symptom in sorted where !first.contains(symptom.kind) { try attempt { () throws(RedisFailure) in try clear(symptom) } }
+        for (incarnation, users) in ghosts {
+            try attempt { () throws(RedisFailure) in try reap(incarnation, and: users) }
+        }
+        for symptom in sorted where !first.contains(symptom.kind) {
+            try attempt { () throws(RedisFailure) in try clear(symptom) }
+        }
     }
 
     /// Goes on when Redis answers with an error, such as WRONGTYPE: what could not be cleared is found again by the look

@@ -104,7 +104,9 @@ final class Installation {
                 isListening.signal()
                 while let message = try? listener.receive().array?.last?.string {
                     let words = message.split(separator: " ").map(String.init)
-                    guard words.first == "Q", words.count > 6, words[5] == live, words.contains(session) else { continue }
+                    guard words.first == "Q", words.count > 6, words[5] == live, words.contains(session) else {
+                        continue
+                    }
                     _ = try? speaker.command("PUBLISH", .string(words[4]), .string("\(words[1]) \(live) \(session)"))
                 }
             }
