@@ -56,8 +56,10 @@ final class Typing {
     /// The session ended, or its user became invisible.
     func stop(_ session: Session) {
         let expiry = shard.configuration.typing.expiry
-        for (conversation, since) in session.typing.sorted(by: { $0.key < $1.key }) where shard.clock.now - since < expiry {
-            stops.append(Stop(conversation: conversation, user: session.user.id, session: session.id, until: since + expiry))
+        for (conversation, since) in session.typing.sorted(by: { $0.key < $1.key }) {
+            guard shard.clock.now - since < expiry else { continue }
+            stops.append(
+                Stop(conversation: conversation, user: session.user.id, session: session.id, until: since + expiry))
         }
         session.typing.removeAll()
         if stops.count > Self.mostStops { stops.removeFirst(stops.count - Self.mostStops) }

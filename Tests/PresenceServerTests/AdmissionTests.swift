@@ -6,7 +6,7 @@ import Testing
 
 /// Connections that are not let in, and what they must not touch.
 @Suite struct AdmissionTests {
-    private func run(_ world: World, _ command: (ShardLogic, @escaping StoreReply) -> Void) throws {
+    private func run(_ world: World, _ command: @escaping (ShardLogic, @escaping StoreReply) -> Void) throws {
         var isDone = false
         world.shards[0].input { logic in command(logic) { _ in isDone = true } }
         try world.run(until: "it is done") { isDone }
@@ -73,7 +73,9 @@ import Testing
         #expect(!bob.received.contains { if case .profileUpdated = $0 { true } else { false } })
     }
 
-    @Test func `someone who has become invisible is not shown typing by what a server that stands still has told`() throws {
+    @Test func `someone who has become invisible is not shown typing by what a server that stands still has told`()
+        throws
+    {
         let world = try World(shards: 2)
         let (here, there) = (world.shards[0], world.shards[1])
         let ana = try SimulatedClient("ana", in: world).connect(to: here)

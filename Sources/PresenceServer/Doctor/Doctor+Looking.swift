@@ -101,7 +101,7 @@ extension Doctor {
 
     /// What lives no longer than the servers is no loss, and stands in their way; the rest are data.
     func noteWrongType(of key: String, _ look: inout Look) {
-        let name = KeyName(key)
+        let name = KeyName(key, in: partitions.space)
         let isFloor = if case .floor = name { true } else { false }
         look.note(name.isPassing || isFloor ? .unusableKey : .wrongType, .key(key))
     }

@@ -223,7 +223,7 @@ struct Repair {
     }
 
     private func removeUnusable(_ key: String) throws(RedisFailure) {
-        switch KeyName(key) {
+        switch KeyName(key, in: partitions.space) {
         case .sessions, .typing: try remove(key, unless: "hash")
         case .users, .shards: try remove(key, unless: "set")
         case .fenced: try remove(key, unless: "string")

@@ -129,7 +129,9 @@ private struct Draw {
         case 12: return [.refuseAll(why: pick(0...4), ms: pick(200...9_000))]
         case 13:
             let person = pick(0...people - 1)
-            return [chance(1, of: 2) ? .disconnect(person: person, shard: shard) : .revoke(person: person, shard: shard)]
+            return [
+                chance(1, of: 2) ? .disconnect(person: person, shard: shard) : .revoke(person: person, shard: shard)
+            ]
         case 14: return chance(1, of: 3) ? [.blackout(ms: pick(0...12_000))] : [.kill(shard: shard)]
         default:
             return chance(1, of: 3) ? [.jump(clock: clock())] : [.restart(after: pick(0...6_000), data: 0, clock: 0)]

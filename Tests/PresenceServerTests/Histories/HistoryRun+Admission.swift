@@ -68,7 +68,8 @@ extension HistoryRun {
     /// What was asked for by those who were not let in has not been done, and who was put out is out.
     func checkAdmission(of person: Person) {
         if let name = try? name(of: person), person.forbiddenNames.contains(name) {
-            violate(.admission, "\(person.id) is named \(name), which was asked for on a connection that was not let in")
+            violate(
+                .admission, "\(person.id) is named \(name), which was asked for on a connection that was not let in")
         }
         guard !hasLostData, jumpedAt == nil else { return }
         for visitor in person.connected where visitor.stay?.bannedAt != nil {

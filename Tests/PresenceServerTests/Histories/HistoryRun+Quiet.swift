@@ -186,7 +186,9 @@ extension HistoryRun {
         ].filter { $0.value > 0 }
         if !left.isEmpty {
             violate(
-                .leak, "\(shard.name) has \(left.sorted { $0.key < $1.key }), timers: \(logic.deadlines.subjects.prefix(5))")
+                .leak,
+                "\(shard.name) has \(left.sorted { $0.key < $1.key }), "
+                    + "timers: \(logic.deadlines.subjects.prefix(5))")
         }
     }
 
