@@ -45,6 +45,22 @@ import Testing
         #expect(published.count - "c=".utf8.count + "[c:]".utf8.count == 186)
     }
 
+    @Test func `our own clients name a device, each its own and the same at every connect`() throws {
+        func device(of user: String) throws -> Device {
+            let crowd = Crowd(subjects: 1, watchers: 1)
+            let dialect = try PresenceDialect(crowd: crowd, mint: TokenMint(secret: "s".utf8), kind: .text)
+            let greeting = try #require(dialect.greeting(of: user).first)
+            let message = try ClientMessage.decode(greeting)
+            guard case .connect(let connect) = message.body else { throw Failure("it does not connect") }
+            return try #require(connect.device)
+        }
+        let ids = try (0..<100).map { try #require(try device(of: "ana\($0)").id).string }
+        #expect(Set(ids).count == 100)
+        #expect(try device(of: "ana7").id?.string == ids[7])
+        #expect(ids.allSatisfy { $0.utf8.count == 36 })
+        #expect(Device.only(of: "ana", kind: .phone).kind == .phone)
+    }
+
     @Test func `answers are recognised by what is in them`() throws {
         let peer = try peer(Self.template)
         #expect(read(peer, "hello ana") == [.connected(subscriptions: .max, batch: .max)])

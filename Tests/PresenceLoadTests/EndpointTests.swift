@@ -36,6 +36,21 @@ import Testing
         _ = try SourceAddresses(connections: 1, first: "127.0.3.2", endpoint: local)
     }
 
+    @Test func `each client has an address of its own, and the same one each time`() throws {
+        let local = try Endpoint(url: "ws://127.0.0.1:4040/")
+        let sources = try SourceAddresses(connections: 19_500, first: nil, endpoint: local)
+        #expect(sources.address(of: 0) == 0x7F00_0001)
+        #expect(Set((0..<19_500).map(sources.address)).count == 19_500)
+        #expect(sources.address(of: 19_500) == 0x7F00_0001, "one who takes another's place has the other's address")
+        let later = try SourceAddresses(connections: 300, first: "127.52.0.1", endpoint: local)
+        #expect(later.address(of: 299) == 0x7F34_012C)
+        let last = try SourceAddresses(connections: 10, first: "127.255.255.254", endpoint: local)
+        #expect(last.address(of: 0) == 0x7FFF_FFFE)
+        #expect(last.address(of: 1) == 0x7F00_0001, "not the network's broadcast address")
+        let other = try SourceAddresses(connections: 10, first: nil, endpoint: Endpoint(url: "ws://[::1]:4040/"))
+        #expect(other.address(of: 3) == nil)
+    }
+
     @Test func `more connections than the limit of open files are refused before anything is opened`() {
         let failure = #expect(throws: Failure.self) { try OpenFiles.allow(100_000_000) }
         #expect(failure?.description.contains("open files") == true)

@@ -72,23 +72,26 @@ import Testing
 
     @Test func `a report carries its figures to text and to JSON`() throws {
         var measurement = FanoutMeasurement()
-        measurement.begin(at: Instant(nanoseconds: 0), serverUsed: 0)
+        measurement.begin(at: Instant(nanoseconds: 0), used: .init(server: .milliseconds(5), redis: .milliseconds(1)))
         for index in 1...1_000 {
             measurement.delivered(
                 after: .milliseconds(2), conflated: 0, at: Instant(nanoseconds: Int64(index) * 1_000_000))
         }
         measurement.delivered(after: .milliseconds(80), conflated: 3, at: Instant(nanoseconds: 1_001_000_000))
-        measurement.end(serverUsed: .milliseconds(10))
-        let options = try FanoutCommand.parse(["--watchers", "1001", "--server-pid", "1"])
+        measurement.end(used: .init(server: .milliseconds(15), redis: .milliseconds(7)))
+        let options = try FanoutCommand.parse(["--watchers", "1001", "--server-pid", "1", "--changes", "100"])
         let report = FanoutReport(options, measurement, connections: 1_002, server: "ws://127.0.0.1:1/v1/ws")
         #expect(report.succeeded)
         #expect(report.text.contains("deliveries       1,001 in 1.00 s, 1,000 a second; 3 conflated"))
         #expect(report.text.contains("receipt          p50 2.00"))
         #expect(report.text.contains("9.99 µs CPU a delivery"))
+        #expect(report.text.contains("60.00 µs CPU a change"))
         let json = try #require(try JSONSerialization.jsonObject(with: JSONEncoder().encode(report)) as? [String: Any])
         let latency = try #require(json["latency"] as? [String: Any])
         #expect(latency["max"] as? Double == 80)
         #expect(json["deliveries"] as? Int == 1_001)
+        #expect(json["serverCPUMicrosecondsPerChange"] as? Double == 100)
+        #expect(json["redisCPUMicrosecondsPerChange"] as? Double == 60)
         #expect(json["succeeded"] as? Bool == true)
     }
 

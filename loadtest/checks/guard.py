@@ -32,7 +32,7 @@ def run(stage, options) -> int:
     bounds = tomllib.loads(BOUNDS.read_text())
     status = 0
     for work in WORKS:
-        few, many = count(stage, work, work.few), count(stage, work, work.many)
+        few, many = calls(stage, work, work.few), calls(stage, work, work.many)
         further = difference(many, few)
         measured = sum(further.values()) / work.units
         bound = bounds[work.name]["calls"]
@@ -41,22 +41,22 @@ def run(stage, options) -> int:
         print(f"{'ok' if held else 'OVER':4}  {work.name}: {measured:.3f} system calls a {work.unit}, "
               f"bound {bound:.3f}", flush=True)
         if options.calls or not held:
-            for name, calls in sorted(further.items(), key=lambda pair: -abs(pair[1]))[:8]:
-                print(f"        {name:16} {calls / work.units:8.3f}")
+            for name, number in sorted(further.items(), key=lambda pair: -abs(pair[1]))[:8]:
+                print(f"        {name:16} {number / work.units:8.3f}")
     if status:
         print("Over a bound: find what calls more, or, if it must, raise the bound in bounds.toml with its reason.")
     return status
 
 
-def count(stage, work: Work, changes: int) -> dict[str, int]:
-    """The system calls of a whole run with so many changes, by name."""
+def calls(stage, work: Work, count: int) -> dict[str, int]:
+    """The system calls of a whole run with so many changes or clients, by name."""
     stage.clear()
     summary = stage.directory / "calls"
     # -D: the server, not strace, is our child, so that signals and its process id are its own.
     strace = ["strace", "-D", "-f", "-c", "-U", "calls,name", "-o", summary]
     # A Redis that is not the server's child: its calls are not counted.
     server = stage.presence(stage.redis(), under=strace)
-    report = stage.load("fanout", server, *work.arguments(changes), "--patience", 60)
+    report = stage.load(work.scenario, server, *work.arguments(count), "--patience", 60)
     if report["failures"]:
         raise Failure(f"{work.name}: {report['failures'][0]}")
     server.process.end()

@@ -20,6 +20,7 @@ PINNED = False
 
 def add_flags(parser) -> None:
     parser.add_argument("--top", type=int, default=15, metavar="N", help="functions told (15)")
+    parser.add_argument("--work", metavar="NAME", default="", help="only pieces of work whose name contains this")
 
 
 def run(stage, options) -> int:
@@ -27,8 +28,8 @@ def run(stage, options) -> int:
         raise Failure("this needs valgrind: apt-get install valgrind")
     folder = stage.keep_directory("callgrind")
     prepare(folder, stage.binaries.presenced)
-    for work in WORKS:
-        few, many = count(stage, folder, work, work.few), count(stage, folder, work, work.many)
+    for work in (work for work in WORKS if options.work in work.name):
+        few, many = executed(stage, folder, work, work.few), executed(stage, folder, work, work.many)
         further = difference(many, few)
         print(f"{work.name}: {sum(further.values()) / work.units:,.0f} instructions a {work.unit}")
         most = sorted(further.items(), key=lambda pair: -pair[1])[:options.top]
@@ -46,8 +47,8 @@ def prepare(folder: Path, presenced: Path) -> None:
     subprocess.run(["clang", "-shared", "-fPIC", "-O1", "-o", folder / "sigsuspend.so", source], check=True)
 
 
-def count(stage, folder: Path, work: Work, changes: int) -> dict[str, int]:
-    """The instructions of a whole run with so many changes, by function, without those it called."""
+def executed(stage, folder: Path, work: Work, count: int) -> dict[str, int]:
+    """The instructions of a whole run with so many changes or clients, by function, without those it called."""
     stage.clear()
     dump = stage.directory / "callgrind.out"
     valgrind = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={dump}", "--quiet"]
@@ -57,7 +58,7 @@ def count(stage, folder: Path, work: Work, changes: int) -> dict[str, int]:
         "PRESENCE_HEARTBEAT_INTERVAL": "300s", "PRESENCE_LEASE_DURATION": "60s",
     }
     server = stage.presence(stage.redis(), under=valgrind, binary=folder / "presenced", environment=environment)
-    report = stage.load("fanout", server, *work.arguments(changes), "--patience", 120)
+    report = stage.load(work.scenario, server, *work.arguments(count), "--patience", 120)
     if report["failures"]:
         raise Failure(f"{work.name}: {report['failures'][0]}")
     server.process.end(patience=60)

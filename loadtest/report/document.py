@@ -1,6 +1,7 @@
 """One report of all scenarios of a directory: the targets first, then each scenario with its picture."""
 
 import html
+import re
 from pathlib import Path
 
 from report.pictures import short
@@ -44,15 +45,16 @@ def origin(results: dict[str, Results]) -> str:
 
 def careful(found: Results) -> list[str]:
     """What the load tester said of itself, and what did not hold; each once, with how often."""
-    sentences: dict[str, int] = {}
+    sentences: dict[str, list[str]] = {}
     for case in found.cases:
         for subject, reports in case.rounds.items():
             for report in reports:
                 for sentence in report.get("bottlenecks", []):
                     # Figures differ from round to round; the sentence tells what happened.
-                    name = f"{case.name}, {subject}: {sentence}"
-                    sentences[name] = sentences.get(name, 0) + 1
-    shown = [f"careful: {sentence}" for sentence in list(sentences)[:6]]
+                    key = re.sub(r"[\d.,]+", "#", f"{case.name}, {subject}: {sentence}")
+                    sentences.setdefault(key, []).append(f"{case.name}, {subject}: {sentence}")
+    shown = [f"careful: {told[-1]}" + (f" (in {len(told)} rounds; the last)" if len(told) > 1 else "")
+             for told in list(sentences.values())[:6]]
     if len(sentences) > 6:
         shown.append(f"careful: and {len(sentences) - 6} more, in the JSON")
     return shown + [f"did not hold: {failure}" for failure in found.failures[:10]]
@@ -67,7 +69,14 @@ def figures(found: Results) -> list[str]:
                            for subject, reports in case.rounds.items())
         own = case.median(PRESENCE, "ownCPUShare")
         clients = f"; the clients used {short(own * 100)} % of their core" if own is not None else ""
-        lines.append(f"{case.name}: {rounds}{clients}")
+        others = case.median(PRESENCE, "machine.otherCores")
+        beside = f"; other work on {short(others)} cores" if others is not None else ""
+        lines.append(f"{case.name}: {rounds}{clients}{beside}")
+        lines += [f"{case.name}, round {number}: {report['full']}"
+                  for number, report in enumerate(case.rounds.get(PRESENCE, []), 1) if "full" in report]
+        if settings := case.settings:
+            lines.append(f"{case.name}: the server's defaults but for " + ", ".join(
+                f"{name}={value}" for name, value in settings.items()))
     return lines
 
 

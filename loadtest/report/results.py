@@ -4,7 +4,9 @@
     CASE: {"name", "parameters", "rounds": {SUBJECT: [report]}, "medians": {SUBJECT: {figure: number}},
            "ratios": {figure: presence ÷ baseline}}
 
-A figure is named by its path in the report of the load tester, with dots: `latency.p50`.
+A figure is named by its path in the report of the load tester, with dots: `latency.p50`. Beside what that reports, each
+round has `machine` (what else ran meanwhile), and each of our server `settings` (all that differed from the product's
+defaults) and `limitsMet` (nothing, or the run has failed).
 """
 
 import json
@@ -54,6 +56,12 @@ class Case:
     def ratio(self, figure: str) -> float | None:
         ours, theirs = self.median(PRESENCE, figure), self.median(BASELINE, figure)
         return ours / theirs if ours is not None and theirs else None
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """In what our server's settings differed from the defaults."""
+        reports = self.rounds.get(PRESENCE, [])
+        return reports[-1].get("settings", {}) if reports else {}
 
     def encoded(self) -> dict:
         names = {subject: sorted({name for report in reports for name in figures(report)})

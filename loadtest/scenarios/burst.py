@@ -28,7 +28,7 @@ def run(stage, options, results) -> None:
 
         measuring.alternate(
             results, case, options.rounds,
-            lambda: measuring.presence_round(stage, "fanout", *arguments(changes)),
+            lambda: measuring.presence_round(stage, "fanout", *arguments(changes), names_redis=True),
             (lambda: measuring.baseline_round(
                 stage, "fanout", *arguments(max(options.pending, changes // BASELINE_SHARE))))
             if options.baseline else None,

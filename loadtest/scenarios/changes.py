@@ -1,13 +1,18 @@
-"""How many presence changes a second go through one Redis and one shard, with watchers."""
+"""How many presence changes a second go through one Redis and one shard, with watchers, and what ends it."""
 
 from report import pictures
 from report.results import PRESENCE
 from scenarios import measuring
 
 NAME = "changes"
-ABOUT = "as many presence changes a second as one Redis and one shard take, five watchers of everybody"
+ABOUT = "as many presence changes a second as one Redis with a core of its own and one shard take, five watchers of everybody"
 SMALL = {"changes": 50_000}
 TIME_LIMIT = 600
+# Redis is what is to be full.
+REDIS_APART = True
+
+# What is there of a core beside this is what waiting for each other costs.
+FULL = 0.9
 
 
 def add_flags(parser) -> None:
@@ -24,29 +29,58 @@ def run(stage, options, results) -> None:
                  "--changes", options.changes, "--warm-up", options.people]
 
     def ours() -> dict:
-        report = measuring.presence_round(stage, "fanout", *arguments)
+        report = measuring.presence_round(stage, "fanout", *arguments, names_redis=True)
         report["changesPerSecond"] = report["changes"] / report["seconds"]
-        # All of Redis' time, connecting included.
-        report["redisCPUMicrosecondsPerChange"] = (
-            report["usage"]["redis"]["cpuSeconds"] * 1e6 / (report["changes"] + options.people))
-        report["serverCPUMicrosecondsPerChange"] = report["serverCPUMicrosecondsPerDelivery"] * options.watchers
+        # Where nothing else runs, Redis cannot do more than this.
+        report["changesPerSecondOfAFullRedis"] = 1e6 / report["redisCPUMicrosecondsPerChange"]
+        report["utilisation"] = utilisation(report, stage.cores)
+        report["full"] = full(report)
         return report
 
     measuring.alternate(
         results, case, options.rounds, ours, None,
         {"changes a second": "changesPerSecond", "server µs": "serverCPUMicrosecondsPerChange",
-         "Redis µs": "redisCPUMicrosecondsPerChange", "p99 ms": "latency.p99"})
+         "Redis µs": "redisCPUMicrosecondsPerChange", "clients µs": "ownCPUMicrosecondsPerChange",
+         "p99 ms": "latency.p99"})
+
+
+def utilisation(report: dict, cores) -> dict:
+    """Of one core, while it was measured: each of the three, and the cores that they were pinned to."""
+    found = {"server": report["serverCPUShare"], "redis": report["redisCPUShare"], "clients": report["ownCPUShare"]}
+    for name, core in vars(cores).items():
+        if core is not None:
+            part = {"client": "clients"}.get(name, name)
+            found[f"core{core}"] = found.get(f"core{core}", 0) + found[part]
+    return found
+
+
+def full(report: dict) -> str:
+    """A sentence on what ended it."""
+    shares = report["utilisation"]
+    told = ", ".join(f"{name} {share:.0%}" for name, share in shares.items())
+    ended = [name for name, share in shares.items() if share >= FULL]
+    if ended:
+        return f"{' and '.join(ended)} full ({told})"
+    if report["machine"]["otherCores"] > 1 - FULL:
+        return f"nothing of this run was full: other work had the cores ({told})"
+    return f"nothing was full: they waited for each other ({told})"
 
 
 def draw(results):
-    drawn, axes = pictures.figure(results, columns=3)
+    drawn, axes = pictures.figure(results, columns=4, width=3.6)
     case = results.cases[0]
     pictures.bars(axes[0], results, "changesPerSecond", "Changes through one Redis and one shard", "thousand a second",
                   scale=1e-3, at_least=20)
     pictures.columns(
         axes[1],
         [(label, case.values(PRESENCE, figure)) for figure, label in
-         {"serverCPUMicrosecondsPerChange": "server", "redisCPUMicrosecondsPerChange": "Redis"}.items()],
+         {"serverCPUMicrosecondsPerChange": "server", "redisCPUMicrosecondsPerChange": "Redis",
+          "ownCPUMicrosecondsPerChange": "clients"}.items()],
         "Processor a change, its deliveries included", "µs")
-    pictures.bars(axes[2], results, "latency.p99", "Change to receipt, p99", "ms")
+    pictures.columns(
+        axes[2],
+        [(name, [share * 100 for share in case.values(PRESENCE, f"utilisation.{name}")])
+         for name in ("server", "redis", "clients")],
+        "What was full", "% of a core")
+    pictures.bars(axes[3], results, "latency.p99", "Change to receipt, p99", "ms")
     return drawn

@@ -26,9 +26,9 @@ def run(stage, options, results) -> None:
     arguments = ["--connections", options.connections, "--watching", options.watching, "--subjects", options.subjects]
     measuring.alternate(
         results, case, options.rounds,
-        lambda: measuring.presence_round(stage, "connect", *arguments),
+        lambda: measuring.presence_round(stage, "connect", *arguments, names_redis=True),
         (lambda: measuring.baseline_round(stage, "connect", *arguments)) if options.baseline else None,
-        {"µs a connection": COST, "last step ÷ first": "lastStepToFirstStep", "a second": "connectionsPerSecond"})
+        {"µs a connection": COST, "Redis µs": "redisCPUMicrosecondsPerConnection", "last step ÷ first": "lastStepToFirstStep", "a second": "connectionsPerSecond"})
 
 
 def draw(results):

@@ -8,6 +8,9 @@ ABOUT = "one change at a time to 1,000 and 10,000 watchers, beside the baseline"
 SMALL = {"deliveries": 200_000}
 TIME_LIMIT = 1_800
 
+# Who change, in turn: one person would make more changes in a second than a user may.
+PEOPLE = 8
+
 COST = "serverCPUMicrosecondsPerDelivery"
 TOLD = {"µs a delivery": COST, "p50 ms": "latency.p50", "p99 ms": "latency.p99", "a second": "deliveriesPerSecond"}
 
@@ -29,12 +32,12 @@ def sizes(text: str) -> list[int]:
 
 def run(stage, options, results) -> None:
     for watchers in options.watchers:
-        case = results.case(f"{watchers:,} watchers", watchers=watchers)
+        case = results.case(f"{watchers:,} watchers", watchers=watchers, people=PEOPLE)
         changes = max(10, options.deliveries // watchers)
-        arguments = ["--watchers", watchers, "--changes", changes, "--connect-rate", 0]
+        arguments = ["--watchers", watchers, "--people", PEOPLE, "--changes", changes, "--connect-rate", 0]
         measuring.alternate(
             results, case, options.rounds,
-            lambda: measuring.presence_round(stage, "fanout", *arguments),
+            lambda: measuring.presence_round(stage, "fanout", *arguments, names_redis=True),
             (lambda: measuring.baseline_round(stage, "fanout", *arguments)) if options.baseline else None,
             TOLD)
 

@@ -13,17 +13,20 @@ BASELINE_PEER = REPOSITORY / "loadtest/peers/baseline.json"
 
 
 def presence_round(
-    stage: Stage, scenario: str, *arguments, shards: int = 1, names_server: bool = True, **options,
+    stage: Stage, scenario: str, *arguments, shards: int = 1, names_server: bool = True, names_redis: bool = False,
+    environment: dict[str, str] = {}, **options,
 ) -> dict:
     """`presence-load SCENARIO` against a server of ours with a Redis beside it, both new.
 
-    - `names_server`: whether the scenario takes the server's process, to measure it.
+    - `names_server`, `names_redis`: whether the scenario takes that process, to measure it.
+    - `environment`: settings of the server that must differ from the defaults here.
     """
     stage.clear()
     redis = stage.redis()
-    server = stage.presence(redis, shards=shards)
+    server = stage.presence(redis, shards=shards, environment=environment)
     usage = Usage(server, redis)
     named = ["--server-pid", server.pid] if names_server else []
+    named += ["--redis-pid", redis.process.pid] if names_redis else []
     report = stage.load(scenario, server, *arguments, *named, **options)
     report["usage"] = usage.report()
     return report
@@ -59,7 +62,11 @@ def tell(results: Results, case: Case, subject: str, told: dict[str, str]) -> No
     number = len(case.rounds[subject])
     values = [(name, case.values(subject, figure)) for name, figure in told.items()]
     words = [f"{name} {found[-1]:,.4g}" for name, found in values if found]
+    if machine := case.rounds[subject][-1].get("machine"):
+        words.append(f"other work on {machine['otherCores']:.2f} cores")
     careful = case.rounds[subject][-1].get("bottlenecks", [])
+    if full := case.rounds[subject][-1].get("full"):
+        words.append(full)
     print(f"{results.scenario}: {case.name}, {subject}, round {number}: " + ", ".join(words), file=sys.stderr)
     for sentence in careful:
         print(f"  careful: {sentence}", file=sys.stderr)

@@ -49,12 +49,30 @@ def add_out_flag(parser: argparse.ArgumentParser) -> None:
 
 
 def add_common_flags(parser: argparse.ArgumentParser, scenario) -> None:
+    apart = getattr(scenario, "REDIS_APART", False)
     parser.add_argument("--server-core", type=int, metavar="CORE", help="the servers' core (the last)")
-    parser.add_argument("--client-core", type=int, metavar="CORE", help="the core of clients and Redis (the first)")
+    parser.add_argument("--client-core", type=int, metavar="CORE",
+                        help="the clients' core (with a third core that one, otherwise the servers'; Redis has another)"
+                        if apart else "the core of clients and Redis (the first)")
     parser.add_argument("--no-pin", dest="pin", action="store_false", default=getattr(scenario, "PINNED", True),
                         help="leave the choice of cores to the kernel")
+    parser.add_argument("--set", type=setting, action="append", default=[], metavar="PRESENCE_NAME=VALUE",
+                        help="a setting of the servers that differs from its default; it stands in the results")
     parser.add_argument("--time-limit", type=float, default=scenario.TIME_LIMIT, metavar="SECONDS",
                         help="the whole run ends after so long (%(default)s)")
+
+
+def setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not (name.startswith("PRESENCE_") and equals):
+        raise argparse.ArgumentTypeError(f"{text} is not like PRESENCE_LIMITS_REQUESTS_PER_SECOND=0")
+    return name, value
+
+
+def stage_for(scenario, options) -> tuple[Cores, Stage]:
+    apart = getattr(scenario, "REDIS_APART", False)
+    cores = Cores.choose(options.server_core, options.client_core, options.pin, redis_apart=apart)
+    return cores, Stage(Binaries.find(), cores, options.time_limit, settings=dict(options.set))
 
 
 def main() -> int:
@@ -80,8 +98,8 @@ def main() -> int:
 
 
 def check(check, options) -> int:
-    cores = Cores.choose(options.server_core, options.client_core, options.pin)
-    with Stage(Binaries.find(), cores, options.time_limit) as stage:
+    _, stage = stage_for(check, options)
+    with stage:
         return check.run(stage, options)
 
 
@@ -89,9 +107,9 @@ def measure(scenario, options) -> int:
     pictures.require_matplotlib()
     options.out = options.out.resolve()
     options.out.mkdir(parents=True, exist_ok=True)
-    cores = Cores.choose(options.server_core, options.client_core, options.pin)
+    cores, stage = stage_for(scenario, options)
     results = Results(scenario.NAME, parameters(options) | {"cores": vars(cores)})
-    with Stage(Binaries.find(), cores, options.time_limit) as stage:
+    with stage:
         try:
             scenario.run(stage, options, results)
         except Failure as failure:
@@ -112,7 +130,7 @@ def measure(scenario, options) -> int:
 
 
 def parameters(options) -> dict:
-    left_out = {"scenario", "out", "keep", "server_core", "client_core", "pin"}
+    left_out = {"scenario", "out", "keep", "server_core", "client_core", "pin", "set"}
     return {name: str(value) if isinstance(value, Path) else value
             for name, value in vars(options).items() if name not in left_out}
 

@@ -98,6 +98,10 @@ class Processes:
         self._started.append(process)
         return process
 
+    def cpu_seconds(self) -> float:
+        """What those that run have used."""
+        return sum(process.cpu_seconds() for process in self._started if process.is_running)
+
     def end_all(self) -> None:
         """Ends the newest first, since clients were started after servers and these after Redis; then leftovers."""
         for process in reversed(self._started):

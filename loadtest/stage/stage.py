@@ -14,6 +14,7 @@ from stage.binaries import Binaries
 from stage.cores import Cores
 from stage.failure import Failure, Interrupted
 from stage.limits import raise_open_files
+from stage.neighbours import Neighbours, caution
 from stage.processes import Process, Processes
 from stage.redis import RedisServer
 from stage.servers import BaselineServer, PresenceServer, Server
@@ -24,9 +25,11 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 class Stage:
     """Use it in a `with`: at its end, however it comes, every process is gone and the directory too."""
 
-    def __init__(self, binaries: Binaries, cores: Cores, time_limit: float):
+    def __init__(self, binaries: Binaries, cores: Cores, time_limit: float, settings: dict[str, str] = {}):
+        """`settings`: of all our servers, beside their defaults and what a scenario needs."""
         self.binaries = binaries
         self.cores = cores
+        self._settings = settings
         self._deadline = time.monotonic() + time_limit
         self._time_limit = time_limit
         self._redis: list[RedisServer] = []
@@ -79,8 +82,8 @@ class Stage:
     # ---- Who is on it ----
 
     def redis(self, **options) -> RedisServer:
-        """A Redis on the clients' core unless told otherwise: what is measured has its own to itself."""
-        options = {"core": self.cores.client} | options
+        """A Redis on its core unless told otherwise, mostly the clients': what is measured has its own to itself."""
+        options = {"core": self.cores.redis} | options
         redis = RedisServer(self.processes, self.directory / f"redis-{len(self._redis)}", **options)
         self._redis.append(redis)
         return redis
@@ -88,6 +91,7 @@ class Stage:
     def presence(self, redis: RedisServer | None, **options) -> PresenceServer:
         """One of our servers, on the servers' core unless told otherwise; all of a stage share their secret."""
         options = {"binary": self.binaries.presenced, "core": self.cores.server} | options
+        options["environment"] = options.get("environment", {}) | self._settings
         server = PresenceServer(self.processes, data=self.directory / "data", redis=redis, **options)
         self._servers.append(server)
         return server
@@ -114,18 +118,32 @@ class Stage:
     ) -> dict:
         """Runs `presence-load SCENARIO` against a server to its end and returns its report.
 
-        A report that says that something did not hold is returned like any other: its `failures` tell.
+        A report that says that something did not hold is returned like any other: its `failures` tell. It also tells
+        what ran beside it on the machine (`machine`), and of a server of ours its settings and the limits that were met,
+        which fails the run: it is to measure a server that does everything that it is asked.
         """
         file = self.directory / f"report-{self._made}.json"
+        neighbours = Neighbours(self.cpu_seconds)
         with open(self.directory / "load.out", "wb") as output:
             process = self.start_load(scenario, *arguments, "--json", file, server=server, stdout=output)
         status = self.wait(process, patience, every=every, sample=sample, control=control)
         if not file.exists():
             raise Failure(f"presence-load {scenario} ended with {status}:\n{process.last_words()}")
         report = json.loads(file.read_text())
+        report["machine"] = neighbours.report()
+        report["bottlenecks"] = report.get("bottlenecks", []) + caution(report["machine"])
         if status != 0 and not report.get("failures"):
             report["failures"] = [f"presence-load {scenario} ended with {status}: {process.last_words(5)}"]
+        if isinstance(server, PresenceServer):
+            report["settings"] = server.settings
+            report["limitsMet"] = server.limits_met()
+            if report["limitsMet"]:
+                report.setdefault("failures", []).append(f"limits of the server were met: {report['limitsMet']}")
         return report
+
+    def cpu_seconds(self) -> float:
+        """What the processes that run now have used."""
+        return self.processes.cpu_seconds()
 
     def wait(
         self, process: Process, patience: float, every: float = 0.5, sample: Callable[[], None] | None = None,

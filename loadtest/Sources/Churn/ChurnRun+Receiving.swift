@@ -11,8 +11,7 @@ extension ChurnRun {
     private func name(_ tag: Int) -> String { isAsker(tag) ? "\(users.prefix)asker" : users.user(tag).string }
 
     func opened(_ connection: ConnectionID, tag: Int) {
-        // A device of its own, so that whoever comes back takes the place of the session that was lost.
-        let device = isAsker(tag) ? nil : Device(id: DeviceID("main"), kind: Self.device(tag))
+        let device = Device.only(of: name(tag), kind: isAsker(tag) ? .bot : Self.device(tag))
         let connect = ClientMessage.Connect(token: mint.token(user: name(tag)), device: device)
         engine.send(ClientMessage(id: 1, .connect(connect)).encoded(), on: connection)
     }

@@ -16,6 +16,7 @@ struct ConnectCommand: ParsableCommand {
     @OptionGroup var gathering: GatheringOptions
     @OptionGroup var peering: PeerOptions
     @OptionGroup var measuring: MeasuringOptions
+    @OptionGroup var redis: RedisOptions
     @OptionGroup var reporting: ReportOptions
 
     @Option(help: "Connections in a step, each of which is measured apart.")
@@ -34,7 +35,8 @@ struct ConnectCommand: ParsableCommand {
         let dialect = try peering.dialect(server, crowd: crowd)
         let processor = try ProcessorTime(processes: measuring.serverPid)
         let engine = try server.engine(connections: crowd.total, subprotocol: dialect.subprotocol)
-        let run = ConnectRun(self, engine: engine, crowd: crowd, dialect: dialect, processor: processor)
+        let run = ConnectRun(
+            self, engine: engine, crowd: crowd, dialect: dialect, processor: processor, redis: try redis.processor())
         try engine.run(run)
         run.finish()
         engine.closeAll()

@@ -14,26 +14,32 @@ struct ConnectMeasurement {
     private(set) var steps: [Step] = []
     private(set) var seconds = 0.0
     private(set) var serverUsed: Nanoseconds = 0
+    /// `nil` if it is not measured.
+    private(set) var redisUsed: Nanoseconds?
     private(set) var ownUsed: Nanoseconds = 0
     /// How late the tool dialled, with a rate.
     var lateness = Latencies()
 
     private let step: Int
     private let processor: ProcessorTime
+    private let redis: ProcessorTime?
     private let began: Instant
     private let serverBefore: Nanoseconds
+    private let redisBefore: Nanoseconds?
     private let ownBefore = ProcessorTime.own()
     private var stepBegan: Instant
     private var stepServerBefore: Nanoseconds
     private var stepConnectedBefore = 0
 
-    init(step: Int, processor: ProcessorTime, at instant: Instant) {
+    init(step: Int, processor: ProcessorTime, redis: ProcessorTime?, at instant: Instant) {
         self.step = step
         self.processor = processor
+        self.redis = redis
         began = instant
         stepBegan = instant
         serverBefore = processor.used()
         stepServerBefore = serverBefore
+        redisBefore = redis?.used()
     }
 
     mutating func connected(after latency: Nanoseconds, at instant: Instant, isLast: Bool) {
@@ -52,6 +58,7 @@ struct ConnectMeasurement {
         stepConnectedBefore = connected
         seconds = (instant - began).inSeconds
         serverUsed = used - serverBefore
+        redisUsed = redis.map { $0.used() - (redisBefore ?? 0) }
         ownUsed = ProcessorTime.own() - ownBefore
     }
 }

@@ -24,6 +24,10 @@ struct ConnectReport: Report {
     let lastStepToFirstStep: Double?
     let steps: [ConnectMeasurement.Step]
     let serverCPUShare: Double?
+    /// Absent without --redis-pid, as the next.
+    let redisCPUMicrosecondsPerConnection: Double?
+    let redisCPUShare: Double?
+    let ownCPUMicrosecondsPerConnection: Double
     let ownCPUShare: Double
     let bottlenecks: [String]
     let failures: [String]
@@ -48,6 +52,10 @@ struct ConnectReport: Report {
         serverCPUMicrosecondsPerConnection =
             isServerKnown ? Double(measurement.serverUsed) / 1e3 / Double(connections) : nil
         serverCPUShare = isServerKnown ? measurement.serverUsed.inSeconds / wall : nil
+        func each(_ used: Nanoseconds) -> Double { Double(used) / 1e3 / Double(max(1, measurement.connected)) }
+        redisCPUMicrosecondsPerConnection = measurement.redisUsed.map(each)
+        redisCPUShare = measurement.redisUsed.map { $0.inSeconds / wall }
+        ownCPUMicrosecondsPerConnection = each(measurement.ownUsed)
         ownCPUShare = measurement.ownUsed.inSeconds / wall
         // The last step may be short, and is then no measure.
         let whole = steps.filter { $0.connections % options.step == 0 }
@@ -78,6 +86,10 @@ struct ConnectReport: Report {
                 let cost = formatted(step.serverCPUMicrosecondsPerConnection ?? 0)
                 return "    up to \(formatted(step.connections))  \(cost) µs"
             }
+        }
+        if let cost = redisCPUMicrosecondsPerConnection, let share = redisCPUShare {
+            lines.append(
+                "  Redis            \(formatted(cost)) µs CPU a connection, \(formatted(share * 100)) % of a core")
         }
         lines.append("  this tool        \(formatted(ownCPUShare * 100)) % of a core")
         lines += bottlenecks.map { "  careful: \($0)" }

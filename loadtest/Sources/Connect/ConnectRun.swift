@@ -10,24 +10,29 @@ final class ConnectRun: Scenario {
     private let dialect: any Dialect
     private let entrance: Entrance
     private let processor: ProcessorTime
+    private let redis: ProcessorTime?
     private var cache = ChangeCache()
     private var phase = Phase.pool
     private(set) var measurement: ConnectMeasurement
     private var lastProgress = Instant.now()
     private var progress: Progress
 
-    init(_ options: ConnectCommand, engine: Engine, crowd: Crowd, dialect: any Dialect, processor: ProcessorTime) {
+    init(
+        _ options: ConnectCommand, engine: Engine, crowd: Crowd, dialect: any Dialect, processor: ProcessorTime,
+        redis: ProcessorTime?
+    ) {
         self.options = options
         self.engine = engine
         self.crowd = crowd
         self.dialect = dialect
         self.processor = processor
+        self.redis = redis
         let gathering = options.gathering
         entrance = Entrance(crowd, dialect, engine, rate: gathering.rate, atOnce: gathering.atOnce) { tag in
             guard tag >= crowd.subjects else { return [] }
             return gathering.watched(by: tag - crowd.subjects, in: crowd, count: gathering.watching)
         }
-        measurement = ConnectMeasurement(step: options.step, processor: processor, at: .now())
+        measurement = ConnectMeasurement(step: options.step, processor: processor, redis: redis, at: .now())
         progress = Progress(always: options.reporting.progress)
     }
 
@@ -62,7 +67,7 @@ final class ConnectRun: Scenario {
         if phase == .pool, entrance.ready == crowd.subjects {
             phase = .clients
             entrance.restart(now)
-            measurement = ConnectMeasurement(step: options.step, processor: processor, at: now)
+            measurement = ConnectMeasurement(step: options.step, processor: processor, redis: redis, at: now)
         }
         dial(now)
         progress.show(now: now) { entrance.description }

@@ -32,7 +32,7 @@ struct PresenceDialect: Dialect {
     }
 
     func greeting(of user: String) -> [[UInt8]] {
-        let connect = ClientMessage.Connect(token: mint.token(user: user), device: Device(kind: .bot))
+        let connect = ClientMessage.Connect(token: mint.token(user: user), device: .only(of: user))
         return [ClientMessage(id: 1, .connect(connect)).encoded()]
     }
 

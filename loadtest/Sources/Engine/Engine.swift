@@ -20,7 +20,7 @@ final class Engine {
     /// One for each endpoint.
     let upgrades: [Upgrade]
     private let epoll: Int32
-    private var sources: SourceAddresses
+    private let sources: SourceAddresses
     var writer = FrameWriter()
     var connections: [Connection] = []
     private var vacant: [UInt32] = []
@@ -36,7 +36,7 @@ final class Engine {
 
     /// - Parameters:
     ///   - connections: how many there will be at most; decides from how many addresses they come.
-    ///   - source: the first of these addresses; `nil` is 127.0.0.1, or whatever the system takes if one is enough.
+    ///   - source: the first of these addresses; `nil` is 127.0.0.1.
     ///   - subprotocol: what upgrades ask for; `nil` asks for none.
     ///   - heedsInterrupt: false in all engines of a process but one: who hears Ctrl-C takes it from the others.
     init(
@@ -105,7 +105,7 @@ final class Engine {
             // Before the connect: the window that the server is offered follows from it.
             setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &receiveBuffer, socklen_t(MemoryLayout<Int32>.size))
         }
-        guard sources.bind(descriptor) else {
+        guard sources.bind(descriptor, for: tag) else {
             defer { Glibc.close(descriptor) }
             throw Failure("cannot connect from another address of 127.0.0.0/8: \(Failure.reason())")
         }

@@ -1,22 +1,20 @@
 import Glibc
 
-/// The addresses that connections come from: one address has some 28,000 ports for one server, so many connections
-/// are spread over 127.0.0.0/8, counted up from a first one.
+/// The addresses that connections come from: on 127.0.0.0/8 each client has one of its own, as clients elsewhere do.
+///
+/// So a server counts connections by address as it does for clients elsewhere, if it counts this machine's at all
+/// (limits.limitLoopback). A client that dials again comes from its address again.
 struct SourceAddresses {
     /// `nil` leaves the choice to the system.
     private let first: UInt32?
     private let count: UInt32
-    private var next: UInt32 = 0
 
-    /// Connections from one address at most: well under its ports, so that the system finds a free one at once.
-    static let connectionsAnAddress = 10_000
-
-    /// Spreads `connections` over as many addresses as they need.
+    /// Addresses for so many clients.
     /// A server that is not on 127.0.0.0/8 is reached from the system's own choice of address.
     init(connections: Int, first: String?, endpoint: Endpoint) throws(Failure) {
-        count = UInt32(max(1, (connections + Self.connectionsAnAddress - 1) / Self.connectionsAnAddress))
+        count = UInt32(max(1, connections))
         guard let first else {
-            self.first = endpoint.isLoopback && count > 1 ? 0x7F00_0001 : nil
+            self.first = endpoint.isLoopback ? 0x7F00_0001 : nil
             return
         }
         var address = in_addr()
@@ -27,15 +25,23 @@ struct SourceAddresses {
         self.first = UInt32(bigEndian: address.s_addr)
     }
 
+    /// The address of the client with this tag, in the machine's byte order; `nil` leaves it to the system.
+    func address(of tag: Int) -> UInt32? {
+        first.map { first in
+            // From 127.0.0.1 up to the last before the network's broadcast address, and then from the beginning.
+            let place = max(first & 0x00FF_FFFF, 1) - 1
+            return 0x7F00_0001 + (place + UInt32(truncatingIfNeeded: tag) % count) % 0x00FF_FFFE
+        }
+    }
+
     /// Binds a socket that is about to connect; the port is chosen at the connect, when the whole pair is known.
-    mutating func bind(_ descriptor: Int32) -> Bool {
-        guard let first else { return true }
+    func bind(_ descriptor: Int32, for tag: Int) -> Bool {
+        guard let number = address(of: tag) else { return true }
         var yes: Int32 = 1
         setsockopt(descriptor, Int32(IPPROTO_IP), IP_BIND_ADDRESS_NO_PORT, &yes, socklen_t(MemoryLayout<Int32>.size))
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = (first &+ next % count).bigEndian
-        next &+= 1
+        address.sin_addr.s_addr = number.bigEndian
         return withUnsafeBytes(of: &address) { bytes in
             Glibc.bind(
                 descriptor, bytes.baseAddress!.assumingMemoryBound(to: sockaddr.self), socklen_t(bytes.count)) == 0

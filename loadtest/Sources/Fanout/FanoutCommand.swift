@@ -17,6 +17,7 @@ struct FanoutCommand: ParsableCommand {
     @OptionGroup var server: ServerOptions
     @OptionGroup var peering: PeerOptions
     @OptionGroup var measuring: MeasuringOptions
+    @OptionGroup var redis: RedisOptions
     @OptionGroup var reporting: ReportOptions
 
     @Option(help: "How many connections watch.")
@@ -63,9 +64,10 @@ struct FanoutCommand: ParsableCommand {
         try Core.pin(to: measuring.pin)
         let crowd = Crowd(subjects: people, watchers: watchers)
         let dialect = try peering.dialect(server, crowd: crowd, kind: change)
-        let processor = try ProcessorTime(processes: measuring.serverPid)
+        let processors = FanoutMeasurement.Processors(
+            server: try ProcessorTime(processes: measuring.serverPid), redis: try redis.processor())
         let engine = try server.engine(connections: crowd.total, subprotocol: dialect.subprotocol)
-        let run = FanoutRun(self, engine: engine, crowd: crowd, dialect: dialect, processor: processor)
+        let run = FanoutRun(self, engine: engine, crowd: crowd, dialect: dialect, processors: processors)
         try engine.run(run)
         run.finish()
         engine.closeAll()

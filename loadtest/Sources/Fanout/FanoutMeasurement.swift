@@ -14,22 +14,38 @@ struct FanoutMeasurement {
     var acknowledged = Latencies()
     /// By how much the tool itself was late in sending.
     private(set) var lateness = Latencies()
-    private(set) var serverUsed: Nanoseconds = 0
-    private(set) var ownUsed: Nanoseconds = 0
+    /// What each process used in between.
+    private(set) var used = Used()
     var failures: [String] = []
     /// Deliveries with the same latency, not recorded yet: what comes in one read of what was sent at one time.
     private var alike = (latency: Nanoseconds(0), count: 0)
 
-    mutating func begin(at instant: Instant, serverUsed: Nanoseconds) {
-        began = instant
-        ended = instant
-        self.serverUsed = -serverUsed
-        ownUsed = -ProcessorTime.own()
+    /// Processor time of the server, of its Redis, and of this tool.
+    struct Used {
+        var server: Nanoseconds = 0
+        /// `nil` if it is not measured.
+        var redis: Nanoseconds?
+        var own: Nanoseconds = 0
     }
 
-    mutating func end(serverUsed: Nanoseconds) {
-        self.serverUsed += serverUsed
-        ownUsed += ProcessorTime.own()
+    /// Whose processor time is read.
+    struct Processors {
+        let server: ProcessorTime
+        let redis: ProcessorTime?
+
+        func used() -> Used { Used(server: server.used(), redis: redis?.used(), own: ProcessorTime.own()) }
+    }
+
+    mutating func begin(at instant: Instant, used: Used) {
+        began = instant
+        ended = instant
+        self.used = used
+    }
+
+    mutating func end(used: Used) {
+        self.used.server = used.server - self.used.server
+        self.used.redis = used.redis.map { $0 - (self.used.redis ?? 0) }
+        self.used.own = used.own - self.used.own
         record()
     }
 

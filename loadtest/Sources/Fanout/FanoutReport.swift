@@ -25,10 +25,16 @@ struct FanoutReport: Report {
     let lateness: Latencies.Summary?
     /// Absent without --server-pid.
     let serverCPUMicrosecondsPerDelivery: Double?
+    /// Its deliveries included; absent without --server-pid.
+    let serverCPUMicrosecondsPerChange: Double?
     /// Share of one core; absent without --server-pid.
     let serverCPUShare: Double?
+    /// Absent without --redis-pid, as the next.
+    let redisCPUMicrosecondsPerChange: Double?
+    let redisCPUShare: Double?
     let ownCPUShare: Double
     let ownCPUMicrosecondsPerDelivery: Double
+    let ownCPUMicrosecondsPerChange: Double
     /// Why the figures tell of the tool rather than of the server; empty if they do not.
     let bottlenecks: [String]
     let failures: [String]
@@ -53,11 +59,16 @@ struct FanoutReport: Report {
         acknowledgement = measurement.acknowledged.summary
         lateness = measurement.lateness.summary
         let isServerKnown = !options.measuring.serverPid.isEmpty && deliveries > 0
-        serverCPUMicrosecondsPerDelivery =
-            isServerKnown ? Double(measurement.serverUsed) / 1e3 / Double(deliveries) : nil
-        serverCPUShare = isServerKnown ? measurement.serverUsed.inSeconds / wall : nil
-        ownCPUShare = measurement.ownUsed.inSeconds / wall
-        ownCPUMicrosecondsPerDelivery = Double(measurement.ownUsed) / 1e3 / Double(max(1, deliveries))
+        let used = measurement.used
+        func perChange(_ used: Nanoseconds) -> Double { Double(used) / 1e3 / Double(options.changes) }
+        serverCPUMicrosecondsPerDelivery = isServerKnown ? Double(used.server) / 1e3 / Double(deliveries) : nil
+        serverCPUMicrosecondsPerChange = isServerKnown ? perChange(used.server) : nil
+        serverCPUShare = isServerKnown ? used.server.inSeconds / wall : nil
+        redisCPUMicrosecondsPerChange = used.redis.map(perChange)
+        redisCPUShare = used.redis.map { $0.inSeconds / wall }
+        ownCPUShare = used.own.inSeconds / wall
+        ownCPUMicrosecondsPerDelivery = Double(used.own) / 1e3 / Double(max(1, deliveries))
+        ownCPUMicrosecondsPerChange = perChange(used.own)
         bottlenecks = Bottlenecks.find(
             cpuShare: ownCPUShare, serverCPUShare: serverCPUShare, lateness: rate > 0 ? measurement.lateness : nil)
         var failures = measurement.failures
@@ -81,6 +92,11 @@ struct FanoutReport: Report {
         if let cost = serverCPUMicrosecondsPerDelivery, let share = serverCPUShare {
             lines.append(
                 "  server           \(formatted(cost, digits: 2)) µs CPU a delivery, \(formatted(share * 100)) % of a core"
+            )
+        }
+        if let cost = redisCPUMicrosecondsPerChange, let share = redisCPUShare {
+            lines.append(
+                "  Redis            \(formatted(cost, digits: 2)) µs CPU a change, \(formatted(share * 100)) % of a core"
             )
         }
         lines.append(

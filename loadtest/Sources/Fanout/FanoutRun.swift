@@ -17,14 +17,17 @@ final class FanoutRun: Scenario {
     private var made = 0
     private var lastProgress = Instant.now()
     private var progress: Progress
-    private let processor: ProcessorTime
+    private let processors: FanoutMeasurement.Processors
 
-    init(_ options: FanoutCommand, engine: Engine, crowd: Crowd, dialect: any Dialect, processor: ProcessorTime) {
+    init(
+        _ options: FanoutCommand, engine: Engine, crowd: Crowd, dialect: any Dialect,
+        processors: FanoutMeasurement.Processors
+    ) {
         self.options = options
         self.engine = engine
         self.crowd = crowd
         self.dialect = dialect
-        self.processor = processor
+        self.processors = processors
         let subjects = (0..<crowd.subjects).map(crowd.subject)
         entrance = Entrance(crowd, dialect, engine, rate: options.connectRate) { $0 < subjects.count ? [] : subjects }
         let broadcast = Broadcast(
@@ -96,7 +99,7 @@ final class FanoutRun: Scenario {
         self.phase = phase
         made = 0
         receipts.isMeasuring = phase == .measuring
-        if phase == .measuring { receipts.measurement.begin(at: .now(), serverUsed: processor.used()) }
+        if phase == .measuring { receipts.measurement.begin(at: .now(), used: processors.used()) }
     }
 
     private func nextChangeDue(_ now: Instant) -> Instant? {
@@ -132,7 +135,7 @@ final class FanoutRun: Scenario {
     }
 
     private func settle() {
-        receipts.measurement.end(serverUsed: processor.used())
+        receipts.measurement.end(used: processors.used())
         receipts.measurement.older = receipts.broadcast.older
         phase = .settled
         engine.stop()

@@ -17,6 +17,7 @@ struct IdleCommand: ParsableCommand {
     @OptionGroup var gathering: GatheringOptions
     @OptionGroup var peering: PeerOptions
     @OptionGroup var measuring: MeasuringOptions
+    @OptionGroup var redis: RedisOptions
     @OptionGroup var reporting: ReportOptions
 
     @Option(help: "How many seconds nothing happens.")
@@ -27,9 +28,6 @@ struct IdleCommand: ParsableCommand {
 
     @Option(help: "How many people each client subscribes to after that.")
     var further = 200
-
-    @Option(help: "The Redis' process, to measure its memory and processor time apart.")
-    var redisPid: Int32?
 
     @Option(help: "The Redis' unix socket, to count its commands.")
     var redisSocket: String?

@@ -27,8 +27,8 @@ struct IdleGauges {
     init(_ options: IdleCommand) throws(Failure) {
         serverProcesses = options.measuring.serverPid
         server = try ProcessorTime(processes: serverProcesses)
-        redisProcess = options.redisPid
-        redis = try options.redisPid.map { (id) throws(Failure) in try ProcessorTime(processes: [id]) }
+        redisProcess = options.redis.redisPid
+        redis = try options.redis.processor()
         redisSocket = options.redisSocket
         endpoint = options.peering.peer == nil ? try Endpoint(url: options.server.url) : nil
     }

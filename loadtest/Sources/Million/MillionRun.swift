@@ -114,7 +114,7 @@ final class MillionRun: Scenario {
     func opened(_ connection: ConnectionID, tag: Int) {
         let number = options.firstUser + tag
         let user = users.user(number)
-        let connect = ClientMessage.Connect(token: mint.token(user: user.string), device: Device(kind: .bot))
+        let connect = ClientMessage.Connect(token: mint.token(user: user.string), device: .only(of: user.string))
         engine.send(ClientMessage(id: 1, .connect(connect)).encoded(), on: connection)
         let subscribe = ClientMessage.Subscribe(users: ring.watched(by: number).map(users.user))
         engine.send(ClientMessage(id: 2, .subscribe(subscribe)).encoded(), on: connection)

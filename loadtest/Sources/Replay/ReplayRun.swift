@@ -171,8 +171,7 @@ final class ReplayRun: Scenario {
     }
 
     func opened(_ connection: ConnectionID, tag: Int) {
-        // A device of its own, so that whoever comes back on a new line takes the old one's place.
-        let device = isAsker(tag) ? nil : Device(id: DeviceID(name(tag)), kind: players[tag].device)
+        let device = Device.only(of: name(tag), kind: isAsker(tag) ? .bot : players[tag].device)
         let connect = ClientMessage.Connect(token: mint.token(user: name(tag)), device: device)
         engine.send(ClientMessage(id: 1, .connect(connect)).encoded(), on: connection)
     }

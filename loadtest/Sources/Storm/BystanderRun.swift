@@ -98,7 +98,7 @@ final class BystanderRun: Scenario {
     func opened(_ connection: ConnectionID, tag: Int) {
         connections[tag] = connection
         let token = plan.mint.token(user: changers[tag].user)
-        let connect = ClientMessage.Connect(token: token, device: Device(kind: .bot))
+        let connect = ClientMessage.Connect(token: token, device: .only(of: changers[tag].user))
         engine.send(ClientMessage(id: 1, .connect(connect)).encoded(), on: connection)
         let others = (0..<plan.count).filter { $0 != tag }.map { plan.users.user($0) }
         engine.send(

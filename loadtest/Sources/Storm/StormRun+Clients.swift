@@ -23,9 +23,7 @@ extension StormRun {
 
     func opened(_ connection: ConnectionID, tag: Int) {
         let user = screens.clients.user(tag)
-        // A device of its own, so that whoever comes back takes the place of the session that was lost.
-        let device = Device(id: DeviceID("main"), kind: .bot)
-        let connect = ClientMessage.Connect(token: mint.token(user: user.string), device: device)
+        let connect = ClientMessage.Connect(token: mint.token(user: user.string), device: .only(of: user.string))
         engine.send(ClientMessage(id: 1, .connect(connect)).encoded(), on: connection)
     }
 

@@ -12,8 +12,8 @@ struct ClientOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             """
-            The first address of 127.0.0.0/8 that connections come from; another one is taken for every \
-            \(SourceAddresses.connectionsAnAddress) of them. Processes that run at once do well to have their own.
+            The first address of 127.0.0.0/8 that clients come from; each has one of its own, counted up from it. \
+            Processes that run at once do well to have their own.
             """, valueName: "127.x.y.z"))
     var source: String?
 

@@ -4,7 +4,8 @@ import PresenceProtocol
 extension TypingRun {
     func opened(_ connection: ConnectionID, tag: Int) {
         typists[tag].connection = connection
-        let connect = ClientMessage.Connect(token: mint.token(user: users.user(tag).string), device: Device(kind: .bot))
+        let user = users.user(tag).string
+        let connect = ClientMessage.Connect(token: mint.token(user: user), device: .only(of: user))
         engine.send(ClientMessage(id: 1, .connect(connect)).encoded(), on: connection)
     }
 

@@ -54,6 +54,8 @@ def run(stage, options, results) -> None:
         stage.processes.kill_all()
     report["kernelSettings"] = kernel.settings()
     report["failures"] = report["changes"].pop("failures")
+    if report["limitsMet"]:
+        report["failures"].append(f"limits of the servers were met: {report['limitsMet']}")
     results.add(case, PRESENCE, report)
     tell(report, options)
 

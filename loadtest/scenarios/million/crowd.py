@@ -194,6 +194,13 @@ class Crowd:
     def _user(processes: list) -> int:
         return sum(kernel.user_memory(getattr(process, "process", process).pid) for process in processes)
 
+    def _limits_met(self) -> dict[str, int]:
+        met: dict[str, int] = {}
+        for server in self.servers:
+            for name, count in server.limits_met().items():
+                met[name] = met.get(name, 0) + count
+        return met
+
     # ---- Telling ----
 
     def report(self) -> dict:
@@ -210,6 +217,8 @@ class Crowd:
             "stoppedBy": self.stopped_by,
             "seconds": last["seconds"],
             "servers": len(self.servers),
+            "settings": self.servers[0].settings,
+            "limitsMet": self._limits_met(),
             "connectsPerSecond": count / last["seconds"],
             "memoryLeftBytes": last["kernel"]["MemAvailable"],
             "serverUserBytesAtStart": first["userBytes"]["servers"],
