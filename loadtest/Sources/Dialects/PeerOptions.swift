@@ -16,6 +16,9 @@ struct PeerOptions: ParsableArguments {
             """, valueName: "bytes"))
     var messageBytes = 0
 
+    @Flag(help: "Our own clients name no device; the server then looks for no earlier session of the same one.")
+    var noDevice = false
+
     func validate() throws {
         guard messageBytes == 0 || messageBytes >= PresenceDialect.shortestEvent || peer != nil else {
             throw ValidationError("Our events have at least \(PresenceDialect.shortestEvent) bytes.")
@@ -28,7 +31,8 @@ struct PeerOptions: ParsableArguments {
     /// How the people of `crowd` speak to `server`.
     func dialect(_ server: ServerOptions, crowd: Crowd, kind: ChangeKind = .text) throws -> any Dialect {
         guard let peer else {
-            return try PresenceDialect(crowd: crowd, mint: server.mint(), kind: kind, messageBytes: messageBytes)
+            return try PresenceDialect(
+                crowd: crowd, mint: server.mint(), kind: kind, messageBytes: messageBytes, namesDevice: !noDevice)
         }
         let length = messageBytes > 0 ? messageBytes : PresenceDialect.shortestEvent
         return try PeerDialect(

@@ -7,6 +7,8 @@ struct PresenceDialect: Dialect {
     let kind: ChangeKind
     /// Characters added to every change.
     let padding: Int
+    /// Clients say which device they are.
+    let namesDevice: Bool
 
     let subprotocol: String? = Upgrade.presence
     let answersGreetings = true
@@ -20,7 +22,10 @@ struct PresenceDialect: Dialect {
     static let mostPadding = 126
 
     /// - Parameter messageBytes: how long the event of a change of text is to be; 0 is as short as it comes.
-    init(crowd: Crowd, mint: TokenMint, kind: ChangeKind, messageBytes: Int = 0) throws(Failure) {
+    init(
+        crowd: Crowd, mint: TokenMint, kind: ChangeKind, messageBytes: Int = 0, namesDevice: Bool = true
+    ) throws(Failure) {
+        self.namesDevice = namesDevice
         self.crowd = crowd
         self.mint = mint
         self.kind = kind
@@ -32,7 +37,8 @@ struct PresenceDialect: Dialect {
     }
 
     func greeting(of user: String) -> [[UInt8]] {
-        let connect = ClientMessage.Connect(token: mint.token(user: user), device: .only(of: user))
+        let connect = ClientMessage.Connect(
+            token: mint.token(user: user), device: namesDevice ? .only(of: user) : Device(kind: .bot))
         return [ClientMessage(id: 1, .connect(connect)).encoded()]
     }
 
