@@ -176,7 +176,7 @@ ENDS = {
     "huge": 1009, "binary": 1003, "bad UTF-8": 1007, "not JSON": 1008, "wrong kinds": 1008,
     "a reserved bit": 1002, "a reserved opcode": 1002, "a control frame in pieces": 1002, "a ping of 200 bytes": None,
     "a continuation of nothing": 1002, "a text within a text": 1002, "an impossible length": None,
-    "a close with half a code": 1005, "a close with a forbidden code": 1002, "a close with a bad reason": 1000,
+    "a close with half a code": 1002, "a close with a forbidden code": 1002, "a close with a bad reason": 1007,
     "half a handshake and silence": None, "nothing at all": None, "a POST that never ends": None,
 }
 """How those end that have to end: by a close code, or without a close frame."""

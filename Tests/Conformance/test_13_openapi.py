@@ -429,8 +429,8 @@ async def test_a_percent_that_encodes_nothing_is_refused_at_every_path(stage, pl
         assert answer.status == 400, f"{method} {place}: {answer}"
 
 
-async def test_a_body_sent_ahead_is_refused(stage):
-    assert (await sent_ahead(stage)).status == 400
+async def test_a_body_sent_ahead_is_answered_in_its_turn(stage):
+    assert (await sent_ahead(stage)).status == 401
 
 
 async def sent_ahead(stage):
@@ -438,7 +438,7 @@ async def sent_ahead(stage):
     first = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
     second = b"POST /v1/users/get HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"
     answer = await stage.exchange(first + second, answers=2)
-    DOCUMENT.check("POST", answer, DOCUMENT.component("BodyNotTaken"), "sent ahead")
+    DOCUMENT.check("POST", answer, DOCUMENT.component("Unauthorized"), "sent ahead")
     return answer
 
 

@@ -31,6 +31,11 @@ UNMET_MEMBERS = {
 }
 
 
+UNMET_HERE = {
+    ("#/components/messages/ServerError/payload", "outcomeUnknown"): "needs a Redis that goes in time: test_07_staleness.py",
+}
+
+
 # The document by itself
 
 
@@ -150,7 +155,8 @@ async def profiles_change(room):
 async def people_type(room):
     typists = await asyncio.gather(*[room.come(f"t{number:02}") for number in range(22)])
     first, *_, last = typists
-    created = await first.did("createConversation", participants=[typist.user for typist in typists])
+    created = await first.did(
+        "createConversation", participants=[typist.user for typist in typists], key="the only one")
     talk = created["conversation"]["id"]
     await first.watch_typing(talk)
     await asyncio.gather(*[typist.types(talk) for typist in typists])
@@ -360,7 +366,8 @@ def test_every_member_of_the_document_was_met(scene):
     for request, error in scene.sent:
         if error is None:
             DOCUMENT.message_faults(request, "client")
-    unmet = {(place, name) for place, name in DOCUMENT.members() - DOCUMENT.met if place not in UNMET_MEMBERS}
+    unmet = {(place, name) for place, name in DOCUMENT.members() - DOCUMENT.met
+             if place not in UNMET_MEMBERS and (place, name) not in UNMET_HERE}
     assert not unmet, sorted(unmet)
 
 

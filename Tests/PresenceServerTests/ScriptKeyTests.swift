@@ -76,7 +76,7 @@ import Testing
         try SimulatedClient("ana", in: world).connect(to: world.shards[1], device: "d").watch("bob")
         bob.send(.activity(.idle))
         // Their sessions are told again.
-        shard.cut(.commands)
+        world.shards[1].cut(.commands)
         try world.run(for: 1_000)
         bob.send(.status(.init(status: .busy, text: .set("t"), clearAfter: 1_000)))
         bob.send(.updateProfile(.init(displayName: .set("Bob"), timezone: .set("Europe/Paris"))))

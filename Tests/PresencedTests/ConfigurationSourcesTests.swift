@@ -21,23 +21,38 @@ import Testing
     /// For each key a text other than its default, alone in the environment.
     @Test func `every key can be set by its variable`() async throws {
         for setting in Setting.all {
-            var changed = ServerConfiguration()
+            // What counts over TLS alone is set together with it, and a certificate with its key.
+            var base = ServerConfiguration()
+            var others: [String: String] = [:]
+            if setting.key.hasPrefix("redis.tls.") {
+                base.redis.url = "rediss://host"
+                others["PRESENCE_REDIS_URL"] = base.redis.url
+                if setting.key.hasSuffix("certificateFile") {
+                    base.redis.tls.keyFile = "k"
+                    others["PRESENCE_REDIS_TLS_KEY_FILE"] = "k"
+                } else if setting.key.hasSuffix("keyFile") {
+                    base.redis.tls.certificateFile = "c"
+                    others["PRESENCE_REDIS_TLS_CERTIFICATE_FILE"] = "c"
+                }
+            }
+            var changed = base
             for text in [
                 "always", "debug", "true", "a:ES256:f,b:EdDSA:g", "unix:///s", "4s", "1s", "20s", "7", "8192", "20000",
                 "https://a,https://b", "10.0.0.0/8,::1",
             ] {
                 let texts = setting.isList ? text.split(separator: ",").map(String.init) : [text]
-                var candidate = ServerConfiguration()
+                var candidate = base
                 guard (try? setting.read(texts, into: &candidate)) != nil, (try? candidate.validate()) != nil,
-                    candidate != ServerConfiguration()
+                    candidate != base
                 else { continue }
                 let environment = [setting.variable: text, "PATH": "/bin", "port": "9", "HOST": "x"]
+                    .merging(others) { own, _ in own }
                 #expect(
                     try await ConfigurationSources(environment: environment).read() == candidate, "\(setting.variable)")
                 changed = candidate
                 break
             }
-            #expect(changed != ServerConfiguration(), "no text was found to try \(setting.key) with")
+            #expect(changed != base, "no text was found to try \(setting.key) with")
         }
     }
 

@@ -94,6 +94,8 @@ extension HistoryRun {
 
     /// The first server after a time without any.
     func endBlackout() {
+        // From now on those who do not come back have a linger.
+        troubledAt = world.now
         for stay in people.flatMap(\.stays) where stay.protectedUntil == .max {
             stay.protectedUntil = world.now + world.configuration.linger - 200
         }

@@ -74,7 +74,7 @@ actor ReplicatedClient {
     /// Returns once so many changes wait for replicas.
     func gather(_ count: Int) async {
         // With a round trip each time, so that the loop comes to its sockets.
-        while waits.pending < count { _ = await send("PING") }
+        while waits.pending < count, !Task.isCancelled { _ = await send("PING") }
     }
 
     /// Sends so many changes in one turn; their answers, once all have come.
