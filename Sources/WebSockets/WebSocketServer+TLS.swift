@@ -65,28 +65,17 @@ extension WebSocketServer {
         return true
     }
 
-    /// Goes on with the handshake. libwebsockets would try again and again by itself, as it holds bytes of a head that it
-    /// could read: so it is kept from reading all the time, and is called when the descriptor can be read.
-    private func goOnShaking(_ socket: SocketID, _ wsi: OpaquePointer) -> Bool {
-        lws_rx_flow_control(wsi, 0)
-        guard clws_service(wsi) == 0, let index = table.index(socket), table[index].wsi == wsi else { return false }
-        guard clws_tls_is_shaken(wsi) else { return false }
-        lws_rx_flow_control(wsi, 1)
-        return true
-    }
-
     /// Whether there is more to do at once.
     ///
     /// Whenever the descriptor can be read, this is called before libwebsockets, which goes on with the handshake. In
     /// the turn in which it ends it, libwebsockets does not go on to read; from then on it is kept from reading.
     func shakeHands(_ index: Int, _ http: HTTPConnection) -> Bool {
         guard let wsi = table[index].wsi else { return false }
-        let socket = table.id(index)
-        if !clws_tls_is_shaken(wsi), !goOnShaking(socket, wsi) {
-            if let index = table.index(socket), table[index].wsi == wsi { awaitInput(index, http) }
+        guard clws_tls_is_shaken(wsi) else {
+            awaitInput(index, http)
             return false
         }
-        guard let index = table.index(socket), table[index].wsi == wsi else { return false }
+        let socket = table.id(index)
         // What it has read by then is its head, if it had a turn since; if not, it reads that and nothing else.
         if lws_hdr_total_length(wsi, WSI_TOKEN_HOST) == 0 {
             guard clws_service(wsi) == 0, let index = table.index(socket), table[index].wsi == wsi else { return false }

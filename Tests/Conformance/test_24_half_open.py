@@ -64,7 +64,7 @@ PLAIN = {
     "half_a_frame": WHOLE + b"\x81\xfe\x10\x00abcd" + b"x" * 100,
     "half_a_frame_header": WHOLE + b"\x81\xff\x00\x00",
 }
-SECURE = {"nothing": b"", "a_byte": hello()[:1], "half_a_hello": hello()[:60], "a_hello": hello()}
+SECURE = {"nothing": b"", "a_byte": hello()[:1], "half_a_hello": hello()[:60]}
 
 
 async def hold(server, data, count=COUNT):

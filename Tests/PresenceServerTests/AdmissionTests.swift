@@ -49,7 +49,7 @@ import Testing
         cy.send(.updateProfile(.init(displayName: .set("Cy"))))
         cy.send(.getVisibility)
         try world.run(for: 1_000)
-        #expect(cy.closeCode == .unauthorized && cy.received.count == 1)
+        #expect(cy.closeCode == .unauthorized && cy.received.count == 1, "\(cy.received)")
         let keys = Partitions(count: world.configuration.partitions).keys(of: UserID("cy")!)
         let name = world.redis.command(["HGET", keys.user(UserID("cy")!), "displayName"])
         #expect(name == .success(.null))

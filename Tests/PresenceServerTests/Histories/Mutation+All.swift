@@ -30,9 +30,9 @@ extension Mutation {
                 steps: [
                     .connect(person: 2, place: 2, shard: 1, activity: 0, status: 0),
                     .connect(person: 0, place: 0, shard: 0, activity: 2, status: 0),
-                    .wait(5),
+                    .wait(10),
                     .restart(after: 5749, data: 1, clock: -35320),
-                    .wait(171),
+                    .wait(2_000),
                 ])),
         Mutation(
             name: "a stale timer: the end of an earlier status ends the next",
