@@ -179,6 +179,25 @@ async def test_a_server_that_was_paused_is_fenced_and_right_again(pair):
     await watcher.sees(bob, status="busy")
 
 
+async def test_someone_invisible_is_not_shown_typing_for_what_a_server_that_stands_still_has_told(pair):
+    ana, bob = await pair.come("ana"), await pair.come("bob")
+    typist = await pair.come("ana", at=pair.other)
+    chat = (await bob.did("createConversation", participants=[ana.user]))["conversation"]["id"]
+    await bob.watch_typing(chat)
+    await typist.types(chat)
+    await bob.sees_typing(chat, [ana])
+    pair.other.send_signal(signal.SIGSTOP)
+    try:
+        await ana.status("invisible")
+        # Made after it, and each names all who type.
+        await bob.types(chat)
+        await bob.sees_typing(chat, [bob])
+        await bob.types(chat, False)
+        await bob.sees_typing(chat, [])
+    finally:
+        pair.other.send_signal(signal.SIGCONT)
+
+
 async def test_a_killed_server_with_a_redis_of_its_own_is_right_when_it_is_started_again(start):
     room = Room(start(SETTINGS))
     bob, cy = await room.come("bob", "phone"), await room.come("cy")

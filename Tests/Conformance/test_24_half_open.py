@@ -18,7 +18,7 @@ from support.raw import RawSocket
 
 COUNT = 1_000
 WINDOW = 5
-SHARE = 0.01
+SHARE = 0.02
 """Of one core, for all of them together."""
 
 SETTINGS = {"handshakeTimeout": "2m", "connect_timeout": 120_000, "limits.handshakes": 2 * COUNT}

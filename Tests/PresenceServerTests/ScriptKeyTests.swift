@@ -75,6 +75,7 @@ import Testing
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
         try SimulatedClient("ana", in: world).connect(to: world.shards[1], device: "d").watch("bob")
         bob.send(.activity(.idle))
+        try world.run(for: 100)
         // Their sessions are told again.
         world.shards[1].cut(.commands)
         try world.run(for: 1_000)
