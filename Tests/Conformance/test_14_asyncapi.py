@@ -156,7 +156,7 @@ async def people_type(room):
     typists = await asyncio.gather(*[room.come(f"t{number:02}") for number in range(22)])
     first, *_, last = typists
     created = await first.did(
-        "createConversation", participants=[typist.user for typist in typists], key="the only one")
+        "createConversation", participants=[typist.user for typist in typists], key="the-only-one")
     talk = created["conversation"]["id"]
     await first.watch_typing(talk)
     await asyncio.gather(*[typist.types(talk) for typist in typists])
