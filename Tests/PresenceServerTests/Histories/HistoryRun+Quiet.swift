@@ -163,6 +163,7 @@ extension HistoryRun {
     /// Everyone goes, and nothing is left.
     func end() throws {
         heal()
+        isEnding = true
         for visitor in people.flatMap(\.connected) { close(visitor) }
         try wait(longestGhost + 3_000)
         for visitor in people.flatMap(\.connected) { close(visitor) }

@@ -176,7 +176,7 @@ extension HistoryRun {
     func comeBack(_ visitor: Visitor, to number: Int, after pause: Milliseconds) {
         let activity = visitor.activity
         world.after(pause) { [weak self, weak visitor] in
-            guard let self, let visitor else { return }
+            guard let self, let visitor, !isEnding else { return }
             // Whichever server can be reached.
             for next in 0..<world.shards.count where !shard(number + next).isDead {
                 return connect(visitor, to: shard(number + next), activity, 0)

@@ -35,6 +35,8 @@ final class HistoryRun {
     var deafSince: [String: Milliseconds] = [:]
     var wokenAt: [String: Milliseconds] = [:]
     var shown: [ShownVersion: Presence] = [:]
+    /// Nobody comes back any more.
+    var isEnding = false
     /// Names drawn for those who ask before they know whether they are let in.
     var rushes = 0
 
