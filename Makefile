@@ -140,8 +140,9 @@ demo: build
 
 # Tests are built with the optimizer: the simulator is several times as fast, and so are the servers of the conformance suite.
 # Checks for overflow, bounds and exclusivity stay, and tests see what is internal. DEBUG=1 builds them without it.
+# (Our own targets only; see Package.swift.)
 TEST_BUILD := $(if $(DEBUG),.build-debug,.build)
-TEST_FLAGS := $(if $(DEBUG),--scratch-path .build-debug,-Xswiftc -O)
+BUILD_TESTS := $(if $(DEBUG),swift build --scratch-path .build-debug,PRESENCE_OPTIMISED=1 swift build) -j $(JOBS)
 
 # How many histories `make test` plays: half of them the same each time, half from seeds that no run had before.
 SIMULATOR_SEEDS ?= 2000
@@ -149,7 +150,7 @@ export SIMULATOR_SEEDS
 
 build-tests: setup-tests
 	@echo "Building the tests; the first time takes some minutes"
-	@swift build --build-tests $(TEST_FLAGS) -j $(JOBS)
+	@$(BUILD_TESTS) --build-tests
 
 check test: build-tests
 	@Tests/run --build $(TEST_BUILD) $(if $(filter check,$@),check,all)
@@ -190,7 +191,7 @@ CHAOS_SECONDS ?= 60
 CHAOS_OPTIONS := $(if $(SEED),--seed $(SEED))
 
 chaos: setup-tests
-	swift build $(TEST_FLAGS) -j $(JOBS) --product presenced && swift build $(TEST_FLAGS) -j $(JOBS) --product chaos-crowd
+	$(BUILD_TESTS) --product presenced && $(BUILD_TESTS) --product chaos-crowd
 	@PRESENCED='$(CURDIR)/$(TEST_BUILD)/debug/presenced' Tests/Chaos/run.sh --seconds $(CHAOS_SECONDS) $(CHAOS_OPTIONS)
 
 chaos-short: setup-tests
@@ -211,7 +212,7 @@ lint:
 	swift format lint --strict --parallel --recursive $(SWIFT_SOURCES)
 
 docs: setup
-	swift package -Xswiftc -O --allow-writing-to-directory .build/docs generate-documentation --target PresenceKit \
+	swift package --allow-writing-to-directory .build/docs generate-documentation --target PresenceKit \
 	    --output-path .build/docs
 	@echo "The library's documentation: .build/docs/index.html"
 

@@ -1,12 +1,16 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
+/// Whether a debug build optimises our own targets, as `make test` has it: packages are built as fast as they can be.
+/// (Flags that are "unsafe" keep others from depending on us; without the variable there are none.)
+let optimised: [SwiftSetting] = Context.environment["PRESENCE_OPTIMISED"] == "1" ? [.unsafeFlags(["-O"])] : []
+
 /// What every Swift target of ours is compiled with. Warnings are errors in our own code only:
 /// the setting does not reach packages, nor those who depend on us.
 let ours: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
     .treatAllWarnings(as: .error),
-]
+] + optimised
 
 /// Where the client's transport is Apple's URLSession; elsewhere it is libwebsockets. Only the Linux build is tested: on
 /// none of these platforms was it ever run, and for tvOS, watchOS and visionOS it was never built.

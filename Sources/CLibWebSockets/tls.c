@@ -114,12 +114,6 @@ SSL_CTX *clws_dialling_make(const char *authorities, bool trusts)
     return NULL;
 }
 
-bool clws_tls_is_shaken(struct lws *wsi)
-{
-    SSL *ssl = lws_get_ssl(wsi);
-    return ssl && SSL_is_init_finished(ssl);
-}
-
 static int result(SSL *ssl, int count)
 {
     if (count > 0)
@@ -134,6 +128,13 @@ static int result(SSL *ssl, int count)
     default:
         return clws_tls_ended;
     }
+}
+
+int clws_tls_handshake(struct lws *wsi)
+{
+    SSL *ssl = lws_get_ssl(wsi);
+    ERR_clear_error();
+    return ssl ? result(ssl, SSL_do_handshake(ssl)) : clws_tls_ended;
 }
 
 int clws_tls_peek(struct lws *wsi, void *bytes, int room)

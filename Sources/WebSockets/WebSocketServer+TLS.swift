@@ -45,10 +45,11 @@ extension WebSocketServer {
         return beginTLS(index, http)
     }
 
-    /// Gives the connection to libwebsockets, which makes a session of TLS for it and does the handshake.
+    /// Gives the connection to libwebsockets, which makes a session of TLS for it and sends the server's answer.
     ///
     /// It is given all of its head but the last byte (see `upgrade`): bytes that have been read already can be given to
-    /// it now only, and the last byte of the client's own head is the same.
+    /// it now only, and the last byte of the client's own head is the same. While it holds bytes that it may read, it
+    /// tries without end; so it is kept from reading until it can (see `beginAdoption`).
     private func beginTLS(_ index: Int, _ http: HTTPConnection) -> Bool {
         guard let host = context?.secure else { return false }
         let socket = table.id(index)
@@ -65,24 +66,36 @@ extension WebSocketServer {
         return true
     }
 
-    /// Whether there is more to do at once.
-    ///
-    /// Whenever the descriptor can be read, this is called before libwebsockets, which goes on with the handshake. In
-    /// the turn in which it ends it, libwebsockets does not go on to read; from then on it is kept from reading.
+    /// Goes on with the handshake, in libwebsockets' place. Whether there is more to do at once.
     func shakeHands(_ index: Int, _ http: HTTPConnection) -> Bool {
         guard let wsi = table[index].wsi else { return false }
-        guard clws_tls_is_shaken(wsi) else {
+        switch Int(clws_tls_handshake(wsi)) {
+        case clws_tls_ended:
+            doom(index)
+            return false
+        case clws_tls_wants_read:
             awaitInput(index, http)
             return false
+        case clws_tls_wants_write:
+            http.pauseInput()
+            let socket = table.id(index)
+            http.awaitRoom(loop) { [unowned self] in advance(socket) }
+            return false
+        default:
+            return readOwnHead(index, http, wsi)
         }
+    }
+
+    /// Lets libwebsockets see that the handshake is done, and read the head it was given; nothing of the client's.
+    private func readOwnHead(_ index: Int, _ http: HTTPConnection, _ wsi: OpaquePointer) -> Bool {
         let socket = table.id(index)
-        // What it has read by then is its head, if it had a turn since; if not, it reads that and nothing else.
-        if lws_hdr_total_length(wsi, WSI_TOKEN_HOST) == 0 {
+        lws_rx_flow_control(wsi, 1)
+        for _ in 0..<2 where lws_hdr_total_length(wsi, WSI_TOKEN_HOST) == 0 {
             guard clws_service(wsi) == 0, let index = table.index(socket), table[index].wsi == wsi else { return false }
-            guard lws_hdr_total_length(wsi, WSI_TOKEN_HOST) > 0 else {
-                doom(index)
-                return false
-            }
+        }
+        guard lws_hdr_total_length(wsi, WSI_TOKEN_HOST) > 0 else {
+            doom(index)
+            return false
         }
         lws_rx_flow_control(wsi, 0)
         // libwebsockets' own timer for it would stand in a sorted list; ours is in a queue.

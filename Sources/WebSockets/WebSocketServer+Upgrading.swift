@@ -90,6 +90,8 @@ extension WebSocketServer {
         guard let adopting, let index = table.index(adopting) else { return }
         lws_set_opaque_user_data(wsi, Self.opaque(adopting))
         table[index].wsi = wsi
+        // Before it holds bytes: afterwards this would also have it wait until the socket can be written.
+        if table[index].isSecure { lws_rx_flow_control(wsi, 0) }
     }
 
     /// It has made its answer. 0 to send it, -1 to end the connection.

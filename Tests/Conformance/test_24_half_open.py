@@ -18,7 +18,7 @@ from support.raw import RawSocket
 
 COUNT = 1_000
 WINDOW = 5
-SHARE = 0.02
+SHARE = 0.01
 """Of one core, for all of them together."""
 
 SETTINGS = {"handshakeTimeout": "2m", "connect_timeout": 120_000, "limits.handshakes": 2 * COUNT}
@@ -64,7 +64,7 @@ PLAIN = {
     "half_a_frame": WHOLE + b"\x81\xfe\x10\x00abcd" + b"x" * 100,
     "half_a_frame_header": WHOLE + b"\x81\xff\x00\x00",
 }
-SECURE = {"nothing": b"", "a_byte": hello()[:1], "half_a_hello": hello()[:60]}
+SECURE = {"nothing": b"", "a_byte": hello()[:1], "half_a_hello": hello()[:60], "a_hello": hello()}
 
 
 async def hold(server, data, count=COUNT):
@@ -80,11 +80,15 @@ async def hold(server, data, count=COUNT):
 
 
 async def cost(server, data):
+    """Of three windows the one with the least: a busy machine makes everything dearer for a while, waiting costs always."""
     idle = await spent(server)
     held = await hold(server, data)
     try:
         await quiet(server)
-        return await spent(server) - idle
+        costs = []
+        while len(costs) < 3 and min(costs, default=1) > WINDOW * SHARE:
+            costs.append(await spent(server) - idle)
+        return min(costs)
     finally:
         for one in held:
             one.close()

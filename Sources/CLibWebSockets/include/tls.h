@@ -22,11 +22,11 @@ void clws_tls_prepare(SSL_CTX *host, SSL_CTX **current);
 /// nobody. NULL if there is nothing to read there. Given back with `clws_tls_free`.
 SSL_CTX *clws_dialling_make(const char *authorities, bool trusts);
 
-/// Whether the handshake is done.
-bool clws_tls_is_shaken(struct lws *wsi);
-
-/// What the next three answer when they did nothing: the connection is over, or waits until it can be read or written.
+/// What the next four answer when they did nothing: the connection is over, or waits until it can be read or written.
 enum { clws_tls_ended = 0, clws_tls_wants_read = -1, clws_tls_wants_write = -2 };
+
+/// Goes on with the handshake: 1 when it is done, or one of the above.
+int clws_tls_handshake(struct lws *wsi);
 
 /// Copies what the connection's next read would give, and leaves it there: how many bytes, or one of the above.
 int clws_tls_peek(struct lws *wsi, void *bytes, int room);

@@ -16,7 +16,7 @@ extension Doctor {
         lookAtLeases(&look)
         // Before anything uses the scripts, Redis need not know them; nor does anyone listen.
         // One that was killed a moment ago looks as if it ran: of its last renewal the second look knows better.
-        let running = look.leases.renewing(since: since ?? look.leases.now - renewingTime)
+        let running = look.leases.renewing(after: since ?? look.leases.now - renewingTime)
         for redis in store.servers {
             if !running.isEmpty { try lookAtScripts(of: redis, &look) }
             let held = (0..<partitions.count).filter { store[partitions.keys($0).events] === redis }
@@ -63,7 +63,7 @@ extension Doctor {
             if lease.until + sweepingTime <= held.now { look.note(.overdueLease, .incarnation(incarnation)) }
             if lease.renewed > held.now + Self.tolerance { look.note(.timeAhead, .incarnation(incarnation)) }
         }
-        let running = held.renewing(since: held.now - renewingTime)
+        let running = held.renewing(after: held.now - renewingTime)
         if !running.isEmpty, !held.isSweptMalformed, held.now - (held.swept ?? 0) > sweepingTime {
             look.note(.nobodySweeps, .key(partitions.space.leases))
         }

@@ -67,8 +67,8 @@ struct HeldLeases {
         return !lease.isReaping && lease.until > now
     }
 
-    /// Those that are live and have been renewed since a moment: if that was lately, their servers run now.
-    func renewing(since moment: Timestamp) -> [String] {
-        leases.keys.filter { isLive($0) && leases[$0]!.renewed >= moment }.sorted()
+    /// Those that are live and have been renewed after a moment: if that was lately, their servers run now.
+    func renewing(after moment: Timestamp) -> [String] {
+        leases.keys.filter { isLive($0) && leases[$0]!.renewed > moment }.sorted()
     }
 }

@@ -1,0 +1,16 @@
+import Testing
+
+@testable import PresenceServer
+
+struct HeldLeaseTests {
+    /// A server that renewed in the very millisecond of the first look, and was killed then, has not renewed since.
+    @Test func `who renewed at the moment of a look has not renewed after it`() {
+        let held = HeldLeases(["same", "1000 9000", "later", "1001 9000", "earlier", "999 9000"], now: 1_200)
+        #expect(held.renewing(after: 1_000) == ["later"])
+    }
+
+    @Test func `who is being reaped, or whose lease ran out, does not run`() {
+        let held = HeldLeases(["reaped", "reaping 1100 9000", "over", "1100 1200", "runs", "1100 1201 4"], now: 1_200)
+        #expect(held.renewing(after: 1_000) == ["runs"])
+    }
+}
