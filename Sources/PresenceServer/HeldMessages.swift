@@ -3,7 +3,8 @@
 /// they are handled in their order, as if they had come then.
 ///
 /// A client can send as much ahead as one connection may have pending (`limits.pendingRequests`), or one message of the
-/// largest size; beyond that it is not read from (`Replies.adjustReading`).
+/// largest size; beyond that it is not read from (`Replies.adjustReading`). All of them count in
+/// `limits.inboxBytes`.
 extension ShardLogic {
     /// Whether what comes on the connection has to wait. While Redis is out of reach nothing can be decided: the session is
     /// let in for the time being, reads are answered from what is held, and writes are refused.
@@ -13,6 +14,9 @@ extension ShardLogic {
     }
 
     func hold(_ message: UnsafeRawBufferPointer, of connection: Connection) {
+        guard sockets.reserveInbox(message.count) else {
+            return close(connection, .tryAgainLater, reason: reconnectAdvice())
+        }
         connection.held.append(Array(message))
         connection.heldBytes += message.count
         replies.adjustReading(of: connection)
@@ -35,6 +39,7 @@ extension ShardLogic {
     }
 
     func dropHeld(of connection: Connection) {
+        sockets.releaseInbox(connection.heldBytes)
         connection.held = []
         connection.heldBytes = 0
     }

@@ -13,6 +13,9 @@ protocol Sockets: AnyObject {
     func close(_ socket: SocketID, code: CloseCode, reason: String)
     func pauseReading(_ socket: SocketID)
     func resumeReading(_ socket: SocketID)
+    /// Room for so many bytes of messages that wait, in the process' budget (`limits.inboxBytes`); false if there is none.
+    func reserveInbox(_ bytes: Int) -> Bool
+    func releaseInbox(_ bytes: Int)
 }
 
 /// What the shard's logic asks of Redis: the other port. Commands of one lane with the same keys run in the order in

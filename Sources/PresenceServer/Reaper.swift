@@ -40,27 +40,60 @@ final class Reaper {
         }
     }
 
-    /// Fences the partition and ends sessions until none is left; `nil` when Redis did not answer.
-    private func clear(_ partition: Int, of incarnation: String, renewedAt: Timestamp, done: @escaping (Int?) -> Void) {
+    /// Fences the partition and ends sessions until none is left; `nil` when Redis did not answer, or when users are left
+    /// whose records are damaged: those wait for `presenced doctor`, and the lease's mark for them.
+    ///
+    /// - Parameter damaged: Users that are passed over.
+    private func clear(
+        _ partition: Int, of incarnation: String, renewedAt: Timestamp, except damaged: Set<String> = [],
+        done: @escaping (Int?) -> Void
+    ) {
         let keys = shard.partitions.keys(partition)
         let usersKey = keys.users(ofShard: incarnation)
         shard.store.run(
             .fence, keys: [keys.shards, usersKey, keys.fenced(incarnation)],
-            arguments: [incarnation, String(Self.batch)], lane: .commands
+            arguments: [incarnation, String(Self.batch + damaged.count)], lane: .commands
         ) { [self] result in
-            guard case .success(let value) = result, let names = value.array?.compactMap(\.string) else {
+            guard case .success(let value) = result, let found = value.array?.compactMap(\.string) else {
                 return done(nil)
             }
-            guard !names.isEmpty else { return done(0) }
-            let users = names.compactMap { UserID($0) }
-            shard.store.run(
-                .reap, keys: [keys.floor, usersKey] + users.flatMap { [keys.user($0), keys.sessions($0)] },
-                arguments: [keys.events, incarnation, String(renewedAt)] + names, lane: .commands
-            ) { [self] result in
-                guard case .success = result else { return done(nil) }
-                clear(partition, of: incarnation, renewedAt: renewedAt) { rest in
-                    done(rest.map { $0 + users.count })
+            let names = found.filter { !damaged.contains($0) }
+            guard !names.isEmpty else { return done(damaged.isEmpty ? 0 : nil) }
+            end(names, in: keys, of: incarnation, renewedAt) { [self] failed in
+                guard let failed else { return done(nil) }
+                let count = names.count - failed.count
+                clear(partition, of: incarnation, renewedAt: renewedAt, except: damaged.union(failed)) { rest in
+                    done(rest.map { $0 + count })
                 }
+            }
+        }
+    }
+
+    /// Ends the dead one's sessions of these users. `done` gets those whose records are damaged, or `nil` when Redis did
+    /// not answer.
+    private func end(
+        _ names: [String], in keys: PartitionKeys, of incarnation: String, _ renewedAt: Timestamp,
+        done: @escaping ([String]?) -> Void
+    ) {
+        let users = names.compactMap { UserID($0) }
+        shard.store.run(
+            .reap,
+            keys: [keys.floor, keys.users(ofShard: incarnation)] + users.flatMap { [keys.user($0), keys.sessions($0)] },
+            arguments: [keys.events, incarnation, String(renewedAt)] + names, lane: .commands
+        ) { [self] result in
+            switch result {
+            case .success: done([])
+            case .failure(let failure) where failure.isLasting && names.count > 1:
+                // One of them is damaged: each by itself, so that it keeps no other.
+                var damaged: [String]? = []
+                Paced(names, window: Self.window) { [self] name, next in
+                    end([name], in: keys, of: incarnation, renewedAt) { failed in
+                        damaged = failed.flatMap { failed in damaged.map { $0 + failed } }
+                        next()
+                    }
+                } done: { done(damaged) }
+            case .failure(let failure) where failure.isLasting: done(names)
+            case .failure: done(nil)
             }
         }
     }

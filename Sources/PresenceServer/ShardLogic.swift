@@ -121,6 +121,7 @@ final class ShardLogic {
         let final: Set<UInt16> = [1000, 1005, 1008, 4004, 4006]
         let code = connection.closedWith?.rawValue ?? code ?? (hadCloseFrame ? 1005 : 1006)
         metrics.countClose(code)
+        dropHeld(of: connection)
         outboxes.release(connection)
         watchers.close(connection)
         watchers.remove(connection)

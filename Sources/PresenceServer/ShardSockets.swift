@@ -170,6 +170,8 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
     func silence(of socket: SocketID) -> Milliseconds? { server.silence(of: socket) }
     func pauseReading(_ socket: SocketID) { server.pauseReading(socket) }
     func resumeReading(_ socket: SocketID) { server.resumeReading(socket) }
+    func reserveInbox(_ bytes: Int) -> Bool { server.hold(bytes) }
+    func releaseInbox(_ bytes: Int) { server.letGo(bytes) }
 
     func close(_ socket: SocketID, code: CloseCode, reason: String) {
         server.close(socket, code: code.rawValue, reason: reason)

@@ -120,7 +120,7 @@ final class TopicLoader {
                 case .success(let read): value = read
                 case .failure(let reason):
                     // A damaged record must not keep everything else stale.
-                    if case .server = reason, !reason.isTransient {
+                    if reason.isLasting {
                         shard.log("a record cannot be read", ["reason": "\(reason)"], level: .error)
                     } else {
                         failure = reason

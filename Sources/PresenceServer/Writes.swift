@@ -101,7 +101,7 @@ struct WriteRefusal {
     init(_ failure: RedisFailure, changes: Bool = true) {
         let outcomeUnknown = changes && failure.mayHaveRun
         // What Redis says for a moment; anything else that it says is a fault of ours.
-        if case .server = failure, !failure.isTransient {
+        if failure.isLasting {
             // A script that fails leaves what it had done by then.
             self.init(
                 code: .internal, text: "the server could not do this", retryAfter: nil,

@@ -42,6 +42,10 @@ extension RedisFailure {
         }
     }
 
+    /// Whether the server answered with an error that trying again does not mend: what it holds is damaged, or the command
+    /// is wrong.
+    public var isLasting: Bool { code != nil && !isTransient }
+
     private static let transient: Set<String> = passing.union(["OOM", "BUSY", "MISCONF", "NOREPLICAS"])
 
     /// Codes that Redis gives before it runs anything. (`OOM` is one only for scripts with flags; see the scripts.)

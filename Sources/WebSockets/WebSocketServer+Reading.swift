@@ -82,8 +82,9 @@ extension WebSocketServer {
         return count < 0 && (errno == EAGAIN || errno == EINTR) ? .nothing : .ended
     }
 
-    /// Room in the inbox' budget for so many bytes more.
-    func hold(_ count: Int) -> Bool {
+    /// Room in the inbox' budget for so many bytes more: for what the delegate keeps of what came, too. Given back with
+    /// `letGo`.
+    public func hold(_ count: Int) -> Bool {
         guard configuration.inbox.take(count) else {
             counters.inboxRefusals += 1
             return false
@@ -92,7 +93,7 @@ extension WebSocketServer {
         return true
     }
 
-    func letGo(_ count: Int) {
+    public func letGo(_ count: Int) {
         guard count > 0 else { return }
         configuration.inbox.give(count)
         inboxHeld -= count

@@ -56,6 +56,23 @@ import Testing
         #expect(name == .success(.null))
     }
 
+    @Test func `what waits has a bound over the process, and is given back`() throws {
+        let world = try World(shards: 1)
+        let shard = world.shards[0]
+        shard.maxInboxBytes = 3_000
+        let clients = ["ana", "bob", "cy"].map { SimulatedClient($0, in: world) }
+        for client in clients { client.dial(shard) }
+        for client in clients {
+            for number in 0..<20 { client.send(.updateProfile(.init(displayName: .set("Name \(number)")))) }
+        }
+        #expect(shard.inboxBytes > 2_900)
+        clients[0].close(code: 1000)
+        try world.run(for: 1_000)
+        #expect(clients[1].isConnected && clients[1].received.count == 21)
+        #expect(clients[2].closeCode == .tryAgainLater)
+        #expect(shard.inboxBytes == 0)
+    }
+
     @Test func `who connects while Redis is away is asked for before anything is done once it is back`() throws {
         let world = try World(shards: 1)
         try run(world) { $0.revokeTokens(of: UserID("bob")!, done: $1) }

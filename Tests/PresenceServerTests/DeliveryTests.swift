@@ -21,6 +21,8 @@ struct DeliveryTests {
         func close(_ socket: SocketID, code: CloseCode, reason: String) {}
         func pauseReading(_ socket: SocketID) {}
         func resumeReading(_ socket: SocketID) {}
+        func reserveInbox(_ bytes: Int) -> Bool { true }
+        func releaseInbox(_ bytes: Int) {}
     }
 
     private struct Bench {

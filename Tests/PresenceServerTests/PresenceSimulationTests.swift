@@ -134,6 +134,26 @@ import Testing
         #expect(watcher.shown("bob") == [.online, .offline])
     }
 
+    @Test func `users of a killed server whose records are damaged keep no others from being ended`() throws {
+        let world = try World(shards: 2)
+        let names = (0..<120).map { "u\($0)" }
+        for name in names { try SimulatedClient(name, in: world).connect(to: world.shards[1]) }
+        let damaged = ["u3", "u40", "u77"]
+        let partitions = Partitions(count: world.configuration.partitions)
+        for name in damaged {
+            let user = UserID(name)!
+            _ = world.redis.command(["DEL", partitions.keys(of: user).user(user)])
+            _ = world.redis.command(["SET", partitions.keys(of: user).user(user), "x"])
+        }
+        world.shards[1].die()
+        try world.run(for: 30_000)
+        for name in names {
+            let user = UserID(name)!
+            let sessions = world.redis.command(["EXISTS", partitions.keys(of: user).sessions(user)])
+            #expect(sessions == .success(.integer(damaged.contains(name) ? 1 : 0)), "\(name)")
+        }
+    }
+
     @Test func `whoever comes back elsewhere before a killed server's lease is over was never away`() throws {
         let world = try World(shards: 2)
         let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")

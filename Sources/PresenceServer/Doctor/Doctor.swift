@@ -15,6 +15,8 @@ public final class Doctor {
     private(set) var store: DoctorStore
     private let location: RedisLocation
     let lease: ServerConfiguration.Lease
+    /// How long servers are there before they reap.
+    let grace: Milliseconds
     var partitions: Partitions
     var counts = DoctorReport.Counts()
     /// While everything is looked at: asks the servers after their sessions.
@@ -41,6 +43,7 @@ public final class Doctor {
             throw DoctorFailure(error.description)
         }
         lease = configuration.lease
+        grace = max(configuration.linger, lease.duration)
         partitions = Partitions(configuration, database: location.database)
         do throws(RedisFailure) {
             store = try DoctorStore(location)

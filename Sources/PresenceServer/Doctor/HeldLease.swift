@@ -6,6 +6,8 @@ struct HeldLease: Equatable {
     let renewed: Timestamp
     /// When it runs out; of one that is being reaped, when another reaper may take over.
     let until: Timestamp
+    /// From when on there has been a server all the time, as far as this one knows.
+    let since: Timestamp
 
     /// `nil` if it is neither.
     init?(_ value: String) {
@@ -17,6 +19,7 @@ struct HeldLease: Equatable {
         else { return nil }
         self.renewed = renewed
         self.until = until
+        since = words.count == 3 ? Self.number(words.last!) ?? 0 : 0
     }
 
     /// As Lua's `%d+` reads it.
@@ -65,6 +68,13 @@ struct HeldLeases {
     func isLive(_ incarnation: String) -> Bool {
         guard let lease = leases[incarnation] else { return false }
         return !lease.isReaping && lease.until > now
+    }
+
+    /// Whether servers are there, but all of them for less than so many ms: until then clients could not come back, and
+    /// nothing is reaped.
+    func isSettling(within time: Milliseconds) -> Bool {
+        let live = leases.filter { isLive($0.key) }.values
+        return !live.isEmpty && live.allSatisfy { $0.since > now - time }
     }
 
     /// Those that are live and have been renewed after a moment: if that was lately, their servers run now.

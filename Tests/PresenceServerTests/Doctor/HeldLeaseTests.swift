@@ -13,4 +13,14 @@ struct HeldLeaseTests {
         let held = HeldLeases(["reaped", "reaping 1100 9000", "over", "1100 1200", "runs", "1100 1201 4"], now: 1_200)
         #expect(held.renewing(after: 1_000) == ["runs"])
     }
+
+    @Test func `while all servers have just started, leases that ran out are not overdue`() {
+        let dead = ["dead", "1000 2000"]
+        #expect(HeldLeases(dead + ["new", "99000 110000 95000"], now: 100_000).isSettling(within: 10_000))
+        #expect(!HeldLeases(dead + ["new", "99000 110000 90000"], now: 100_000).isSettling(within: 10_000))
+        let one = dead + ["new", "99000 110000 95000", "old", "99000 110000 5"]
+        #expect(!HeldLeases(one, now: 100_000).isSettling(within: 10_000))
+        // Nobody is there who would reap.
+        #expect(!HeldLeases(dead, now: 100_000).isSettling(within: 10_000))
+    }
 }

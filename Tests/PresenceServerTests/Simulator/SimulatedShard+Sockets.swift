@@ -65,4 +65,12 @@ extension SimulatedShard: Sockets {
     func silence(of socket: SocketID) -> Milliseconds? { nil }
     func pauseReading(_ socket: SocketID) {}
     func resumeReading(_ socket: SocketID) {}
+
+    func reserveInbox(_ bytes: Int) -> Bool {
+        guard inboxBytes + bytes <= maxInboxBytes else { return false }
+        inboxBytes += bytes
+        return true
+    }
+
+    func releaseInbox(_ bytes: Int) { inboxBytes -= bytes }
 }

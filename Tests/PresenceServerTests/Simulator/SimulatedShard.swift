@@ -25,6 +25,9 @@ final class SimulatedShard {
     let channels: [String: Int]
 
     // The sockets; what they do is in `SimulatedShard+Sockets`.
+    /// What the logic has reserved of the budget for messages that wait.
+    var inboxBytes = 0
+    var maxInboxBytes = Int.max
     var clients: [SocketID: SimulatedClient] = [:]
     var sockets = SimulatedSocketIDs()
 
