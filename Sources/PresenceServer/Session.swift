@@ -8,8 +8,8 @@ final class Session {
     let id: String
     let user: LocalUser
     let device: Device?
-    /// When its `connect` came, on the monotonic clock.
-    let began: Milliseconds
+    /// When its `connect` came, on the monotonic clock. No two of one device have the same.
+    var began: Milliseconds
     /// When anything was last received from it.
     var lastHeard: Milliseconds
     var activity: Activity
@@ -62,8 +62,6 @@ final class LocalUser {
     var sessions: [Session] = []
     /// `nil` until Redis has answered once.
     var chosen: Chosen?
-    /// The version of it that its sessions here have been told, apart from what `connected` says.
-    var toldVersion: Int64 = 0
     /// Tokens issued before it are worthless, as far as Redis has said.
     var revokedAt: Timestamp = 0
     /// How far the clock that their record goes by is ahead of ours, as of its last answer. In a cluster each master has

@@ -93,8 +93,8 @@ extension Sessions {
                     if status == session.wantedStatus { session.wantedStatus = nil }
                     shard.policies.take(
                         words.last.flatMap { PolicyHead.read($0) }, of: user.id, asOf: policy)
-                    // Their user's other sessions here: the new one hears it as the answer to its `connect`.
-                    learn(words, of: user, tell: status != nil)
+                    endOlder(than: session)
+                    learn(words, of: user)
                     // What others show to this user depends on it.
                     shard.policies.complete(user.id) { _ in done(.stored) }
                 case "REPLACED":
@@ -116,6 +116,14 @@ extension Sessions {
                     done(.unreachable(nil))
                 }
             }
+        }
+    }
+
+    /// A device has one session. Redis has taken a younger one, and the event that says so may be lost.
+    private func endOlder(than session: Session) {
+        guard let device = session.device?.id else { return }
+        for older in session.user.sessions where older.number < session.number && older.device?.id == device {
+            if let connection = older.connection { shard.close(connection, .replaced) } else { end(older) }
         }
     }
 
@@ -216,17 +224,15 @@ extension Sessions {
     }
 
     private func assertAgain(_ session: Session) {
-        let before = session.user.chosen
-        tell(session) { [self] outcome in settle(session, outcome, chosen: before) }
+        tell(session) { [self] outcome in settle(session, outcome) }
     }
 
     /// What follows from telling Redis again of a session.
-    func settle(_ session: Session, _ outcome: Outcome, chosen before: LocalUser.Chosen?) {
+    func settle(_ session: Session, _ outcome: Outcome) {
         guard !session.hasEnded else { return }
         let connection = session.connection
         switch outcome {
         case .stored:
-            if before != session.user.chosen { shard.tellOwnStatus(session.user) }
             if let connection { shard.handleHeld(of: connection) }
         case .unreachable: break
         case .refused(let message):
