@@ -25,8 +25,10 @@ final class Session {
     var isAdmitted = false
     /// Redis may hold it: its end has to be told.
     var mayBeStored = false
-    /// The state that Redis acknowledged last; `nil` when what it holds is not certain.
+    /// The state that Redis acknowledged last; `nil` when what it holds is not certain, also while it is being told.
     var storedState: String?
+    /// How often Redis has been told: only the answer to the last time says what it holds.
+    var tellings = 0
     /// How often telling Redis of it has failed since it last succeeded.
     var failures = 0
     var hasEnded = false

@@ -53,6 +53,9 @@ extension Sessions {
         let policy = shard.policies[user.id]?.head.version ?? 0
         let state = session.state
         session.assertedRound = round
+        session.storedState = nil
+        session.tellings += 1
+        let telling = session.tellings
         let mightBeStored = session.mayBeStored
         session.mayBeStored = true
         shard.store.run(
@@ -75,7 +78,6 @@ extension Sessions {
             switch result {
             case .failure(let failure):
                 if session.assertedRound == round { session.assertedRound = 0 }
-                session.storedState = nil
                 if !failure.mayHaveRun || failure.code == "OOM" { session.mayBeStored = mightBeStored }
                 if case .server(_, let message) = failure, !failure.isTransient || !session.isAdmitted {
                     return done(.refused(message))
@@ -88,7 +90,7 @@ extension Sessions {
                 switch words.first?.string {
                 case "OK":
                     session.isAdmitted = true
-                    session.storedState = state
+                    if telling == session.tellings { session.storedState = state }
                     session.failures = 0
                     if status == session.wantedStatus { session.wantedStatus = nil }
                     shard.policies.take(
@@ -146,25 +148,29 @@ extension Sessions {
     private func tellState(_ session: Session, done: @escaping (_ isStored: Bool) -> Void = { _ in }) {
         let user = session.user
         let state = session.state
+        session.storedState = nil
+        session.tellings += 1
+        let telling = session.tellings
         shard.store.run(
             .activity, keys: [user.keys.shards, user.keys.floor, user.userKey, user.sessionsKey],
             arguments: [user.keys.events, shard.link.incarnation, user.id.string, session.id, state],
             lane: .commands
         ) { [self] result in
-            session.storedState = nil
+            var isStored = false
             switch result {
             case .failure(let failure): tellLater(session, failure)
             case .success(let value):
                 switch value.array?.first?.string {
                 case "OK":
-                    session.storedState = state
+                    isStored = true
+                    if telling == session.tellings { session.storedState = state }
                     session.failures = 0
                 // Redis lost it, or it was ended elsewhere and the event is on its way: telling it again finds out.
                 case "GONE": if !session.hasEnded { assertAgain(session) }
                 default: shard.link.noticeFencing(in: result)
                 }
             }
-            done(session.storedState != nil)
+            done(isStored)
         }
     }
 
