@@ -144,14 +144,6 @@ import Testing
                     .holdLease(shard: 2, ms: 5732), .wait(550), .blackout(ms: 5741),
                 ])),
         Found(
-            testDescription: "nor one that comes when there are others again",
-            history: History(
-                seed: 900_000_987, people: 4, shards: 3, times: .short,
-                steps: [
-                    .connect(person: 3, place: 1, shard: 1, activity: 1, status: 0), .wait(1806),
-                    .holdLease(shard: 2, ms: 6600), .wait(550), .blackout(ms: 5741),
-                ])),
-        Found(
             testDescription: "who is let in without their status is told it, also if an earlier answer has brought it",
             history: History(
                 seed: 20_261_715, people: 4, shards: 3, times: .short, connections: 2,
@@ -172,5 +164,13 @@ import Testing
             history: History(
                 seed: 910_001_742, people: 2, shards: 2, times: .short,
                 steps: [.roll(shard: 0), .wait(200), .wait(14), .cutSubscription(shard: 0), .quiet])),
+        Found(
+            testDescription: "who becomes idle and active again at once is active",
+            history: History(
+                seed: 920_001_503, people: 4, shards: 4, times: .short,
+                steps: [
+                    .connect(person: 2, place: 1, shard: 2, activity: 0, status: 0),
+                    .activity(person: 2, place: 1, state: 2), .quiet,
+                ])),
     ]
 }

@@ -283,6 +283,7 @@ extension HistoryRun {
                 person.announced = nil
                 person.invisibleOn = nil
                 person.stays.forEach { $0.bannedAt = nil }
+                person.revokedAt = 0
                 person.forgetWrites()
             }
         }
