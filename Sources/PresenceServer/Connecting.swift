@@ -52,18 +52,21 @@ extension ShardLogic {
                 .init(id: id, code: .unavailable, message: "the store takes no session now", retryAfter: 1_000),
                 to: connection)
             return refuse(connection, message)
-        case .opened(let chosen): greet(connection, id, OwnStatus(chosen))
-        case .unheard: greet(connection, id, connection.session?.user.chosen.map { OwnStatus($0) })
+        case .opened: greet(connection, id)
         }
     }
 
-    private func greet(_ connection: Connection, _ id: Int64?, _ status: OwnStatus?) {
+    private func greet(_ connection: Connection, _ id: Int64?) {
         guard let session = connection.session else { return }
+        // Without it if Redis could not be asked: it is told as soon as it is known.
+        let chosen = session.user.chosen
+        connection.toldStatus = chosen
         var payload: [UInt8] = []
         ServerMessageWriter.connected(
             id: id,
             .init(
-                user: session.user.id, session: session.id, serverTime: clock.redisNow, status: status,
+                user: session.user.id, session: session.id, serverTime: clock.redisNow,
+                status: chosen.map { OwnStatus($0) },
                 heartbeatInterval: configuration.heartbeat.interval, heartbeatTimeout: configuration.heartbeat.timeout,
                 linger: configuration.linger, limits: connectionLimits),
             to: &payload)

@@ -55,6 +55,8 @@ final class Connection {
     /// `stale` or `live` when that is still to be said; only the newest counts.
     var staleness: Staleness?
     var ownStatusPending = false
+    /// What its user chose, as it was told last; `nil` before it was told anything.
+    var toldStatus: LocalUser.Chosen?
     var ownVisibilityPending = false
 
     enum Staleness { case stale, live }

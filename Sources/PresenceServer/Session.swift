@@ -8,8 +8,8 @@ final class Session {
     let id: String
     let user: LocalUser
     let device: Device?
-    /// When its `connect` came, on the monotonic clock.
-    let began: Milliseconds
+    /// When its `connect` came, on the monotonic clock. No two of one device have the same.
+    var began: Milliseconds
     /// When anything was last received from it.
     var lastHeard: Milliseconds
     var activity: Activity
@@ -25,8 +25,10 @@ final class Session {
     var isAdmitted = false
     /// Redis may hold it: its end has to be told.
     var mayBeStored = false
-    /// The state that Redis acknowledged last; `nil` when what it holds is not certain.
+    /// The state that Redis acknowledged last; `nil` when what it holds is not certain, also while it is being told.
     var storedState: String?
+    /// How often Redis has been told: only the answer to the last time says what it holds.
+    var tellings = 0
     /// How often telling Redis of it has failed since it last succeeded.
     var failures = 0
     var hasEnded = false
@@ -62,8 +64,6 @@ final class LocalUser {
     var sessions: [Session] = []
     /// `nil` until Redis has answered once.
     var chosen: Chosen?
-    /// The version of it that its sessions here have been told, apart from what `connected` says.
-    var toldVersion: Int64 = 0
     /// Tokens issued before it are worthless, as far as Redis has said.
     var revokedAt: Timestamp = 0
     /// How far the clock that their record goes by is ahead of ours, as of its last answer. In a cluster each master has

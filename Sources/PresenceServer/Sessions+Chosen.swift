@@ -18,7 +18,7 @@ extension Sessions {
             // First the answer, then what it means for all of the user's sessions here.
             done(result)
             if case .success(let value) = result, let words = value.array, words.first?.string == "OK" {
-                learn(words, of: user, tell: true)
+                learn(words, of: user)
             }
         }
     }
@@ -37,7 +37,7 @@ extension Sessions {
         ) { [self] result in
             guard !shard.link.noticeFencing(in: result), case .success(let value) = result, let words = value.array
             else { return lapseLater(user) }
-            learn(words, of: user, tell: true)
+            learn(words, of: user)
         }
     }
 
@@ -65,7 +65,7 @@ extension Sessions {
     }
 
     /// Takes in a script's answer `OK, now, chosen, text, clearAt, version, revokedAt, visibility`.
-    func learn(_ words: [RedisValue], of user: LocalUser, tell: Bool) {
+    func learn(_ words: [RedisValue], of user: LocalUser) {
         guard words.count >= 7, let time = words[1].int else { return }
         user.revokedAt = max(user.revokedAt, words[6].int ?? 0)
         user.redisOffset = time - shard.clock.now
@@ -75,10 +75,10 @@ extension Sessions {
             .init(
                 status: words[2].string.flatMap(ChosenStatus.init) ?? .auto, text: text, clearAt: words[4].int,
                 version: words[5].int ?? 0),
-            of: user, tell: tell)
+            of: user)
     }
 
-    func take(_ chosen: LocalUser.Chosen, of user: LocalUser, tell: Bool) {
+    func take(_ chosen: LocalUser.Chosen, of user: LocalUser) {
         guard chosen.version >= user.chosen?.version ?? 0 else { return }
         let differs = user.chosen != chosen
         user.chosen = chosen
@@ -87,9 +87,6 @@ extension Sessions {
             if chosen.status == .invisible { user.sessions.forEach { shard.typing.stop($0) } }
             shard.typing.chose(user.id, isInvisible: chosen.status == .invisible)
         }
-        // Redis does not tell what its answer says already; if it does all the same, once is enough.
-        guard tell, chosen.version > user.toldVersion else { return }
-        user.toldVersion = chosen.version
         shard.tellOwnStatus(user)
     }
 }

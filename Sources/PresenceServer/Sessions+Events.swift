@@ -16,7 +16,7 @@ extension Sessions {
             .init(
                 status: status, text: words[2] == "-" ? nil : words[2], clearAt: Timestamp(words[1]),
                 version: event.version),
-            of: user, tell: true)
+            of: user)
     }
 
     /// A session of one of our users gave way to a younger one of the same device.
@@ -85,10 +85,9 @@ extension Sessions {
         var failure: RedisFailure?
         Paced(untold, window: 256) { [self] session, next in
             guard !session.hasEnded, failure == nil else { return next() }
-            let before = session.user.chosen
             tell(session) { [self] outcome in
                 if case .unreachable(let reason) = outcome { failure = reason ?? .disconnected(sent: true) }
-                settle(session, outcome, chosen: before)
+                settle(session, outcome)
                 next()
             }
         } done: { [self] in

@@ -53,6 +53,9 @@ extension Sessions {
         let policy = shard.policies[user.id]?.head.version ?? 0
         let state = session.state
         session.assertedRound = round
+        session.storedState = nil
+        session.tellings += 1
+        let telling = session.tellings
         let mightBeStored = session.mayBeStored
         session.mayBeStored = true
         shard.store.run(
@@ -75,7 +78,6 @@ extension Sessions {
             switch result {
             case .failure(let failure):
                 if session.assertedRound == round { session.assertedRound = 0 }
-                session.storedState = nil
                 if !failure.mayHaveRun || failure.code == "OOM" { session.mayBeStored = mightBeStored }
                 if case .server(_, let message) = failure, !failure.isTransient || !session.isAdmitted {
                     return done(.refused(message))
@@ -88,13 +90,13 @@ extension Sessions {
                 switch words.first?.string {
                 case "OK":
                     session.isAdmitted = true
-                    session.storedState = state
+                    if telling == session.tellings { session.storedState = state }
                     session.failures = 0
                     if status == session.wantedStatus { session.wantedStatus = nil }
                     shard.policies.take(
                         words.last.flatMap { PolicyHead.read($0) }, of: user.id, asOf: policy)
-                    // Their user's other sessions here: the new one hears it as the answer to its `connect`.
-                    learn(words, of: user, tell: status != nil)
+                    endOlder(than: session)
+                    learn(words, of: user)
                     // What others show to this user depends on it.
                     shard.policies.complete(user.id) { _ in done(.stored) }
                 case "REPLACED":
@@ -119,6 +121,14 @@ extension Sessions {
         }
     }
 
+    /// A device has one session. Redis has taken a younger one, and the event that says so may be lost.
+    private func endOlder(than session: Session) {
+        guard let device = session.device?.id else { return }
+        for older in session.user.sessions where older.number < session.number && older.device?.id == device {
+            if let connection = older.connection { shard.close(connection, .replaced) } else { end(older) }
+        }
+    }
+
     // MARK: Active or idle
 
     /// The client says whether its user is active. `done` gets whether Redis holds it; if not, it is told again until it
@@ -138,25 +148,29 @@ extension Sessions {
     private func tellState(_ session: Session, done: @escaping (_ isStored: Bool) -> Void = { _ in }) {
         let user = session.user
         let state = session.state
+        session.storedState = nil
+        session.tellings += 1
+        let telling = session.tellings
         shard.store.run(
             .activity, keys: [user.keys.shards, user.keys.floor, user.userKey, user.sessionsKey],
             arguments: [user.keys.events, shard.link.incarnation, user.id.string, session.id, state],
             lane: .commands
         ) { [self] result in
-            session.storedState = nil
+            var isStored = false
             switch result {
             case .failure(let failure): tellLater(session, failure)
             case .success(let value):
                 switch value.array?.first?.string {
                 case "OK":
-                    session.storedState = state
+                    isStored = true
+                    if telling == session.tellings { session.storedState = state }
                     session.failures = 0
                 // Redis lost it, or it was ended elsewhere and the event is on its way: telling it again finds out.
                 case "GONE": if !session.hasEnded { assertAgain(session) }
                 default: shard.link.noticeFencing(in: result)
                 }
             }
-            done(session.storedState != nil)
+            done(isStored)
         }
     }
 
@@ -216,17 +230,15 @@ extension Sessions {
     }
 
     private func assertAgain(_ session: Session) {
-        let before = session.user.chosen
-        tell(session) { [self] outcome in settle(session, outcome, chosen: before) }
+        tell(session) { [self] outcome in settle(session, outcome) }
     }
 
     /// What follows from telling Redis again of a session.
-    func settle(_ session: Session, _ outcome: Outcome, chosen before: LocalUser.Chosen?) {
+    func settle(_ session: Session, _ outcome: Outcome) {
         guard !session.hasEnded else { return }
         let connection = session.connection
         switch outcome {
         case .stored:
-            if before != session.user.chosen { shard.tellOwnStatus(session.user) }
             if let connection { shard.handleHeld(of: connection) }
         case .unreachable: break
         case .refused(let message):

@@ -39,13 +39,20 @@ final class Sessions {
         session.wantedStatus = connect.status
         connection.session = session
         shard.watchers.setBackground(session.activity == .background, connection)
+        // Of two of one device that come in the same ms the earlier one is older, also when both are told again.
+        if let device = connect.device?.id {
+            var next = session.began
+            for older in user.sessions.reversed() where older.device?.id == device {
+                older.began = min(older.began, next - 1)
+                next = older.began
+            }
+        }
         user.sessions.append(session)
         byNumber[session.number] = session
-        guard shard.link.isLive else { return answer(.unheard) }
+        guard shard.link.isLive else { return answer(.opened) }
         tell(session) { [self] outcome in
             switch outcome {
-            case .stored: answer(.opened(user.chosen))
-            case .unreachable: answer(.unheard)
+            case .stored, .unreachable: answer(.opened)
             case .refused(let message):
                 drop(session)
                 answer(.refused(message))
@@ -62,9 +69,8 @@ final class Sessions {
     }
 
     enum Opening {
-        case opened(LocalUser.Chosen?)
-        /// Redis will be told later.
-        case unheard
+        /// Redis has taken it, or will be told later.
+        case opened
         case refused(String)
         /// The user has too many connections.
         case crowded

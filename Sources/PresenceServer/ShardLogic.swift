@@ -344,15 +344,18 @@ final class ShardLogic {
         }
     }
 
+    /// Tells what a user chose to those of their connections that were told something else, or nothing.
     func tellOwnStatus(_ user: LocalUser) {
-        for case let connection? in user.sessions.map(\.connection) where connection.isGreeted {
+        for case let connection? in user.sessions.map(\.connection)
+        where connection.isGreeted && connection.toldStatus != user.chosen {
             connection.ownStatusPending = true
             watchers.markMail(connection)
         }
     }
 
     private func ownStatusFrame(of connection: Connection) -> [UInt8] {
-        guard let chosen = connection.session?.user.chosen else { return [] }
+        guard let chosen = connection.session?.user.chosen, chosen != connection.toldStatus else { return [] }
+        connection.toldStatus = chosen
         var payload: [UInt8] = []
         ServerMessageWriter.ownStatus(OwnStatus(chosen), to: &payload)
         return WebSocketFrame.text(payload)

@@ -17,9 +17,15 @@ extension StoreLink {
         rerouted = []
         let attempt = attempt
         round += 1
-        if needsIncarnation {
+        if needsIncarnation || !hasJoined {
             needsIncarnation = false
-            checkFormat(attempt) { [self] in enter(attempt) { [self] in assertSessions(attempt) } }
+            hasJoined = false
+            checkFormat(attempt) { [self] in
+                enter(attempt) { [self] in
+                    hasJoined = true
+                    assertSessions(attempt)
+                }
+            }
         } else {
             assertSessions(attempt)
         }

@@ -23,6 +23,8 @@ final class StoreLink {
     var isSubscribed = false
     /// The old incarnation can no longer be trusted to be believed.
     var needsIncarnation = true
+    /// The incarnation may write in every partition. An attempt that was overtaken before that leaves one that may not.
+    var hasJoined = false
     /// Incarnations that this shard had before, whose remains it has still to clear away.
     var former: [(incarnation: String, renewedAt: Timestamp)] = []
     /// Grows whenever what is under way becomes pointless; callbacks of earlier attempts then do nothing.
@@ -258,6 +260,7 @@ final class StoreLink {
             arguments: [
                 incarnation, String(shard.configuration.lease.duration), entering ? "1" : "0",
                 String(shard.clock.now - started), String(grace),
+                shard.clock.redisOffset == nil ? "" : String(shard.clock.redisNow),
             ],
             lane: .lease, reply: reply)
     }
@@ -273,7 +276,8 @@ final class StoreLink {
         let late = max((lease.duration - lease.renewal) / 2, 2 * lease.sweep)
         shard.store.run(
             .sweep, keys: [shard.partitions.space.leases],
-            arguments: [lease.sweep * 7 / 10, late, lease.duration, lease.duration, grace].map { String($0) },
+            arguments: [lease.sweep * 7 / 10, late, lease.duration, lease.duration, grace].map { String($0) }
+                + [incarnation],
             lane: .lease
         ) { [self] result in
             guard case .success(let value) = result, let words = value.array?.compactMap(\.string) else { return }

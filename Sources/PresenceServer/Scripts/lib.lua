@@ -53,6 +53,7 @@ end
 
 -- Sets what the user chose. `text` is '' to keep, 'null' to clear, else an encoded JSON string.
 local function choose(user, chosen, text, clearAfter)
+    user.wasInvisible = user.wasInvisible or user.chosen == 'invisible'
     put(user, 'chosenVersion', int(math.max(tonumber(user.chosenVersion or '0'), now - 1) + 1))
     put(user, 'chosen', chosen)
     if text ~= '' then put(user, 'text', text ~= 'null' and text) end
@@ -121,7 +122,8 @@ end
 
 -- Ends a change: what others see is recomputed, everything is written, and everybody told. What the user chose is told to
 -- their own sessions as "O user version at chosen clearAt text"; not if the reply says it (`answered`) and all of them
--- are on the shard that gets it.
+-- are on the shard that gets it. That they become invisible or visible concerns shards without any of them: they show who
+-- types.
 local function finish(user, since, answered)
     announce(user, since)
     local set, gone = {}, {}
@@ -135,7 +137,8 @@ local function finish(user, since, answered)
     end
     if #set > 0 then redis.call('HSET', user.key, unpack(set)) end
     if #gone > 0 then redis.call('HDEL', user.key, unpack(gone)) end
-    if user.hasChosen and (user.isElsewhere or not answered) then
+    local concernsAll = user.wasInvisible or user.chosen == 'invisible'
+    if user.hasChosen and (user.isElsewhere or not answered or concernsAll) then
         redis.call('PUBLISH', user.channel, table.concat({ 'O', user.id, user.chosenVersion, int(now), user.chosen,
             user.clearAt or '-', user.text or '-' }, ' '))
     end

@@ -3,7 +3,8 @@
 -- has been a server all the time, as far as this one knows: since its own start, or for longer if another one that knows so
 -- has renewed its lease after that. It is 0 if nobody was there before.
 -- KEYS: leases
--- ARGV: now, incarnation, lease in ms, enter (1 or 0), ms since the server started, grace in ms (see sweep)
+-- ARGV: now, incarnation, lease in ms, enter (1 or 0), ms since the server started, grace in ms (see sweep),
+--       when it was sent by this clock, as far as the server knows ('' if it does not)
 -- Replies {OK, now} or {FENCED}.
 local held = redis.call('HGET', KEYS[1], ARGV[2])
 if ARGV[4] == '0' and (not held or string.sub(held, 1, 7) == 'reaping') then return { 'FENCED' } end
@@ -20,5 +21,7 @@ if since > now - tonumber(ARGV[6]) then
     end
     if first and ARGV[4] == '1' then since = 0 end
 end
-redis.call('HSET', KEYS[1], ARGV[2], int(now) .. ' ' .. int(now + tonumber(ARGV[3])) .. ' ' .. int(since))
+-- What was on its way for long does not show that its sender is alive now.
+local renewed = math.min(now, tonumber(ARGV[7]) or now)
+redis.call('HSET', KEYS[1], ARGV[2], int(renewed) .. ' ' .. int(now + tonumber(ARGV[3])) .. ' ' .. int(since))
 return { 'OK', int(now) }

@@ -127,5 +127,50 @@ import Testing
                     .wait(4),
                     .watch(person: 0, place: 1, whom: 0),
                 ])),
+        Found(
+            testDescription: "when all servers are gone again, those that died last do not count as there",
+            history: History(
+                seed: 20_261_541, people: 3, shards: 4, times: .defaults,
+                steps: [
+                    .rush(person: 2, place: 0, shard: 3, what: 2), .wait(2579), .blackout(ms: 1195), .wait(6772),
+                    .blackout(ms: 1016),
+                ])),
+        Found(
+            testDescription: "a renewal that comes after its server died does not count for it",
+            history: History(
+                seed: 900_000_987, people: 4, shards: 3, times: .short,
+                steps: [
+                    .connect(person: 3, place: 1, shard: 1, activity: 1, status: 0), .wait(1806),
+                    .holdLease(shard: 2, ms: 5732), .wait(550), .blackout(ms: 5741),
+                ])),
+        Found(
+            testDescription: "who is let in without their status is told it, also if an earlier answer has brought it",
+            history: History(
+                seed: 20_261_715, people: 4, shards: 3, times: .short, connections: 2,
+                steps: [
+                    .connect(person: 1, place: 0, shard: 3, activity: 0, status: 0), .cutLease(shard: 0),
+                    .connect(person: 1, place: 2, shard: 3, activity: 0, status: 0), .quiet,
+                ])),
+        Found(
+            testDescription: "of two connections of a device that came in the same ms the later one stays",
+            history: History(
+                seed: 20_261_949, people: 2, shards: 2, times: .short, connections: 2,
+                steps: [
+                    .stop(shard: 1), .connect(person: 1, place: 0, shard: 3, activity: 1, status: 0), .wait(350),
+                    .wait(529), .move(person: 1, place: 0, shard: 3, after: 189), .deafen(shard: 1), .wait(341), .quiet,
+                ])),
+        Found(
+            testDescription: "a server whose subscription breaks while it enters a new incarnation enters it again",
+            history: History(
+                seed: 910_001_742, people: 2, shards: 2, times: .short,
+                steps: [.roll(shard: 0), .wait(200), .wait(14), .cutSubscription(shard: 0), .quiet])),
+        Found(
+            testDescription: "who becomes idle and active again at once is active",
+            history: History(
+                seed: 920_001_503, people: 4, shards: 4, times: .short,
+                steps: [
+                    .connect(person: 2, place: 1, shard: 2, activity: 0, status: 0),
+                    .activity(person: 2, place: 1, state: 2), .quiet,
+                ])),
     ]
 }

@@ -55,12 +55,12 @@ extension HistoryRun {
     func revoke(_ person: Person, through shard: SimulatedShard) {
         guard shard.isRunning, shard.logic.link.isLive else { return }
         for stay in person.stays { stay.mayBeGone = true }
-        shard.input { [unowned self] logic in
-            logic.revokeTokens(of: person.id) { [self] result in
+        shard.input { logic in
+            logic.revokeTokens(of: person.id) { result in
                 guard case .success(let value) = result, let words = value.array, words.first?.string == "OK",
                     let from = words.last?.int
                 else { return }
-                for stay in person.stays where stay.issuedAt < from { stay.bannedAt = world.now }
+                person.revokedAt = max(person.revokedAt, from)
             }
         }
     }
@@ -72,8 +72,13 @@ extension HistoryRun {
                 .admission, "\(person.id) is named \(name), which was asked for on a connection that was not let in")
         }
         guard !hasLostData, jumpedAt == nil else { return }
-        for visitor in person.connected where visitor.stay?.bannedAt != nil {
-            violate(.banned, "\(name(visitor)) is still connected")
+        for visitor in person.connected {
+            guard let stay = visitor.stay else { continue }
+            if stay.bannedAt != nil { violate(.banned, "\(name(visitor)) is still connected") }
+            // Also one that has come again since, with the same token.
+            if stay.issuedAt < person.revokedAt {
+                violate(.banned, "\(name(visitor)) is connected with a token that was revoked")
+            }
         }
     }
 

@@ -12,10 +12,13 @@ extension HistoryRun {
         try wait(6_500)
         heal()
         try wait(longestGhost)
-        // Of two that may not be here together one may be asking again just now.
-        try world.run(until: "everyone who is here is let in") {
-            people.flatMap(\.connected).allSatisfy { $0.client.session != nil }
-        }
+        // Of two that may not be here together one may be asking again just now. One that is let in late, when another's
+        // place has become free, may be in the background still.
+        repeat {
+            try world.run(until: "everyone who is here is let in") {
+                people.flatMap(\.connected).allSatisfy { $0.client.session != nil }
+            }
+        } while try !bringForward()
         try checkLive()
         for person in people { checkAdmission(of: person) }
         for person in people { try checkTruth(of: person) }
@@ -43,12 +46,24 @@ extension HistoryRun {
         reviveSomebody()
         for visitor in people.flatMap(\.connected) {
             if visitor.client.isSlow { visitor.client.readsAgain() }
-            // Who is in the background is shown nothing.
-            if visitor.activity == .background, visitor.client.canSpeak {
-                visitor.activity = .active
-                visitor.client.send(.activity(.active))
-            }
+            comeForward(visitor)
         }
+    }
+
+    /// Who is in the background is shown nothing.
+    @discardableResult
+    private func comeForward(_ visitor: Visitor) -> Bool {
+        guard visitor.activity == .background, visitor.client.canSpeak else { return false }
+        visitor.activity = .active
+        visitor.client.send(.activity(.active))
+        return true
+    }
+
+    /// Whether nobody was in the background; those who were have time to be shown everything.
+    private func bringForward() throws -> Bool {
+        let moved = people.flatMap(\.connected).filter { comeForward($0) }
+        if !moved.isEmpty { try wait(1_000) }
+        return moved.isEmpty
     }
 
     private func checkLive() throws {

@@ -135,5 +135,64 @@ extension Mutation {
                 steps: [
                     .connect(person: 2, place: 2, shard: 1, activity: 1, status: 3)
                 ])),
+        Mutation(
+            name: "a refusal is taken for done: a session's end or state is not told again",
+            faults: [11], misbehaviour: [.takesRefusalForDone],
+            shows: .ghost,
+            history: History(
+                seed: 1, people: 2, shards: 2, times: .short,
+                steps: [
+                    .connect(person: 1, place: 1, shard: 0, activity: 0, status: 0),
+                    .wait(100),
+                    .refuse(script: 2, times: 1),
+                    .close(person: 1, place: 1),
+                    .wait(100),
+                    .quiet,
+                ])),
+        Mutation(
+            name: "a session is opened with a token that was revoked",
+            replacing: (
+                "if tonumber(ARGV[15]) < tonumber(user.revokedAt or '0') then return { 'REVOKED' } end", ""
+            ), faults: [13],
+            shows: .banned,
+            history: History(
+                seed: 1, people: 2, shards: 2, times: .short,
+                steps: [
+                    .connect(person: 1, place: 1, shard: 0, activity: 0, status: 0),
+                    .wait(100),
+                    .close(person: 1, place: 1),
+                    .revoke(person: 1, shard: 1),
+                    .wait(100),
+                    .connect(person: 1, place: 1, shard: 0, activity: 0, status: 0),
+                    .quiet,
+                ])),
+        Mutation(
+            name: "sessions are ended although nobody could come back while there was no server",
+            replacing: ("if over and settled then", "if over then"), faults: [14],
+            shows: .flicker,
+            history: History(
+                seed: 1, people: 4, shards: 3, times: .short,
+                steps: [
+                    .connect(person: 3, place: 1, shard: 1, activity: 1, status: 0),
+                    .wait(2280),
+                    .blackout(ms: 1000),
+                    .wait(3000),
+                ])),
+        Mutation(
+            name: "a renewal counts from when it arrives, though its server has died since",
+            replacing: ("local renewed = math.min(now, tonumber(ARGV[7]) or now)", "local renewed = now"),
+            faults: [7, 14],
+            shows: .flicker,
+            history: History(
+                seed: 1, people: 4, shards: 3, times: .short,
+                steps: [
+                    .connect(person: 3, place: 1, shard: 1, activity: 1, status: 0),
+                    .wait(1730),
+                    .holdLease(shard: 1, ms: 9000),
+                    .holdLease(shard: 2, ms: 2670),
+                    .wait(670),
+                    .blackout(ms: 1000),
+                    .wait(3000),
+                ])),
     ]
 }

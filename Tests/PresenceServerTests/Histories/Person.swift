@@ -41,6 +41,8 @@ final class Person {
     /// The server that acknowledged that they are invisible, with nothing chosen since, and when by Redis' clock.
     var invisibleOn: SimulatedShard?
     var invisibleSince: Timestamp = 0
+    /// Tokens that were issued before are worthless: a server has acknowledged it.
+    var revokedAt: Timestamp = 0
     /// Names that were asked for on connections that were not let in.
     var forbiddenNames: Set<String> = []
 

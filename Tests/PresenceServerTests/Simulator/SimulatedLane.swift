@@ -17,6 +17,8 @@ struct SimulatedLane {
 
     final class Command {
         let sentAt: Milliseconds
+        /// To which of the Redis processes that follow each other.
+        let life: Int
         let reply: StoreReply
         let run: (World) -> Result<RedisValue, RedisFailure>
         /// It has reached Redis.
@@ -27,10 +29,11 @@ struct SimulatedLane {
         var isSettled = false
 
         init(
-            sentAt: Milliseconds, reply: @escaping StoreReply,
+            sentAt: Milliseconds, life: Int, reply: @escaping StoreReply,
             run: @escaping (World) -> Result<RedisValue, RedisFailure>
         ) {
             self.sentAt = sentAt
+            self.life = life
             self.reply = reply
             self.run = run
         }

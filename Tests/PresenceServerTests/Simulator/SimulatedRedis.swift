@@ -24,8 +24,14 @@ final class SimulatedRedis {
     var refuse: (_ script: Script?, _ words: [String]) -> RedisFailure? = { _, _ in nil }
     /// Not reachable: the connections are cut and cannot be made anew.
     var isGone = false {
-        didSet { if isGone { unheard = [] } }
+        didSet {
+            guard isGone else { return }
+            unheard = []
+            life += 1
+        }
     }
+    /// Grows when it ends: what was on its way to it then does not reach the one that comes after it.
+    private(set) var life = 0
     /// Reachable, but nothing is answered; what was sent meanwhile runs afterwards.
     var isSilent = false {
         didSet {

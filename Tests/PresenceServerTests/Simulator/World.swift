@@ -114,6 +114,8 @@ enum PortMisbehaviour {
     case losesResubscription
     /// A lost connection looks like one that said goodbye.
     case takesLossForGoodbye
+    /// That Redis refuses the end or the state of a session looks like its acknowledgement.
+    case takesRefusalForDone
 }
 
 /// What is to happen when, in the order of time and then of entry: a binary heap.
