@@ -65,7 +65,7 @@ import Testing
         for client in clients {
             for number in 0..<20 { client.send(.updateProfile(.init(displayName: .set("Name \(number)")))) }
         }
-        #expect(shard.inboxBytes > 2_900)
+        #expect(shard.inboxBytes > 2_600)
         clients[0].close(code: 1000)
         try world.run(for: 1_000)
         #expect(clients[1].isConnected && clients[1].received.count == 21)

@@ -81,20 +81,45 @@ actor ReplicatedClient {
     func change(_ script: RedisScript, times count: Int = 1) async -> [Answer] {
         await withCheckedContinuation { done in
             var answers: [Answer] = []
-            func add(_ answer: Answer) {
+            start(script, times: count) { answer in
                 answers.append(answer)
                 if answers.count == count { done.resume(returning: answers) }
             }
-            for number in 0..<count {
-                guard let ticket = waits.begin() else {
-                    changes.refuse(.disconnected(sent: false), add)
-                    continue
-                }
-                changes.run(script, keys: ["list"], arguments: [.init(number)]) { [waits] in
-                    waits.confirm($0, ticket, reply: add)
-                }
+        }
+    }
+
+    private func start(_ script: RedisScript, times count: Int, _ reply: @escaping (Answer) -> Void) {
+        for number in 0..<count {
+            guard let ticket = waits.begin() else {
+                changes.refuse(.disconnected(sent: false), reply)
+                continue
+            }
+            changes.run(script, keys: ["list"], arguments: [.init(number)]) { [waits] in
+                waits.confirm($0, ticket, reply: reply)
             }
         }
+    }
+
+    /// Sends so many changes, and as many again once these wait for replicas, and then asks for the list's length. All of
+    /// it on the loop's own thread: other tests hold up the pool's.
+    ///
+    /// - Returns: All changes' answers, the length, and how many ms it took to get that.
+    func twoWaves(_ script: RedisScript, of count: Int) async -> (changes: [Answer], length: Answer, took: Int64) {
+        let began = loop.now
+        var answers: [Answer] = []
+        var done: CheckedContinuation<Void, Never>?
+        func add(_ answer: Answer) {
+            answers.append(answer)
+            if answers.count == 2 * count { done?.resume() }
+        }
+        start(script, times: count, add)
+        await gather(count)
+        start(script, times: count, add)
+        await gather(2 * count)
+        let length = await send("LLEN", "list")
+        let took = loop.now - began
+        if answers.count < 2 * count { await withCheckedContinuation { done = $0 } }
+        return (answers, length, took)
     }
 
     /// On the connection for changes.
