@@ -53,13 +53,20 @@ let package = Package(
 
         // What may be said, and what is true.
         .target(name: "PresenceProtocol", swiftSettings: ours),
+        // What a server stands on: its data directory and its own Redis; tokens.
+        .target(
+            name: "Installation",
+            dependencies: ["EventLoops", "Redis", .product(name: "Logging", package: "swift-log")], swiftSettings: ours),
+        .target(
+            name: "Tokens",
+            dependencies: ["Installation", "PresenceProtocol", .product(name: "JWTKit", package: "jwt-kit")],
+            swiftSettings: ours),
         .target(
             name: "PresenceServer",
             dependencies: [
-                "EventLoops", "WebSockets", "Redis", "PresenceProtocol",
+                "EventLoops", "WebSockets", "Redis", "PresenceProtocol", "Installation", "Tokens",
                 .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
-                .product(name: "JWTKit", package: "jwt-kit"),
             ],
             resources: [.embedInCode("Scripts")],
             swiftSettings: ours
@@ -83,7 +90,7 @@ let package = Package(
         .executableTarget(
             name: "presenced",
             dependencies: [
-                "PresenceServer",
+                "PresenceServer", "Installation", "Tokens",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "Logging", package: "swift-log"),
@@ -124,11 +131,22 @@ let package = Package(
         .testTarget(name: "RedisTests", dependencies: ["Redis", "EventLoops", "TestSupport"], swiftSettings: ours),
         .testTarget(name: "PresenceProtocolTests", dependencies: ["PresenceProtocol"], swiftSettings: ours),
         .testTarget(
+            name: "InstallationTests",
+            dependencies: [
+                "Installation", "Tokens", "Redis", "TestSupport", .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: ours),
+        .testTarget(
+            name: "TokensTests",
+            dependencies: [
+                "Tokens", "Installation", "PresenceProtocol", .product(name: "JWTKit", package: "jwt-kit"),
+            ],
+            swiftSettings: ours),
+        .testTarget(
             name: "PresenceServerTests",
             dependencies: [
-                "PresenceServer", "PresenceProtocol", "Redis", "WebSockets", "TestSupport",
+                "PresenceServer", "PresenceProtocol", "Redis", "WebSockets", "Tokens", "Installation", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
-                .product(name: "JWTKit", package: "jwt-kit"),
             ],
             swiftSettings: ours),
         .testTarget(
@@ -141,7 +159,7 @@ let package = Package(
         .testTarget(
             name: "PresencedTests",
             dependencies: [
-                "presenced", "PresenceServer", "PresenceProtocol",
+                "presenced", "PresenceServer", "PresenceProtocol", "Installation", "Tokens",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Yams", package: "Yams"),
             ],

@@ -1,6 +1,8 @@
 import Glibc
+import Installation
 public import Logging
 import Redis
+import Tokens
 import WebSockets
 
 /// A server: as many shards as it has cores, on one port, meeting only in Redis.

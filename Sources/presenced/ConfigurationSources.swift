@@ -1,4 +1,5 @@
 import Configuration
+import Installation
 import PresenceServer
 import SystemPackage
 

@@ -1,6 +1,8 @@
 import Foundation
+import Installation
 import Logging
 import PresenceServer
+import Tokens
 
 /// A server with everything around it: data directory, tokens, a Redis of its own if none is configured.
 ///
@@ -108,7 +110,7 @@ actor Daemon {
 
     private func redisURL(_ directory: DataDirectory) async throws -> String {
         if let url = configuration.redis.url { return url }
-        let redis = try RedisServerProcess(directory: directory, redis: configuration.redis, logger: logger)
+        let redis = try RedisServerProcess(directory: directory, appendfsync: configuration.redis.appendfsync, logger: logger)
         self.redis = redis
         try await redis.start()
         return redis.url

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import Installation
 import PresenceServer
 
 /// Compares what Redis holds with the live leases.

@@ -1,5 +1,6 @@
 import Glibc
 import PresenceServer
+import Tokens
 
 /// The files that hold keys of tokens, and what they looked like when they were read last.
 struct KeyFiles: Sendable {
@@ -15,7 +16,7 @@ struct KeyFiles: Sendable {
         let nanoseconds: Int
     }
 
-    init(_ auth: ServerConfiguration.Auth) {
+    init(_ auth: AuthenticationSettings) {
         paths = auth.keys.map(\.file) + (auth.jwksFile.map { [$0] } ?? [])
     }
 

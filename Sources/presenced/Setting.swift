@@ -1,6 +1,7 @@
 import Logging
 import PresenceProtocol
 import PresenceServer
+import Tokens
 
 /// One key of the configuration: how its text becomes a value, and how its value is written.
 ///
@@ -118,12 +119,12 @@ extension Setting {
 
     /// Public keys, each written `KID:ALG:FILE`.
     static func keys(
-        _ key: String, _ path: WritableKeyPath<ServerConfiguration, [ServerConfiguration.Auth.Key]> & Sendable
+        _ key: String, _ path: WritableKeyPath<ServerConfiguration, [AuthenticationSettings.Key]> & Sendable
     ) -> Self {
         Self(
             list: key,
             read: { configuration, texts throws(Mistake) in
-                var keys: [ServerConfiguration.Auth.Key] = []
+                var keys: [AuthenticationSettings.Key] = []
                 for text in texts {
                     let parts = text.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false).map(
                         String.init)

@@ -1,7 +1,9 @@
 import ArgumentParser
 import Foundation
+import Installation
 import PresenceProtocol
 import PresenceServer
+import Tokens
 
 /// Prints a token, and nothing else, on standard output.
 struct TokenCommand: AsyncParsableCommand {

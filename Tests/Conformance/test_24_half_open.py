@@ -21,6 +21,9 @@ WINDOW = 5
 SHARE = 0.01
 """Of one core, for all of them together."""
 
+NOISE = 2
+"""How much dearer everything can be beside the other tests."""
+
 SETTINGS = {"handshakeTimeout": "2m", "connect_timeout": 120_000, "limits.handshakes": 2 * COUNT}
 
 
@@ -86,7 +89,7 @@ async def cost(server, data):
     try:
         await quiet(server)
         costs = []
-        while len(costs) < 3 and min(costs, default=1) > WINDOW * SHARE:
+        while len(costs) < 3 and min(costs, default=1) > WINDOW * SHARE * NOISE:
             costs.append(await spent(server) - idle)
         return min(costs)
     finally:
@@ -109,7 +112,7 @@ async def quiet(server):
 @pytest.mark.parametrize("kind", PLAIN)
 async def test_connections_that_do_not_go_on_cost_no_time(start, kind):
     server = start(SETTINGS)
-    assert await cost(server, PLAIN[kind]) <= WINDOW * SHARE
+    assert await cost(server, PLAIN[kind]) <= WINDOW * SHARE * NOISE
     assert (await API(server).request("GET", "/readyz")).status == 200
 
 
@@ -118,7 +121,7 @@ async def test_connections_over_tls_that_do_not_go_on_cost_no_time(start, tmp_pa
     authority = Authority(tmp_path)
     files = authority.issue()
     server = start(SETTINGS | {"tls.certificateFile": files[0], "tls.keyFile": files[1]})
-    assert await cost(server, SECURE[kind]) <= WINDOW * SHARE
+    assert await cost(server, SECURE[kind]) <= WINDOW * SHARE * NOISE
 
 
 async def test_handshakes_that_do_not_end_leave_no_memory_behind(start, tmp_path):

@@ -1,3 +1,4 @@
+import Installation
 import Testing
 
 @testable import PresenceServer

@@ -1,3 +1,4 @@
+import Installation
 import PresenceProtocol
 import Redis
 import Testing

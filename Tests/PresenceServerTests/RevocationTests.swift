@@ -1,6 +1,7 @@
 import PresenceProtocol
 import Redis
 import Testing
+import Tokens
 
 @testable import PresenceServer
 

@@ -1,6 +1,6 @@
 import Dispatch
 
-@testable import PresenceServer
+@testable import Tokens
 
 /// Tokens: nothing that was not signed gets in, and what stands in one that was signed is read safely.
 @_cdecl("LLVMFuzzerTestOneInput")
@@ -21,7 +21,7 @@ private let authenticator: Authenticator = {
     nonisolated(unsafe) var made: Authenticator?
     let done = DispatchSemaphore(value: 0)
     Task {
-        made = try? await Authenticator(configuration: ServerConfiguration.Auth(), secret: TokenSecret())
+        made = try? await Authenticator(configuration: AuthenticationSettings(), secret: TokenSecret())
         done.signal()
     }
     done.wait()

@@ -1,6 +1,7 @@
 import Logging
 import PresenceProtocol
 import Redis
+import Tokens
 import WebSockets
 
 @testable import PresenceServer

@@ -1,0 +1,47 @@
+import Foundation
+
+/// Files that are read while others wait: a certificate, a key, a set of keys.
+public enum PlainFile {
+    /// No key or certificate is larger; whoever names a database by mistake is told so.
+    package static let longest = 4 * 1_024 * 1_024
+
+    /// What a file holds.
+    ///
+    /// - Throws: why it cannot be read, in words. What is no regular file is refused unread: a pipe, or a terminal, would
+    ///   be waited for, perhaps for ever.
+    package static func read(_ path: String) throws(StartFailure) -> Data {
+        // Without O_NONBLOCK the opening itself would wait for somebody to write into a pipe.
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+        guard descriptor >= 0 else { throw StartFailure("\(path) cannot be read: \(String(cString: strerror(errno)))") }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            throw StartFailure("\(path) is no regular file")
+        }
+        var data = Data()
+        var part = [UInt8](repeating: 0, count: 65_536)
+        while data.count <= longest {
+            let count = Foundation.read(descriptor, &part, part.count)
+            if count == 0 { return data }
+            guard count > 0 || errno == EINTR else {
+                throw StartFailure("\(path) cannot be read: \(String(cString: strerror(errno)))")
+            }
+            if count > 0 { data.append(contentsOf: part[..<count]) }
+        }
+        throw StartFailure("\(path) is longer than \(longest) bytes")
+    }
+
+    /// Whether other users of this machine may read it or write to it.
+    package static func isExposed(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & (S_IROTH | S_IWOTH) != 0
+    }
+
+    /// Runs what may be held up by a disk or a network on a thread of its own kind, so that only its caller waits: the
+    /// threads of Swift's tasks are as few as the cores, and one that hangs would be missing for everything else.
+    public static func apart<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async -> Value {
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global(qos: .utility).async { continuation.resume(returning: work()) }
+        }
+    }
+}

@@ -1,0 +1,37 @@
+extension RedisServerProcess {
+    /// How the server's own Redis is set up; config/redis.conf is for one that is run by hand.
+    static func settings(
+        directory: DataDirectory, socket: String, appendfsync: AppendFsync
+    ) -> [(name: String, value: [String])] {
+        [
+            // Reached through a socket that only this user can open, and by nothing else.
+            ("port", ["0"]),
+            ("unixsocket", [socket]),
+            ("unixsocketperm", ["700"]),
+            ("dir", [directory.path]),
+            ("logfile", [directory.file("redis.log")]),
+            ("pidfile", [directory.file("redis.pid")]),
+            ("daemonize", ["no"]),
+            ("appendfsync", [own(appendfsync)]),
+        ] + sharedSettings
+    }
+
+    /// What Redis itself is told: of `everysec` nothing, since that is done from outside (``syncLog(until:)``).
+    private static func own(_ appendfsync: AppendFsync) -> String {
+        switch appendfsync {
+        case .always: "always"
+        case .everySecond, .no: "no"
+        }
+    }
+
+    /// What any Redis needs that a presence server uses.
+    static let sharedSettings: [(name: String, value: [String])] = [
+        // Every change goes to the log before it is answered; snapshots would add nothing but their cost.
+        ("appendonly", ["yes"]),
+        ("save", [""]),
+        // Full, Redis refuses new writes and says so; any other policy would drop people in silence.
+        ("maxmemory-policy", ["noeviction"]),
+        // A shard that is behind with its events is cut off at this much, and reads everything anew.
+        ("client-output-buffer-limit", ["pubsub", "256mb", "64mb", "60"]),
+    ]
+}

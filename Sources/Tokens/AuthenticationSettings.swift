@@ -1,0 +1,34 @@
+public import PresenceProtocol
+
+/// Whose tokens are believed, beside those made with the data directory's own secret.
+public struct AuthenticationSettings: Sendable, Equatable {
+    public var keys: [Key] = []
+    /// A file with a JSON Web Key Set; each key needs `kid` and `alg`.
+    public var jwksFile: String?
+    /// Between two looks for changed key files; 0: only when told to.
+    public var keyCheck: Milliseconds = 5_000
+    /// How far ahead a token's `nbf` and `iat` may lie, since clocks differ. `exp` has no such grace.
+    public var leeway: Milliseconds = 5_000
+    /// What a token's `iss` must be, if anything.
+    public var issuer: String?
+    /// What a token's `aud` must hold, if anything.
+    public var audience: String?
+
+    public init() {}
+
+    /// A public key in a PEM file.
+    public struct Key: Sendable, Equatable {
+        /// The `kid` in the header of the tokens that it signs.
+        public var kid: String
+        /// RS256, ES256 or EdDSA: the only `alg` that its tokens may name.
+        public var alg: String
+        /// The path of the PEM file.
+        public var file: String
+
+        public init(kid: String, alg: String, file: String) {
+            self.kid = kid
+            self.alg = alg
+            self.file = file
+        }
+    }
+}

@@ -1,0 +1,132 @@
+import Foundation
+import Installation
+import JWTKit
+
+extension Authenticator {
+    /// Reads the keys that a configuration names.
+    ///
+    /// - Parameters:
+    ///   - configuration: The public keys, and what `iss` and `aud` must be.
+    ///   - secret: The data directory's secret, which verifies HS256 tokens without a `kid`; `nil`: there is none.
+    /// - Throws: ``InvalidConfiguration`` naming the file that is missing, unreadable or no such key.
+    public init(configuration: AuthenticationSettings, secret: TokenSecret?) async throws {
+        var keys: [String: Key] = [:]
+        for key in configuration.keys {
+            keys[key.kid] = Key(algorithm: try await Self.publicKey(key), isOwn: false)
+        }
+        if let file = configuration.jwksFile {
+            for (kid, algorithm) in try await Self.keySet(file) {
+                guard keys.updateValue(Key(algorithm: algorithm, isOwn: false), forKey: kid) == nil else {
+                    throw InvalidConfiguration(key: "auth.jwksFile", reason: "the kid \(kid) is there twice")
+                }
+            }
+        }
+        self.init(
+            ownKey: try await secret.asyncMap { Key(algorithm: try await $0.algorithm(), isOwn: true) },
+            keys: keys, issuer: configuration.issuer, audience: configuration.audience,
+            leeway: configuration.leeway)
+    }
+
+    /// Reads a PEM file. A private key is refused: a server that only verifies should not have one.
+    private static func publicKey(_ key: AuthenticationSettings.Key) async throws -> any JWTAlgorithm {
+        let pem = try await text(of: key.file, key: "auth.keys")
+        let collection = JWTKeyCollection()
+        do {
+            switch key.alg {
+            case "RS256": await collection.add(rsa: try Insecure.RSA.PublicKey(pem: pem), digestAlgorithm: .sha256)
+            case "ES256": await collection.add(ecdsa: try ES256PublicKey(pem: pem))
+            case "EdDSA": await collection.add(eddsa: try EdDSA.PublicKey(pem: pem))
+            default: preconditionFailure("alg \(key.alg) passed validation")
+            }
+        } catch {
+            throw InvalidConfiguration(
+                key: "auth.keys",
+                reason: "\(key.file) is not a public key for \(key.alg) in PEM (of 2048 bits or more, if RSA)")
+        }
+        return try await collection.getKey()
+    }
+
+    /// Reads a JSON Web Key Set. Keys that are not for verifying are passed over; each other one needs `kid` and `alg`,
+    /// since a key that leaves its algorithm open would take it from the first token that comes.
+    private static func keySet(_ file: String) async throws -> [(kid: String, algorithm: any JWTAlgorithm)] {
+        func invalid(_ reason: String) -> InvalidConfiguration {
+            InvalidConfiguration(key: "auth.jwksFile", reason: "\(file): \(reason)")
+        }
+        let set: KeySet
+        do {
+            let text = try await text(of: file, key: "auth.jwksFile")
+            set = try JSONDecoder().decode(KeySet.self, from: Data(text.utf8))
+        } catch let error as InvalidConfiguration {
+            throw error
+        } catch {
+            throw invalid("is not a JSON Web Key Set")
+        }
+        var keys: [(String, any JWTAlgorithm)] = []
+        for (position, entry) in set.keys.enumerated() where entry.isForVerifying {
+            guard let kid = entry.kid, !kid.isEmpty else { throw invalid("key \(position + 1) has no kid") }
+            guard let alg = entry.alg, ["RS256", "ES256", "EdDSA"].contains(alg) else {
+                throw invalid("key \(kid) needs an alg, which must be RS256, ES256 or EdDSA")
+            }
+            guard !entry.isPrivate else { throw invalid("key \(kid) is a private key") }
+            guard let key = entry.key, let collection = try? await JWTKeyCollection().add(jwk: key),
+                let algorithm = try? await collection.getKey(), algorithm.name == alg
+            else { throw invalid("key \(kid) is not a key for \(alg)") }
+            keys.append((kid, algorithm))
+        }
+        return keys
+    }
+
+    private static func text(of file: String, key: String) async throws -> String {
+        let content = await PlainFile.apart { () -> Result<Data, StartFailure> in
+            do throws(StartFailure) { return .success(try PlainFile.read(file)) } catch { return .failure(error) }
+        }
+        switch content {
+        case .failure(let failure): throw InvalidConfiguration(key: key, reason: failure.message)
+        case .success(let data):
+            guard let text = String(data: data, encoding: .utf8) else {
+                throw InvalidConfiguration(key: key, reason: "\(file) is no text")
+            }
+            return text
+        }
+    }
+}
+
+/// A JSON Web Key Set whose keys may be of kinds that are not supported here.
+private struct KeySet: Decodable {
+    let keys: [Entry]
+
+    struct Entry: Decodable {
+        let kid: String?
+        let alg: String?
+        let use: String?
+        let operations: [String]?
+        let isPrivate: Bool
+        /// `nil` if the key is of a kind that is not supported.
+        let key: JWK?
+
+        /// Whether whoever made it meant it for this (RFC 7517, 4.2 and 4.3): a key that says nothing is for anything.
+        var isForVerifying: Bool { use ?? "sig" == "sig" && operations?.contains("verify") ?? true }
+
+        private enum CodingKeys: String, CodingKey {
+            case kid, alg, use, d, k
+            case operations = "key_ops"
+        }
+
+        init(from decoder: any Decoder) throws {
+            let members = try decoder.container(keyedBy: CodingKeys.self)
+            kid = try members.decodeIfPresent(String.self, forKey: .kid)
+            alg = try members.decodeIfPresent(String.self, forKey: .alg)
+            use = try members.decodeIfPresent(String.self, forKey: .use)
+            operations = try members.decodeIfPresent([String].self, forKey: .operations)
+            isPrivate = members.contains(.d) || members.contains(.k)
+            key = try? JWK(from: decoder)
+        }
+    }
+}
+
+extension Optional {
+    fileprivate func asyncMap<Result>(_ transform: (Wrapped) async throws -> Result) async rethrows -> Result? {
+        guard let self else { return nil }
+        return try await transform(self)
+    }
+}

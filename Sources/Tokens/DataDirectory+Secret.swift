@@ -1,0 +1,42 @@
+import Foundation
+public import Installation
+
+extension DataDirectory {
+    /// The path of the file that holds the secret.
+    public var secretFile: String { file("secret") }
+
+    /// The installation's secret, made at the first call.
+    ///
+    /// Whoever comes first makes it: of several that come at once one wins, and all return the same. The file comes
+    /// into being whole and with mode 0600.
+    ///
+    /// - Throws: ``StartFailure`` if the file cannot be written or read, or holds too little to be a secret.
+    public func secret() throws(StartFailure) -> TokenSecret {
+        if access(secretFile, F_OK) != 0 { try createSecret() }
+        let data = try PlainFile.read(secretFile)
+        guard let secret = TokenSecret(String(decoding: data, as: UTF8.self)) else {
+            throw StartFailure(
+                "\(secretFile) holds no secret: at least \(TokenSecret.shortest) bytes of text are needed")
+        }
+        return secret
+    }
+
+    /// Whether other users of this machine can read the secret, and so make tokens for anybody, or can replace it.
+    public var isSecretExposed: Bool { PlainFile.isExposed(secretFile) }
+
+    /// Writes a new secret beside its place and links it there, which fails if somebody was quicker.
+    private func createSecret() throws(StartFailure) {
+        let draft = file("secret.\(getpid()).\(UInt32.random(in: .min ... .max))")
+        let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else {
+            throw StartFailure("the secret cannot be written to \(path): \(String(cString: strerror(errno)))")
+        }
+        defer { unlink(draft) }
+        let text = Array((TokenSecret().text + "\n").utf8)
+        let isWritten = write(descriptor, text, text.count) == text.count && fsync(descriptor) == 0
+        close(descriptor)
+        guard isWritten, link(draft, secretFile) == 0 || errno == EEXIST else {
+            throw StartFailure("the secret cannot be written to \(path): \(String(cString: strerror(errno)))")
+        }
+    }
+}

@@ -1,0 +1,70 @@
+import Foundation
+import Testing
+
+@testable import Installation
+@testable import Tokens
+
+@Suite struct DataDirectoryTests {
+    private func mode(_ path: String) throws -> Int {
+        try #require(FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int)
+    }
+
+    @Test func `it is made for its owner alone, and so is the secret`() throws {
+        let scratch = try ScratchDirectory()
+        let directory = try DataDirectory(scratch.path + "/a/b")
+        #expect(try mode(directory.path) == 0o700)
+        let secret = try directory.secret()
+        #expect(try mode(directory.secretFile) == 0o600)
+        #expect(try directory.secret().text == secret.text)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == ["secret"])
+    }
+
+    @Test func `of many who come first at once all get the same secret`() async throws {
+        let scratch = try ScratchDirectory()
+        let directory = try DataDirectory(scratch.path)
+        let secrets = try await withThrowingTaskGroup(of: String.self) { group in
+            for _ in 0..<50 { group.addTask { try directory.secret().text } }
+            return try await group.reduce(into: Set()) { $0.insert($1) }
+        }
+        #expect(secrets.count == 1)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == ["secret"])
+    }
+
+    @Test func `a file that holds no secret is an error and not replaced`() throws {
+        let scratch = try ScratchDirectory()
+        let directory = try DataDirectory(scratch.path)
+        let file = try scratch.write("short\n", to: "secret")
+        #expect(throws: StartFailure.self) { try directory.secret() }
+        #expect(try String(contentsOfFile: file, encoding: .utf8) == "short\n")
+    }
+
+    @Test func `what is no directory is an error that names it`() throws {
+        let scratch = try ScratchDirectory()
+        let file = try scratch.write("", to: "file")
+        for path in [file, file + "/below"] {
+            #expect { try DataDirectory(path) } throws: { "\($0)".contains(path) }
+        }
+    }
+
+    @Test func `only one may lock it, and the other learns who has it`() throws {
+        let scratch = try ScratchDirectory()
+        let directory = try DataDirectory(scratch.path)
+        var lock: DirectoryLock? = try DirectoryLock(directory)
+        #expect { try DirectoryLock(directory) } throws: {
+            "\($0)".contains(directory.path) && "\($0)".contains("process \(getpid())")
+        }
+        withExtendedLifetime(lock) {}
+        lock = nil
+        _ = try DirectoryLock(directory)
+    }
+
+    @Test func `the standard place is the user's own, or the system's for root`() {
+        let path = DataDirectory.standardPath(environment: ["HOME": "/home/ana"])
+        let chosen = DataDirectory.standardPath(environment: ["HOME": "/home/ana", "XDG_DATA_HOME": "/data"])
+        if geteuid() == 0 {
+            #expect(path == "/var/lib/presence" && chosen == path)
+        } else {
+            #expect(path == "/home/ana/.local/share/presence" && chosen == "/data/presence")
+        }
+    }
+}

@@ -1,0 +1,172 @@
+import Foundation
+import JWTKit
+import PresenceProtocol
+import Testing
+
+@testable import Tokens
+
+/// Public keys of applications, in PEM files and key sets.
+@Suite struct AuthenticationKeyTests {
+    /// One application with a key of each kind, and the server that knows their public halves.
+    private struct Application {
+        let scratch: ScratchDirectory
+        let signers: [String: any JWTAlgorithm]
+        let publicPEM: [String: String]
+        let files: [String: String]
+        let authenticator: Authenticator
+
+        init(issuer: String? = nil, audience: String? = nil) async throws {
+            scratch = try ScratchDirectory()
+            let rsa = try Insecure.RSA.PrivateKey(pem: RSAKeys.privatePEM)
+            let ecdsa = ES256PrivateKey()
+            let eddsa = try EdDSA.PrivateKey()
+            signers = [
+                "RS256": try await JWTKeyCollection().add(rsa: rsa, digestAlgorithm: .sha256).getKey(),
+                "ES256": try await JWTKeyCollection().add(ecdsa: ecdsa).getKey(),
+                "EdDSA": try await JWTKeyCollection().add(eddsa: eddsa).getKey(),
+            ]
+            publicPEM = [
+                "RS256": rsa.publicKey.pemRepresentation, "ES256": ecdsa.publicKey.pemRepresentation,
+                "EdDSA": eddsa.publicKey.pemRepresentation,
+            ]
+            var files: [String: String] = [:]
+            for (alg, pem) in publicPEM { files[alg] = try scratch.write(pem, to: "\(alg).pem") }
+            self.files = files
+            var configuration = AuthenticationSettings()
+            configuration.keys = files.map { .init(kid: "key-\($0)", alg: $0, file: $1) }
+            configuration.issuer = issuer
+            configuration.audience = audience
+            authenticator = try await Authenticator(configuration: configuration, secret: Forge.secret)
+        }
+
+        func token(alg: String, kid: String?, signer: String? = nil, payload: [String: String] = [:]) async throws
+            -> String
+        {
+            let header = kid.map { #"{"alg":"\#(alg)","kid":"\#($0)"}"# } ?? #"{"alg":"\#(alg)"}"#
+            return try await Forge.token(
+                header: header, payload: Forge.payload(payload), signedBy: signers[signer ?? alg])
+        }
+    }
+
+    @Test(arguments: ["RS256", "ES256", "EdDSA"])
+    func `a token of a configured key is accepted`(alg: String) async throws {
+        let application = try await Application()
+        let token = try await application.token(alg: alg, kid: "key-\(alg)")
+        #expect(try application.authenticator.verify(token, now: Forge.now).get().subject.string == "ana")
+    }
+
+    @Test(arguments: ["RS256", "ES256", "EdDSA"])
+    func `a public key is not a secret`(alg: String) async throws {
+        let application = try await Application()
+        let pem = application.publicPEM[alg]!
+        // The classic confusion: HMAC with the public key's text as the secret, in all the forms that it may be read in.
+        for text in [pem, pem + "\n", pem.trimmingCharacters(in: .whitespacesAndNewlines)] {
+            let hmac = try await Forge.hmac(text)
+            for kid in ["\"kid\":\"key-\(alg)\",", ""] {
+                let token = try await Forge.token(
+                    header: "{\(kid)\"alg\":\"HS256\"}", payload: Forge.payload(), signedBy: hmac)
+                #expect(throws: AuthenticationFailure.self) {
+                    try application.authenticator.verify(token, now: Forge.now).get()
+                }
+            }
+        }
+    }
+
+    @Test func `a key verifies its own algorithm only, and only under its own id`() async throws {
+        let application = try await Application()
+        for signer in ["RS256", "ES256", "EdDSA"] {
+            for alg in ["RS256", "ES256", "EdDSA", "RS512", "PS256", "ES384", "HS256", "none"] {
+                for kid in ["key-RS256", "key-ES256", "key-EdDSA", nil] where !(kid == "key-\(alg)" && alg == signer) {
+                    let token = try await application.token(alg: alg, kid: kid, signer: signer)
+                    #expect(throws: AuthenticationFailure.self, "\(signer) \(alg) \(kid ?? "-")") {
+                        try application.authenticator.verify(token, now: Forge.now).get()
+                    }
+                }
+            }
+        }
+    }
+
+    @Test func `an application's token must name the configured issuer and audience`() async throws {
+        let application = try await Application(issuer: "app", audience: "presence")
+        func verify(_ payload: [String: String]) async throws -> Result<Claims, AuthenticationFailure> {
+            let token = try await application.token(alg: "ES256", kid: "key-ES256", payload: payload)
+            return application.authenticator.verify(token, now: Forge.now)
+        }
+        _ = try await verify(["iss": #""app""#, "aud": #""presence""#]).get()
+        #expect(try await verify(["aud": #""presence""#]) == .failure(.badClaim(.issuer)))
+        #expect(try await verify(["iss": #""app""#]) == .failure(.badClaim(.audience)))
+    }
+
+    @Test func `a file that is no such key is an error that names it`() async throws {
+        let application = try await Application()
+        func reason(alg: String, file: String) async -> String {
+            var configuration = AuthenticationSettings()
+            configuration.keys = [.init(kid: "main", alg: alg, file: file)]
+            do {
+                _ = try await Authenticator(configuration: configuration, secret: nil)
+                return "accepted"
+            } catch {
+                return "\(error)"
+            }
+        }
+        for (alg, other) in [("RS256", "ES256"), ("ES256", "EdDSA"), ("EdDSA", "RS256")] {
+            let file = application.files[other]!
+            #expect(await reason(alg: alg, file: file).contains(file))
+        }
+        let absent = application.scratch.path + "/absent.pem"
+        #expect(
+            await reason(alg: "ES256", file: absent) == "auth.keys: \(absent) cannot be read: No such file or directory"
+        )
+        let nonsense = try application.scratch.write("nonsense", to: "nonsense.pem")
+        #expect(await reason(alg: "RS256", file: nonsense).contains(nonsense))
+        let secret = try application.scratch.write(ES256PrivateKey().pemRepresentation, to: "private.pem")
+        #expect(await reason(alg: "ES256", file: secret).contains("not a public key"))
+        let weak = try application.scratch.write(RSAKeys.weakPublicPEM, to: "weak.pem")
+        #expect(await reason(alg: "RS256", file: weak).contains("2048"))
+    }
+
+    // MARK: Key sets
+
+    private func keySet(_ json: String) async throws -> Authenticator {
+        let scratch = try ScratchDirectory()
+        var configuration = AuthenticationSettings()
+        configuration.jwksFile = try scratch.write(json, to: "keys.json")
+        return try await Authenticator(configuration: configuration, secret: nil)
+    }
+
+    @Test func `a key set's keys verify, and keys for encryption are passed over`() async throws {
+        let key = ES256PrivateKey()
+        let parameters = try #require(key.publicKey.parameters)
+        let jwk =
+            #"{"kty":"EC","crv":"P-256","kid":"one","alg":"ES256","use":"sig","x":"\#(parameters.x)","y":"\#(parameters.y)"}"#
+        let authenticator = try await keySet(
+            #"{"keys":[\#(jwk),{"kty":"RSA","use":"enc","alg":"RSA-OAEP","kid":"two","n":"AQ","e":"AQAB"}]}"#)
+        let signer = try await JWTKeyCollection().add(ecdsa: key).getKey()
+        let token = try await Forge.token(
+            header: #"{"alg":"ES256","kid":"one"}"#, payload: Forge.payload(), signedBy: signer)
+        #expect(try authenticator.verify(token, now: Forge.now).get().subject.string == "ana")
+        // Without a secret of its own a server has no key for a token that names none.
+        #expect(
+            authenticator.verify(try await Forge.token(payload: Forge.payload()), now: Forge.now)
+                == .failure(.unknownKey))
+    }
+
+    @Test(arguments: [
+        ("not JSON", "not a JSON Web Key Set"), ("{}", "not a JSON Web Key Set"), ("[]", "not a JSON Web Key Set"),
+        (#"{"keys":[{"kty":"RSA","alg":"RS256","n":"AQ","e":"AQAB"}]}"#, "has no kid"),
+        (#"{"keys":[{"kty":"RSA","kid":"a","n":"AQ","e":"AQAB"}]}"#, "needs an alg"),
+        (#"{"keys":[{"kty":"RSA","kid":"a","alg":"RS512","n":"AQ","e":"AQAB"}]}"#, "must be RS256, ES256 or EdDSA"),
+        (#"{"keys":[{"kty":"oct","kid":"a","alg":"HS256","k":"c2VjcmV0"}]}"#, "must be RS256, ES256 or EdDSA"),
+        (#"{"keys":[{"kty":"oct","kid":"a","alg":"ES256","k":"c2VjcmV0"}]}"#, "private"),
+        (#"{"keys":[{"kty":"EC","crv":"P-256","kid":"a","alg":"ES256","x":"AQ","y":"AQ","d":"AQ"}]}"#, "private"),
+        (#"{"keys":[{"kty":"EC","crv":"P-256","kid":"a","alg":"ES256","x":"AQ","y":"AQ"}]}"#, "not a key for ES256"),
+        (#"{"keys":[{"kty":"RSA","kid":"a","alg":"ES256","n":"AQ","e":"AQAB"}]}"#, "not a key for ES256"),
+    ])
+    func `a key set with a key that leaves something open is refused`(json: String, reason: String) async throws {
+        await #expect {
+            _ = try await keySet(json)
+        } throws: {
+            "\($0)".contains(reason) && "\($0)".contains("keys.json")
+        }
+    }
+}
