@@ -220,7 +220,11 @@ extension HistoryRun {
     // MARK: Servers
 
     func attend(to shard: SimulatedShard) {
-        shard.logic.link.onLive = { [unowned self, name = shard.name] in doubtful.remove(name) }
+        shard.logic.link.onLive = { [unowned self, name = shard.name] in
+            doubtful.remove(name)
+            // It was not: for less time, it may be, than passes until somebody looks.
+            troubledAt = world.now
+        }
     }
 
     func kill(_ shard: SimulatedShard) {
