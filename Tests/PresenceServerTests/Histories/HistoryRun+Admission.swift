@@ -38,8 +38,6 @@ extension HistoryRun {
     func disconnect(_ person: Person, through shard: SimulatedShard) {
         guard shard.isRunning, shard.logic.link.isLive else { return }
         let began = world.now
-        // Redis may do it although the answer is lost.
-        for stay in person.stays { stay.mayBeGone = true }
         shard.input { [unowned self] logic in
             logic.disconnect(person.id) { [self] result in
                 guard case .success(let value) = result, value.array?.first?.string == "OK" else { return }

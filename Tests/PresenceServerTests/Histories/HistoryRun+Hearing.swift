@@ -135,6 +135,13 @@ extension HistoryRun {
             publish(channel, payload)
         }
         world.redis.refuse = { [unowned self] in refusal(of: $0, $1) }
+        world.redis.runs = { [unowned self] script, arguments in
+            // It may reach Redis late, and also when the server that sent it has died: it ends who is there then.
+            guard script == .disconnect, let person = people.first(where: { $0.id.string == arguments[3] }) else {
+                return
+            }
+            for stay in person.stays { stay.mayBeGone = true }
+        }
         world.redis.ran = { [unowned self] script, arguments, answer in
             if ![.renew, .sweep].contains(script) { note("  Redis: \(script) \(arguments): \(answer)") }
             guard script == .renew, case .success(let value) = answer, value.array?.first?.string == "OK",

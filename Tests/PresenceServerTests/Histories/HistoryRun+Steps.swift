@@ -93,9 +93,10 @@ extension HistoryRun {
         for other in visitor.person.stays where device != nil && other.device == device {
             // The younger takes its place; what a server that stands still thinks is younger is not certain.
             other.mayBeGone = true
-            // Of two within a second the one of which Redis hears late may pass for the younger.
-            let isLate = other.dialledAt > world.now - 1_050 && (other.shard.isHeld || world.redis.isSilent)
-            if !shard.isRunning || isLate { stay.mayBeGone = true }
+            // Of two within a second the one of which Redis hears late may pass for the younger; of two within some ms either.
+            let isLate = other.shard.isHeld || world.redis.isSilent
+            let isClose = other.dialledAt > world.now - (isLate ? 1_050 : 10)
+            if !shard.isRunning || isClose { stay.mayBeGone = true }
         }
         visitor.person.stays.append(stay)
         visitor.stay = stay
@@ -219,7 +220,11 @@ extension HistoryRun {
     // MARK: Servers
 
     func attend(to shard: SimulatedShard) {
-        shard.logic.link.onLive = { [unowned self, name = shard.name] in doubtful.remove(name) }
+        shard.logic.link.onLive = { [unowned self, name = shard.name] in
+            doubtful.remove(name)
+            // It was not: for less time, it may be, than passes until somebody looks.
+            troubledAt = world.now
+        }
     }
 
     func kill(_ shard: SimulatedShard) {

@@ -16,6 +16,8 @@ final class SimulatedRedis {
     private let substitutes: [Script: RedisScript]
     /// Hears of everything that is published.
     var publish: (_ channel: String, _ payload: [UInt8]) -> Void = { _, _ in }
+    /// Hears of every script that is about to run.
+    var runs: (_ script: Script, _ arguments: [String]) -> Void = { _, _ in }
     /// Hears of every script that ran.
     var ran: (_ script: Script, _ arguments: [String], _ answer: Result<RedisValue, RedisFailure>) -> Void = {
         _, _, _ in
@@ -67,6 +69,7 @@ final class SimulatedRedis {
         unheard = []
         counts = [:]
         publish = { _, _ in }
+        runs = { _, _ in }
         ran = { _, _, _ in }
         refuse = { _, _ in nil }
         failure = nil
@@ -84,6 +87,7 @@ final class SimulatedRedis {
             ran(script, arguments, .failure(refusal))
             return .failure(refusal)
         }
+        runs(script, arguments)
         var words: [RedisArgument] = ["EVALSHA", .string(compiled(script).sha1), .integer(Int64(keys.count))]
         words += keys.map(RedisArgument.string)
         words += arguments.map(RedisArgument.string)
