@@ -68,7 +68,12 @@ let package = Package(
                 .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
             ],
-            resources: [.embedInCode("Scripts")],
+            resources: [
+                .embedInCode("Core/Scripts"), .embedInCode("Features/Sessions/Scripts"),
+                .embedInCode("Features/Presence/Scripts"), .embedInCode("Features/Profiles/Scripts"),
+                .embedInCode("Features/Conversations/Scripts"), .embedInCode("Features/Typing/Scripts"),
+                .embedInCode("Features/Visibility/Scripts"),
+            ],
             swiftSettings: ours
         ),
 

@@ -28,17 +28,17 @@ extension DecodingFailure {
     }
 
     /// A member that is needed is not there (`null` counts as not there).
-    static func missing(_ field: String) -> DecodingFailure {
+    package static func missing(_ field: String) -> DecodingFailure {
         DecodingFailure(code: .badRequest, message: "\(field) is missing", field: field)
     }
 
     /// A member is not of the kind that the protocol wants.
-    static func wrongKind(_ field: String, wanted: String) -> DecodingFailure {
+    package static func wrongKind(_ field: String, wanted: String) -> DecodingFailure {
         DecodingFailure(code: .badRequest, message: "\(field) must be \(wanted)", field: field)
     }
 
     /// A value is out of bounds.
-    static func invalid(_ field: String, _ rule: String) -> DecodingFailure {
+    package static func invalid(_ field: String, _ rule: String) -> DecodingFailure {
         DecodingFailure(code: .validationFailed, message: "\(field) \(rule)", field: field)
     }
 

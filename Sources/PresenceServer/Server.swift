@@ -9,6 +9,7 @@ import WebSockets
 public actor Server {
     private let configuration: ServerConfiguration
     private var authenticator: Authenticator
+    private let features: [any Feature.Type]
     private let redis: String
     private let logger: Logger
     private var shards: [Shard] = []
@@ -19,6 +20,16 @@ public actor Server {
     public init(
         configuration: ServerConfiguration, authenticator: Authenticator, redis: String, logger: Logger
     ) {
+        self.init(
+            configuration: configuration, authenticator: authenticator, redis: redis, logger: logger,
+            features: Features.all)
+    }
+
+    init(
+        configuration: ServerConfiguration, authenticator: Authenticator, redis: String, logger: Logger,
+        features: [any Feature.Type]
+    ) {
+        self.features = features
         self.configuration = configuration
         self.authenticator = authenticator
         self.redis = redis
@@ -62,7 +73,7 @@ public actor Server {
                     configuration: configuration, authenticator: authenticator, redis: location, places: places,
                     addresses: addresses, failedTokens: failedTokens, outboxes: outboxes, inbox: inbox,
                     isAlone: configuration.redis.url == nil, logger: logger,
-                    name: "shard-\(index)", place: (index, count), identity: identity))
+                    name: "shard-\(index)", place: (index, count), identity: identity, features: features))
             shard.loop.start()
             shards.append(shard)
         }

@@ -33,7 +33,6 @@ extension Setting {
         .duration("lease.duration", \.lease.duration),
         .duration("lease.renewal", \.lease.renewal),
         .duration("lease.sweep", \.lease.sweep),
-        .duration("typing.expiry", \.typing.expiry),
         .duration("handshakeTimeout", \.handshakeTimeout),
         .duration("connectTimeout", \.connectTimeout),
         .duration("tokenExpiringNotice", \.tokenExpiringNotice),
@@ -78,5 +77,7 @@ extension Setting {
         .optionalText("auth.audience", \.auth.audience),
 
         .word("logLevel", \.logLevel),
-    ]
+
+        .texts("disabledFeatures", \.disabledFeatures),
+    ] + ServerConfiguration.featureSettings.map(feature)
 }

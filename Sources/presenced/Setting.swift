@@ -117,6 +117,17 @@ extension Setting {
             write: { $0[keyPath: path] })
     }
 
+    /// A number that a feature lets operators set.
+    static func feature(_ setting: FeatureSetting) -> Self {
+        switch setting.unit {
+        case .milliseconds: duration(setting.key, \.[setting])
+        case .count:
+            Self(
+                setting.key, \.[setting], parse: { text throws(Mistake) in Int64(try wholeNumber(text)) },
+                format: { "\($0)" })
+        }
+    }
+
     /// Public keys, each written `KID:ALG:FILE`.
     static func keys(
         _ key: String, _ path: WritableKeyPath<ServerConfiguration, [AuthenticationSettings.Key]> & Sendable

@@ -59,7 +59,7 @@ import Testing
         Change("lease.duration") { $0.linger = $0.lease.duration + 1 },
         Change("lease.renewal") { $0.lease.renewal = $0.lease.duration / 2 + 1 },
         Change("lease.sweep") { $0.lease.sweep = 0 },
-        Change("typing.expiry") { $0.typing.expiry = ServerConfiguration.longestDuration + 1 },
+        Change("typing.expiry") { $0[Typing.expiry] = ServerConfiguration.longestDuration + 1 },
         Change("connectTimeout") { $0.connectTimeout = 0 },
         Change("tokenExpiringNotice") { $0.tokenExpiringNotice = -1 },
         Change("slowConsumer.timeout") { $0.slowConsumer.timeout = 0 },

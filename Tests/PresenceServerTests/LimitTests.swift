@@ -189,9 +189,7 @@ import Testing
         #expect(world.shards[0].logic.watchers.subscriptionCount == 20 * size)
         // All that one connection may watch, as many in each as may be.
         let limits = world.configuration.limits
-        let batch = ClientMessage.Body.subscribe(
-            .init(users: (0..<limits.subscriptions / 20).map { UserID("u\($0)")! }))
-        #expect(20 * batch.tokens < limits.requestBurst)
+        #expect(20 * RequestPrice.ids(limits.subscriptions / 20) < limits.requestBurst)
     }
 
     // MARK: Connections

@@ -8,7 +8,7 @@ public struct JSONValue {
 
     public let kind: Kind
     /// Whether a string holds escapes, so that its bytes are not yet its text.
-    let isEscaped: Bool
+    package let isEscaped: Bool
     /// The first byte: of a string the one after the quote. Owned by whoever gave the bytes to the scanner.
     let start: UnsafeRawPointer
     /// The number of bytes: of a string without its quotes.

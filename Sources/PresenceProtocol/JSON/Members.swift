@@ -2,24 +2,24 @@
 /// meaning of its own the caller looks for it first.
 extension JSONValue {
     /// An id, or `nil` if this is not a string or not a valid id.
-    var identifier: Identifier? {
+    package var identifier: Identifier? {
         if isEscaped { return string.flatMap { Identifier($0) } }
         guard kind == .string, (1...Identifier.maximumLength).contains(count) else { return nil }
         for index in 0..<count where !(0x21...0x7E).contains((start + index).load(as: UInt8.self)) { return nil }
         return Identifier(checked: String(decoding: bytes, as: UTF8.self))
     }
 
-    func checkedString(_ field: String) throws(DecodingFailure) -> String {
+    package func checkedString(_ field: String) throws(DecodingFailure) -> String {
         guard let string else { throw .wrongKind(field, wanted: "a string") }
         return string
     }
 
-    func checkedBool(_ field: String) throws(DecodingFailure) -> Bool {
+    package func checkedBool(_ field: String) throws(DecodingFailure) -> Bool {
         guard let bool else { throw .wrongKind(field, wanted: "true or false") }
         return bool
     }
 
-    func checkedIdentifier(_ field: String) throws(DecodingFailure) -> Identifier {
+    package func checkedIdentifier(_ field: String) throws(DecodingFailure) -> Identifier {
         guard kind == .string else { throw .wrongKind(field, wanted: "a string") }
         guard let identifier else {
             throw .invalid(field, "must be 1 to \(Identifier.maximumLength) bytes of printable ASCII without space")
@@ -27,7 +27,7 @@ extension JSONValue {
         return identifier
     }
 
-    func checkedCreationKey(_ field: String) throws(DecodingFailure) -> CreationKey {
+    package func checkedCreationKey(_ field: String) throws(DecodingFailure) -> CreationKey {
         guard let key = CreationKey(try checkedString(field)) else {
             throw .invalid(field, "must be 1 to \(CreationKey.maximumLength) bytes of printable ASCII without space")
         }
@@ -35,7 +35,7 @@ extension JSONValue {
     }
 
     /// One of the cases of a string enumeration.
-    func checkedCase<Value: RawRepresentable & CaseIterable>(
+    package func checkedCase<Value: RawRepresentable & CaseIterable>(
         of type: Value.Type, _ field: String
     ) throws(DecodingFailure) -> Value where Value.RawValue == String {
         let text = try checkedString(field)
@@ -45,19 +45,19 @@ extension JSONValue {
         return value
     }
 
-    func checkedInteger(_ field: String) throws(DecodingFailure) -> Int64 {
+    package func checkedInteger(_ field: String) throws(DecodingFailure) -> Int64 {
         guard case .integer(let integer) = number else { throw .wrongKind(field, wanted: "an integer") }
         return integer
     }
 
     /// A scanner at the beginning of this object.
-    func object(_ field: String) throws(DecodingFailure) -> JSONScanner {
+    package func object(_ field: String) throws(DecodingFailure) -> JSONScanner {
         guard kind == .object else { throw .wrongKind(field, wanted: "an object") }
         return JSONScanner(self)
     }
 
     /// The elements of an array, each made by `make`.
-    func elements<Element>(
+    package func elements<Element>(
         _ field: String, _ make: (JSONValue) throws(DecodingFailure) -> Element
     ) throws(DecodingFailure) -> [Element] {
         guard kind == .array else { throw .wrongKind(field, wanted: "an array") }
@@ -87,7 +87,7 @@ extension JSONValue {
     /// The ids of an array, in their order and with their repetitions.
     ///
     /// - Throws: `tooMany` as soon as there are more than `limit`.
-    func identifiers(
+    package func identifiers(
         _ field: String, limit: Int, tooMany: @autoclosure () -> DecodingFailure
     ) throws(DecodingFailure) -> [Identifier] {
         var left = limit

@@ -1,26 +1,39 @@
-/// Where the members stand that clients' messages know. Of several with one key the last counts; `null` counts as
-/// absent, save in `id`, where it is wrong, and `text`, where it has a meaning.
-struct ClientMembers {
+/// Where the members of a client's message stand. If a key occurs more than once, the last one counts. `null` counts as
+/// absent, except in `id`, where it is wrong, and in `text`, where it has a meaning.
+///
+/// The values point into the message: they are valid as long as its bytes are.
+package struct ClientMembers {
     /// Whether the message was an object at all.
-    private(set) var isObject = false
-    private(set) var type: JSONValue?
-    private(set) var id: JSONValue?
-    private(set) var activity: JSONValue?
-    private(set) var changes: JSONValue?
-    private(set) var clearAfter: JSONValue?
-    private(set) var conversation: JSONValue?
-    private(set) var conversations: JSONValue?
-    private(set) var device: JSONValue?
-    private(set) var key: JSONValue?
-    private(set) var known: JSONValue?
-    private(set) var participants: JSONValue?
-    private(set) var state: JSONValue?
-    private(set) var status: JSONValue?
-    private(set) var text: JSONValue?
-    private(set) var token: JSONValue?
-    private(set) var typing: JSONValue?
-    private(set) var users: JSONValue?
-    private(set) var visibility: JSONValue?
+    package private(set) var isObject = false
+    package private(set) var type: JSONValue?
+    package private(set) var id: JSONValue?
+    package private(set) var activity: JSONValue?
+    package private(set) var changes: JSONValue?
+    package private(set) var clearAfter: JSONValue?
+    package private(set) var conversation: JSONValue?
+    package private(set) var conversations: JSONValue?
+    package private(set) var device: JSONValue?
+    package private(set) var key: JSONValue?
+    package private(set) var known: JSONValue?
+    package private(set) var participants: JSONValue?
+    package private(set) var state: JSONValue?
+    package private(set) var status: JSONValue?
+    package private(set) var text: JSONValue?
+    package private(set) var token: JSONValue?
+    package private(set) var typing: JSONValue?
+    package private(set) var users: JSONValue?
+    package private(set) var visibility: JSONValue?
+    /// Members with other keys, of which requests of features may know some.
+    private var others: [(key: JSONValue, value: JSONValue)] = []
+    /// How many of those are kept.
+    private static let mostOthers = 32
+
+    package init() {}
+
+    /// A member that none of the above is for, by its key.
+    package subscript(key: StaticString) -> JSONValue? {
+        others.last { $0.key.equals(key) }.flatMap { $0.value.kind == .null ? nil : $0.value }
+    }
 
     /// Reads the whole message. If it throws, what was found up to there remains.
     mutating func read(_ bytes: UnsafeRawBufferPointer) throws(JSONError) {
@@ -74,6 +87,8 @@ struct ClientMembers {
             visibility = present
         } else if key.equals("key") {
             self.key = present
+        } else if others.count < Self.mostOthers {
+            others.append((key, value))
         }
     }
 }

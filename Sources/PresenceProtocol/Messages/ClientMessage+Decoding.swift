@@ -15,15 +15,7 @@ extension ClientMessage {
     public static func decode(
         _ bytes: UnsafeRawBufferPointer, limits: ConnectionLimits
     ) throws(DecodingFailure) -> ClientMessage {
-        var members = ClientMembers()
-        do throws(JSONError) {
-            try members.read(bytes)
-        } catch {
-            var failure = DecodingFailure(error)
-            failure.id = (try? members.requestID()) ?? nil
-            throw failure
-        }
-        let id = try members.requestID()
+        let (members, id) = try ClientMembers.scan(bytes)
         do throws(DecodingFailure) {
             return ClientMessage(id: id, try Body(members, limits: limits))
         } catch {
@@ -42,81 +34,160 @@ extension ClientMessage {
 }
 
 extension ClientMembers {
+    /// The members and the id of a message; the id is `nil` if there is none.
+    ///
+    /// - Throws: `badRequest` if the message is no JSON; with the id if it was found all the same.
+    package static func scan(
+        _ bytes: UnsafeRawBufferPointer
+    ) throws(DecodingFailure) -> (members: ClientMembers, id: Int64?) {
+        var members = ClientMembers()
+        do throws(JSONError) {
+            try members.read(bytes)
+        } catch {
+            var failure = DecodingFailure(error)
+            failure.id = (try? members.requestID()) ?? nil
+            throw failure
+        }
+        return (members, try members.requestID())
+    }
+
     /// The request's id, `nil` if it has none.
     ///
     /// - Throws: `badRequest` for anything but an integer from 1 to 2^53-1, `null` included.
-    fileprivate func requestID() throws(DecodingFailure) -> Int64? {
+    private func requestID() throws(DecodingFailure) -> Int64? {
         guard let id else { return nil }
         guard case .integer(let number) = id.number, (1...ClientMessage.maximumID).contains(number) else {
             throw .wrongKind("id", wanted: "an integer from 1 to 2^53-1")
         }
         return number
     }
+
+    /// The type of a request.
+    ///
+    /// - Throws: `badRequest` if the message is no object or has none.
+    package func requestType() throws(DecodingFailure) -> JSONValue {
+        guard isObject else {
+            throw DecodingFailure(code: .badRequest, message: "a message must be a JSON object")
+        }
+        guard let type else { throw .missing("type") }
+        guard type.kind == .string else { throw .wrongKind("type", wanted: "a string") }
+        return type
+    }
+}
+
+/// What is in each request, decoded from its members and checked.
+package enum ClientRequest {
+    package static func typing(
+        _ members: ClientMembers
+    ) throws(DecodingFailure) -> (conversation: ConversationID, typing: Bool) {
+        (
+            try members.needed(members.conversation, "conversation").checkedIdentifier("conversation"),
+            try members.needed(members.typing, "typing").checkedBool("typing")
+        )
+    }
+
+    package static func activity(_ members: ClientMembers) throws(DecodingFailure) -> Activity {
+        try members.needed(members.state, "state").checkedCase(of: Activity.self, "state")
+    }
+
+    package static func subscribe(
+        _ members: ClientMembers, _ limits: ConnectionLimits
+    ) throws(DecodingFailure) -> ClientMessage.Subscribe {
+        try ClientMessage.Subscribe(members, limit: limits.subscribeBatch)
+    }
+
+    package static func unsubscribe(
+        _ members: ClientMembers, _ limits: ConnectionLimits
+    ) throws(DecodingFailure) -> (users: [UserID], conversations: [ConversationID]) {
+        try members.watched(limit: limits.subscribeBatch, in: "unsubscribe")
+    }
+
+    package static func get(_ members: ClientMembers, _ limits: ConnectionLimits) throws(DecodingFailure) -> [UserID] {
+        let list = try members.needed(members.users, "users")
+        let limit = limits.subscribeBatch
+        return try list.identifiers("users", limit: limit, tooMany: .tooManyIDs(limit, in: "get")).withoutRepetitions()
+    }
+
+    package static func status(_ members: ClientMembers) throws(DecodingFailure) -> StatusChange {
+        try StatusChange(
+            status: members.needed(members.status, "status"), text: members.text, clearAfter: members.clearAfter)
+    }
+
+    package static func connect(_ members: ClientMembers) throws(DecodingFailure) -> ClientMessage.Connect {
+        try ClientMessage.Connect(members)
+    }
+
+    package static func refresh(_ members: ClientMembers) throws(DecodingFailure) -> String {
+        try members.needed(members.token, "token").checkedString("token")
+    }
+
+    package static func updateProfile(_ members: ClientMembers) throws(DecodingFailure) -> ProfileChanges {
+        try ProfileChanges(members.needed(members.changes, "changes").object("changes"))
+    }
+
+    package static func createConversation(
+        _ members: ClientMembers
+    ) throws(DecodingFailure) -> (participants: [UserID], key: CreationKey?) {
+        let list = try members.needed(members.participants, "participants")
+        let ids = try list.identifiers("participants", limit: .max, tooMany: .tooManyIDs(.max, in: "conversation"))
+        return (ids.withoutRepetitions(), try members.key?.checkedCreationKey("key"))
+    }
+
+    package static func setVisibility(_ members: ClientMembers) throws(DecodingFailure) -> VisibilityChange {
+        let change = try members.needed(members.visibility, "visibility").object("visibility")
+        do throws(DecodingFailure) { return try VisibilityChange(change) } catch { throw error.inside("visibility") }
+    }
+
+    /// The users whom a list gains or loses.
+    package static func listed(
+        _ members: ClientMembers, _ limits: ConnectionLimits, in type: String
+    ) throws(DecodingFailure) -> [UserID] {
+        try members.listed(limit: limits.subscribeBatch, in: type)
+    }
 }
 
 extension ClientMessage.Body {
     fileprivate init(_ members: ClientMembers, limits: ConnectionLimits) throws(DecodingFailure) {
-        guard members.isObject else {
-            throw DecodingFailure(code: .badRequest, message: "a message must be a JSON object")
-        }
-        guard let type = members.type else { throw .missing("type") }
-        guard type.kind == .string else { throw .wrongKind("type", wanted: "a string") }
-        // The frequent ones first.
+        let type = try members.requestType()
         if type.equals("typing") {
-            self = .typing(
-                conversation: try members.needed(members.conversation, "conversation").checkedIdentifier(
-                    "conversation"),
-                typing: try members.needed(members.typing, "typing").checkedBool("typing"))
+            let (conversation, typing) = try ClientRequest.typing(members)
+            self = .typing(conversation: conversation, typing: typing)
         } else if type.equals("activity") {
-            self = .activity(try members.needed(members.state, "state").checkedCase(of: Activity.self, "state"))
+            self = .activity(try ClientRequest.activity(members))
         } else if type.equals("subscribe") {
-            self = .subscribe(try ClientMessage.Subscribe(members, limit: limits.subscribeBatch))
+            self = .subscribe(try ClientRequest.subscribe(members, limits))
         } else if type.equals("unsubscribe") {
-            let (users, conversations) = try members.watched(limit: limits.subscribeBatch, in: "unsubscribe")
+            let (users, conversations) = try ClientRequest.unsubscribe(members, limits)
             self = .unsubscribe(users: users, conversations: conversations)
         } else if type.equals("get") {
-            let list = try members.needed(members.users, "users")
-            let limit = limits.subscribeBatch
-            let users = try list.identifiers("users", limit: limit, tooMany: .tooManyIDs(limit, in: "get"))
-            self = .get(users: users.withoutRepetitions())
+            self = .get(users: try ClientRequest.get(members, limits))
         } else if type.equals("status") {
-            self = .status(
-                try StatusChange(
-                    status: members.needed(members.status, "status"), text: members.text, clearAfter: members.clearAfter
-                ))
+            self = .status(try ClientRequest.status(members))
         } else if type.equals("connect") {
-            self = .connect(try ClientMessage.Connect(members))
+            self = .connect(try ClientRequest.connect(members))
         } else if type.equals("refresh") {
-            self = .refresh(token: try members.needed(members.token, "token").checkedString("token"))
+            self = .refresh(token: try ClientRequest.refresh(members))
         } else if type.equals("updateProfile") {
-            let changes = try members.needed(members.changes, "changes")
-            self = .updateProfile(try ProfileChanges(changes.object("changes")))
+            self = .updateProfile(try ClientRequest.updateProfile(members))
         } else if type.equals("createConversation") {
-            let list = try members.needed(members.participants, "participants")
-            let ids = try list.identifiers("participants", limit: .max, tooMany: .tooManyIDs(.max, in: "conversation"))
-            self = .createConversation(
-                participants: ids.withoutRepetitions(), key: try members.key?.checkedCreationKey("key"))
+            let (participants, key) = try ClientRequest.createConversation(members)
+            self = .createConversation(participants: participants, key: key)
         } else if type.equals("setVisibility") {
-            let change = try members.needed(members.visibility, "visibility").object("visibility")
-            do throws(DecodingFailure) {
-                self = .setVisibility(try VisibilityChange(change))
-            } catch {
-                throw error.inside("visibility")
-            }
+            self = .setVisibility(try ClientRequest.setVisibility(members))
         } else if type.equals("getVisibility") {
             self = .getVisibility
         } else if type.equals("addContacts") {
-            self = .addContacts(try members.listed(limit: limits.subscribeBatch, in: "addContacts"))
+            self = .addContacts(try ClientRequest.listed(members, limits, in: "addContacts"))
         } else if type.equals("removeContacts") {
-            self = .removeContacts(try members.listed(limit: limits.subscribeBatch, in: "removeContacts"))
+            self = .removeContacts(try ClientRequest.listed(members, limits, in: "removeContacts"))
         } else if type.equals("block") {
-            self = .block(try members.listed(limit: limits.subscribeBatch, in: "block"))
+            self = .block(try ClientRequest.listed(members, limits, in: "block"))
         } else if type.equals("unblock") {
-            self = .unblock(try members.listed(limit: limits.subscribeBatch, in: "unblock"))
+            self = .unblock(try ClientRequest.listed(members, limits, in: "unblock"))
         } else if type.equals("disconnect") {
             self = .disconnect
         } else {
-            throw DecodingFailure(code: .unknownType, message: "this server does not know the type of this message")
+            throw .unknownType
         }
     }
 }
@@ -163,7 +234,7 @@ extension ClientMessage.KnownVersions {
 }
 
 extension ClientMembers {
-    func needed(_ value: JSONValue?, _ field: String) throws(DecodingFailure) -> JSONValue {
+    package func needed(_ value: JSONValue?, _ field: String) throws(DecodingFailure) -> JSONValue {
         guard let value else { throw .missing(field) }
         return value
     }
@@ -189,6 +260,10 @@ extension ClientMembers {
 }
 
 extension DecodingFailure {
+    package static var unknownType: DecodingFailure {
+        DecodingFailure(code: .unknownType, message: "this server does not know the type of this message")
+    }
+
     fileprivate static func tooManyIDs(_ limit: Int, in type: String) -> DecodingFailure {
         DecodingFailure(code: .tooMany, message: "at most \(limit) users and conversations in one \(type)")
     }

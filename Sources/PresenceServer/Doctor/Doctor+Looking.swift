@@ -46,7 +46,7 @@ extension Doctor {
         var others: [String] = []
         for key in keys {
             counts.keys += 1
-            let name = KeyName(key, in: partitions.space)
+            let name = KeyName(key, in: partitions.space, families)
             guard name.isInPlace(partitions) else {
                 others.append(key)
                 continue
@@ -62,8 +62,8 @@ extension Doctor {
                 counts.conversations += 1
                 sets.append(key)
             case .contacts, .blocks: sets.append(key)
-            case .typing, .users: others.append(key)
-            case .creations, .shards, .floor, .fenced, .global: break
+            case .family, .users: others.append(key)
+            case .shards, .floor, .fenced, .global: break
             case .unknown: counts.unknownKeys += 1
             }
         }
@@ -76,7 +76,7 @@ extension Doctor {
 
     private func lookAtKeys(_ keys: [String], _ look: inout Look) throws(RedisFailure) {
         for key in keys {
-            let name = KeyName(key, in: partitions.space)
+            let name = KeyName(key, in: partitions.space, families)
             guard name.isInPlace(partitions) else {
                 if try store[key].ask("EXISTS", key).int == 1 {
                     look.note(name.isPassing ? .unreachableKey : .unreachableRecord, .key(key))
@@ -85,10 +85,10 @@ extension Doctor {
             }
             switch name {
             case .conversation, .contacts, .blocks: try lookAtSets([key], of: store[key], &look)
-            case .typing: try lookAtTyping(key, &look)
+            case .family(let family, _, _): try lookAt(family, key, &look)
             case .users(let incarnation, let partition): try lookAtList(key, of: incarnation, in: partition, &look)
             // Of the partition's own keys everything is looked at each time.
-            case .user, .creations, .sessions, .shards, .floor, .fenced, .global, .unknown: break
+            case .user, .sessions, .shards, .floor, .fenced, .global, .unknown: break
             }
         }
     }
@@ -101,7 +101,7 @@ extension Doctor {
 
     /// What lives no longer than the servers is no loss, and stands in their way; the rest are data.
     func noteWrongType(of key: String, _ look: inout Look) {
-        let name = KeyName(key, in: partitions.space)
+        let name = KeyName(key, in: partitions.space, families)
         let isFloor = if case .floor = name { true } else { false }
         look.note(name.isPassing || isFloor ? .unusableKey : .wrongType, .key(key))
     }
@@ -113,11 +113,11 @@ extension Doctor {
         return false
     }
 
-    private func lookAtTyping(_ key: String, _ look: inout Look) throws(RedisFailure) {
-        guard try lookAtType(of: key, is: "hash", &look) else { return }
-        let answers = try store[key].askAtOnce([["PTTL", key], ["HVALS", key]])
-        if answers[0].int == -1 { look.note(.everlastingTyping, .key(key)) }
-        if answers[1].array?.contains(where: { $0.int == nil }) == true { look.note(.malformedTyping, .key(key)) }
+    private func lookAt(_ family: KeyFamily, _ key: String, _ look: inout Look) throws(RedisFailure) {
+        guard try lookAtType(of: key, is: family.type, &look), family.expires || family.holdsNumbers else { return }
+        let answers = try store[key].askAtOnce([["PTTL", key]] + (family.holdsNumbers ? [["HVALS", key]] : []))
+        if family.expires, answers[0].int == -1 { look.note(.everlastingTyping, .key(key)) }
+        if family.holdsNumbers, answers[1].array?.contains(where: { $0.int == nil }) == true { look.note(.malformedTyping, .key(key)) }
     }
 
     /// `{p}:shard:INCARNATION:users`: a dead one's, or one whose users all have sessions.

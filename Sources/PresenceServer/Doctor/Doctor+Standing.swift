@@ -71,7 +71,7 @@ extension Doctor {
     }
 
     private func lookAtScripts(of redis: DoctorRedis, _ look: inout Look) throws(RedisFailure) {
-        let scripts = Script.allCases
+        let scripts = Script.all(of: features)
         let answers = try redis.askAll([["SCRIPT", "EXISTS"] + scripts.map(\.redis.sha1)])
         // Not allowed to ask: whoever calls a script that is missing loads it.
         guard case .success(let value) = answers[0], let known = value.array else { return }

@@ -19,6 +19,9 @@ public final class Doctor {
     /// How long servers are there before they reap.
     let grace: Milliseconds
     var partitions: Partitions
+    let features: [any Feature.Type]
+    /// The features' keys.
+    var families: [KeyFamily] { features.flatMap { $0.plan.keys } }
     var counts = DoctorReport.Counts()
     /// While everything is looked at: asks the servers after their sessions.
     var inquiry: Inquiry?
@@ -37,7 +40,14 @@ public final class Doctor {
     ///   - url: Where the Redis is.
     ///   - configuration: The servers', for their times.
     /// - Throws: ``DoctorFailure`` if it cannot be reached.
-    public init(url: String, configuration: ServerConfiguration) throws(DoctorFailure) {
+    public convenience init(url: String, configuration: ServerConfiguration) throws(DoctorFailure) {
+        try self.init(url: url, configuration: configuration, features: Features.all)
+    }
+
+    init(
+        url: String, configuration: ServerConfiguration, features: [any Feature.Type]
+    ) throws(DoctorFailure) {
+        self.features = features
         do throws(InvalidConfiguration) {
             location = try configuration.redis.location(url)
         } catch {

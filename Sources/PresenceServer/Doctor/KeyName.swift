@@ -7,10 +7,9 @@ enum KeyName: Equatable {
     /// Whom a user lists.
     case contacts(UserID, partition: Int)
     case blocks(UserID, partition: Int)
-    /// Which conversation a user made with which key.
-    case creations(UserID, partition: Int)
     case conversation(ConversationID, partition: Int)
-    case typing(ConversationID, partition: Int)
+    /// A feature's.
+    case family(KeyFamily, Identifier, partition: Int)
     case shards(partition: Int)
     case floor(partition: Int)
     /// `{p}:shard:INCARNATION:users`
@@ -21,11 +20,11 @@ enum KeyName: Equatable {
     /// None that this version writes, or another installation's.
     case unknown
 
-    init(_ key: String, in space: KeySpace) {
-        self = Self.read(key, in: space) ?? .unknown
+    init(_ key: String, in space: KeySpace, _ families: [KeyFamily]) {
+        self = Self.read(key, in: space, families) ?? .unknown
     }
 
-    private static func read(_ key: String, in space: KeySpace) -> KeyName? {
+    private static func read(_ key: String, in space: KeySpace, _ families: [KeyFamily]) -> KeyName? {
         if key == space.leases || key == space.format { return .global }
         guard key.hasPrefix(space.keys) else { return nil }
         let key = key.dropFirst(space.keys.count)
@@ -44,12 +43,13 @@ enum KeyName: Equatable {
         case ("sessions", let rest?): return Identifier(rest).map { .sessions($0, partition: partition) }
         case ("contacts", let rest?): return Identifier(rest).map { .contacts($0, partition: partition) }
         case ("blocks", let rest?): return Identifier(rest).map { .blocks($0, partition: partition) }
-        case ("creations", let rest?): return Identifier(rest).map { .creations($0, partition: partition) }
         case ("conversation", let rest?): return Identifier(rest).map { .conversation($0, partition: partition) }
-        case ("typing", let rest?): return Identifier(rest).map { .typing($0, partition: partition) }
         case ("fenced", let rest?) where !rest.isEmpty: return .fenced(incarnation: rest, partition: partition)
         case ("shard", let rest?) where rest.hasSuffix(":users") && rest.utf8.count > 6:
             return .users(incarnation: String(rest.dropLast(6)), partition: partition)
+        case (let name, let rest?):
+            guard let family = families.first(where: { $0.name == name }), let id = Identifier(rest) else { return nil }
+            return .family(family, id, partition: partition)
         default: return nil
         }
     }
@@ -58,8 +58,7 @@ enum KeyName: Equatable {
     func isInPlace(_ partitions: Partitions) -> Bool {
         switch self {
         case .user(let id, let partition), .sessions(let id, let partition), .contacts(let id, let partition),
-            .blocks(let id, let partition), .creations(let id, let partition), .conversation(let id, let partition),
-            .typing(let id, let partition):
+            .blocks(let id, let partition), .conversation(let id, let partition), .family(_, let id, let partition):
             partitions.index(of: id) == partition
         case .shards(let partition), .floor(let partition), .users(_, let partition), .fenced(_, let partition):
             partition < partitions.count
@@ -70,8 +69,9 @@ enum KeyName: Equatable {
     /// Whether it lives no longer than the server that wrote it: nobody misses it where nobody looks.
     var isPassing: Bool {
         switch self {
-        case .sessions, .typing, .users, .shards, .fenced: true
-        case .user, .contacts, .blocks, .creations, .conversation, .floor, .global, .unknown: false
+        case .sessions, .users, .shards, .fenced: true
+        case .family(let family, _, _): family.isPassing
+        case .user, .contacts, .blocks, .conversation, .floor, .global, .unknown: false
         }
     }
 }

@@ -223,8 +223,9 @@ struct Repair {
     }
 
     private func removeUnusable(_ key: String) throws(RedisFailure) {
-        switch KeyName(key, in: partitions.space) {
-        case .sessions, .typing: try remove(key, unless: "hash")
+        switch KeyName(key, in: partitions.space, doctor.families) {
+        case .sessions: try remove(key, unless: "hash")
+        case .family(let family, _, _) where family.isPassing: try remove(key, unless: family.type)
         case .users, .shards: try remove(key, unless: "set")
         case .fenced: try remove(key, unless: "string")
         case .floor:

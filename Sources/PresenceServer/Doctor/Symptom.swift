@@ -26,7 +26,7 @@ extension Symptom.Place {
     func text(_ partitions: Partitions) -> String {
         switch self {
         case .redis(let name): name
-        case .script(let script): script.rawValue
+        case .script(let script): script.name
         case .incarnation(let name): name
         case .channel(let partition): partitions.keys(partition).events
         case .writer(let name, let partition): "\(partitions.keys(partition).shards) \(name)"

@@ -4,14 +4,16 @@ import Testing
 @testable import PresenceServer
 
 @Suite struct KeyNameTests {
+    private let families = Features.all.flatMap { $0.plan.keys }
+
     @Test(arguments: ["", "staging", "p-1.x_y"])
     func `every key that a partition has is read back, and no other installation's`(prefix: String) {
         let space = KeySpace(prefix: prefix, database: 3)
         let partitions = Partitions(count: 1_500, in: space)
         let others = ["", "other", "staging", "p"].filter { $0 != prefix }.map { KeySpace(prefix: $0) }
         func check(_ key: String, _ name: KeyName) {
-            #expect(KeyName(key, in: space) == name)
-            for other in others { #expect(KeyName(key, in: other) == .unknown) }
+            #expect(KeyName(key, in: space, families) == name)
+            for other in others { #expect(KeyName(key, in: other, families) == .unknown) }
         }
         for index in [0, 17, 1_499] {
             let keys = partitions.keys(index)
@@ -21,8 +23,9 @@ import Testing
             check(keys.conversation(id), .conversation(id, partition: index))
             check(keys.contacts(id), .contacts(id, partition: index))
             check(keys.blocks(id), .blocks(id, partition: index))
-            check(keys.creations(id), .creations(id, partition: index))
-            check(keys.typing(id), .typing(id, partition: index))
+            for family in families { check(keys.key(family, id), .family(family, id, partition: index)) }
+            #expect(keys.creations(id) == keys.key(families.first { $0.name == "creations" }!, id))
+            #expect(keys.typing(id) == keys.key(families.first { $0.name == "typing" }!, id))
             check(keys.shards, .shards(partition: index))
             check(keys.floor, .floor(partition: index))
             check(keys.fenced("x1"), .fenced(incarnation: "x1", partition: index))
@@ -37,6 +40,6 @@ import Testing
         "{p017}x:user:bob", "{p017}:floor:2", "{p017}:user:b b", "{p017}:shard::users", "{p017}:events",
     ])
     func `anything else is unknown`(key: String) {
-        #expect(KeyName(key, in: KeySpace()) == .unknown)
+        #expect(KeyName(key, in: KeySpace(), families) == .unknown)
     }
 }

@@ -44,7 +44,7 @@ struct History: Sendable {
         configuration.lease.sweep = 500
         configuration.staleAfter = 1_200
         configuration.commandTimeout = 2_000
-        configuration.typing.expiry = 2_000
+        configuration[Typing.expiry] = 2_000
         configuration.slowConsumer.timeout = 6_000
         configuration.connectTimeout = 5_000
     }

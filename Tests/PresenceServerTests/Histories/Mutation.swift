@@ -24,7 +24,7 @@ struct Mutation: Sendable, CustomTestStringConvertible {
         var substitutes: [Script: RedisScript] = [:]
         for script in Script.allCases where script.source.contains(replacing.old) {
             substitutes[script] = RedisScript(
-                name: script.rawValue, source: script.source.replacing(replacing.old, with: replacing.new))
+                name: script.name, source: script.source.replacing(replacing.old, with: replacing.new))
         }
         return substitutes
     }

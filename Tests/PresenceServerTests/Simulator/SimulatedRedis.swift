@@ -82,7 +82,7 @@ final class SimulatedRedis {
     // MARK: Commands
 
     func run(_ script: Script, keys: [String], arguments: [String]) -> Result<RedisValue, RedisFailure> {
-        counts[script.rawValue, default: 0] += 1
+        counts[script.name, default: 0] += 1
         if let refusal = refuse(script, []) {
             ran(script, arguments, .failure(refusal))
             return .failure(refusal)

@@ -19,13 +19,24 @@ extension ServerConfiguration {
         try redis.validate()
         try validateDoorValues()
         try validateAuth()
+        try validateFeatures()
+    }
+
+    private func validateFeatures() throws(InvalidConfiguration) {
+        let optional = Features.all.map { $0.plan }.filter(\.isOptional).map(\.name)
+        for name in disabledFeatures where !optional.contains(name) {
+            throw InvalidConfiguration(
+                key: "disabledFeatures",
+                reason: "\(name) is none that can be switched off: " + optional.joined(separator: ", "))
+        }
+        try validate(Features.all.flatMap { $0.plan.settings })
     }
 
     private func validateDurations() throws(InvalidConfiguration) {
         for (key, duration) in [
             ("heartbeat.interval", heartbeat.interval), ("heartbeat.timeout", heartbeat.timeout), ("linger", linger),
             ("lease.duration", lease.duration), ("lease.renewal", lease.renewal), ("lease.sweep", lease.sweep),
-            ("typing.expiry", typing.expiry), ("connectTimeout", connectTimeout),
+            ("connectTimeout", connectTimeout),
             ("handshakeTimeout", handshakeTimeout),
             ("slowConsumer.timeout", slowConsumer.timeout), ("commandTimeout", commandTimeout),
             ("staleAfter", staleAfter),

@@ -34,7 +34,6 @@ public struct ServerConfiguration: Sendable, Equatable {
     /// How long a session that was lost goes on before its user is seen to go.
     public var linger: Milliseconds = 10_000
     public var lease = Lease()
-    public var typing = Typing()
     /// How long a new connection may take to say `connect`.
     public var connectTimeout: Milliseconds = 10_000
     /// How long a new connection may take for TLS, and for its first request with its body.
@@ -52,6 +51,10 @@ public struct ServerConfiguration: Sendable, Equatable {
     public var limits = Limits()
     public var auth = AuthenticationSettings()
     public var drain = Drain()
+    /// The names of features that are switched off: they cost nothing, and their requests are not known.
+    public var disabledFeatures: [String] = []
+    /// What features can be told, by their keys (`FeatureSetting`), where it is not what it is by default.
+    var featureValues: [String: Int64] = [:]
     /// The least severe level that is logged.
     public var logLevel = Logger.Level.info
 
@@ -88,11 +91,6 @@ public struct ServerConfiguration: Sendable, Equatable {
         public var renewal: Milliseconds = 2_000
         /// Between two looks, of any shard, for leases that have run out.
         public var sweep: Milliseconds = 1_000
-    }
-
-    public struct Typing: Sendable, Equatable {
-        /// How long one `typing: true` holds.
-        public var expiry: Milliseconds = 6_000
     }
 
     public struct SlowConsumer: Sendable, Equatable {

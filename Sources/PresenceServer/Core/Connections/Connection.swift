@@ -54,10 +54,10 @@ final class Connection {
     var unsent: UInt32 = 0
     /// `stale` or `live` when that is still to be said; only the newest counts.
     var staleness: Staleness?
-    var ownStatusPending = false
+    /// Messages about its own user that are still to be said; of each only the newest counts.
+    var ownMessages: OwnMessages = []
     /// What its user chose, as it was told last; `nil` before it was told anything.
     var toldStatus: LocalUser.Chosen?
-    var ownVisibilityPending = false
 
     enum Staleness { case stale, live }
 

@@ -12,10 +12,8 @@ final class Delivery {
     var onCongestion: (Connection) -> Void = { _ in }
     /// The encoded `stale` message, made when staleness begins.
     var staleMessage: [UInt8] = []
-    /// The encoded `ownStatus` of a connection's user.
-    var ownStatusMessage: (Connection) -> [UInt8] = { _ in [] }
-    /// The encoded `ownVisibility` of a connection's user.
-    var ownVisibilityMessage: (Connection) -> [UInt8] = { _ in [] }
+    /// What encodes each of a connection's own messages, in the order of their bits.
+    var ownMessages: [(Connection) -> [UInt8]] = []
 
     /// When the changes that wait began to be gathered, and how long the last flush took.
     private var gatheringSince: Milliseconds?
@@ -140,13 +138,12 @@ final class Delivery {
             outboxes.change(by: -batch.count)
         }
         if connection.staleness == .stale { appendStaleness(connection) }
-        if connection.ownStatusPending {
-            connection.ownStatusPending = false
-            batch += ownStatusMessage(connection)
-        }
-        if connection.ownVisibilityPending {
-            connection.ownVisibilityPending = false
-            batch += ownVisibilityMessage(connection)
+        if !connection.ownMessages.isEmpty {
+            let waiting = connection.ownMessages
+            connection.ownMessages = []
+            for (bit, encode) in ownMessages.enumerated() where waiting.rawValue & 1 << UInt8(bit) != 0 {
+                batch += encode(connection)
+            }
         }
         if watchers.lines[index].flags.isDisjoint(with: .silent) {
             // What comes after them still waits, and its mark stays.

@@ -3,10 +3,10 @@ import PresenceProtocol
 /// Someone or something watched on this shard: the newest state, and who watches.
 final class Topic {
     let subject: Identifier
-    let isConversation: Bool
+    let kind: TopicKindID
     let index: UInt32
 
-    /// A person's presence, or who types in a conversation.
+    /// A person's presence, or what else the topic's kind shows.
     var first = Register()
     /// A person's profile.
     var second = Register()
@@ -27,12 +27,12 @@ final class Topic {
     var policyRound = 0
     /// Of such a topic: its person. The two keep each other until the part is discarded.
     var whole: Topic?
-    /// Only for conversations.
-    var conversation: ConversationState?
+    /// What its kind keeps beside the registers.
+    var state: AnyObject?
 
-    init(subject: Identifier, isConversation: Bool, index: UInt32) {
+    init(subject: Identifier, kind: TopicKindID, index: UInt32) {
         self.subject = subject
-        self.isConversation = isConversation
+        self.kind = kind
         self.index = index
     }
 
@@ -55,18 +55,4 @@ struct Register {
     var object: Range<Int> = 0..<0
     /// Grows with every change on this shard: the order in which a person's events leave.
     var order: UInt64 = 0
-}
-
-/// Who takes part in a conversation and who types in it, as this shard knows.
-struct ConversationState {
-    var participants: Set<UserID> = []
-    /// The version of the last event of Redis; what watchers see may have gone past it when someone ran out here.
-    var eventVersion: Int64 = 0
-    var version: Int64 = 0
-    /// Until when each types, on the monotonic clock.
-    var typists: [UserID: Milliseconds] = [:]
-
-    /// The most names that a client is told; the rest are a number.
-    static let mostNames = 20
-    var names: [UserID] { Array(typists.keys.sorted().prefix(Self.mostNames)) }
 }

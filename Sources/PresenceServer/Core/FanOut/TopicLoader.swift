@@ -12,8 +12,8 @@ final class TopicLoader {
 
     /// Calls `done` once all the topics hold something to answer from, or one of them could not be read.
     ///
-    /// A conversation that `participant` is not known to take part in is read again: they may have been let in a moment
-    /// ago, on another shard.
+    /// A topic that `participant` may not watch as far as is known is read again (`TopicKind.isDoubtful`): they may have
+    /// been let in a moment ago, on another shard.
     ///
     /// What `viewer` shows of themselves decides what they see: if that has still to be read, it is waited for. If it
     /// cannot be, it decides against them.
@@ -29,8 +29,8 @@ final class TopicLoader {
             if waiting == 0 { done(outcome) }
         }
         func isDoubtful(_ topic: Topic) -> Bool {
-            guard let participant, let conversation = topic.conversation, shard.link.isLive else { return false }
-            return !conversation.participants.contains(participant)
+            guard let participant, shard.link.isLive, let kind = shard.watchers.kind(of: topic) else { return false }
+            return kind.isDoubtful(topic, for: participant)
         }
         for topic in topics where shard.policies.isFrozen(topic) {
             waiting += 1
@@ -54,8 +54,8 @@ final class TopicLoader {
         let round = shard.policies.round(of: topic.subject)
         query(topic) { [self] result in
             guard case .success(let value) = result else { return finish(topic, .failed) }
-            guard !topic.isConversation else {
-                shard.typing.handle(read: value, topic, announced: topic.isLoaded)
+            if let kind = shard.watchers.kind(of: topic) {
+                kind.take(value, of: topic, announced: topic.isLoaded)
                 return finish(topic, .loaded)
             }
             let read = PersonRead(value)
@@ -84,16 +84,9 @@ final class TopicLoader {
     }
 
     private func query(_ topic: Topic, reply: @escaping StoreReply) {
-        let keys = shard.partitions.keys(of: topic.subject)
-        if topic.isConversation {
-            shard.store.run(
-                .conversation, keys: [keys.conversation(topic.subject), keys.typing(topic.subject)], arguments: [],
-                lane: .commands, reply: reply)
-        } else {
-            shard.store.command(
-                ["HMGET", keys.user(topic.subject)] + PersonRead.fields,
-                lane: .commands, reply: reply)
-        }
+        if let kind = shard.watchers.kind(of: topic) { return kind.read(topic, reply: reply) }
+        let key = shard.partitions.keys(of: topic.subject).user(topic.subject)
+        shard.store.command(["HMGET", key] + PersonRead.fields, lane: .commands, reply: reply)
     }
 
     // MARK: After a break
@@ -127,8 +120,8 @@ final class TopicLoader {
                     }
                     return done()
                 }
-                guard !topic.isConversation else {
-                    shard.typing.handle(read: value, topic, announced: true)
+                if let kind = shard.watchers.kind(of: topic) {
+                    kind.take(value, of: topic, announced: true)
                     return done()
                 }
                 // Who may see a change is settled before anyone is told of it.

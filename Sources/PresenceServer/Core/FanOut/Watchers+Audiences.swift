@@ -89,7 +89,7 @@ extension Watchers {
         var moved: [Line.Kept] = []
         for position in lines[index].subscriptions.indices.reversed() {
             let part = watched(position, by: connection)
-            guard !part.isConversation else { continue }
+            guard part.kind == .person else { continue }
             let person = part.whole ?? part
             person.holds += 1
             let target = home(part)

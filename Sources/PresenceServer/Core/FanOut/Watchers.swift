@@ -12,7 +12,9 @@ final class Watchers {
     private(set) var topics: [Topic?] = []
     private var freeTopics: [UInt32] = []
     private var people = SubjectTable()
-    private var conversations = SubjectTable()
+    /// Of the other kinds, by their numbers less one.
+    private var others: [SubjectTable] = []
+    private var kinds: [any TopicKind] = []
     private var orders: UInt64 = 0
     /// Connections by the index of their socket.
     private(set) var connections: [Connection?] = []
@@ -29,6 +31,16 @@ final class Watchers {
     var onDiscard: (UserID) -> Void = { _ in }
 
     init(metrics: Metrics) { self.metrics = metrics }
+
+    /// Called once, before anything is watched.
+    func register(_ kinds: [any TopicKind]) {
+        self.kinds = kinds
+        others = kinds.map { _ in SubjectTable() }
+    }
+
+    func kind(of topic: Topic) -> (any TopicKind)? {
+        topic.kind == .person ? nil : kinds[Int(topic.kind.rawValue) - 1]
+    }
 
     // MARK: Connections
 
@@ -123,9 +135,11 @@ final class Watchers {
     // MARK: Topics
 
     func person(_ user: UserID) -> Topic? { user.withBytes { person($0) } }
-    func conversation(_ id: ConversationID) -> Topic? { id.withBytes { conversation($0) } }
+    func topic(_ id: Identifier, _ kind: TopicKindID) -> Topic? { id.withBytes { topic($0, kind) } }
     func person(_ id: UnsafeRawBufferPointer) -> Topic? { find(id, people) }
-    func conversation(_ id: UnsafeRawBufferPointer) -> Topic? { find(id, conversations) }
+    func topic(_ id: UnsafeRawBufferPointer, _ kind: TopicKindID) -> Topic? {
+        find(id, others[Int(kind.rawValue) - 1])
+    }
 
     private func find(_ id: UnsafeRawBufferPointer, _ table: borrowing SubjectTable) -> Topic? {
         table.find(id) { topics[Int($0)]!.subject.has(id) }.flatMap { topics[Int($0)] }
@@ -135,13 +149,13 @@ final class Watchers {
 
     /// The topic, made if nobody watches it yet, kept until `release`.
     func hold(person user: UserID) -> Topic {
-        let topic = person(user) ?? make(user, isConversation: false)
+        let topic = person(user) ?? make(user, .person)
         topic.holds += 1
         return topic
     }
 
-    func hold(conversation id: ConversationID) -> Topic {
-        let topic = conversation(id) ?? make(id, isConversation: true)
+    func hold(_ id: Identifier, _ kind: TopicKindID) -> Topic {
+        let topic = topic(id, kind) ?? make(id, kind)
         topic.holds += 1
         return topic
     }
@@ -151,27 +165,27 @@ final class Watchers {
         discardIfUnused(topic)
     }
 
-    private func make(_ subject: Identifier, isConversation: Bool) -> Topic {
-        let topic = place(subject, isConversation: isConversation)
-        if isConversation {
-            topic.conversation = ConversationState()
-            subject.withBytes { conversations.insert(topic.index, $0) }
-        } else {
+    private func make(_ subject: Identifier, _ kind: TopicKindID) -> Topic {
+        let topic = place(subject, kind)
+        if kind == .person {
             subject.withBytes { people.insert(topic.index, $0) }
+        } else {
+            topic.state = kinds[Int(kind.rawValue) - 1].makeState()
+            subject.withBytes { others[Int(kind.rawValue) - 1].insert(topic.index, $0) }
         }
         return topic
     }
 
-    private func place(_ subject: Identifier, isConversation: Bool) -> Topic {
+    private func place(_ subject: Identifier, _ kind: TopicKindID) -> Topic {
         let index = freeTopics.popLast() ?? UInt32(topics.count)
-        let topic = Topic(subject: subject, isConversation: isConversation, index: index)
+        let topic = Topic(subject: subject, kind: kind, index: index)
         if Int(index) == topics.count { topics.append(topic) } else { topics[Int(index)] = topic }
         return topic
     }
 
     /// A topic for some of a person's watchers. It is in no table, and keeps the person.
     func makePart(of person: Topic) -> Topic {
-        let part = place(person.subject, isConversation: false)
+        let part = place(person.subject, .person)
         part.whole = person
         person.holds += 1
         return part
@@ -181,8 +195,8 @@ final class Watchers {
         guard topic.holds == 0, topic.watchers.isEmpty else { return }
         topics[Int(topic.index)] = nil
         freeTopics.append(topic.index)
-        if topic.isConversation {
-            topic.subject.withBytes { conversations.remove(topic.index, $0) }
+        if topic.kind != .person {
+            topic.subject.withBytes { others[Int(topic.kind.rawValue) - 1].remove(topic.index, $0) }
         } else if let person = topic.whole {
             if person.limited === topic { person.limited = nil } else { person.hidden = nil }
             topic.whole = nil

@@ -4,7 +4,7 @@ import PresenceProtocol
 /// may hold anything that an id may, encoded, and can never reach beyond its place.
 enum Route {
     case health, readiness, metrics, webSocket
-    case api(Call)
+    case api(HTTPRouteEntry, [Identifier])
     case badID(Audience)
     case badEscape
     case otherMethod(allowed: String, Audience)
@@ -27,35 +27,14 @@ enum Route {
         case .health, .readiness: .everyone
         case .metrics: .operators
         case .webSocket: .clients
-        case .api(let call): call.isForUsers ? .users : .backends
+        case .api(let call, _): call.audience
         case .badID(let audience), .otherMethod(_, let audience): audience
         case .badEscape, .unknown: nil
         }
     }
 
-    enum Call {
-        case user(UserID)
-        case users
-        case profile(UserID)
-        case disconnect(UserID)
-        case revokeTokens(UserID)
-        case visibility(UserID)
-        case setVisibility(UserID)
-        case changeContacts(UserID)
-        case changeBlocks(UserID)
-        case setParticipants(ConversationID)
-        case removeParticipants(ConversationID)
-
-        /// Users may read users; everything else is for backends.
-        var isForUsers: Bool {
-            switch self {
-            case .user, .users: true
-            default: false
-            }
-        }
-    }
-
-    init(_ method: String, _ target: String) {
+    /// - Parameter routes: The calls that there are.
+    init(_ method: String, _ target: String, in routes: [HTTPRouteEntry]) {
         guard target.utf8.first == UInt8(ascii: "/") else {
             self = .unknown
             return
@@ -68,35 +47,16 @@ enum Route {
             }
             parts.append(decoded)
         }
-        self = Self.route(method, parts.map { String(decoding: $0, as: UTF8.self) })
+        self = Self.route(method, parts.map { String(decoding: $0, as: UTF8.self) }, in: routes)
     }
 
-    private static func route(_ method: String, _ parts: [String]) -> Route {
+    private static func route(_ method: String, _ parts: [String], in routes: [HTTPRouteEntry]) -> Route {
         switch parts.count {
-        case 1 where parts[0] == "healthz": return reading(method, .health)
-        case 1 where parts[0] == "readyz": return reading(method, .readiness)
-        case 1 where parts[0] == "metrics": return reading(method, .metrics)
-        case 2 where parts == ["v1", "ws"]: return reading(method, .webSocket)
-        case 3 where parts == ["v1", "users", "get"] && method == "POST": return .api(.users)
-        case 3 where parts[0] == "v1" && parts[1] == "users":
-            let allowed = parts[2] == "get" ? "GET, POST" : "GET"
-            return call(method, parts[2], ["GET": Call.user], allowed, for: .users)
-        case 4 where parts[0] == "v1" && parts[1] == "users" && parts[3] == "profile":
-            return call(method, parts[2], ["PATCH": Call.profile], "PATCH")
-        case 4 where parts[0] == "v1" && parts[1] == "users" && parts[3] == "disconnect":
-            return call(method, parts[2], ["POST": Call.disconnect], "POST")
-        case 4 where parts[0] == "v1" && parts[1] == "users" && parts[3] == "revokeTokens":
-            return call(method, parts[2], ["POST": Call.revokeTokens], "POST")
-        case 4 where parts[0] == "v1" && parts[1] == "users" && parts[3] == "visibility":
-            return call(method, parts[2], ["GET": Call.visibility, "PATCH": Call.setVisibility], "GET, PATCH")
-        case 4 where parts[0] == "v1" && parts[1] == "users" && parts[3] == "contacts":
-            return call(method, parts[2], ["PATCH": Call.changeContacts], "PATCH")
-        case 4 where parts[0] == "v1" && parts[1] == "users" && parts[3] == "blocks":
-            return call(method, parts[2], ["PATCH": Call.changeBlocks], "PATCH")
-        case 4 where parts[0] == "v1" && parts[1] == "conversations" && parts[3] == "participants":
-            return call(
-                method, parts[2], ["PUT": Call.setParticipants, "DELETE": Call.removeParticipants], "PUT, DELETE")
-        default: return .unknown
+        case 1 where parts[0] == "healthz": reading(method, .health)
+        case 1 where parts[0] == "readyz": reading(method, .readiness)
+        case 1 where parts[0] == "metrics": reading(method, .metrics)
+        case 2 where parts == ["v1", "ws"]: reading(method, .webSocket)
+        default: call(method, routes.filter { $0.matches(parts) }, parts)
         }
     }
 
@@ -104,13 +64,14 @@ enum Route {
         method == "GET" || method == "HEAD" ? route : .otherMethod(allowed: "GET, HEAD", route.audience ?? .everyone)
     }
 
-    private static func call(
-        _ method: String, _ id: String, _ calls: [String: (Identifier) -> Call], _ allowed: String,
-        for audience: Audience = .backends
-    ) -> Route {
-        guard let make = calls[method] else { return .otherMethod(allowed: allowed, audience) }
-        guard let id = Identifier(id) else { return .badID(audience) }
-        return .api(make(id))
+    /// A path may be two calls': `/v1/users/get` is also that of the user `get`.
+    private static func call(_ method: String, _ routes: [HTTPRouteEntry], _ parts: [String]) -> Route {
+        guard let first = routes.first else { return .unknown }
+        guard let route = routes.last(where: { $0.method == method }) else {
+            return .otherMethod(allowed: routes.map(\.method).joined(separator: ", "), first.audience)
+        }
+        guard let ids = route.ids(in: parts) else { return .badID(route.audience) }
+        return .api(route, ids)
     }
 
     /// The bytes of a part of a path; `nil` for a percent sign that encodes nothing.
@@ -137,5 +98,35 @@ enum Route {
         case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
         default: nil
         }
+    }
+}
+
+/// A call that a feature has registered.
+struct HTTPRouteEntry {
+    let method: String
+    let audience: Route.Audience
+    let handle: (HTTPCall) throws(DecodingFailure) -> Void
+    /// `nil` where an id stands.
+    private let parts: [String?]
+
+    init(
+        method: String, path: String, audience: Route.Audience,
+        handle: @escaping (HTTPCall) throws(DecodingFailure) -> Void
+    ) {
+        self.method = method
+        self.audience = audience
+        self.handle = handle
+        parts = path.split(separator: "/").map { $0 == "{id}" ? nil : String($0) }
+    }
+
+    func matches(_ path: [String]) -> Bool {
+        path.count == parts.count && zip(parts, path).allSatisfy { $0 == nil || $0 == $1 }
+    }
+
+    /// `nil` if one of them is none.
+    func ids(in path: [String]) -> [Identifier]? {
+        let texts = zip(parts, path).filter { $0.0 == nil }.map(\.1)
+        let ids = texts.compactMap { Identifier($0) }
+        return ids.count == texts.count ? ids : nil
     }
 }

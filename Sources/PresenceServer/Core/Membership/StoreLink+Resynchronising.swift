@@ -125,10 +125,13 @@ extension StoreLink {
         guard attempt == self.attempt else { return }
         shard.sessions.assertAll { [self] failure in
             proceed(attempt, failure.map { .failure($0) } ?? .success(.null), "sessions") { _ in
-                reapFormer(attempt) { [self] in
-                    shard.loader.reload { [self] failure in
-                        proceed(attempt, failure.map { .failure($0) } ?? .success(.null), "what is watched") { _ in
-                            finish(attempt)
+                askFeatures(attempt, .assert) { [self] in
+                    reapFormer(attempt) { [self] in
+                        shard.loader.reload { [self] failure in
+                            proceed(attempt, failure.map { .failure($0) } ?? .success(.null), "what is watched") {
+                                _ in
+                                askFeatures(attempt, .reload(partitions: nil)) { [self] in finish(attempt) }
+                            }
                         }
                     }
                 }
@@ -158,13 +161,32 @@ extension StoreLink {
             proceed(attempt, failure.map { .failure($0) } ?? .success(.null), "moved partitions") { _ in
                 shard.loader.reload(partitions) { [self] failure in
                     proceed(attempt, failure.map { .failure($0) } ?? .success(.null), "moved partitions") { _ in
-                        catchingUpSince = nil
-                        goLive()
-                        catchUp()
+                        askFeatures(attempt, .reload(partitions: partitions)) { [self] in
+                            catchingUpSince = nil
+                            goLive()
+                            catchUp()
+                        }
                     }
                 }
             }
         }
+    }
+
+    /// One feature after the other; if one fails, the attempt has failed.
+    private func askFeatures(_ attempt: Int, _ step: ResynchronisationStep, next: @escaping () -> Void) {
+        func ask(_ rest: ArraySlice<any Feature>) {
+            guard let feature = rest.first else { return next() }
+            feature.resynchronise(step) { [self] failure in
+                proceed(attempt, failure.map { .failure($0) } ?? .success(.null), type(of: feature).plan.name) { _ in
+                    ask(rest.dropFirst())
+                }
+            }
+        }
+        ask(shard.features[...])
+    }
+
+    func tellFeatures(_ step: ResynchronisationStep) {
+        for feature in shard.features { feature.resynchronise(step) { _ in } }
     }
 
     private func reapFormer(_ attempt: Int, next: @escaping () -> Void) {

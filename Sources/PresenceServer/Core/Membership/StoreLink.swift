@@ -171,6 +171,7 @@ final class StoreLink {
         shard.metrics.staleCount += 1
         shard.announceStaleness(since: since)
         shard.policies.lost()
+        tellFeatures(.lost)
         shard.handleAllHeld()
     }
 
@@ -181,7 +182,7 @@ final class StoreLink {
         shard.log(wasStarting ? "serving" : "live", ["incarnation": incarnation])
         nextSweep = shard.clock.now
         shard.sessions.lingerAgain()
-        shard.typing.tellStops()
+        tellFeatures(.live)
         if !wasStarting { shard.announceLive() }
         shard.policies.resume()
         onLive()

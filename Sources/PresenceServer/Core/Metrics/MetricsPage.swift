@@ -6,10 +6,20 @@ struct MetricsSnapshot: Sendable {
     var closes: [UInt16: Int] = [:]
     var limitsMet: [Limit: Int] = [:]
     var histograms: [Histogram: MetricHistogram] = [:]
+    /// The features' own, in the order of their registration.
+    var features: [Feature] = []
     /// When the certificate ends, in seconds since 1970; `nil` without TLS.
     var certificateExpiry: Int64?
     /// How far Redis' clock is ahead of this host's, in ms; `nil` before Redis has answered.
     var redisClockOffset: Int64?
+
+    /// A feature's number.
+    struct Feature: Sendable {
+        let name: String
+        let type: String
+        let help: String
+        var value: Int
+    }
 
     enum Counter: String, CaseIterable {
         case connectionsOpened = "connections_opened_total"
@@ -115,6 +125,13 @@ struct MetricsSnapshot: Sendable {
         if abs(other.redisClockOffset ?? 0) >= abs(redisClockOffset ?? 0) {
             redisClockOffset = other.redisClockOffset ?? redisClockOffset
         }
+        for metric in other.features {
+            if let index = features.firstIndex(where: { $0.name == metric.name }) {
+                features[index].value += metric.value
+            } else {
+                features.append(metric)
+            }
+        }
         histograms.merge(other.histograms) { mine, theirs in
             var sum = mine
             sum.add(theirs)
@@ -136,6 +153,10 @@ struct MetricsSnapshot: Sendable {
         for counter in Counter.allCases {
             head(counter.rawValue, "counter", counter.help)
             lines.append("presence_\(counter.rawValue) \(counters[counter] ?? 0)")
+        }
+        for metric in features {
+            head(metric.name, metric.type, metric.help)
+            lines.append("presence_\(metric.name) \(metric.value)")
         }
         if let certificateExpiry {
             head(
@@ -195,6 +216,7 @@ extension ShardLogic {
             .outboxBytes: outboxes.held,
         ]
         snapshot.errors = Dictionary(uniqueKeysWithValues: metrics.errors.map { ($0.key.rawValue, $0.value) })
+        snapshot.features = registry.metrics.map { .init(name: $0.name, type: $0.type, help: $0.help, value: $0.read()) }
         snapshot.closes = metrics.closes
         snapshot.limitsMet = metrics.limitsMet
         snapshot.histograms = [

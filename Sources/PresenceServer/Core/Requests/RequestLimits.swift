@@ -70,21 +70,9 @@ struct RateRefusals {
     }
 }
 
-extension ClientMessage.Body {
-    /// What a request costs of a bucket: one token, and one more for each full ten of the ids that are read or changed in
-    /// Redis: an id costs a tenth of what a request does, there and here. Leaving costs nothing: it frees what others
-    /// could use.
-    var tokens: Int {
-        switch self {
-        case .subscribe(let subscribe): Self.tokens(for: subscribe.users.count + subscribe.conversations.count)
-        case .get(let users): Self.tokens(for: users.count)
-        case .createConversation(let participants, _): Self.tokens(for: participants.count)
-        case .addContacts(let users), .removeContacts(let users), .block(let users), .unblock(let users):
-            Self.tokens(for: users.count)
-        case .disconnect: 0
-        default: 1
-        }
-    }
-
-    private static func tokens(for ids: Int) -> Int { 1 + ids / 10 }
+/// What a request costs of a bucket.
+enum RequestPrice {
+    /// One token, and one more for each full ten of the ids that are read or changed in Redis: an id costs a tenth of what
+    /// a request does, there and here.
+    static func ids(_ count: Int) -> Int { 1 + count / 10 }
 }

@@ -3,30 +3,6 @@ import Redis
 
 /// Changes that clients ask for.
 extension ShardLogic {
-    func choose(_ connection: Connection, _ session: Session, _ id: Int64?, _ change: StatusChange) {
-        write(connection, id) { [self] done in
-            sessions.choose(change, for: session.user, done: done)
-        } succeeded: { [self] _ in
-            replies.ok(id, to: connection)
-        }
-    }
-
-    /// `ok` says that Redis holds it. A refusal leaves it to the server to tell Redis again: the client's state is what it is.
-    func change(_ connection: Connection, _ session: Session, _ id: Int64?, _ activity: Activity) {
-        let reply = replies.expect(on: connection)
-        sessions.change(session, to: activity) { [self] isStored in
-            replies.fulfil(reply, on: connection) { [self] in
-                if isStored { return replies.ok(id, to: connection) }
-                replies.error(
-                    .init(
-                        id: id, code: .unavailable,
-                        message: "the store did not take this yet; the server goes on telling it", retryAfter: 1_000,
-                        outcomeUnknown: true),
-                    to: connection)
-            }
-        }
-    }
-
     /// Runs one script for a request and answers it: `succeeded` gets the words of an `OK`. `changes`: whether the script
     /// changes anything.
     func write(
@@ -133,5 +109,18 @@ struct WriteRefusal {
 
     func message(id: Int64?) -> ServerMessage.ErrorMessage {
         .init(id: id, code: code, message: text, retryAfter: retryAfter, outcomeUnknown: outcomeUnknown)
+    }
+}
+
+extension ServerMessage.ErrorMessage {
+    /// What is held of a user is nothing that a server wrote.
+    static func damagedRecord(_ id: Int64? = nil) -> Self {
+        .init(id: id, code: .internal, message: "the store holds something of this user that cannot be read")
+    }
+
+    func with(id: Int64?) -> Self {
+        var copy = self
+        copy.id = id
+        return copy
     }
 }

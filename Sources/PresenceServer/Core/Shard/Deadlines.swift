@@ -19,16 +19,16 @@ struct Deadlines {
         case tell(session: UInt64)
         /// A user's chosen status runs out.
         case lapse(UserID)
-        /// Redis did not take that sessions stopped typing.
-        case typingStops
         /// Redis did not take a newer version of what was shown already.
         case renumber(user: UserID)
-        /// Someone stops typing.
-        case typing(topic: UInt32)
         /// A client is sent away by a server that goes, and told to come back elsewhere after so many ms.
         case departure(SocketID, reconnectAfter: Milliseconds)
         /// Who may see a user could not be read.
         case policy(UserID)
+        /// What a feature has set, with a number or an id of its own, or without.
+        case feature(DeadlineKind)
+        case featureNumber(DeadlineKind, UInt64)
+        case featureID(DeadlineKind, Identifier)
     }
 
     private struct Entry: Comparable {
@@ -54,6 +54,14 @@ struct Deadlines {
     mutating func set(_ subject: Subject, at time: Milliseconds) {
         orders += 1
         heap.insert(Entry(time: time, order: orders, subject: subject))
+    }
+
+    mutating func set(_ kind: DeadlineKind, _ key: DeadlineKey = .none, at time: Milliseconds) {
+        switch key {
+        case .none: set(.feature(kind), at: time)
+        case .number(let number): set(.featureNumber(kind, number), at: time)
+        case .id(let id): set(.featureID(kind, id), at: time)
+        }
     }
 
     /// Takes out the next one that is due at `now`.

@@ -51,6 +51,7 @@ actor Shard {
         let place: (number: Int, of: Int)
         /// `nil` without TLS.
         let identity: TLSIdentity?
+        let features: [any Feature.Type]
     }
 
     init(_ parts: Parts) throws {
@@ -63,7 +64,7 @@ actor Shard {
         options.commandTimeout = configuration.commandTimeout
         store = parts.redis.store(
             loop: loop, options: options, partitions: Partitions(configuration, database: parts.redis.database),
-            replicas: configuration.redis.wait, mostBytes: configuration.limits.redisBytes(of: parts.place.of),
+            scripts: Script.all(of: Features.enabled(configuration, of: parts.features)), replicas: configuration.redis.wait, mostBytes: configuration.limits.redisBytes(of: parts.place.of),
             name: "presence")
         let proxies = TrustedProxies(configuration.trustedProxies.compactMap(AddressRange.init))
         sockets = ShardSockets(
@@ -75,7 +76,8 @@ actor Shard {
         logic = ShardLogic(
             configuration: configuration, clock: clock, store: store, sockets: sockets, isAlone: parts.isAlone,
             random: SystemRandomNumberGenerator(), logger: parts.logger, place: parts.place,
-            outboxBudget: parts.outboxes, failedTokens: parts.failedTokens, database: parts.redis.database
+            outboxBudget: parts.outboxes, failedTokens: parts.failedTokens, database: parts.redis.database,
+            features: parts.features
         ) { tokens.authenticator.verify($0, now: $1) }
         var settings = WebSocketServerConfiguration()
         settings.subprotocols = ["presence.v1"]

@@ -28,9 +28,11 @@ final class ShardLogic {
     private(set) var link: StoreLink!
     private(set) var sessions: Sessions!
     private(set) var loader: TopicLoader!
-    private(set) var typing: Typing!
     private(set) var reaper: Reaper!
     private(set) var policies: Policies!
+    /// In the order of their list.
+    private(set) var features: [any Feature] = []
+    private(set) var registry = Registry()
     let verify: (_ token: String, _ now: Timestamp) -> Result<Claims, AuthenticationFailure>
     private var random: any RandomNumberGenerator
     private let logger: Logger
@@ -49,6 +51,7 @@ final class ShardLogic {
         configuration: ServerConfiguration, clock: ShardClock, store: any Store, sockets: any Sockets, isAlone: Bool,
         random: any RandomNumberGenerator, logger: Logger, place: (number: Int, of: Int) = (0, 1),
         outboxBudget: OutboxBudget? = nil, failedTokens: FailedTokens? = nil, database: Int = 0,
+        features: [any Feature.Type] = Features.all,
         verify: @escaping (String, Timestamp) -> Result<Claims, AuthenticationFailure>
     ) {
         self.configuration = configuration
@@ -71,7 +74,6 @@ final class ShardLogic {
         link = StoreLink(self, isAlone: isAlone)
         sessions = Sessions(self)
         loader = TopicLoader(self)
-        typing = Typing(self)
         reaper = Reaper(self)
         policies = Policies(self)
         watchers.onDiscard = { [unowned self] in policies.forgetIfUnused($0) }
@@ -79,8 +81,20 @@ final class ShardLogic {
         delivery.onCongestion = { [unowned self] in
             deadlines.set(.congestion($0.socket), at: self.clock.now + configuration.slowConsumer.timeout)
         }
-        delivery.ownStatusMessage = { [unowned self] in ownStatusFrame(of: $0) }
-        delivery.ownVisibilityMessage = { [unowned self] in ownVisibilityFrame(of: $0) }
+        plug(in: features)
+    }
+
+    private func plug(in types: [any Feature.Type]) {
+        features = Features.enabled(configuration, of: types).map { $0.init(self) }
+        for feature in features { feature.register(in: &registry) }
+        watchers.register(registry.topicKinds)
+        delivery.ownMessages = registry.ownMessages
+    }
+
+    /// A feature by its type; `nil` if it is switched off.
+    func feature<Wanted: Feature>(_ type: Wanted.Type) -> Wanted? {
+        for case let feature as Wanted in features { return feature }
+        return nil
     }
 
     // MARK: Inputs: sockets
@@ -142,16 +156,9 @@ final class ShardLogic {
         guard let event = StoreEvent(payload) else { return }
         link.sawVersion(event.version, partition: partition)
         switch event.kind {
-        case .presence: handle(.presence, event)
-        case .profile: handle(.profile, event)
-        case .ownStatus: sessions.handle(ownStatus: event)
-        case .replaced: sessions.handle(replaced: event)
-        case .disconnected: sessions.handle(disconnected: event)
-        case .revoked: sessions.handle(revoked: event)
-        case .typing: typing.handle(typing: event)
-        case .participants: typing.handle(participants: event)
-        case .policy: policies.handle(event)
-        case .question: sessions.handle(question: event)
+        case StoreEvent.presence: handle(.presence, event)
+        case StoreEvent.profile: handle(.profile, event)
+        default: registry.events[Int(event.kind)]?(event)
         }
     }
 
@@ -209,12 +216,13 @@ final class ShardLogic {
         case .lapse(let user): sessions.lapse(user)
         case .tell(let session): sessions.tellAgain(session)
         case .renumber(let user): loader.renumberAgain(user)
-        case .typingStops: typing.tellStops()
-        case .typing(let topic): typing.expire(topic)
         case .departure(let socket, let wait):
             departures -= 1
             if let connection = watchers[socket] { sendAway(connection, reconnectAfter: wait) }
         case .policy(let user): policies.retry(user)
+        case .feature(let kind): registry.deadlines[Int(kind.index)](.none)
+        case .featureNumber(let kind, let number): registry.deadlines[Int(kind.index)](.number(number))
+        case .featureID(let kind, let id): registry.deadlines[Int(kind.index)](.id(id))
         }
     }
 
@@ -343,23 +351,6 @@ final class ShardLogic {
             connection.staleness = staleness
             watchers.markMail(connection)
         }
-    }
-
-    /// Tells what a user chose to those of their connections that were told something else, or nothing.
-    func tellOwnStatus(_ user: LocalUser) {
-        for case let connection? in user.sessions.map(\.connection)
-        where connection.isGreeted && connection.toldStatus != user.chosen {
-            connection.ownStatusPending = true
-            watchers.markMail(connection)
-        }
-    }
-
-    private func ownStatusFrame(of connection: Connection) -> [UInt8] {
-        guard let chosen = connection.session?.user.chosen, chosen != connection.toldStatus else { return [] }
-        connection.toldStatus = chosen
-        var payload: [UInt8] = []
-        ServerMessageWriter.ownStatus(OwnStatus(chosen), to: &payload)
-        return WebSocketFrame.text(payload)
     }
 
     /// 100 random bits: session ids, incarnations and conversation ids that cannot be guessed.

@@ -31,8 +31,8 @@ final class ClusterStore: ConnectedStore {
     private var heard: [ClusterNode: Int] = [:]
 
     init(
-        loop: EventLoop, seeds: RedisClusterSeeds, options: RedisOptions, partitions: Partitions, replicas: Int,
-        mostBytes: Int, name: String
+        loop: EventLoop, seeds: RedisClusterSeeds, options: RedisOptions, partitions: Partitions, scripts: [Script],
+        replicas: Int, mostBytes: Int, name: String
     ) {
         self.loop = loop
         self.options = options
@@ -40,9 +40,8 @@ final class ClusterStore: ConnectedStore {
         self.mostBytes = mostBytes
         self.name = name
         directory = ClusterDirectory(loop: loop, seeds: seeds, name: name + ":directory", options: options)
-        let scripts = Script.allCases.map(\.redis)
         commands = ClusterLane(
-            loop: loop, directory: directory, name: name + ":commands", scripts: scripts, replicas: replicas,
+            loop: loop, directory: directory, name: name + ":commands", scripts: scripts.map(\.redis), replicas: replicas,
             options: options)
         lease = ClusterLane(loop: loop, directory: directory, name: name + ":lease", scripts: [], options: options)
         commands.onRoundTrip = { [unowned self] in onRoundTrip($0) }

@@ -18,22 +18,23 @@ protocol ConnectedStore: Store {
 extension RedisLocation {
     /// The way to it for a shard. `mostBytes`: so many bytes of commands may wait before requests are refused.
     func store(
-        loop: EventLoop, options: RedisOptions, partitions: Partitions, replicas: Int, mostBytes: Int, name: String
+        loop: EventLoop, options: RedisOptions, partitions: Partitions, scripts: [Script], replicas: Int,
+        mostBytes: Int, name: String
     ) -> any ConnectedStore {
         switch self {
         case .server(let endpoint):
             RedisStore(
-                loop: loop, place: .fixed(endpoint), options: options, partitions: partitions, replicas: replicas,
+                loop: loop, place: .fixed(endpoint), options: options, partitions: partitions, scripts: scripts, replicas: replicas,
                 mostBytes: mostBytes, name: name)
         case .sentinels(let sentinels):
             RedisStore(
                 loop: loop,
                 place: .master(
                     RedisMaster(loop: loop, sentinels: sentinels, name: name + ":sentinel", options: options)),
-                options: options, partitions: partitions, replicas: replicas, mostBytes: mostBytes, name: name)
+                options: options, partitions: partitions, scripts: scripts, replicas: replicas, mostBytes: mostBytes, name: name)
         case .cluster(let seeds):
             ClusterStore(
-                loop: loop, seeds: seeds, options: options, partitions: partitions, replicas: replicas,
+                loop: loop, seeds: seeds, options: options, partitions: partitions, scripts: scripts, replicas: replicas,
                 mostBytes: mostBytes, name: name)
         }
     }

@@ -62,8 +62,6 @@ struct PartitionKeys {
     func contacts(_ id: UserID) -> String { name + ":contacts:" + id.string }
     func blocks(_ id: UserID) -> String { name + ":blocks:" + id.string }
     func conversation(_ id: ConversationID) -> String { name + ":conversation:" + id.string }
-    func creations(_ id: UserID) -> String { name + ":creations:" + id.string }
-    func typing(_ id: ConversationID) -> String { name + ":typing:" + id.string }
     func fenced(_ incarnation: String) -> String { name + ":fenced:" + incarnation }
     func users(ofShard incarnation: String) -> String { name + ":shard:" + incarnation + ":users" }
 }

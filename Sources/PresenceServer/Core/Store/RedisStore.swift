@@ -32,8 +32,8 @@ final class RedisStore: ConnectedStore {
     }
 
     init(
-        loop: EventLoop, place: Place, options: RedisOptions, partitions: Partitions, replicas: Int, mostBytes: Int,
-        name: String
+        loop: EventLoop, place: Place, options: RedisOptions, partitions: Partitions, scripts: [Script], replicas: Int,
+        mostBytes: Int, name: String
     ) {
         self.loop = loop
         self.place = place
@@ -50,7 +50,7 @@ final class RedisStore: ConnectedStore {
             }
         }
         // Loaded once for all calls: a script that is missing all the same is loaded when it is called.
-        commands = connection(":commands", scripts: Script.allCases.map(\.redis))
+        commands = connection(":commands", scripts: scripts.map(\.redis))
         lease = connection(":lease")
         waits =
             replicas == 0
@@ -171,15 +171,5 @@ final class RedisStore: ConnectedStore {
         commands.reconnect(reason: "resynchronising failed")
         lease.reconnect(reason: "resynchronising failed")
         waits?.reconnect(reason: "resynchronising failed")
-    }
-}
-
-extension Script {
-    /// Whose answer a client waits for as the sign that its change is kept.
-    var isAcknowledged: Bool {
-        switch self {
-        case .profile, .status, .create, .participants, .revoke, .visibility: true
-        default: false
-        }
     }
 }

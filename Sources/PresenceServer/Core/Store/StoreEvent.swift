@@ -4,30 +4,13 @@ import PresenceProtocol
 ///
 /// The bytes are lent; nothing is decoded that is not asked for.
 struct StoreEvent {
-    enum Kind: UInt8 {
-        /// A person's presence register; the rest is its body after the version.
-        case presence = 0x50  // P
-        /// A person's profile register, likewise.
-        case profile = 0x46  // F
-        /// What a user chose: `chosen clearAt text`.
-        case ownStatus = 0x4F  // O
-        /// A session gave way to a younger one of the same device: its id.
-        case replaced = 0x58  // X
-        /// All sessions of a user were ended by an administrator.
-        case disconnected = 0x44  // D
-        /// Tokens of a user that were issued before `at` are worthless.
-        case revoked = 0x52  // R
-        /// Who types in a conversation: `USER:MS USER:MS`.
-        case typing = 0x54  // T
-        /// Who takes part in a conversation now.
-        case participants = 0x43  // C
-        /// Who may see a user has changed: `PRESENCE LASTSEEN CONTACTS BLOCKS LIST +ID -ID`, or `LIST *` of many ids.
-        case policy = 0x56  // V
-        /// `presenced doctor` asks an incarnation whether it holds sessions: `CHANNEL INCARNATION SESSION SESSION …`.
-        case question = 0x51  // Q
-    }
+    /// A person's presence register; the rest is its body after the version. The letters of all others belong to features.
+    static let presence = UInt8(ascii: "P")
+    /// A person's profile register, likewise.
+    static let profile = UInt8(ascii: "F")
 
-    let kind: Kind
+    /// A letter, which says whose event it is.
+    let kind: UInt8
     /// The id of whom or what it is about; as `subject` for whoever needs more than to look it up.
     let subjectBytes: UnsafeRawBufferPointer
     let version: Int64
@@ -36,12 +19,12 @@ struct StoreEvent {
 
     /// `nil` for what no script of ours publishes.
     init?(_ payload: UnsafeRawBufferPointer) {
-        guard payload.count > 2, let kind = Kind(rawValue: payload[0]) else { return nil }
+        guard payload.count > 2 else { return nil }
         var index = 2
         guard let subject = Self.word(in: payload, &index),
             let version = Self.integer(in: payload, &index), let at = Self.integer(in: payload, &index)
         else { return nil }
-        self.kind = kind
+        kind = payload[0]
         subjectBytes = subject
         self.version = version
         self.at = at

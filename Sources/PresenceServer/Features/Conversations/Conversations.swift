@@ -1,33 +1,88 @@
 import PresenceProtocol
 import Redis
+import WebSockets
 
-/// Conversations, and typing in them.
-extension ShardLogic {
+/// Conversations: who takes part in them.
+final class Conversations: Feature {
+    static let plan = FeaturePlan(
+        name: "conversations", isOptional: false, scripts: [.create, .participants],
+        keys: [KeyFamily(name: "creations", isPassing: false, type: "hash")])
+
+    private unowned let shard: ShardLogic
+
+    init(_ shard: ShardLogic) { self.shard = shard }
+
+    func register(in registry: inout Registry) {
+        registry.request(
+            "createConversation", price: { RequestPrice.ids($0.participants.count) },
+            decode: { (members, _) throws(DecodingFailure) in try ClientRequest.createConversation(members) }
+        ) { [unowned self] request, context in
+            createConversation(context.connection, context.session, context.id, request.participants, request.key)
+        }
+        registry.route("PUT", "/v1/conversations/{id}/participants") { [unowned self] (call) throws(DecodingFailure) in
+            try setParticipants(call)
+        }
+        registry.route("DELETE", "/v1/conversations/{id}/participants") { [unowned self] call in
+            call.write { setParticipants([], of: call.ids[0], done: $0) } succeeded: { _ in HTTPResponse(status: 204) }
+        }
+    }
+
+    // MARK: Backends
+
+    private func setParticipants(_ call: HTTPCall) throws(DecodingFailure) {
+        let participants = try RequestBody.participants(call.body)
+        let most = shard.configuration.limits.participants
+        guard participants.count >= 2 else {
+            return call.refuse(422, .validationFailed, "a conversation has at least 2 participants", "participants")
+        }
+        guard participants.count <= most else {
+            return call.refuse(422, .tooMany, "at most \(most) participants in one conversation", "participants")
+        }
+        let id = call.ids[0]
+        call.write { setParticipants(participants, of: id, done: $0) } succeeded: { _ in
+            var json = Array(#"{"conversation":{"id":"#.utf8)
+            JSONWriter.string(id.string, to: &json)
+            json += Array(#","participants":"#.utf8)
+            JSONWriter.identifiers(participants, to: &json)
+            return .json(200, json + Array("}}".utf8))
+        }
+    }
+
+    private func setParticipants(_ participants: [UserID], of id: ConversationID, done: @escaping StoreReply) {
+        let keys = shard.partitions.keys(of: id)
+        shard.store.run(
+            .participants, keys: [keys.shards, keys.floor, keys.conversation(id), keys.typing(id)],
+            arguments: [keys.events, shard.link.incarnation, id.string] + participants.map(\.string),
+            lane: .commands, reply: done)
+    }
+
+    // MARK: Users
+
     func createConversation(
         _ connection: Connection, _ session: Session, _ id: Int64?, _ others: [UserID], _ key: CreationKey?
     ) {
         let creator = session.user.id
         let participants = others.contains(creator) ? others : [creator] + others
         guard participants.count >= 2 else {
-            return refuse(
+            return shard.refuse(
                 .init(
                     id: id, code: .validationFailed, message: "a conversation has at least 2 participants",
                     field: "participants"), on: connection)
         }
-        guard participants.count <= configuration.limits.participants else {
-            return refuse(
+        guard participants.count <= shard.configuration.limits.participants else {
+            return shard.refuse(
                 .init(
                     id: id, code: .tooMany,
-                    message: "at most \(configuration.limits.participants) participants in one conversation",
+                    message: "at most \(shard.configuration.limits.participants) participants in one conversation",
                     field: "participants"), on: connection)
         }
         let conversation = ServerMessage.Conversation(id: conversationID(near: creator), participants: participants)
-        write(connection, id) { [self] done in
+        shard.write(connection, id) { [self] done in
             create(conversation, by: creator, key, done: done)
         } succeeded: { [self] words in
             var payload: [UInt8] = []
             ServerMessageWriter.conversationCreated(id: id, Self.madeBefore(words) ?? conversation, to: &payload)
-            replies.send(payload, to: connection)
+            shard.replies.send(payload, to: connection)
         }
     }
 
@@ -36,14 +91,14 @@ extension ShardLogic {
         _ conversation: ServerMessage.Conversation, by creator: UserID, _ key: CreationKey?,
         done: @escaping StoreReply
     ) {
-        let keys = partitions.keys(of: creator)
-        store.run(
+        let keys = shard.partitions.keys(of: creator)
+        shard.store.run(
             .create,
             keys: [
                 keys.shards, keys.conversation(conversation.id), keys.user(creator), keys.creations(creator),
             ],
             arguments: [
-                link.incarnation, String(configuration.limits.conversationsPerUser), conversation.id.string,
+                shard.link.incarnation, String(shard.configuration.limits.conversationsPerUser), conversation.id.string,
                 key?.string ?? "",
             ] + conversation.participants.map(\.string),
             lane: .commands
@@ -58,8 +113,8 @@ extension ShardLogic {
     /// A repeated creation is answered with who is in the conversation now: a backend may have changed that. To a
     /// creator who is no longer in it the conversation looks like any other that is not theirs.
     private func answer(withThe id: ConversationID, of creator: UserID, done: @escaping StoreReply) {
-        let keys = partitions.keys(of: id)
-        store.run(.conversation, keys: [keys.conversation(id), keys.typing(id)], arguments: [], lane: .commands) {
+        let keys = shard.partitions.keys(of: id)
+        shard.store.run(.conversation, keys: [keys.conversation(id), keys.typing(id)], arguments: [], lane: .commands) {
             result in
             switch result {
             // Nothing was changed by this request, whatever came of the reading.
@@ -81,20 +136,15 @@ extension ShardLogic {
 
     /// A random id in the partition of its creator, so that one script can count and create.
     private func conversationID(near creator: UserID) -> ConversationID {
-        let partition = partitions.index(of: creator)
+        let partition = shard.partitions.index(of: creator)
         while true {
-            let id = ConversationID(randomName())!
-            if partitions.index(of: id) == partition { return id }
+            let id = ConversationID(shard.randomName())!
+            if shard.partitions.index(of: id) == partition { return id }
         }
     }
+}
 
-    func type(
-        _ connection: Connection, _ session: Session, _ id: Int64?, _ conversation: ConversationID, _ isTyping: Bool
-    ) {
-        write(connection, id) { [self] done in
-            typing.set(isTyping, in: conversation, by: session) { done($0 ?? .success(.array([.status("OK")]))) }
-        } succeeded: { [self] _ in
-            replies.ok(id, to: connection)
-        }
-    }
+extension PartitionKeys {
+    /// Which conversation a user made with which key.
+    func creations(_ id: UserID) -> String { name + ":creations:" + id.string }
 }

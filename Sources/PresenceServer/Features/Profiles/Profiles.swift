@@ -1,36 +1,68 @@
 import PresenceProtocol
 import Redis
+import WebSockets
 
-/// What people say of themselves.
-extension ShardLogic {
-    func updateProfile(
-        _ connection: Connection, _ session: Session, _ id: Int64?, _ changes: ProfileChanges
-    ) {
-        guard changes.hasKnownTimezone else {
-            return refuse(ProfileChanges.unknownTimezone.with(id: id), on: connection)
-        }
-        write(connection, id) { [self] done in
-            change(profileOf: session.user.id, changes, done: done)
-        } succeeded: { [self] words in
-            guard let profile = Self.profileObject(words) else {
-                noteDamage("profile", of: session.user.id)
-                return replies.error(Self.damaged(id), to: connection)
-            }
-            var payload: [UInt8] = []
-            ServerMessageWriter.profileUpdated(id: id, profile: profile, to: &payload)
-            replies.send(payload, to: connection)
+/// Profiles: what users, and backends for them, say about a user.
+final class Profiles: Feature {
+    static let plan = FeaturePlan(name: "profiles", isOptional: false, scripts: [.profile])
+
+    private unowned let shard: ShardLogic
+
+    init(_ shard: ShardLogic) { self.shard = shard }
+
+    func register(in registry: inout Registry) {
+        registry.request(
+            "updateProfile",
+            decode: { (members, _) throws(DecodingFailure) in try ClientRequest.updateProfile(members) }
+        ) { [unowned self] changes, context in update(changes, context) }
+        registry.route("PATCH", "/v1/users/{id}/profile") { [unowned self] (call) throws(DecodingFailure) in
+            try update(call)
         }
     }
 
-    func change(profileOf user: UserID, _ changes: ProfileChanges, done: @escaping StoreReply) {
-        let keys = partitions.keys(of: user)
-        store.run(
+    private func update(_ changes: ProfileChanges, _ context: RequestContext) {
+        guard changes.hasKnownTimezone else {
+            return shard.refuse(ProfileChanges.unknownTimezone.with(id: context.id), on: context.connection)
+        }
+        shard.write(context.connection, context.id) { done in
+            change(profileOf: context.user, changes, done: done)
+        } succeeded: { [unowned shard] words in
+            guard let profile = Self.profileObject(words) else {
+                shard.noteDamage("profile", of: context.user)
+                return shard.replies.error(.damagedRecord(context.id), to: context.connection)
+            }
+            var payload: [UInt8] = []
+            ServerMessageWriter.profileUpdated(id: context.id, profile: profile, to: &payload)
+            shard.replies.send(payload, to: context.connection)
+        }
+    }
+
+    private func update(_ call: HTTPCall) throws(DecodingFailure) {
+        let changes = try ProfileChanges.decode(json: call.body)
+        guard !changes.arguments.isEmpty else {
+            return call.refuse(400, .badRequest, "the body has no member of a profile")
+        }
+        guard changes.hasKnownTimezone else { return call.refuse(422, ProfileChanges.unknownTimezone) }
+        let user = call.ids[0]
+        call.write { change(profileOf: user, changes, done: $0) } succeeded: { [unowned shard] words in
+            guard let profile = Self.profileObject(words.array ?? []) else {
+                shard.noteDamage("profile", of: user)
+                return .error(500, .damagedRecord())
+            }
+            return .json(200, Array(#"{"profile":"#.utf8) + profile + [0x7D])
+        }
+    }
+
+    private func change(profileOf user: UserID, _ changes: ProfileChanges, done: @escaping StoreReply) {
+        let keys = shard.partitions.keys(of: user)
+        shard.store.run(
             .profile, keys: [keys.shards, keys.floor, keys.user(user)],
-            arguments: [keys.events, link.incarnation, user.string] + changes.arguments, lane: .commands, reply: done)
+            arguments: [keys.events, shard.link.incarnation, user.string] + changes.arguments, lane: .commands,
+            reply: done)
     }
 
     /// The register of `OK, version, BODY`; `nil` if that is damaged.
-    static func profileObject(_ words: [RedisValue]) -> [UInt8]? {
+    private static func profileObject(_ words: [RedisValue]) -> [UInt8]? {
         guard words.count >= 3, let version = words[1].int, let body = words[2].bytes,
             body.withUnsafeBytes({ RegisterFrame.isBody($0) })
         else { return nil }

@@ -32,8 +32,6 @@ final class Session {
     /// How often telling Redis of it has failed since it last succeeded.
     var failures = 0
     var hasEnded = false
-    /// Where its user types, and when that was last said.
-    var typing: [ConversationID: Milliseconds] = [:]
 
     init(
         number: UInt64, id: String, user: LocalUser, device: Device?, activity: Activity, connection: Connection?,

@@ -84,9 +84,8 @@ extension Sessions {
         user.chosen = chosen
         if differs {
             if chosen.clearAt != nil { scheduleLapse(of: user) }
-            if chosen.status == .invisible { user.sessions.forEach { shard.typing.stop($0) } }
-            shard.typing.chose(user.id, isInvisible: chosen.status == .invisible)
+            for feature in shard.features { feature.statusChosen(chosen.status, by: user.id) }
         }
-        shard.tellOwnStatus(user)
+        for feature in shard.features { feature.statusKnown(of: user) }
     }
 }

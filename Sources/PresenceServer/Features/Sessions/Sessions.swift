@@ -120,7 +120,7 @@ final class Sessions {
         guard !session.hasEnded else { return }
         session.hasEnded = true
         if let connection = session.connection { session.lastHeard = connection.lastHeard }
-        shard.typing.stop(session)
+        for feature in shard.features { feature.sessionEnded(session) }
         forget(session)
         guard session.mayBeStored else { return }
         ended[session.number] = session

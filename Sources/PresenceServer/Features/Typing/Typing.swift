@@ -4,8 +4,23 @@ import WebSockets
 
 /// Who types where. Typing is a lease: each event says how many ms it still holds, and every shard lets it run out by
 /// itself on its own clock, so a lost "stop" leaves nobody typing.
-final class Typing {
+final class Typing: Feature, TopicKind {
+    static let expiry = FeatureSetting.duration(
+        "typing.expiry", 6_000,
+        about: "How long one `typing: true` lasts. Clients repeat it while their user types: larger values need fewer "
+            + "messages, but show a user as typing for longer after their client has disappeared.")
+
+    static let plan = FeaturePlan(
+        name: "typing", scripts: [.typing, .conversation],
+        keys: [KeyFamily(name: "typing", isPassing: true, type: "hash", expires: true, holdsNumbers: true)],
+        settings: [expiry])
+
     private unowned let shard: ShardLogic
+    /// The kind of topic that a conversation is.
+    private(set) var conversations: TopicKindID!
+    private var expiries: DeadlineKind!
+    private var retries: DeadlineKind!
+    private let expiry: Milliseconds
 
     /// Conversations in which one session types at a time; what is older is forgotten, and runs out.
     private static let mostConversations = 64
@@ -29,7 +44,45 @@ final class Typing {
     /// Conversations in which somebody types.
     private var active: Set<UInt32> = []
 
-    init(_ shard: ShardLogic) { self.shard = shard }
+    /// Where each session that types does so, and since when, by the session's number.
+    private var typingSessions: [UInt64: [ConversationID: Milliseconds]] = [:]
+
+    init(_ shard: ShardLogic) {
+        self.shard = shard
+        expiry = shard.configuration[Self.expiry]
+    }
+
+    func register(in registry: inout Registry) {
+        conversations = registry.topics(self)
+        expiries = registry.deadline { [unowned self] key in
+            if case .number(let topic) = key { expire(UInt32(topic)) }
+        }
+        retries = registry.deadline { [unowned self] _ in tellStops() }
+        registry.event("T") { [unowned self] in handle(typing: $0) }
+        registry.event("C") { [unowned self] in handle(participants: $0) }
+        registry.request("typing", decode: { (members, _) throws(DecodingFailure) in try ClientRequest.typing(members) }) {
+            [unowned self] request, context in
+            shard.write(context.connection, context.id) { done in
+                set(request.typing, in: request.conversation, by: context.session) {
+                    done($0 ?? .success(.array([.status("OK")])))
+                }
+            } succeeded: { [unowned shard] _ in
+                shard.replies.ok(context.id, to: context.connection)
+            }
+        }
+    }
+
+    func resynchronise(_ step: ResynchronisationStep, done: @escaping (RedisFailure?) -> Void) {
+        if step == .live { tellStops() }
+        done(nil)
+    }
+
+    func sessionEnded(_ session: Session) { stop(session) }
+
+    func statusChosen(_ status: ChosenStatus, by user: UserID) {
+        if status == .invisible { shard.sessions.users[user]?.sessions.forEach(stop) }
+        chose(user, isInvisible: status == .invisible)
+    }
 
     // MARK: Our own users
 
@@ -40,28 +93,27 @@ final class Typing {
     ) {
         // Someone invisible is never shown typing.
         if isTyping, session.user.chosen?.status == .invisible { return done(nil) }
+        var typing = typingSessions[session.number] ?? [:]
         if isTyping {
-            if session.typing.count >= Self.mostConversations,
-                let oldest = session.typing.min(by: { $0.value < $1.value })?.key
-            {
-                session.typing[oldest] = nil
+            if typing.count >= Self.mostConversations, let oldest = typing.min(by: { $0.value < $1.value })?.key {
+                typing[oldest] = nil
             }
-            session.typing[conversation] = shard.clock.now
+            typing[conversation] = shard.clock.now
         } else {
-            session.typing[conversation] = nil
+            typing[conversation] = nil
         }
+        typingSessions[session.number] = typing.isEmpty ? nil : typing
         say(isTyping, in: conversation, by: session.user.id, session.id, done: done)
     }
 
     /// The session ended, or its user became invisible.
     func stop(_ session: Session) {
-        let expiry = shard.configuration.typing.expiry
-        for (conversation, since) in session.typing.sorted(by: { $0.key < $1.key }) {
+        guard let typing = typingSessions.removeValue(forKey: session.number) else { return tellStops() }
+        for (conversation, since) in typing.sorted(by: { $0.key < $1.key }) {
             guard shard.clock.now - since < expiry else { continue }
             stops.append(
                 Stop(conversation: conversation, user: session.user.id, session: session.id, until: since + expiry))
         }
-        session.typing.removeAll()
         if stops.count > Self.mostStops { stops.removeFirst(stops.count - Self.mostStops) }
         tellStops()
     }
@@ -74,7 +126,7 @@ final class Typing {
         for stop in telling {
             say(false, in: stop.conversation, by: stop.user, stop.session) { [self] result in
                 guard case .failure(let failure) = result, failure.isTransient else { return }
-                if stops.isEmpty { shard.deadlines.set(.typingStops, at: shard.clock.now + Self.stopPause) }
+                if stops.isEmpty { shard.deadlines.set(retries, at: shard.clock.now + Self.stopPause) }
                 stops.append(stop)
                 shard.metrics.storeRetries += 1
             }
@@ -90,7 +142,7 @@ final class Typing {
             .typing, keys: [keys.shards, keys.floor, keys.conversation(conversation), keys.typing(conversation)],
             arguments: [
                 keys.events, shard.link.incarnation, conversation.string, user.string, session,
-                isTyping ? "1" : "0", String(shard.configuration.typing.expiry),
+                isTyping ? "1" : "0", String(expiry),
             ],
             lane: .commands
         ) { [self] result in
@@ -109,7 +161,7 @@ final class Typing {
         }
         let now = shard.clock.now
         if invisible.count >= 1_000 { invisible = invisible.filter { $0.value > now } }
-        invisible[user] = now + shard.configuration.typing.expiry
+        invisible[user] = now + expiry
         for index in active.sorted() {
             guard let topic = shard.watchers.topic(index), var state = topic.conversation,
                 state.typists.removeValue(forKey: user) != nil
@@ -123,17 +175,30 @@ final class Typing {
     // MARK: What is watched
 
     func handle(typing event: StoreEvent) {
-        guard let topic = shard.watchers.conversation(event.subjectBytes) else { return }
+        guard let topic = shard.watchers.topic(event.subjectBytes, conversations) else { return }
         apply(event.words, version: event.version, at: event.at, to: topic, announced: true)
     }
 
     /// Who takes part has changed: whoever does no longer must not see any more.
     func handle(participants event: StoreEvent) {
-        guard let topic = shard.watchers.conversation(event.subjectBytes) else { return }
+        guard let topic = shard.watchers.topic(event.subjectBytes, conversations) else { return }
         setParticipants(Set(event.words.compactMap { UserID($0) }), of: topic)
     }
 
-    func handle(read value: RedisValue, _ topic: Topic, announced: Bool) {
+    func makeState() -> AnyObject? { ConversationTopic() }
+
+    func read(_ topic: Topic, reply: @escaping StoreReply) {
+        let keys = shard.partitions.keys(of: topic.subject)
+        shard.store.run(
+            .conversation, keys: [keys.conversation(topic.subject), keys.typing(topic.subject)], arguments: [],
+            lane: .commands, reply: reply)
+    }
+
+    func isDoubtful(_ topic: Topic, for user: UserID) -> Bool {
+        topic.conversation?.participants.contains(user) == false
+    }
+
+    func take(_ value: RedisValue, of topic: Topic, announced: Bool) {
         let words = value.array?.compactMap(\.string) ?? []
         guard words.count >= 2, let version = Int64(words[0]) else { return }
         setParticipants(Set(words[2...].compactMap { UserID($0) }), of: topic)
@@ -170,7 +235,7 @@ final class Typing {
             else { continue }
             if !invisible.isEmpty, let until = invisible[user], until > shard.clock.now { continue }
             if shard.sessions.users[user]?.chosen?.status == .invisible { continue }
-            state.typists[user] = shard.clock.now + min(left, shard.configuration.typing.expiry)
+            state.typists[user] = shard.clock.now + min(left, expiry)
         }
         let changed = before != Set(state.typists.keys)
         if changed || version > state.version { state.version = max(version, changed ? state.version + 1 : version) }
@@ -201,7 +266,7 @@ final class Typing {
             return
         }
         active.insert(topic.index)
-        shard.deadlines.set(.typing(topic: topic.index), at: first)
+        shard.deadlines.set(expiries, .number(UInt64(topic.index)), at: first)
     }
 
     private func publish(_ topic: Topic, at: Timestamp, announced: Bool) {
@@ -216,4 +281,9 @@ final class Typing {
             Register(version: state.version, bytes: WebSocketFrame.text(payload)), .first, on: topic,
             announced: announced)
     }
+}
+
+extension PartitionKeys {
+    /// Until when each session types there, by Redis' clock.
+    func typing(_ id: ConversationID) -> String { name + ":typing:" + id.string }
 }

@@ -99,7 +99,7 @@ final class Policies {
         held[user] = policy
         policy.take(change)
         follow(policy, concerning: concerned, at: event.at)
-        if let local { shard.tellOwnVisibility(local) }
+        if let local { shard.feature(VisibilityRequests.self)?.visibilityChanged(of: local) }
         // What is answered afterwards obeys the change, so its `ok` waits for lists that have to be read.
         complete(user) { [self, version = event.version] outcome in
             if outcome == .loaded { settle(user, version) } else { lost(user, version) }
@@ -122,7 +122,7 @@ final class Policies {
         held[user] = taking
         follow(taking, concerning: nil, at: shard.clock.redisNow)
         // Who has just come reads it if they want to know.
-        if let local = shard.sessions.users[user], local.chosen != nil { shard.tellOwnVisibility(local) }
+        if let local = shard.sessions.users[user], local.chosen != nil { shard.feature(VisibilityRequests.self)?.visibilityChanged(of: local) }
     }
 
     /// Calls `done` once a user's policy is all there: mostly at once.

@@ -2,71 +2,95 @@ import PresenceProtocol
 import Redis
 import WebSockets
 
-/// Requests about who may see the user.
-extension ShardLogic {
-    func setVisibility(_ connection: Connection, _ session: Session, _ id: Int64?, _ change: VisibilityChange) {
-        write(connection, id) { [self] done in
-            policies.change(session.user.id, change, done: done)
-        } succeeded: { [self] _ in
-            replies.ok(id, to: connection)
+/// Who may see a user: what users, and backends for them, ask and say about it. What follows for watchers is in `Policies`.
+final class VisibilityRequests: Feature {
+    static let plan = FeaturePlan(name: "visibility", isOptional: false, scripts: [.visibility, .policy])
+
+    private unowned let shard: ShardLogic
+    private var ownVisibility: OwnMessages = []
+    /// What a `visibility` message has beside its ids, at most.
+    private static let overhead = 256
+
+    init(_ shard: ShardLogic) { self.shard = shard }
+
+    func register(in registry: inout Registry) {
+        registry.request(
+            "setVisibility",
+            decode: { (members, _) throws(DecodingFailure) in try ClientRequest.setVisibility(members) }
+        ) { [unowned self] change, context in
+            answer(context) { shard.policies.change(context.user, change, done: $0) }
         }
+        registry.request("getVisibility", decode: { (_, _) throws(DecodingFailure) in }) { [unowned self] _, context in
+            get(context)
+        }
+        list("addContacts", .contacts, { ListChange(add: $0) }, in: &registry)
+        list("removeContacts", .contacts, { ListChange(remove: $0) }, in: &registry)
+        list("block", .blocks, { ListChange(add: $0) }, in: &registry)
+        list("unblock", .blocks, { ListChange(remove: $0) }, in: &registry)
+        registry.event("V") { [unowned shard] in shard.policies.handle($0) }
+        ownVisibility = registry.ownMessage { [unowned self] in ownVisibilityFrame(of: $0) }
+        registerRoutes(in: &registry)
     }
 
-    func change(
-        _ list: PolicyList, _ connection: Connection, _ session: Session, _ id: Int64?, _ change: ListChange
+    private func list(
+        _ name: String, _ list: PolicyList, _ change: @escaping ([UserID]) -> ListChange, in registry: inout Registry
     ) {
-        write(connection, id) { [self] done in
-            policies.change(session.user.id, list: list, change, done: done)
-        } succeeded: { [self] _ in
-            replies.ok(id, to: connection)
+        registry.request(
+            name, price: { RequestPrice.ids($0.count) },
+            decode: { (members, limits) throws(DecodingFailure) in
+                try ClientRequest.listed(members, limits, in: name)
+            }
+        ) { [unowned self] users, context in
+            answer(context) { shard.policies.change(context.user, list: list, change(users), done: $0) }
         }
     }
 
-    func getVisibility(_ connection: Connection, _ session: Session, _ id: Int64?) {
-        write(connection, id, changes: false) { [self] done in
-            read(visibilityOf: session.user.id, done: done)
-        } succeeded: { [self] words in
+    /// Runs a change and answers `ok`.
+    private func answer(_ context: RequestContext, _ run: (@escaping StoreReply) -> Void) {
+        shard.write(context.connection, context.id, run: run) { [unowned shard] _ in
+            shard.replies.ok(context.id, to: context.connection)
+        }
+    }
+
+    private func get(_ context: RequestContext) {
+        shard.write(context.connection, context.id, changes: false) { done in
+            read(context.user, done: done)
+        } succeeded: { [unowned shard] words in
             guard let read = PolicyRead(.array(words)), !read.head.isDamaged else {
-                noteDamage("visibility", of: session.user.id)
-                return replies.error(Self.damaged(id), to: connection)
+                shard.noteDamage("visibility", of: context.user)
+                return shard.replies.error(.damagedRecord(context.id), to: context.connection)
             }
-            let parts = read.lists.parts(bytes: configuration.limits.maxServerMessageBytes - Self.visibilityOverhead)
+            let parts = read.lists.parts(bytes: shard.configuration.limits.maxServerMessageBytes - Self.overhead)
             for (number, part) in parts.enumerated() {
                 var payload: [UInt8] = []
-                ServerMessageWriter.visibility(id: id, part, more: number < parts.count - 1, to: &payload)
-                replies.send(payload, to: connection)
+                ServerMessageWriter.visibility(id: context.id, part, more: number < parts.count - 1, to: &payload)
+                shard.replies.send(payload, to: context.connection)
             }
         }
     }
 
-    /// What is held of somebody is nothing that a server wrote.
-    static func damaged(_ id: Int64? = nil) -> ServerMessage.ErrorMessage {
-        .init(id: id, code: .internal, message: "the store holds something of this user that cannot be read")
-    }
-
-    /// What a `visibility` message has beside its ids, at most.
-    private static let visibilityOverhead = 256
-
     /// Who may see a user, with both lists, from Redis.
-    func read(visibilityOf user: UserID, done: @escaping StoreReply) {
-        let keys = partitions.keys(of: user)
-        store.run(
+    func read(_ user: UserID, done: @escaping StoreReply) {
+        let keys = shard.partitions.keys(of: user)
+        shard.store.run(
             .policy, keys: [keys.user(user), keys.contacts(user), keys.blocks(user)], arguments: ["1"],
             lane: .commands, reply: done)
     }
 
-    func tellOwnVisibility(_ user: LocalUser) {
+    // MARK: What the user's own connections are told
+
+    func visibilityChanged(of user: LocalUser) {
         for case let connection? in user.sessions.map(\.connection) {
-            connection.ownVisibilityPending = true
-            watchers.markMail(connection)
+            connection.ownMessages.insert(ownVisibility)
+            shard.watchers.markMail(connection)
         }
     }
 
-    func ownVisibilityFrame(of connection: Connection) -> [UInt8] {
+    private func ownVisibilityFrame(of connection: Connection) -> [UInt8] {
         // Before `connected`, which is the first thing that a client hears, nothing is said.
         guard connection.isGreeted, let user = connection.session?.user.id else { return [] }
         var payload: [UInt8] = []
-        let head = policies[user]?.head
+        let head = shard.policies[user]?.head
         guard head?.isDamaged != true else { return [] }
         ServerMessageWriter.ownVisibility(head?.own ?? OwnVisibility(), to: &payload)
         return WebSocketFrame.text(payload)

@@ -1,28 +1,62 @@
 import PresenceProtocol
+import WebSockets
 
 /// Requests about others: subscribe, unsubscribe, get.
-extension ShardLogic {
-    func subscribe(_ connection: Connection, _ id: Int64?, _ request: ClientMessage.Subscribe) {
+final class Watching: Feature {
+    static let plan = FeaturePlan(name: "watching", isOptional: false)
+
+    private unowned let shard: ShardLogic
+    /// Where conversations are watched; `nil` if that is switched off.
+    private lazy var typing = shard.feature(Typing.self)
+
+    init(_ shard: ShardLogic) { self.shard = shard }
+
+    func register(in registry: inout Registry) {
+        registry.request(
+            "subscribe", price: { RequestPrice.ids($0.users.count + $0.conversations.count) },
+            decode: ClientRequest.subscribe
+        ) { [unowned self] request, context in subscribe(context.connection, context.id, request) }
+        registry.request("unsubscribe", decode: ClientRequest.unsubscribe) { [unowned self] request, context in
+            unsubscribe(context.connection, context.id, request.users, request.conversations)
+        }
+        registry.request("get", price: { RequestPrice.ids($0.count) }, decode: ClientRequest.get) {
+            [unowned self] users, context in get(context.connection, context.id, users)
+        }
+        registerRoutes(in: &registry)
+    }
+
+    private func conversation(_ id: ConversationID) -> Topic? {
+        typing.flatMap { shard.watchers.topic(id, $0.conversations) }
+    }
+
+    private func subscribe(_ connection: Connection, _ id: Int64?, _ request: ClientMessage.Subscribe) {
         // Before anything is read: what is refused costs Redis nothing. A request to leave that has still to be answered
         // may make room; with one it is decided when this one's turn has come.
         if connection.leaving == 0, isBeyondSubscriptions(connection, request) {
-            metrics.met(.subscriptions)
-            return refuse(tooManySubscriptions.with(id: id), on: connection)
+            shard.metrics.met(.subscriptions)
+            return shard.refuse(tooManySubscriptions.with(id: id), on: connection)
         }
-        let people = request.users.map { watchers.hold(person: $0) }
-        let conversations = request.conversations.map { watchers.hold(conversation: $0) }
-        let reply = replies.expect(on: connection)
-        loader.load(people + conversations, for: connection.session?.user.id) { [self] outcome in
+        guard request.conversations.isEmpty || typing != nil else {
+            return shard.refuse(
+                .init(id: id, code: .unknownType, message: "conversations are not watched on this server"),
+                on: connection)
+        }
+        let people = request.users.map { shard.watchers.hold(person: $0) }
+        let conversations = request.conversations.compactMap { id in
+            typing.map { shard.watchers.hold(id, $0.conversations) }
+        }
+        let reply = shard.replies.expect(on: connection)
+        shard.loader.load(people + conversations, for: connection.session?.user.id) { [self] outcome in
             // The snapshot is taken, and watching begins, when the answer's turn has come: no gap, and no event first.
-            replies.fulfil(reply, on: connection) { [self] in
-                defer { (people + conversations).forEach(watchers.release) }
+            shard.replies.fulfil(reply, on: connection) { [self] in
+                defer { (people + conversations).forEach(shard.watchers.release) }
                 guard !connection.isClosed, let session = connection.session else { return }
                 if let refusal = refusal(of: people, conversations, for: connection, session, outcome) {
-                    return replies.error(refusal.with(id: id), to: connection)
+                    return shard.replies.error(refusal.with(id: id), to: connection)
                 }
                 let shown = audiences(of: people, for: connection, session)
-                watchers.subscribe(connection, to: shown + conversations)
-                var answer = SnapshotReply(.subscribed, id: id, limit: configuration.limits.maxServerMessageBytes)
+                shard.watchers.subscribe(connection, to: shown + conversations)
+                var answer = SnapshotReply(.subscribed, id: id, limit: shard.configuration.limits.maxServerMessageBytes)
                 for topic in shown {
                     let known = request.known[topic.subject]
                     let presence = topic.first.version == known?.presence ? nil : topic.presenceObject
@@ -37,7 +71,7 @@ extension ShardLogic {
                         .init(
                             conversation: topic.subject, version: state.version, typing: state.names))
                 }
-                for part in answer.finish() { replies.send(part, to: connection) }
+                for part in answer.finish() { shard.replies.send(part, to: connection) }
             }
         }
     }
@@ -46,30 +80,30 @@ extension ShardLogic {
     /// a viewer whose own policy is not known yet can, it does no longer: the snapshot replaces what it held.
     private func audiences(of people: [Topic], for connection: Connection, _ session: Session) -> [Topic] {
         people.map { person in
-            let part = policies.topic(person, for: session.user.id)
+            let part = shard.policies.topic(person, for: session.user.id)
             guard person.limited != nil || person.hidden != nil,
-                let position = watchers.place(of: person, in: connection)
+                let position = shard.watchers.place(of: person, in: connection)
             else { return part }
-            watchers.move(position, of: connection.index, to: part, at: clock.redisNow)
+            shard.watchers.move(position, of: connection.index, to: part, at: shard.clock.redisNow)
             return part
         }
     }
 
     private func isBeyondSubscriptions(_ connection: Connection, _ request: ClientMessage.Subscribe) -> Bool {
-        let held = watchers.subscriptions(of: connection)
+        let held = shard.watchers.subscriptions(of: connection)
         let wanted = request.users.count + request.conversations.count
         // Mostly there is room for all of them, whoever they are.
-        guard held + wanted > configuration.limits.subscriptions else { return false }
+        guard held + wanted > shard.configuration.limits.subscriptions else { return false }
         let topics =
-            request.users.compactMap(watchers.person) + request.conversations.compactMap(watchers.conversation)
-        let unwatched = wanted - topics.count + watchers.unwatched(topics, by: connection)
-        return held + unwatched > configuration.limits.subscriptions
+            request.users.compactMap(shard.watchers.person) + request.conversations.compactMap(conversation)
+        let unwatched = wanted - topics.count + shard.watchers.unwatched(topics, by: connection)
+        return held + unwatched > shard.configuration.limits.subscriptions
     }
 
     private var tooManySubscriptions: ServerMessage.ErrorMessage {
         .init(
             code: .tooMany,
-            message: "at most \(configuration.limits.subscriptions) people and conversations watched by one connection")
+            message: "at most \(shard.configuration.limits.subscriptions) people and conversations watched by one connection")
     }
 
     /// A refused request has changed nothing, so everything is checked before anything is done.
@@ -77,9 +111,9 @@ extension ShardLogic {
         of people: [Topic], _ conversations: [Topic], for connection: Connection, _ session: Session,
         _ outcome: Topic.RedisOutcome
     ) -> ServerMessage.ErrorMessage? {
-        let limit = configuration.limits.subscriptions
-        if watchers.subscriptions(of: connection) + watchers.unwatched(people + conversations, by: connection) > limit {
-            metrics.met(.subscriptions)
+        let limit = shard.configuration.limits.subscriptions
+        if shard.watchers.subscriptions(of: connection) + shard.watchers.unwatched(people + conversations, by: connection) > limit {
+            shard.metrics.met(.subscriptions)
             return tooManySubscriptions
         }
         if outcome == .failed {
@@ -93,39 +127,39 @@ extension ShardLogic {
         return nil
     }
 
-    func unsubscribe(
+    private func unsubscribe(
         _ connection: Connection, _ id: Int64?, _ users: [UserID], _ conversations: [ConversationID]
     ) {
         connection.leaving += 1
-        replies.now(on: connection) { [self] in
+        shard.replies.now(on: connection) { [self] in
             connection.leaving -= 1
-            watchers.unsubscribe(
-                connection, from: users.compactMap(watchers.person) + conversations.compactMap(watchers.conversation))
+            shard.watchers.unsubscribe(
+                connection, from: users.compactMap(shard.watchers.person) + conversations.compactMap(conversation))
             var payload: [UInt8] = []
             ServerMessageWriter.unsubscribed(id: id, to: &payload)
-            replies.send(payload, to: connection)
+            shard.replies.send(payload, to: connection)
         }
     }
 
-    func get(_ connection: Connection, _ id: Int64?, _ users: [UserID]) {
-        let reply = replies.expect(on: connection)
-        let people = users.map { watchers.hold(person: $0) }
-        loader.load(people, viewer: connection.session?.user.id) { [self] outcome in
-            replies.fulfil(reply, on: connection) { [self] in
-                defer { people.forEach(watchers.release) }
+    private func get(_ connection: Connection, _ id: Int64?, _ users: [UserID]) {
+        let reply = shard.replies.expect(on: connection)
+        let people = users.map { shard.watchers.hold(person: $0) }
+        shard.loader.load(people, viewer: connection.session?.user.id) { [self] outcome in
+            shard.replies.fulfil(reply, on: connection) { [self] in
+                defer { people.forEach(shard.watchers.release) }
                 guard !connection.isClosed, let session = connection.session else { return }
                 guard outcome == .loaded else {
-                    return replies.error(
+                    return shard.replies.error(
                         .init(
                             id: id, code: .unavailable,
                             message: "the store is out of reach, and not all of these are held here",
                             retryAfter: 1_000), to: connection)
                 }
-                var answer = SnapshotReply(.users, id: id, limit: configuration.limits.maxServerMessageBytes)
+                var answer = SnapshotReply(.users, id: id, limit: shard.configuration.limits.maxServerMessageBytes)
                 for each in people.map({ shown($0, to: session.user.id) }) {
                     answer.add(user: each.user, presence: each.presence, profile: each.profile)
                 }
-                for part in answer.finish() { replies.send(part, to: connection) }
+                for part in answer.finish() { shard.replies.send(part, to: connection) }
             }
         }
     }
@@ -138,12 +172,12 @@ extension ShardLogic {
 
     /// Both registers of some people as somebody may see them, as objects, with no subscription; `nil` when they cannot
     /// be known now. No viewer is a backend, who sees everything.
-    func read(_ users: [UserID], for viewer: UserID?, done: @escaping ([ReadPerson]?) -> Void) {
-        let people = users.map { watchers.hold(person: $0) }
+    private func read(_ users: [UserID], for viewer: UserID?, done: @escaping ([ReadPerson]?) -> Void) {
+        let people = users.map { shard.watchers.hold(person: $0) }
         // What the viewer shows of themselves counts too.
-        let own = viewer.map { [watchers.hold(person: $0)] } ?? []
-        loader.load(people + own) { [self] outcome in
-            defer { (people + own).forEach(watchers.release) }
+        let own = viewer.map { [shard.watchers.hold(person: $0)] } ?? []
+        shard.loader.load(people + own) { [self] outcome in
+            defer { (people + own).forEach(shard.watchers.release) }
             guard outcome == .loaded else { return done(nil) }
             done(people.map { shown($0, to: viewer) })
         }
@@ -151,12 +185,48 @@ extension ShardLogic {
 
     /// What somebody may see of a person.
     private func shown(_ person: Topic, to viewer: UserID?) -> ReadPerson {
-        let view = policies.view(of: person.subject, for: viewer)
+        let view = shard.policies.view(of: person.subject, for: viewer)
         let hidesPresence = view == .nothing || (view == .withoutLastSeen && person.first.isOffline)
         return ReadPerson(
             user: person.subject,
             presence: hidesPresence ? ServerMessageWriter.unknownPresence : person.presenceObject,
             profile: view == .nothing ? ServerMessageWriter.noProfile : person.profileObject)
+    }
+
+    // MARK: HTTP
+
+    private func registerRoutes(in registry: inout Registry) {
+        registry.route("GET", "/v1/users/{id}", for: .users) { [unowned self] call in read(call.ids, call) { $0[0].json } }
+        registry.route("POST", "/v1/users/get", for: .users) { [unowned self] (call) throws(DecodingFailure) in
+            let users = try RequestBody.users(call.body, limit: shard.configuration.limits.subscribeBatch)
+            // The first token was taken for the request; what its ids cost, the next one waits for.
+            let more = RequestPrice.ids(users.count) - 1
+            if let viewer = call.viewer { shard.userRates.take(more, by: viewer, at: shard.clock.now) }
+            read(users, call) { people in
+                Array(#"{"users":["#.utf8) + people.map(\.json).joined(separator: [0x2C]) + Array("]}".utf8)
+            }
+        }
+    }
+
+    private func read(_ users: [UserID], _ call: HTTPCall, _ json: @escaping ([ReadPerson]) -> [UInt8]) {
+        read(users, for: call.viewer) { people in
+            guard let people else {
+                return call.refuse(
+                    503,
+                    .init(
+                        code: .unavailable, message: "the store is out of reach, and not all of these are held here",
+                        retryAfter: 1_000))
+            }
+            call.respond(.json(200, json(people)))
+        }
+    }
+}
+
+extension Watching.ReadPerson {
+    var json: [UInt8] {
+        var json = Array(#"{"user":"#.utf8)
+        JSONWriter.string(user.string, to: &json)
+        return json + Array(#","presence":"#.utf8) + presence + Array(#","profile":"#.utf8) + profile + [0x7D]
     }
 }
 
@@ -167,13 +237,5 @@ extension Topic {
 
     var profileObject: [UInt8] {
         second.version == 0 ? ServerMessageWriter.noProfile : Array(second.bytes[second.object])
-    }
-}
-
-extension ServerMessage.ErrorMessage {
-    func with(id: Int64?) -> Self {
-        var copy = self
-        copy.id = id
-        return copy
     }
 }

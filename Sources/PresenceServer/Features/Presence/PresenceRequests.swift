@@ -1,0 +1,68 @@
+import PresenceProtocol
+import WebSockets
+
+/// What users say about their presence: the status they choose, and whether they are active on a device.
+final class PresenceRequests: Feature {
+    static let plan = FeaturePlan(name: "presence", isOptional: false, scripts: [.status, .lapse, .renumber])
+
+    private unowned let shard: ShardLogic
+    private var ownStatus: OwnMessages = []
+
+    init(_ shard: ShardLogic) { self.shard = shard }
+
+    func register(in registry: inout Registry) {
+        registry.request("status", decode: { (members, _) throws(DecodingFailure) in try ClientRequest.status(members) }) {
+            [unowned self] change, context in choose(change, context)
+        }
+        registry.request(
+            "activity", decode: { (members, _) throws(DecodingFailure) in try ClientRequest.activity(members) }
+        ) { [unowned self] activity, context in set(activity, context) }
+        registry.event("O") { [unowned shard] in shard.sessions.handle(ownStatus: $0) }
+        ownStatus = registry.ownMessage { [unowned self] in ownStatusFrame(of: $0) }
+    }
+
+    private func choose(_ change: StatusChange, _ context: RequestContext) {
+        shard.write(context.connection, context.id) { done in
+            shard.sessions.choose(change, for: context.session.user, done: done)
+        } succeeded: { [unowned shard] _ in
+            shard.replies.ok(context.id, to: context.connection)
+        }
+    }
+
+    /// `ok` says that Redis holds it. A refusal leaves it to the server to tell Redis again: the client's state is what it
+    /// is.
+    private func set(_ activity: Activity, _ context: RequestContext) {
+        let (shard, connection) = (shard, context.connection)
+        let reply = shard.replies.expect(on: connection)
+        shard.sessions.change(context.session, to: activity) { [unowned shard] isStored in
+            shard.replies.fulfil(reply, on: connection) { [unowned shard] in
+                if isStored { return shard.replies.ok(context.id, to: connection) }
+                shard.replies.error(
+                    .init(
+                        id: context.id, code: .unavailable,
+                        message: "the store did not take this yet; the server goes on telling it", retryAfter: 1_000,
+                        outcomeUnknown: true),
+                    to: connection)
+            }
+        }
+    }
+
+    // MARK: What the user's own connections are told
+
+    /// Tells what a user chose to those of their connections that were told something else, or nothing.
+    func statusKnown(of user: LocalUser) {
+        for case let connection? in user.sessions.map(\.connection)
+        where connection.isGreeted && connection.toldStatus != user.chosen {
+            connection.ownMessages.insert(ownStatus)
+            shard.watchers.markMail(connection)
+        }
+    }
+
+    private func ownStatusFrame(of connection: Connection) -> [UInt8] {
+        guard let chosen = connection.session?.user.chosen, chosen != connection.toldStatus else { return [] }
+        connection.toldStatus = chosen
+        var payload: [UInt8] = []
+        ServerMessageWriter.ownStatus(OwnStatus(chosen), to: &payload)
+        return WebSocketFrame.text(payload)
+    }
+}
