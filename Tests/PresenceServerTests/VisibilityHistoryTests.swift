@@ -89,9 +89,12 @@ final class VisibilityHistory {
     private var leaks: [String] = []
     private var told = 0
     private let seed: UInt64
+    /// Of its own: what is done does not depend on how many messages went through the networks.
+    private var random: SplitMix64
 
     init(seed: UInt64) throws {
         self.seed = seed
+        random = SplitMix64(seed &* 0x9E37_79B9 &+ 79)
         world = try World(shards: 3, seed: seed)
         let partitions = Partitions(count: world.configuration.partitions)
         truth.members = { [redis = world.redis] list, user in
@@ -107,8 +110,8 @@ final class VisibilityHistory {
         }
     }
 
-    private func pick(_ range: Range<Int>) -> Int { Int.random(in: range, using: &world.random) }
-    private func anyone() -> SimulatedClient? { clients.filter(\.isConnected).randomElement(using: &world.random) }
+    private func pick(_ range: Range<Int>) -> Int { Int.random(in: range, using: &random) }
+    private func anyone() -> SimulatedClient? { clients.filter(\.isConnected).randomElement(using: &random) }
     private func someone() -> [UserID] { [UserID(names[pick(0..<names.count)])!] }
     /// Sometimes together with so many others that an event does not name them.
     private func some() -> [UserID] {
@@ -131,17 +134,17 @@ final class VisibilityHistory {
         case 3: anyone()?.close(code: 1000)
         case 4: anyone()?.lost()
         case 5, 6:
-            let chosen = ChosenStatus.allCases.randomElement(using: &world.random)!
+            let chosen = ChosenStatus.allCases.randomElement(using: &random)!
             anyone()?.send(.status(.init(status: chosen, text: .set("text \(pick(0..<100))"))))
         case 7: anyone()?.send(.updateProfile(.init(displayName: .set("Name \(pick(0..<100))"))))
-        case 8: anyone()?.send(.activity(Activity.allCases.randomElement(using: &world.random)!))
+        case 8: anyone()?.send(.activity(Activity.allCases.randomElement(using: &random)!))
         case 9, 10: anyone()?.send(.block(some()))
         case 11, 12: anyone()?.send(.unblock(some()))
         case 13, 14: anyone()?.send(.addContacts(some()))
         case 15: anyone()?.send(.removeContacts(some()))
         case 16, 17:
-            anyone()?.send(.setVisibility(.init(presence: Audience.allCases.randomElement(using: &world.random))))
-        case 18: anyone()?.send(.setVisibility(.init(lastSeen: Audience.allCases.randomElement(using: &world.random))))
+            anyone()?.send(.setVisibility(.init(presence: Audience.allCases.randomElement(using: &random))))
+        case 18: anyone()?.send(.setVisibility(.init(lastSeen: Audience.allCases.randomElement(using: &random))))
         case 19: anyone()?.send(.get(users: everyone))
         case 20:
             guard let client = anyone() else { return }
