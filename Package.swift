@@ -144,7 +144,8 @@ let package = Package(
         .testTarget(
             name: "TokensTests",
             dependencies: [
-                "Tokens", "Installation", "PresenceProtocol", .product(name: "JWTKit", package: "jwt-kit"),
+                "Tokens", "Installation", "PresenceProtocol", "TestSupport",
+                .product(name: "JWTKit", package: "jwt-kit"),
             ],
             swiftSettings: ours),
         .testTarget(

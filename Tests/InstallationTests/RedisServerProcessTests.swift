@@ -1,6 +1,7 @@
 import EventLoops
 import Foundation
 import Logging
+import TestSupport
 import Testing
 
 @testable import Installation

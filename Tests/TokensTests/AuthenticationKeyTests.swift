@@ -1,6 +1,7 @@
 import Foundation
 import JWTKit
 import PresenceProtocol
+import TestSupport
 import Testing
 
 @testable import Tokens
