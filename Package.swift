@@ -129,7 +129,15 @@ let package = Package(
         .executableTarget(
             name: "chaos-crowd", dependencies: ["PresenceKit"], path: "Tests/Chaos/Crowd", swiftSettings: ours),
         .target(
-            name: "TestSupport", dependencies: ["EventLoops", "Redis"], path: "Tests/Support", swiftSettings: ours),
+            name: "TestSupport", dependencies: ["EventLoops", "Redis", "WebSockets"], path: "Tests/Support", swiftSettings: ours),
+        // Shards on invented time. It sees what is internal, so it is for debug builds only, as tests are.
+        .target(
+            name: "Simulator",
+            dependencies: [
+                "PresenceServer", "PresenceProtocol", "Redis", "WebSockets", "Tokens", "TestSupport",
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            path: "Tests/Simulator", swiftSettings: ours),
         .testTarget(name: "EventLoopsTests", dependencies: ["EventLoops"], swiftSettings: ours),
         .testTarget(
             name: "WebSocketsTests", dependencies: ["WebSockets", "EventLoops", "TestSupport"], swiftSettings: ours),
@@ -152,6 +160,15 @@ let package = Package(
             name: "PresenceServerTests",
             dependencies: [
                 "PresenceServer", "PresenceProtocol", "Redis", "WebSockets", "Tokens", "Installation", "TestSupport",
+                "Simulator",
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: ours),
+        // A feature from outside, as anybody could add one.
+        .testTarget(
+            name: "PollsTests",
+            dependencies: [
+                "PresenceServer", "PresenceProtocol", "Redis", "WebSockets", "Tokens", "TestSupport", "Simulator",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: ours),

@@ -74,10 +74,14 @@ def test_its_examples_are_what_its_schemas_describe(example):
 
 def test_it_has_the_paths_that_the_server_knows():
     """Every path of the source is in the document, which asking alone could not find out."""
-    with open(os.path.join(DOCS, "..", "Sources", "PresenceServer", "HTTPRoute.swift"), encoding="utf-8") as file:
-        parts = set(re.findall(r'"([a-z][A-Za-z0-9]+)"', file.read()))
-    assert parts
-    assert parts == {part for operation in OPERATIONS for part in re.findall(r"/([^/{]+)", operation.path)}
+    source = os.path.join(DOCS, "..", "Sources", "PresenceServer")
+    files = [os.path.join(folder, name) for folder, _, names in os.walk(source) for name in names]
+    texts = [open(file, encoding="utf-8").read() for file in files if file.endswith(".swift")]
+    routes = {route for text in texts for route in re.findall(r'registry\.route\(\s*"([A-Z]+)", "([^"]+)"', text)}
+    assert len(routes) > 10
+    documented = {(operation.method, operation.path) for operation in OPERATIONS}
+    assert routes <= documented
+    assert {path for _, path in documented - routes} == {"/healthz", "/readyz", "/metrics", "/v1/ws"}
 
 
 def test_its_error_is_the_websockets():

@@ -3,6 +3,7 @@ import Redis
 import Testing
 
 @testable import PresenceServer
+@testable import Simulator
 
 /// Connections that are not let in, and what they must not touch.
 @Suite struct AdmissionTests {

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import PresenceServer
+@testable import Simulator
 
 @Suite struct AllowedOriginsTests {
     @Test(

@@ -2,6 +2,7 @@ import Installation
 import Testing
 
 @testable import PresenceServer
+@testable import Simulator
 
 @Suite struct ConfigurationTests {
     /// One value, and the key that it is about.

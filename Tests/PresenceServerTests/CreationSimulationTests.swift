@@ -2,6 +2,7 @@ import PresenceProtocol
 import Testing
 
 @testable import PresenceServer
+@testable import Simulator
 
 /// Creations that are repeated because their answers were lost, on invented time and over breaks drawn from seeds.
 @Suite struct CreationSimulationTests {

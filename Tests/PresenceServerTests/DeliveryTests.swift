@@ -3,6 +3,7 @@ import Testing
 import WebSockets
 
 @testable import PresenceServer
+@testable import Simulator
 
 /// Fan-out between changes and sockets that note what they are given.
 @Suite("What changed in a turn is written at its end")

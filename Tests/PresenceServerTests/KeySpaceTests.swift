@@ -4,6 +4,7 @@ import Redis
 import Testing
 
 @testable import PresenceServer
+@testable import Simulator
 
 /// How installations are told apart that share a Redis.
 @Suite struct KeySpaceTests {

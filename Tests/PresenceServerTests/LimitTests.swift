@@ -3,6 +3,7 @@ import PresenceProtocol
 import Testing
 
 @testable import PresenceServer
+@testable import Simulator
 @testable import WebSockets
 
 /// Floods: whoever makes one is held back, and everybody else goes on as if there were none.

@@ -2,6 +2,7 @@ import PresenceProtocol
 import Testing
 
 @testable import PresenceServer
+@testable import Simulator
 
 /// What takes time, on invented time: linger, takeover, leases, and that nothing flickers.
 @Suite struct PresenceSimulationTests {

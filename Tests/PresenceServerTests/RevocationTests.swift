@@ -4,6 +4,7 @@ import Testing
 import Tokens
 
 @testable import PresenceServer
+@testable import Simulator
 
 /// Tokens that a backend took back: worthless from that moment, on every server and for good.
 @Suite struct RevocationTests {

@@ -3,6 +3,7 @@ import Redis
 import Testing
 
 @testable import PresenceServer
+@testable import Simulator
 
 /// Redis 7.0 runs a script that touches keys which it did not declare, as long as they live on the same node; a cluster
 /// would not. So what the scripts touch is watched.

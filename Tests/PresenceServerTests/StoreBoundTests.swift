@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import PresenceServer
+@testable import Simulator
 
 /// The bounds of what is sent to Redis and what it answers, at them and one past them.
 @Suite(.serialized, .timeLimit(.minutes(2)))

@@ -2,6 +2,7 @@ import PresenceProtocol
 import Testing
 
 @testable import PresenceServer
+@testable import Simulator
 
 @Suite("Topics are found by the bytes of an id")
 struct SubjectTableTests {

@@ -2,6 +2,7 @@ import PresenceProtocol
 import Testing
 
 @testable import PresenceServer
+@testable import Simulator
 
 @Suite struct TokenBucketTests {
     private let limit = RateLimit(perSecond: 4, burst: 3)!

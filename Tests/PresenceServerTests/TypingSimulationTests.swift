@@ -3,6 +3,7 @@ import Redis
 import Testing
 
 @testable import PresenceServer
+@testable import Simulator
 
 /// Who is shown typing, to watchers that were there before and to those that come and get a snapshot.
 @Suite struct TypingSimulationTests {

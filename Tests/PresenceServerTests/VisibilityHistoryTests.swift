@@ -2,6 +2,7 @@ import PresenceProtocol
 import Testing
 
 @testable import PresenceServer
+@testable import Simulator
 
 /// Histories drawn from a seed in which people change who may see them while everything breaks now and then: nobody is
 /// ever told anything of somebody who has hidden it from them since before it was made, and after a quiet moment

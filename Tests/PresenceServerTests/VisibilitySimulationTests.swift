@@ -2,6 +2,7 @@ import PresenceProtocol
 import Testing
 
 @testable import PresenceServer
+@testable import Simulator
 
 /// Who sees whom, on invented time: that something is not told can be seen only where nothing else can happen.
 @Suite struct VisibilitySimulationTests {

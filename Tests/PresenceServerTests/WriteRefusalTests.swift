@@ -3,6 +3,7 @@ import Redis
 import Testing
 
 @testable import PresenceServer
+@testable import Simulator
 
 /// What is said of a change that was not made, or of which nobody knows.
 @Suite struct WriteRefusalTests {

@@ -1,5 +1,7 @@
 import Glibc
 import Testing
+
+@testable import TestSupport
 import WebSockets
 
 @Suite(.timeLimit(.minutes(2)), .serialized)

@@ -1,4 +1,6 @@
 import Testing
+
+@testable import TestSupport
 import WebSockets
 
 @Suite(.timeLimit(.minutes(1)))

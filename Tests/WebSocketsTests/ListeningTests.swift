@@ -1,5 +1,7 @@
 import Foundation
 import Testing
+
+@testable import TestSupport
 import WebSockets
 
 @Suite(.timeLimit(.minutes(1)))

@@ -2,6 +2,7 @@ import EventLoops
 import Foundation
 import Testing
 
+@testable import TestSupport
 @testable import WebSockets
 
 @Suite(.timeLimit(.minutes(1)))

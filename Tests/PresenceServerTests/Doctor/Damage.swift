@@ -4,6 +4,7 @@ import Redis
 import Testing
 
 @testable import PresenceServer
+@testable import Simulator
 
 /// One way in which Redis can be wrong, how it is made, and what the doctor has to call it.
 struct Damage: Sendable, CustomTestStringConvertible {

@@ -3,6 +3,7 @@ import Redis
 import Testing
 
 @testable import PresenceServer
+@testable import Simulator
 
 /// Each kind of damage is made by hand, found for what it is and nothing else, and cleared if that is safe.
 @Suite struct DoctorTests {

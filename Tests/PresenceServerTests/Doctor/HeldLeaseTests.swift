@@ -1,6 +1,7 @@
 import Testing
 
 @testable import PresenceServer
+@testable import Simulator
 
 struct HeldLeaseTests {
     /// A server that renewed in the very millisecond of the first look, and was killed then, has not renewed since.

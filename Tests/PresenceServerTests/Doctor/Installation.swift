@@ -4,6 +4,7 @@ import Redis
 import TestSupport
 
 @testable import PresenceServer
+@testable import Simulator
 
 /// What servers leave in a Redis, made by hand with their own scripts: one incarnation that lives and hears everything.
 final class Installation {

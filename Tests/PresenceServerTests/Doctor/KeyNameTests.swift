@@ -2,6 +2,7 @@ import PresenceProtocol
 import Testing
 
 @testable import PresenceServer
+@testable import Simulator
 
 @Suite struct KeyNameTests {
     private let families = Features.all.flatMap { $0.plan.keys }

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import PresenceServer
+@testable import Simulator
 
 /// Histories that once went wrong, as few steps as were enough.
 @Suite struct FoundHistoryTests {

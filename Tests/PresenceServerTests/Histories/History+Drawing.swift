@@ -1,6 +1,7 @@
 import PresenceProtocol
 
 @testable import PresenceServer
+@testable import Simulator
 
 extension History {
     /// The history of a seed. The same seed gives the same history everywhere.

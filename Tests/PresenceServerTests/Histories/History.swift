@@ -1,6 +1,7 @@
 import PresenceProtocol
 
 @testable import PresenceServer
+@testable import Simulator
 
 /// What happens to some servers and people: drawn from a seed, or written down because it once went wrong.
 struct History: Sendable {

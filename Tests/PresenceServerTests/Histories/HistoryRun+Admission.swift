@@ -2,6 +2,7 @@ import PresenceProtocol
 import Redis
 
 @testable import PresenceServer
+@testable import Simulator
 
 /// Who is let in: clients that ask before they know, tokens that are taken back, administrators, and servers that all die.
 extension HistoryRun {

@@ -3,6 +3,7 @@ import PresenceProtocol
 import Redis
 
 @testable import PresenceServer
+@testable import Simulator
 
 /// What clients are told, and what is published, as it happens.
 extension HistoryRun {

@@ -3,6 +3,7 @@ import PresenceProtocol
 import Redis
 
 @testable import PresenceServer
+@testable import Simulator
 
 /// Everything heals, and what everyone sees is held against the truth.
 extension HistoryRun {

@@ -2,6 +2,7 @@ import PresenceProtocol
 import Redis
 
 @testable import PresenceServer
+@testable import Simulator
 
 /// What Redis holds, looked at past the servers.
 extension HistoryRun {

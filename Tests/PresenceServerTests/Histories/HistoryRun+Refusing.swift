@@ -2,6 +2,7 @@ import PresenceProtocol
 import Redis
 
 @testable import PresenceServer
+@testable import Simulator
 
 /// Redis that answers with errors for a moment.
 extension HistoryRun {

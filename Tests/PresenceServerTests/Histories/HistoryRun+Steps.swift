@@ -1,6 +1,7 @@
 import PresenceProtocol
 
 @testable import PresenceServer
+@testable import Simulator
 
 /// What each step does.
 extension HistoryRun {

@@ -1,6 +1,7 @@
 import PresenceProtocol
 
 @testable import PresenceServer
+@testable import Simulator
 
 /// A history as it happens: does its steps, and watches that nothing is that must not be.
 final class HistoryRun {

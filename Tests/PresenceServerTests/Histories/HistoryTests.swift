@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import Simulator
+
 /// Thousands of histories drawn from seeds, each over the real scripts on a real Redis, on invented time.
 ///
 /// `SIMULATOR_SEEDS` says how many, `SEED` with which to begin (alone: only that one), `FRESH_SEED` with which those begin

@@ -1,3 +1,5 @@
+@testable import Simulator
+
 /// The mistakes that histories have to find.
 extension Mutation {
     static let all: [Mutation] = [

@@ -2,6 +2,7 @@ import Redis
 import Testing
 
 @testable import PresenceServer
+@testable import Simulator
 
 /// A mistake that is made on purpose, to show that histories find it.
 struct Mutation: Sendable, CustomTestStringConvertible {

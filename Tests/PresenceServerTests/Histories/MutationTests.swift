@@ -1,6 +1,7 @@
 import Testing
 
 @testable import PresenceServer
+@testable import Simulator
 
 /// That histories find mistakes: each of these is made on purpose, and has to be found. Without it the same histories find
 /// nothing.

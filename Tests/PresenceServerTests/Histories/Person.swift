@@ -1,6 +1,7 @@
 import PresenceProtocol
 
 @testable import PresenceServer
+@testable import Simulator
 
 /// One person of a history: their devices, and what the run remembers of them to hold it against what is seen.
 final class Person {

@@ -1,6 +1,8 @@
 import EventLoops
 import Foundation
 
+@testable import Simulator
+
 /// Runs the histories of many seeds, on as many threads as there are cores, each with a Redis of its own.
 ///
 /// Threads of their own: the worlds wait for Redis in blocking calls, which would starve the tests beside them.

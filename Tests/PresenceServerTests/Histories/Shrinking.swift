@@ -1,3 +1,5 @@
+@testable import Simulator
+
 /// Finds few steps of a history that are enough to break the same rule: delta debugging.
 ///
 /// Ever smaller pieces are left out as long as the rule is still broken without them; then waits are halved.

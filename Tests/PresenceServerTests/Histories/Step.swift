@@ -1,5 +1,7 @@
 import PresenceProtocol
 
+@testable import Simulator
+
 /// One thing that happens in a history. Steps name people, places and servers by number and do nothing where it is not
 /// their time, so any of them can be left out: that is what shrinking needs.
 enum Step: Equatable, Sendable {

@@ -1,3 +1,5 @@
+@testable import Simulator
+
 /// Something that must never be so, and was.
 struct Violation: Error, Sendable, CustomStringConvertible {
     let rule: Rule

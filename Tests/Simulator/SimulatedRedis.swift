@@ -48,7 +48,9 @@ final class SimulatedRedis {
     /// What was asked, by script or command.
     var counts: [String: Int] = [:]
 
-    init(partitions: Int = 0, substitutes: [Script: RedisScript] = [:]) throws {
+    init(
+        partitions: Int = 0, substitutes: [Script: RedisScript] = [:], features: [any Feature.Type] = Features.all
+    ) throws {
         // Small hashes keep the order of their fields, so that a history does not depend on the server's hash seed.
         let settings = ["--hash-max-listpack-value", "1024"]
         // Where many are started at once, another may take the free port first.
@@ -57,7 +59,7 @@ final class SimulatedRedis {
         admin = try BlockingRedis(server.unix)
         listener = try BlockingRedis(server.unix)
         try listener.command("PSUBSCRIBE", "*")
-        for script in Script.allCases { try admin.command("SCRIPT", "LOAD", .string(compiled(script).source)) }
+        for script in Script.all(of: features) { try admin.command("SCRIPT", "LOAD", .string(compiled(script).source)) }
     }
 
     private func compiled(_ script: Script) -> RedisScript { substitutes[script] ?? script.redis }

@@ -41,7 +41,8 @@ final class SimulatedShard {
         channels = Dictionary(uniqueKeysWithValues: zip(partitions.eventChannels, 0...))
         logic = ShardLogic(
             configuration: world.configuration, clock: clock, store: self, sockets: self, isAlone: false,
-            random: SplitMix64(world.random.next()), logger: Logger(label: name) { _ in SwiftLogNoOpLogHandler() }
+            random: SplitMix64(world.random.next()), logger: Logger(label: name) { _ in SwiftLogNoOpLogHandler() },
+            features: world.features
         ) { token, now in
             // In the simulation a token is its user's name, and when it was issued if that matters.
             let parts = token.split(separator: "#", maxSplits: 1).map(String.init)

@@ -57,16 +57,21 @@ final class SimulatedClient {
         return self
     }
 
-    /// The same, whatever comes of it.
-    func dial(
-        _ shard: SimulatedShard, device: String? = nil, kind: DeviceKind = .other, activity: Activity = .active,
-        status: StatusChange? = nil
-    ) {
+    /// A connection on which nothing was said.
+    func open(on shard: SimulatedShard) {
         self.shard = shard
         closeCode = nil
         session = nil
         isStale = false
         socket = shard.accept(self)
+    }
+
+    /// The same, whatever comes of it.
+    func dial(
+        _ shard: SimulatedShard, device: String? = nil, kind: DeviceKind = .other, activity: Activity = .active,
+        status: StatusChange? = nil
+    ) {
+        open(on: shard)
         send(
             .connect(
                 .init(
@@ -144,9 +149,9 @@ final class SimulatedClient {
 
     func receive(_ bytes: [UInt8]) -> WriteResult {
         for payload in Self.messages(in: bytes) {
+            texts.append(String(decoding: payload, as: UTF8.self))
             guard let message = try? ServerMessage.decode(payload) else { continue }
             received.append(message)
-            texts.append(String(decoding: payload, as: UTF8.self))
             take(message)
             onMessage(message)
         }

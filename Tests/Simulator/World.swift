@@ -26,19 +26,22 @@ final class World {
     /// What the ports do wrong on purpose.
     var misbehaviour: Set<PortMisbehaviour> = []
     private var agenda = Agenda()
+    /// What each shard has plugged in.
+    let features: [any Feature.Type]
 
     /// `redis`: one that earlier worlds have used; it is emptied.
     init(
         shards count: Int, seed: UInt64 = 1, redis: SimulatedRedis? = nil, mastersAhead: [String: Milliseconds] = [:],
-        _ adjust: (inout ServerConfiguration) -> Void = { _ in }
+        features: [any Feature.Type] = Features.all, _ adjust: (inout ServerConfiguration) -> Void = { _ in }
     ) throws {
         var configuration = ServerConfiguration()
         configuration.partitions = 4
         adjust(&configuration)
         self.configuration = configuration
+        self.features = features
         self.mastersAhead = mastersAhead
         random = SplitMix64(seed)
-        self.redis = try redis ?? SimulatedRedis()
+        self.redis = try redis ?? SimulatedRedis(features: features)
         try self.redis.empty()
         self.redis.publish = { [unowned self] channel, payload in
             for shard in shards { shard.hear(channel, payload) }

@@ -1,0 +1,191 @@
+import PresenceProtocol
+import Redis
+import WebSockets
+
+@testable import PresenceServer
+
+/// Polls: users vote on a question and watch the counts. A feature from outside: it uses everything that a feature can plug
+/// in, and nothing in Sources knows it.
+///
+///     {"type":"vote","poll":"lunch","choice":"soup"}   answered {"type":"voted",…,"counts":{"soup":3}}
+///     {"type":"watchPoll","poll":"lunch"}              answered {"type":"pollWatched"}, then {"type":"poll",…} at each vote
+///     GET /v1/polls/{id}                               {"poll":"lunch","counts":{"soup":3}}
+final class Polls: Feature, TopicKind {
+    static let duration = FeatureSetting.duration(
+        "polls.duration", 60_000, about: "How long a poll is open after its last vote on this server.")
+
+    static let vote = Script("vote", Array(script.utf8), isAcknowledged: true)
+    static let family = KeyFamily(name: "poll", isPassing: false, type: "hash")
+    static let plan = FeaturePlan(name: "polls", scripts: [vote], keys: [family], settings: [duration])
+
+    private unowned let shard: ShardLogic
+    private var kind: TopicKindID!
+    private var ends: DeadlineKind!
+    private var votes: MetricCounter!
+    private var own: OwnMessages = []
+    /// When each poll ends here, by its id.
+    private var endings: [Identifier: Milliseconds] = [:]
+    /// The steps that it was told of.
+    private(set) var steps: [ResynchronisationStep] = []
+
+    init(_ shard: ShardLogic) { self.shard = shard }
+
+    func register(in registry: inout Registry) {
+        kind = registry.topics(self)
+        ends = registry.deadline { [unowned self] key in if case .id(let poll) = key { end(poll) } }
+        votes = registry.counter("poll_votes_total", help: "votes in polls")
+        registry.gauge("polls_open", help: "polls that have had a vote here and have not ended") { [unowned self] in
+            endings.count
+        }
+        own = registry.ownMessage { _ in WebSocketFrame.text(Array(#"{"type":"youVoted"}"#.utf8)) }
+        registry.event("L") { [unowned self] in handle($0) }
+        registry.request(
+            "vote", price: { _ in 2 },
+            decode: { (members, _) throws(DecodingFailure) in
+                (
+                    poll: try members.needed(members["poll"], "poll").checkedIdentifier("poll"),
+                    choice: try members.needed(members["choice"], "choice").checkedIdentifier("choice")
+                )
+            }
+        ) { [unowned self] request, context in vote(request.poll, request.choice, context) }
+        registry.request(
+            "watchPoll",
+            decode: { (members, _) throws(DecodingFailure) in
+                try members.needed(members["poll"], "poll").checkedIdentifier("poll")
+            }
+        ) { [unowned self] poll, context in watch(poll, context) }
+        registry.route("GET", "/v1/polls/{id}", for: .users) { [unowned self] call in
+            call.write(changes: false) { read(call.ids[0], reply: $0) } succeeded: { value in
+                .json(200, Self.object(call.ids[0], Self.counts(value)))
+            }
+        }
+    }
+
+    func resynchronise(_ step: ResynchronisationStep, done: @escaping (RedisFailure?) -> Void) {
+        steps.append(step)
+        done(nil)
+    }
+
+    // MARK: Requests
+
+    private func vote(_ poll: Identifier, _ choice: Identifier, _ context: RequestContext) {
+        let keys = shard.partitions.keys(of: poll)
+        shard.write(context.connection, context.id) { done in
+            shard.store.run(
+                Self.vote, keys: [keys.shards, keys.floor, keys.key(Self.family, poll)],
+                arguments: [keys.events, shard.link.incarnation, poll.string, choice.string], lane: .commands,
+                reply: done)
+        } succeeded: { [unowned self] words in
+            votes.value += 1
+            let end = shard.clock.now + shard.configuration[Self.duration]
+            endings[poll] = end
+            shard.deadlines.set(ends, .id(poll), at: end)
+            context.connection.ownMessages.insert(own)
+            shard.watchers.markMail(context.connection)
+            var answer = Array(#"{"type":"voted","id":\#(context.id ?? 0),"#.utf8)
+            answer += Self.object(poll, Self.counts(.array(Array(words.dropFirst())))).dropFirst()
+            shard.replies.send(answer, to: context.connection)
+        }
+    }
+
+    private func watch(_ poll: Identifier, _ context: RequestContext) {
+        let topic = shard.watchers.hold(poll, kind)
+        let reply = shard.replies.expect(on: context.connection)
+        shard.loader.load([topic]) { [unowned shard] outcome in
+            shard.replies.fulfil(reply, on: context.connection) { [unowned shard] in
+                defer { shard.watchers.release(topic) }
+                guard outcome == .loaded else {
+                    return shard.replies.error(WriteRefusal(.disconnected(sent: false)).message(id: context.id), to: context.connection)
+                }
+                shard.watchers.subscribe(context.connection, to: [topic])
+                let answer = #"{"type":"pollWatched","id":\#(context.id ?? 0),"version":\#(topic.first.version)}"#
+                shard.replies.send(Array(answer.utf8), to: context.connection)
+            }
+        }
+    }
+
+    private func end(_ poll: Identifier) {
+        guard let end = endings[poll], end <= shard.clock.now else { return }
+        endings[poll] = nil
+        guard let topic = shard.watchers.topic(poll, kind) else { return }
+        publish(topic, version: topic.first.version + 1, Array(#"{"type":"pollEnded","poll":"\#(poll.string)"}"#.utf8))
+    }
+
+    // MARK: What is watched
+
+    func makeState() -> AnyObject? { nil }
+    func isDoubtful(_ topic: Topic, for user: UserID) -> Bool { false }
+
+    func read(_ topic: Topic, reply: @escaping StoreReply) { read(topic.subject, reply: reply) }
+
+    private func read(_ poll: Identifier, reply: @escaping StoreReply) {
+        shard.store.command(["HGETALL", shard.partitions.keys(of: poll).key(Self.family, poll)], lane: .commands) {
+            reply($0.map { .array([.status("OK")] + ($0.array ?? [])) })
+        }
+    }
+
+    func take(_ value: RedisValue, of topic: Topic, announced: Bool) {
+        let fields = value.array?.dropFirst().compactMap(\.string) ?? []
+        let pairs = stride(from: 0, to: fields.count - 1, by: 2).map { (fields[$0], fields[$0 + 1]) }
+        guard let version = pairs.first(where: { $0.0 == "#" }).flatMap({ Int64($0.1) }), version > topic.first.version
+        else { return }
+        show(topic, version: version, Self.counts(value), announced: announced)
+    }
+
+    private func handle(_ event: StoreEvent) {
+        guard let topic = shard.watchers.topic(event.subjectBytes, kind), event.version > topic.first.version else {
+            return
+        }
+        let counts = event.words.compactMap { word -> (String, Int)? in
+            guard let colon = word.lastIndex(of: ":"), let count = Int(word[word.index(after: colon)...]) else { return nil }
+            return (String(word[..<colon]), count)
+        }
+        show(topic, version: event.version, counts, announced: true)
+    }
+
+    private func show(_ topic: Topic, version: Int64, _ counts: [(String, Int)], announced: Bool) {
+        let message = Array(#"{"type":"poll","version":\#(version),"#.utf8) + Self.object(topic.subject, counts).dropFirst()
+        publish(topic, version: version, message, announced: announced)
+    }
+
+    private func publish(_ topic: Topic, version: Int64, _ message: [UInt8], announced: Bool = true) {
+        shard.watchers.set(
+            Register(version: version, bytes: WebSocketFrame.text(message)), .first, on: topic, announced: announced)
+    }
+
+    /// The choices of `OK, choice, count, …`, in their order.
+    private static func counts(_ value: RedisValue) -> [(String, Int)] {
+        let fields = (value.array ?? []).compactMap(\.string)
+        let start = fields.first == "OK" ? 1 : 0
+        return stride(from: start, to: fields.count - 1, by: 2).map { (fields[$0], Int(fields[$0 + 1]) ?? 0) }
+            .filter { $0.0 != "#" }.sorted { $0.0 < $1.0 }
+    }
+
+    private static func object(_ poll: Identifier, _ counts: [(String, Int)]) -> [UInt8] {
+        var json = Array(#"{"poll":"#.utf8)
+        JSONWriter.string(poll.string, to: &json)
+        json += Array(#","counts":{"#.utf8)
+        for (index, (choice, count)) in counts.enumerated() {
+            if index > 0 { json.append(UInt8(ascii: ",")) }
+            JSONWriter.string(choice, to: &json)
+            json += Array(":\(count)".utf8)
+        }
+        return json + Array("}}".utf8)
+    }
+
+    /// KEYS: shards, floor, poll. ARGV: now, channel, incarnation, poll, choice.
+    /// Publishes "L poll version at choice:count …". Replies {OK, choice, count, …} or {FENCED}.
+    private static let script = """
+        -- A vote.
+        if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
+        local version = nextVersion(redis.call('HGET', KEYS[3], '#'), KEYS[2])
+        redis.call('HINCRBY', KEYS[3], ARGV[5], 1)
+        redis.call('HSET', KEYS[3], '#', int(version))
+        local fields, list = redis.call('HGETALL', KEYS[3]), {}
+        for i = 1, #fields, 2 do
+            if fields[i] ~= '#' then list[#list + 1] = fields[i] .. ':' .. fields[i + 1] end
+        end
+        redis.call('PUBLISH', ARGV[2], table.concat({ 'L', ARGV[4], int(version), int(now), table.concat(list, ' ') }, ' '))
+        return { 'OK', unpack(fields) }
+        """
+}

@@ -1,0 +1,27 @@
+@testable import TestSupport
+
+/// A client that speaks JSON over a blocking socket.
+final class PollsClient {
+    private let client: RawClient
+    private var heard: [String] = []
+
+    init(port: Int) throws {
+        client = try RawClient(port: port)
+        try client.send(RawClient.upgrade(path: "/v1/ws"))
+        guard try client.readHead().hasPrefix("HTTP/1.1 101 ") else { throw RawClient.Ended() }
+    }
+
+    func say(_ text: String) throws { try client.send(text: text) }
+
+    /// Waits for a message that contains this; in whatever order they come.
+    func hear(_ part: String) throws {
+        while !heard.contains(where: { $0.contains(part) }) { heard.append(try client.readFrame().text) }
+    }
+
+    static func get(_ path: String, port: Int, token: String) throws -> String {
+        let client = try RawClient(port: port)
+        try client.send("GET \(path) HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer \(token)\r\n\r\n")
+        let response = try client.readResponse()
+        return response.head + response.text
+    }
+}

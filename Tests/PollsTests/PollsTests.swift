@@ -1,0 +1,126 @@
+import Foundation
+import Logging
+import PresenceProtocol
+import Redis
+import TestSupport
+import Testing
+import Tokens
+
+@testable import PresenceServer
+@testable import Simulator
+
+/// That a feature needs nothing in Sources but what `Feature` and `Registry` offer.
+@Suite struct PollsTests {
+    private let features = Features.all + [Polls.self]
+
+    // MARK: On invented time
+
+    private func world(_ adjust: (inout ServerConfiguration) -> Void = { _ in }) throws -> World {
+        try World(shards: 2, features: features, adjust)
+    }
+
+    private func ask(_ client: SimulatedClient, _ text: String, _ answer: String, in world: World) throws {
+        let before = client.texts.count
+        client.sendText(text)
+        try world.run(until: "\(answer) has come") { client.texts[before...].contains { $0.contains(answer) } }
+    }
+
+    @Test func `a vote on one server is answered and seen by those who watch on another`() throws {
+        let world = try world()
+        let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+        let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
+        try ask(ana, #"{"type":"watchPoll","id":7,"poll":"lunch"}"#, "pollWatched", in: world)
+        try ask(bob, #"{"type":"vote","id":9,"poll":"lunch","choice":"soup"}"#, #""type":"voted","id":9"#, in: world)
+        try world.run(for: 100)
+        #expect(ana.texts.last?.contains(#""poll":"lunch","counts":{"soup":1}}"#) == true)
+        #expect(bob.texts.contains(#"{"type":"youVoted"}"#))
+    }
+
+    @Test func `a request that is wrong is refused by its decoder, one that is too much by its price`() throws {
+        let world = try world { $0.limits.requestsPerSecond = 1; $0.limits.requestBurst = 6 }
+        let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+        try ask(ana, #"{"type":"vote","id":1,"poll":"lunch"}"#, "choice is missing", in: world)
+        // The burst of 6 has 4 left, of which a vote takes 2.
+        for id in 2...4 { ana.sendText(#"{"type":"vote","id":\#(id),"poll":"lunch","choice":"soup"}"#) }
+        try world.run(for: 200)
+        #expect(ana.texts.filter { $0.contains(#""type":"voted""#) }.count == 2)
+        #expect(ana.texts.filter { $0.contains("rate_limited") }.count == 1)
+        // Before `connect` nobody votes.
+        let eve = SimulatedClient("eve", in: world)
+        eve.open(on: world.shards[0])
+        eve.sendText(#"{"type":"vote","poll":"lunch","choice":"soup"}"#)
+        try world.run(for: 100)
+        #expect(eve.texts.allSatisfy { $0.contains("connect first") } && !eve.texts.isEmpty)
+    }
+
+    @Test func `its deadline comes when its setting says`() throws {
+        let world = try world { $0[Polls.duration] = 5_000 }
+        let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+        try ask(ana, #"{"type":"watchPoll","id":1,"poll":"lunch"}"#, "pollWatched", in: world)
+        try ask(ana, #"{"type":"vote","id":2,"poll":"lunch","choice":"soup"}"#, "voted", in: world)
+        let before = world.now
+        try world.run(until: "the poll has ended") { ana.texts.last?.contains("pollEnded") == true }
+        #expect((4_500...5_500).contains(world.now - before))
+        #expect(world.shards[0].logic.registry.metrics.first { $0.name == "polls_open" }?.read() == 0)
+        #expect(world.shards[0].logic.registry.metrics.first { $0.name == "poll_votes_total" }?.read() == 1)
+    }
+
+    @Test func `what was missed while Redis was away is shown when it is back, and each step is told`() throws {
+        let world = try world()
+        let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+        let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
+        try ask(ana, #"{"type":"watchPoll","id":1,"poll":"lunch"}"#, "pollWatched", in: world)
+        try ask(bob, #"{"type":"vote","id":1,"poll":"lunch","choice":"soup"}"#, "voted", in: world)
+        try world.run(for: 100)
+        world.shards[0].cutAll()
+        try ask(bob, #"{"type":"vote","id":2,"poll":"lunch","choice":"soup"}"#, "voted", in: world)
+        try world.run(until: "ana sees both votes") { ana.texts.contains { $0.contains(#""counts":{"soup":2}"#) } }
+        let steps = try #require(world.shards[0].logic.feature(Polls.self)).steps
+        #expect(steps.suffix(4) == [.lost, .assert, .reload(partitions: nil), .live])
+    }
+
+    @Test func `switched off, its requests are not known and it runs no script`() throws {
+        let world = try world { $0.disabledFeatures = ["polls", "typing"] }
+        let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+        try ask(ana, #"{"type":"vote","id":1,"poll":"lunch","choice":"soup"}"#, "unknown_type", in: world)
+        try ask(ana, #"{"type":"typing","id":2,"conversation":"c1","typing":true}"#, "unknown_type", in: world)
+        try ask(ana, #"{"type":"subscribe","id":3,"conversations":["c1"]}"#, "unknown_type", in: world)
+        #expect(world.redis.counts["vote"] == nil && world.redis.counts["typing"] == nil)
+        #expect(world.shards[0].logic.feature(Polls.self) == nil && world.shards[0].logic.feature(Typing.self) == nil)
+    }
+
+    // MARK: Over real sockets and a real Redis
+
+    @Test func `over a real socket, a real Redis and HTTP it works as any other feature`() async throws {
+        let redis = try RedisServer()
+        let secret = TokenSecret()
+        var configuration = ServerConfiguration()
+        (configuration.port, configuration.shards) = (0, 1)
+        let server = Server(
+            configuration: configuration,
+            authenticator: try await Authenticator(configuration: configuration.auth, secret: secret),
+            redis: redis.url, logger: Logger(label: "polls") { _ in SwiftLogNoOpLogHandler() }, features: features)
+        let port = try await server.start()
+        let now = Timestamp(Date().timeIntervalSince1970 * 1_000)
+        let token = try await TokenMaker(secret: secret).make(user: UserID("ana")!, lifetime: 60_000, now: now)
+        try await Task.detached { try Self.talk(port, token) }.value
+        await server.stop()
+        let found = try Doctor(url: redis.url, configuration: configuration, features: features).examine()
+        #expect(found.counts.unknownKeys == 0, "\(found.text)")
+    }
+
+    private static func talk(_ port: Int, _ token: String) throws {
+        let client = try PollsClient(port: port)
+        try client.say(#"{"type":"connect","id":1,"token":"\#(token)"}"#)
+        try client.hear("connected")
+        try client.say(#"{"type":"watchPoll","id":2,"poll":"lunch"}"#)
+        try client.hear("pollWatched")
+        try client.say(#"{"type":"vote","id":3,"poll":"lunch","choice":"soup"}"#)
+        try client.hear(#""type":"voted","id":3,"poll":"lunch","counts":{"soup":1}}"#)
+        try client.hear(#""type":"poll","#)
+        let response = try PollsClient.get("/v1/polls/lunch", port: port, token: token)
+        #expect(response.contains("200 OK") && response.contains(#"{"poll":"lunch","counts":{"soup":1}}"#), "\(response)")
+        #expect(try PollsClient.get("/v1/polls/lunch", port: port, token: "none").contains("401"))
+        #expect(try PollsClient.get("/metrics", port: port, token: token).contains("presence_poll_votes_total 1"))
+    }
+}
