@@ -167,7 +167,7 @@ async def test_requests_on_a_kept_connection_are_as_exact(server):
                          ids=ascii)
 async def test_behind_a_proxy_an_address_is_the_one_that_the_proxy_saw(start, sent):
     """The proxy's line comes behind those that the client sent, whatever they are."""
-    server = start({"trustedProxies": ["127.0.0.1"], "connections_per_address": 2}, shards=2)
+    server = start({"trustedProxies": ["127.0.0.1"], "connections_per_address": 2, "connect_timeout": 60_000}, shards=2)
     held, codes = [], []
     for number in range(6):
         raw = await RawSocket(server).dial()

@@ -75,6 +75,7 @@ import Tokens
         world.shards[0].cutAll()
         try ask(bob, #"{"type":"vote","id":2,"poll":"lunch","choice":"soup"}"#, "voted", in: world)
         try world.run(until: "ana sees both votes") { ana.texts.contains { $0.contains(#""counts":{"soup":2}"#) } }
+        try world.run(until: "the server is live") { world.shards[0].logic.link.isLive }
         let steps = try #require(world.shards[0].logic.feature(Polls.self)).steps
         #expect(steps.suffix(4) == [.lost, .assert, .reload(partitions: nil), .live])
     }
