@@ -13,7 +13,7 @@ enum Directive: Sendable {
     /// Cancel asking it.
     case cancelFetch
     /// Dial, and hand in what the transport says.
-    case open(Attempt)
+    case dial(Attempt)
     case send([UInt8])
     /// Make the other side say something.
     case ping

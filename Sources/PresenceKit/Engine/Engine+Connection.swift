@@ -10,7 +10,7 @@ extension Engine {
     }
 
     /// The token provider has answered.
-    mutating func take(_ token: Result<String, PresenceError>, at now: Moment) {
+    mutating func tokenFetched(_ token: Result<String, PresenceError>, at now: Moment) {
         if link.isConnected { return send(link.refresh(with: token)) }
         guard case .fetchingToken = link.phase else { return }
         switch token {

@@ -75,7 +75,7 @@ extension Engine {
 
     /// What `find` gives, with its stamp, if the app has not seen it.
     private mutating func next<Element>(
-        _ id: ObserverID, _ find: (Engine, Topic) -> (stamp: UInt64, element: Element?)?
+        _ id: ObserverID, _ find: (borrowing Engine, Topic) -> (stamp: UInt64, element: Element?)?
     ) -> Element? {
         guard let observer = observers[id], let found = find(self, observer.topic), found.stamp > observer.seen,
             let element = found.element

@@ -56,7 +56,7 @@ extension Engine {
     private mutating func subscribed(_ request: Request?) {
         switch request {
         case .subscribe(let users): watchlist.answered(users)
-        case .follow(let conversation): watchlist.answered(conversation)
+        case .subscribeConversation(let conversation): watchlist.answered(conversation)
         default: break
         }
     }
@@ -108,7 +108,7 @@ extension Engine {
         case .connect(_, let status): refuseConnect(status, error, at: now)
         case .refresh: link.refreshed(false)
         case .subscribe(let users): watchlist.refuse(users, error, at: now.uptime)
-        case .follow(let conversation): watchlist.refuse(conversation, error, at: now.uptime)
+        case .subscribeConversation(let conversation): watchlist.refuse(conversation, error, at: now.uptime)
         case .get(_, let call): refuseLookup(call, error)
         case .status(let pending): answer(pending, .failure(error))
         case .updateProfile(let changes, .keep, let call) where error.isPassing:

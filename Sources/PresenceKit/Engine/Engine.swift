@@ -75,7 +75,7 @@ struct Engine: Sendable {
             emit(.cancelFetch)
             disconnect(at: now)
 
-        case .token(link.attempt, let result): take(result, at: now)
+        case .token(link.attempt, let result): tokenFetched(result, at: now)
         case .opened(link.attempt): opened(at: now)
         case .received(link.attempt, let bytes):
             link.hear(at: now)
@@ -95,7 +95,7 @@ struct Engine: Sendable {
         return outbox
     }
 
-    /// Asks for those who came to be observed, leaves those who are no more, lets the app's loops look.
+    /// Subscribes to what came to be observed, writes the cache, and wakes the observers of what changed.
     private mutating func endTurn(at now: Moment) {
         send(watchlist.settle(at: now.uptime, limits: link.isConnected ? link.limits : nil))
         let uncached = watchlist.takeUncached(at: link.clock.date(at: now))

@@ -15,7 +15,7 @@ actor Runner {
     private let cache: any PresenceCache
     private var provideToken: PresenceClient.TokenProvider
 
-    private var transport: (any Transport)?
+    private var transport: (attempt: Attempt, connection: any Transport)?
     /// The app's tasks that wait for an answer.
     private var calls: [CallID: CheckedContinuation<Result<Reply, PresenceError>, Never>] = [:]
     private var lastCall: UInt64 = 0
@@ -54,7 +54,7 @@ actor Runner {
     // MARK: Inputs
 
     func handle(_ input: Input) {
-        take(input)
+        run(input)
         endTurnSoon()
     }
 
@@ -77,7 +77,7 @@ actor Runner {
         _ = await ask { .switchUser($0) }
     }
 
-    private func take(_ input: Input) {
+    private func run(_ input: Input) {
         for directive in engine.handle(input, at: time.now) { perform(directive) }
     }
 
@@ -90,7 +90,7 @@ actor Runner {
 
     private func endTurn() {
         turnIsEnding = false
-        take(.turnEnded)
+        run(.turnEnded)
         setTimer()
     }
 
@@ -157,14 +157,14 @@ actor Runner {
         switch directive {
         case .fetchToken(let attempt): fetchToken(attempt)
         case .cancelFetch: fetching?.cancel()
-        case .open(let attempt): open(attempt)
-        case .send(let text): transport?.send(text)
-        case .ping: transport?.ping()
+        case .dial(let attempt): dial(attempt)
+        case .send(let text): transport?.connection.send(text)
+        case .ping: transport?.connection.ping()
         case .close:
-            transport?.close()
+            transport?.connection.close()
             transport = nil
         case .abort:
-            transport?.abort()
+            transport?.connection.abort()
             transport = nil
         case .answer(let id, let result): calls.removeValue(forKey: id)?.resume(returning: result)
         case .wake(let observers): observers.forEach(wake)
@@ -203,15 +203,16 @@ actor Runner {
         }
     }
 
-    private func open(_ attempt: Attempt) {
+    private func dial(_ attempt: Attempt) {
         let (events, report) = AsyncStream.makeStream(of: TransportEvent.self)
         let connection = dialler.dial(url, subprotocol: "presence.v1") { event in
             report.yield(event)
             if case .ended = event { report.finish() }
         }
-        transport = connection
+        transport = (attempt, connection)
         Task {
             for await event in events { self.handle(Input(event, of: attempt)) }
+            if self.transport?.attempt == attempt { self.transport = nil }
         }
     }
 }

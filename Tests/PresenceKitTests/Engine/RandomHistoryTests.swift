@@ -111,7 +111,7 @@ private struct History {
             for directive in directives {
                 switch directive {
                 case .fetchToken(let attempt): inputs.append(.token(attempt, .success("t")))
-                case .open(let attempt):
+                case .dial(let attempt):
                     server.open(attempt)
                     inputs.append(.opened(attempt))
                 case .send(let bytes):

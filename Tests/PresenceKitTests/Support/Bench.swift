@@ -119,6 +119,13 @@ struct Bench {
         welcome(user: user, limits: limits)
     }
 
+    /// From waiting to `connected`.
+    mutating func comeBack() {
+        pass(.seconds(1))
+        handle(.opened(engine.link.attempt))
+        welcome()
+    }
+
     // MARK: What it wants done
 
     /// The messages sent in the last turn.
@@ -139,6 +146,10 @@ struct Bench {
         return nil
     }
 
+    func isDone(_ call: CallID) -> Bool {
+        if case .success(.done) = answer(to: call) { true } else { false }
+    }
+
     func error(of call: CallID) -> PresenceError? {
         guard case .failure(let error) = answer(to: call) else { return nil }
         return error
@@ -149,7 +160,7 @@ struct Bench {
         return people
     }
 
-    var opens: Int { directives.count { if case .open = $0 { true } else { false } } }
+    var opens: Int { directives.count { if case .dial = $0 { true } else { false } } }
     var fetches: Int { directives.count { if case .fetchToken = $0 { true } else { false } } }
     var aborts: Int { directives.count { if case .abort = $0 { true } else { false } } }
     var closes: Int { directives.count { if case .close = $0 { true } else { false } } }
@@ -175,8 +186,8 @@ struct Bench {
 }
 
 /// An expectation of what a mutating call returns, which `#expect` cannot look into.
-func holds(_ condition: Bool, sourceLocation: SourceLocation = #_sourceLocation) {
-    #expect(condition, sourceLocation: sourceLocation)
+func holds(_ condition: Bool, _ comment: Comment? = nil, sourceLocation: SourceLocation = #_sourceLocation) {
+    #expect(condition, comment, sourceLocation: sourceLocation)
 }
 
 extension Moment {

@@ -41,7 +41,7 @@ public struct Roster: Sendable {
     }
 
     /// Becomes the next roster.
-    mutating func take(_ people: [Person]) {
+    mutating func update(with people: [Person]) {
         changed = Set(people.map(\.user))
         var altered: [Int: [Entry?]] = [:]
         for person in people {

@@ -90,7 +90,7 @@ struct Link: Sendable {
 
     private mutating func dial(at now: Moment) -> [Directive] {
         enter(.dialling(until: now.uptime + connectTimeout))
-        return [.open(attempt)]
+        return [.dial(attempt)]
     }
 
     /// The transport is open; whether that was waited for.

@@ -6,7 +6,7 @@ enum Request: Sendable {
     case connect(Activity, PendingStatus?)
     case refresh
     case subscribe([UserID])
-    case follow(ConversationID)
+    case subscribeConversation(ConversationID)
     case unsubscribe
     case get([UserID], CallID)
     case status(PendingStatus)

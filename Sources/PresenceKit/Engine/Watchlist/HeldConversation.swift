@@ -54,7 +54,7 @@ struct HeldConversation: Watchable {
         return true
     }
 
-    /// Another user looks now.
+    /// Another user signed in.
     mutating func forget(at date: Date) {
         _ = lose(at: date)
         version = 0

@@ -87,7 +87,7 @@ struct HeldPerson: Watchable {
         return true
     }
 
-    /// Another user looks now: what the former one could see is forgotten.
+    /// Another user signed in: what the former one could see is forgotten.
     mutating func forget(at date: Date) {
         watch.reset()
         isConfirmed = false

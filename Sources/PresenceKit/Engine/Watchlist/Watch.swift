@@ -65,7 +65,7 @@ struct Watch: Sendable {
     mutating func ask() { stage = .asked }
 
     /// The server has answered.
-    mutating func begin() { stage = .watched }
+    mutating func answered() { stage = .watched }
 
     /// The server could not, or would not, answer.
     mutating func refuse(_ error: PresenceError, at uptime: Duration) {

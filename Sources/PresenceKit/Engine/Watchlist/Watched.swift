@@ -10,9 +10,9 @@ protocol Watchable: Sendable {
     mutating func confirm()
     /// The connection is gone; whether it was confirmed.
     mutating func lose(at date: Date) -> Bool
-    /// Another user looks now.
+    /// Another user signed in: what the former one could see goes.
     mutating func forget(at date: Date)
-    /// Some part of it was changed, which is news to those who have seen an older stamp.
+    /// Some part of it changed: that is news to observers that have seen an older stamp.
     mutating func mark(_ part: PersonPart, stamp: UInt64)
 }
 
@@ -24,7 +24,7 @@ enum PersonPart: Sendable {
 /// Everything observed of one kind, by its id.
 struct Watched<Item: Watchable>: Sendable {
     private var items: [Identifier: Item] = [:]
-    /// Those whose stage needs a look at the end of the turn: new ones, left ones, those to be asked again.
+    /// Those to look at when the turn ends: new ones, those without observers, those to be asked for again.
     private var unsettled: Set<Identifier> = []
     /// Those whose observers have to look again.
     private var changed: Set<Identifier> = []
@@ -110,7 +110,7 @@ struct Watched<Item: Watchable>: Sendable {
     /// The answer to a subscription is complete.
     mutating func answered(_ id: Identifier) {
         guard items[id]?.watch.stage == .asked else { return }
-        items[id]!.watch.begin()
+        items[id]!.watch.answered()
         if items[id]!.watch.observers == 0 { unsettled.insert(id) }
     }
 
@@ -135,7 +135,7 @@ struct Watched<Item: Watchable>: Sendable {
         }
     }
 
-    /// How many want to be asked for.
+    /// How many have observers and are not settled.
     var wanting: Int {
         unsettled.count { items[$0].map { $0.watch.observers > 0 } ?? false }
     }

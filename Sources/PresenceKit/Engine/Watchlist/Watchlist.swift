@@ -1,7 +1,8 @@
 import Foundation
 import PresenceProtocol
 
-/// Everybody who is observed: what is held of them, how far each subscription is, and what the cache has yet to be told.
+/// The people and conversations observed: what is held of each, how far its subscription is, and which people have to
+/// be cached.
 struct Watchlist: Sendable {
     private(set) var people = Watched<HeldPerson>()
     private(set) var conversations = Watched<HeldConversation>()
@@ -9,7 +10,7 @@ struct Watchlist: Sendable {
     private(set) var subscriptions = 0
     /// People whose cached copy is out of date.
     private var uncached: Set<UserID> = []
-    /// The last of those who are not observed any more.
+    /// People taken out in this turn, with what was last held of them.
     private var left: [(user: UserID, person: HeldPerson)] = []
     /// How long a subscription stays after its last observer.
     private let grace: Duration
@@ -30,19 +31,19 @@ struct Watchlist: Sendable {
         if let conversation = topic.conversation { conversations.leave(conversation, at: uptime + grace) }
     }
 
-    /// Those of a topic of whom there is nothing to show.
+    /// The people of a topic of whom nothing is held.
     func unknown(in topic: Topic) -> [UserID] {
         topic.users.filter { people[$0]?.isKnown != true }
     }
 
-    /// Everybody is left.
+    /// Nothing is observed any more.
     mutating func removeAll() {
         people.removeAll()
         conversations.removeAll()
         uncached = []
     }
 
-    /// Those of whom observers have to look again.
+    /// What changed since the last turn's end: its observers have to look again.
     mutating func takeChangedPeople() -> Set<UserID> { people.takeChanged() }
     mutating func takeChangedConversations() -> Set<ConversationID> { conversations.takeChanged() }
 
@@ -114,7 +115,7 @@ struct Watchlist: Sendable {
 
     // MARK: The connection
 
-    /// A connection begins: everybody has to be asked for.
+    /// A connection begins: everything observed has to be asked for.
     mutating func unsettle() {
         people.unsettle()
         conversations.unsettle()
@@ -127,7 +128,7 @@ struct Watchlist: Sendable {
         _ = conversations.lose(at: date)
     }
 
-    /// Another user looks now.
+    /// Another user signed in: what the former one could see is forgotten.
     mutating func forget(at date: Date) {
         people.forget(at: date)
         conversations.forget(at: date)
@@ -149,7 +150,7 @@ struct Watchlist: Sendable {
         for user in people.ids where people[user]!.isConfirmed { uncached.insert(user) }
     }
 
-    /// What the cache has to be told, at the server's `date`.
+    /// The people to be cached, at the server's `date`.
     mutating func takeUncached(at date: Date) -> [CachedPerson] {
         defer {
             left = []
@@ -161,17 +162,18 @@ struct Watchlist: Sendable {
 
     // MARK: Subscriptions
 
-    /// Asks for those who became observed, leaves those who are no more. `limits` are the present connection's.
+    /// Subscribes to what came to be observed, unsubscribes from what is no longer. `limits` are the present connection's,
+    /// if there is one.
     mutating func settle(at uptime: Duration, limits: ConnectionLimits?) -> [Outgoing] {
         guard !people.isSettled || !conversations.isSettled else { return [] }
-        // Without room for all who want to be asked for, nobody is kept who is not observed.
+        // Without room for everything observed, nothing else stays for its grace.
         let isCrowded = limits.map { subscriptions + people.wanting + conversations.wanting > $0.subscriptions }
         let left = takeLeft(at: isCrowded == true ? nil : uptime)
         guard let limits else { return [] }
         return unsubscribe(left.users, left.conversations, limits) + subscribe(at: uptime, limits)
     }
 
-    /// Those whom the server has to be told of.
+    /// Takes out what is no longer observed; what of it the server still has subscribed.
     private mutating func takeLeft(at uptime: Duration?) -> (users: [UserID], conversations: [ConversationID]) {
         let people = people.takeLeft(at: uptime)
         for (user, person) in people {
@@ -211,7 +213,7 @@ struct Watchlist: Sendable {
             return Outgoing(.subscribe(.init(users: batch, known: known)), .subscribe(batch))
         }
         // One message each: a conversation that is forbidden refuses everything that is asked for with it.
-        return batches + asked.map { Outgoing(.subscribe(.init(conversations: [$0])), .follow($0)) }
+        return batches + asked.map { Outgoing(.subscribe(.init(conversations: [$0])), .subscribeConversation($0)) }
     }
 
     /// The uptime at which some subscription needs a look.

@@ -26,7 +26,7 @@ struct HeldRoster: Sendable {
         touched = []
         guard !changed.isEmpty || (roster.users.isEmpty && !hasYielded) else { return nil }
         hasYielded = true
-        roster.take(changed)
+        roster.update(with: changed)
         return roster
     }
 }

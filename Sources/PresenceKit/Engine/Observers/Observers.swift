@@ -21,7 +21,7 @@ struct Observers: Sendable {
         if let conversation = topic.conversation { byConversation[conversation, default: []].insert(id) }
     }
 
-    /// Takes out an observer, which looks once more to see that it has ended; what it looked at.
+    /// Takes out an observer and wakes it, so that it sees that it has ended; what it looked at.
     mutating func remove(_ id: ObserverID) -> Topic? {
         woken.insert(id)
         guard let topic = observers.removeValue(forKey: id)?.topic else { return nil }
