@@ -1,6 +1,6 @@
 import PresenceProtocol
 
-// How the connection comes about and ends, and what becomes of what belonged to it.
+// How the connection begins and ends, and what becomes of its requests.
 extension Engine {
     /// Connects unless it is under way; after a closing only when the app asks (`again`).
     mutating func connect(again: Bool, at now: Moment) {
@@ -25,7 +25,7 @@ extension Engine {
         introduce(with: me.takePending(), at: now)
     }
 
-    /// The status holds from the first moment: nobody sees a flash of another one.
+    /// The status is sent with `connect`, so that other users see no other one first.
     private mutating func introduce(with status: PendingStatus?, at now: Moment) {
         let connect = ClientMessage.Connect(
             token: link.token, device: link.device, activity: me.activity, status: status?.change(at: now.uptime))

@@ -58,7 +58,7 @@ extension Engine {
         emit(lookups.askCache(id, failingWith: error))
     }
 
-    /// The cache has answered: every lookup takes what it lacks, and those that the server cannot answer end.
+    /// The cache has answered: every lookup takes what it lacks. A lookup that the server cannot answer ends.
     mutating func recallLookups(_ found: [CachedPerson]) {
         let byUser = Dictionary(found.map { ($0.user, $0) }, uniquingKeysWith: { $1 })
         let (people, link) = (watchlist.people, link)

@@ -23,7 +23,7 @@ extension Engine {
 
     // MARK: Elements
 
-    // Looking is no input: it changes nothing but how much the app has seen.
+    // Looking is not an input: it changes only how much the app has seen.
 
     mutating func nextPresence(_ id: ObserverID) -> PersonPresence? {
         next(id) { engine, topic in

@@ -20,7 +20,7 @@ import PresenceProtocol
 /// ```
 ///
 /// The way of one input, a server's `presence` event: `.received` → ``Link`` has heard → decoded → ``Watchlist``
-/// applies it if it is newer, and notes the change → (`.turnEnded`) ``Observers`` finds who looks at that person →
+/// applies it if it is newer, and notes the change → (`.turnEnded`) ``Observers`` finds the observers of that person →
 /// `.wake` → the app's loop asks ``nextPresence(_:)``, which reads the newest.
 ///
 /// Each part owns its state and knows nothing of the others; what concerns several of them is decided here. What happens

@@ -188,7 +188,7 @@ actor Runner {
     }
 
     private func fetchToken(_ attempt: Attempt) {
-        // Who asks again has given up the one before.
+        // The engine has given up the fetch before.
         fetching?.cancel()
         fetching = Task { [provideToken] in
             let result: Result<String, PresenceError>

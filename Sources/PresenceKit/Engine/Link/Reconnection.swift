@@ -16,7 +16,7 @@ struct Reconnection: Sendable {
     /// Whether the token is always the same one, so that it makes no sense to fetch it again.
     var tokenIsFixed = false
 
-    /// So many fresh tokens refused in a row, and there is no use in a third.
+    /// After so many fresh tokens refused in a row, another one would be refused too.
     private static let refusalsToGiveUp = 2
 
     /// What libwebsockets shows where it could not tell 1012 and 1013; the reason tells.
@@ -74,7 +74,7 @@ struct Reconnection: Sendable {
         return .again(after: wait)
     }
 
-    /// Counts a refused token; whether there is no use in going on.
+    /// Counts a refused token; whether to give up.
     private mutating func refuse(_ freshToken: Bool) -> Bool {
         if tokenIsFixed { return true }
         if freshToken { refusedTokens += 1 }

@@ -27,7 +27,7 @@ struct OwnTyping: Sendable {
         return conversations.keys.sorted()
     }
 
-    /// Those that are due to be repeated; they are due again one interval later.
+    /// The conversations due to be repeated; they are due again one interval later.
     mutating func takeDue(at uptime: Duration) -> [ConversationID] {
         let due = conversations.filter { $0.value <= uptime }.keys.sorted()
         for conversation in due { conversations[conversation] = uptime + interval }

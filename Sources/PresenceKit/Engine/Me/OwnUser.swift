@@ -1,7 +1,7 @@
 import Foundation
 import PresenceProtocol
 
-/// The own user: who it is, what they chose for all their devices, and what the app wants to hold over connections.
+/// The own user: their id, status, activity, typing and kept profile changes, all of which outlive a connection.
 ///
 /// Verbs that give back messages say what to send on a connection, if there is one.
 struct OwnUser: Sendable {
@@ -124,7 +124,7 @@ struct OwnUser: Sendable {
         typing.stopAll().map { Outgoing(.typing(conversation: $0, typing: false)) } + setActivity(.background)
     }
 
-    /// The app is in front again; the server is told by whoever asks it for a sign of life.
+    /// The app is in front again. The caller tells the server, with a request that also shows whether the connection lives.
     mutating func foreground() {
         activity = .active
     }

@@ -40,7 +40,7 @@ struct ProfileQueue: Sendable {
     }
 
     /// The server said no. A member that it named is dropped and the others tried again; without a name all is lost,
-    /// since nobody can say what of it would be taken.
+    /// since it is unknown which members would be accepted.
     mutating func refuse(_ error: PresenceError) {
         refusal = error
         guard var changes = sent else { return }

@@ -40,7 +40,7 @@ extension HeldConversation {
 }
 
 extension Person {
-    /// Somebody who was not asked for.
+    /// The element for a malformed id.
     static func refused(_ user: String) -> Person {
         let freshness = Freshness.refused(.invalidID(user))
         return Person(

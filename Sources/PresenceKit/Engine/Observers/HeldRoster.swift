@@ -1,10 +1,10 @@
 import PresenceProtocol
 
-/// What one observer of a roster has been given, and who has changed since. A change costs nothing for those who did not:
-/// the next roster shares them, in blocks, with the one before.
+/// The last roster given to one observer, and who has changed since. The next roster shares unchanged people, in blocks,
+/// with the one before.
 struct HeldRoster: Sendable {
     private var roster: Roster
-    /// Who is to be looked at again.
+    /// Users that changed since.
     private var touched: Set<String>
     private var hasYielded = false
 

@@ -10,7 +10,7 @@ enum Topic: Hashable, Sendable {
     case presence(UserID)
     case profile(UserID)
     case user(UserID)
-    /// As the app gave them, without repetition; those that are no ids are shown as refused.
+    /// As the app gave them, without repetition; malformed ids are shown as refused.
     case roster([String])
     case typing(ConversationID)
     case connection
@@ -25,7 +25,7 @@ enum Topic: Hashable, Sendable {
         }
     }
 
-    /// The people whom it needs subscribed.
+    /// The people it needs subscriptions for.
     var users: [UserID] {
         switch self {
         case .presence(let user), .profile(let user), .user(let user): [user]

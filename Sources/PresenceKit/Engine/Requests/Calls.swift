@@ -13,7 +13,7 @@ struct Calls: Sendable {
         self.timeout = timeout
     }
 
-    /// All that wait, oldest first.
+    /// The calls that wait, oldest first.
     var ids: [CallID] { deadlines.keys.sorted() }
 
     mutating func begin(_ id: CallID, at uptime: Duration) {
@@ -41,7 +41,7 @@ struct Calls: Sendable {
 
     // MARK: Repetitions
 
-    /// Those that are repeated, oldest first.
+    /// The calls whose creations are repeated, oldest first.
     var repeating: [CallID] { repeats.keys.sorted() }
 
     func isRepeating(_ id: CallID) -> Bool { repeats[id] != nil }
@@ -63,7 +63,7 @@ struct Calls: Sendable {
 
     // MARK: Time
 
-    /// Those whose time is up.
+    /// The calls whose time is up.
     func late(at uptime: Duration) -> [CallID] {
         deadlines.filter { $0.value <= uptime }.keys.sorted()
     }

@@ -4,7 +4,7 @@ import PresenceProtocol
 struct Lookups: Sendable {
     private struct Lookup: Sendable {
         let users: [UserID]
-        /// Those answered so far.
+        /// The people answered so far.
         var found: [UserID: Person] = [:]
         /// How many requests are on their way.
         var requests = 0
@@ -21,7 +21,7 @@ struct Lookups: Sendable {
     /// Oldest first.
     var ids: [CallID] { lookups.keys.sorted() }
 
-    /// `known` gives those who need not be asked for.
+    /// `known` gives the people who need not be asked for.
     mutating func begin(_ id: CallID, _ users: [UserID], known: (UserID) -> Person?) {
         var lookup = Lookup(users: users)
         for user in users { lookup.found[user] = known(user) }
@@ -32,14 +32,14 @@ struct Lookups: Sendable {
         lookups[id] = nil
     }
 
-    /// What was asked for, if there is nobody missing.
+    /// The people asked for, if none is missing.
     func result(_ id: CallID) -> [Person]? {
         lookups[id].flatMap { $0.missing.isEmpty ? $0.people : nil }
     }
 
     // MARK: The server
 
-    /// Asks the server for those who are missing.
+    /// Asks the server for the missing people.
     mutating func ask(_ id: CallID, _ limits: ConnectionLimits) -> [Outgoing] {
         guard let lookup = lookups[id], lookup.requests == 0 else { return [] }
         let batches = limits.batches(of: lookup.missing, bytes: \.longestBytes)
@@ -66,7 +66,7 @@ struct Lookups: Sendable {
 
     // MARK: The cache
 
-    /// Asks the cache for those who are missing; `error` is what the call fails with if that is not enough. Without one,
+    /// Asks the cache for the missing people; `error` is what the call fails with if that is not enough. Without one,
     /// it goes on waiting for a connection.
     mutating func askCache(_ id: CallID, failingWith error: PresenceError?) -> [Directive] {
         guard lookups[id] != nil else { return [] }
@@ -74,7 +74,7 @@ struct Lookups: Sendable {
         return [.readCache(lookups[id]!.missing)]
     }
 
-    /// Takes from the cache what is missing; answers if that was enough, or if there is nobody else to ask.
+    /// Takes the missing people from the cache; answers if that was enough, or if there is nothing else to ask.
     mutating func recall(
         _ id: CallID, whileConnected isConnected: Bool, _ remembered: (UserID) -> Person?
     ) -> Result<[Person], PresenceError>? {

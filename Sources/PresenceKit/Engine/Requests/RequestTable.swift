@@ -25,7 +25,7 @@ struct RequestTable: Sendable {
         requests[id] = request
     }
 
-    /// The connection is gone: those whose answers will not come, in the order sent.
+    /// The connection is gone: the requests whose answers will not come, in the order sent.
     mutating func takeAll() -> [Request] {
         defer { requests = [:] }
         return requests.sorted { $0.key < $1.key }.map(\.value)

@@ -42,7 +42,7 @@ struct HeldConversation: Watchable {
         staleSince = nil
     }
 
-    /// The connection is gone. Typing is of the moment: who typed then is not shown any more.
+    /// The connection is gone. Typing is short-lived, so none is shown as stale.
     mutating func lose(at date: Date) -> Bool {
         watch.reset()
         guard isConfirmed else { return false }

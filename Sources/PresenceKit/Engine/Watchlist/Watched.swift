@@ -24,9 +24,9 @@ enum PersonPart: Sendable {
 /// Everything observed of one kind, by its id.
 struct Watched<Item: Watchable>: Sendable {
     private var items: [Identifier: Item] = [:]
-    /// Those to look at when the turn ends: new ones, those without observers, those to be asked for again.
+    /// Ids to look at when the turn ends: new, without observers, or to be subscribed to again.
     private var unsettled: Set<Identifier> = []
-    /// Those whose observers have to look again.
+    /// Ids that changed since the last turn's end.
     private var changed: Set<Identifier> = []
     private var lastStamp: UInt64 = 0
 
@@ -75,12 +75,12 @@ struct Watched<Item: Watchable>: Sendable {
 
     // MARK: The connection
 
-    /// A connection begins: everything has to be asked for.
+    /// A connection begins: everything has to be subscribed to.
     mutating func unsettle() {
         unsettled.formUnion(items.keys)
     }
 
-    /// The connection is gone; those that were confirmed.
+    /// The connection is gone; the ids that were confirmed.
     mutating func lose(at date: Date) -> [Identifier] {
         var lost: [Identifier] = []
         for id in Array(items.keys) {
@@ -125,7 +125,7 @@ struct Watched<Item: Watchable>: Sendable {
         return true
     }
 
-    /// There is room again: those for which there was none are asked for.
+    /// There is room again for subscriptions that were refused without asking the server.
     mutating func readmit() {
         for (id, item) in items {
             var watch = item.watch
@@ -158,7 +158,7 @@ struct Watched<Item: Watchable>: Sendable {
         return left
     }
 
-    /// Those to be asked for at `uptime`, in order, as far as there is `room`, which they take. The others are refused.
+    /// The ids to subscribe to at `uptime`, sorted. Each takes some of `room`; what finds none is refused.
     mutating func takeWanting(at uptime: Duration, room: inout Int, refusal: PresenceError) -> [Identifier] {
         var asked: [Identifier] = []
         for id in unsettled.sorted() {

@@ -31,7 +31,7 @@ struct Watchlist: Sendable {
         if let conversation = topic.conversation { conversations.leave(conversation, at: uptime + grace) }
     }
 
-    /// The people of a topic of whom nothing is held.
+    /// The people of a topic that have nothing to show yet.
     func unknown(in topic: Topic) -> [UserID] {
         topic.users.filter { people[$0]?.isKnown != true }
     }
@@ -75,7 +75,7 @@ struct Watchlist: Sendable {
         }
     }
 
-    /// The answer is complete: people who were left out are as they were held.
+    /// The answer is complete: people left out of it have not changed.
     mutating func answered(_ users: [UserID]) {
         for user in users where people[user]?.isConfirmed == false { confirm(user) { _ in } }
         for user in users { people.answered(user) }
@@ -162,8 +162,8 @@ struct Watchlist: Sendable {
 
     // MARK: Subscriptions
 
-    /// Subscribes to what came to be observed, unsubscribes from what is no longer. `limits` are the present connection's,
-    /// if there is one.
+    /// Subscribes to what came to be observed, unsubscribes from the rest. `limits` are the present connection's; `nil`
+    /// without one.
     mutating func settle(at uptime: Duration, limits: ConnectionLimits?) -> [Outgoing] {
         guard !people.isSettled || !conversations.isSettled else { return [] }
         // Without room for everything observed, nothing else stays for its grace.
@@ -173,7 +173,7 @@ struct Watchlist: Sendable {
         return unsubscribe(left.users, left.conversations, limits) + subscribe(at: uptime, limits)
     }
 
-    /// Takes out what is no longer observed; what of it the server still has subscribed.
+    /// Takes out what is not observed any more; the ids among it that the server has subscribed.
     private mutating func takeLeft(at uptime: Duration?) -> (users: [UserID], conversations: [ConversationID]) {
         let people = people.takeLeft(at: uptime)
         for (user, person) in people {
