@@ -157,7 +157,7 @@ import WebSockets
             _ = await state(of: client) { $0 == .live }
             for _ in 0..<2 {
                 time.advance(by: .seconds(29))
-                while await client.shell.lastHeard != time.now.uptime {
+                while await client.runner.lastHeard != time.now.uptime {
                     server.ping(peer)
                     await server.heard()
                 }

@@ -4,13 +4,14 @@ import Testing
 
 @testable import PresenceKit
 
-/// A session on the bench: a test says what happens and when, and looks at what the session wants done.
+/// An engine on the bench: a test says what happens and when, and looks at what the engine wants done.
 struct Bench {
-    var session: Session
+    var engine: Engine
     var now = Moment(uptime: .zero, wall: Date(timeIntervalSince1970: 1_763_712_000))
     /// What the last turn wanted done.
     private(set) var directives: [Directive] = []
     private var lastCall: UInt64 = 0
+    private var lastObserver: UInt64 = 0
 
     static let linger: Milliseconds = 10_000
 
@@ -18,42 +19,37 @@ struct Bench {
         configuration: PresenceClient.Configuration = .init(), device: PresenceProtocol.Device = .init(),
         flaw: PresenceError? = nil, random: Double = 0.5
     ) {
-        session = Session(configuration: configuration, device: device, flaw: flaw, random: { random })
+        engine = Engine(configuration: configuration, device: device, flaw: flaw, random: { random })
     }
 
     // MARK: What happens
 
-    mutating func turn(_ change: (inout Session, Moment) -> Void) {
-        change(&session, now)
-        directives = session.endTurn(at: now)
-    }
-
     mutating func handle(_ input: Input) {
-        turn { $0.handle(input, at: $1) }
+        handle([input])
     }
 
     /// Several things in one turn.
     mutating func handle(_ inputs: [Input]) {
-        turn { session, now in inputs.forEach { session.handle($0, at: now) } }
+        directives = (inputs + [.turnEnded]).flatMap { engine.handle($0, at: now) }
     }
 
     mutating func receive(_ messages: ServerMessage...) {
-        handle(messages.map { .received(session.attempt, $0.encoded()) })
+        handle(messages.map { .received(engine.link.attempt, $0.encoded()) })
     }
 
     mutating func end(_ ending: Ending) {
-        handle(.ended(session.attempt, ending))
+        handle(.ended(engine.link.attempt, ending))
     }
 
     mutating func end(code: UInt16, reason: String = "") {
         end(.closed(code: CloseCode(rawValue: code), reason: Array(reason.utf8)))
     }
 
-    /// Lets time pass, ticking whenever the session asked for it.
+    /// Lets time pass, ticking whenever the engine asked for it.
     mutating func pass(_ duration: Duration) {
         let end = now.uptime + duration
         var all: [Directive] = []
-        while let deadline = session.nextDeadline, deadline <= end {
+        while let deadline = engine.nextDeadline, deadline <= end {
             advance(to: max(deadline, now.uptime))
             handle(.tick)
             all += directives
@@ -67,28 +63,44 @@ struct Bench {
         now.uptime = uptime
     }
 
-    mutating func open(_ topic: Topic) -> LoopID {
-        var id: LoopID?
-        turn { id = $0.open(topic, at: $1) }
-        return id!
+    mutating func open(_ topic: Topic) -> ObserverID {
+        open([topic])[0]
     }
 
-    mutating func close(_ loop: LoopID) {
-        turn { $0.close(loop, at: $1) }
+    /// Several observers in one turn.
+    mutating func open(_ topics: [Topic]) -> [ObserverID] {
+        let observers = topics.map { topic in
+            lastObserver += 1
+            return (id: ObserverID(number: lastObserver), topic: topic)
+        }
+        handle(observers.map { .observe($0.id, $0.topic) })
+        return observers.map(\.id)
     }
 
-    mutating func call(_ call: Call) -> CallID {
+    mutating func close(_ observer: ObserverID) {
+        handle(.unobserve(observer))
+    }
+
+    @discardableResult
+    private mutating func ask(_ input: (CallID) -> Input) -> CallID {
         lastCall += 1
         let id = CallID(number: lastCall)
-        handle(.call(id, call))
+        handle(input(id))
         return id
     }
 
+    mutating func call(_ call: Call) -> CallID { ask { .call($0, call) } }
+
+    @discardableResult mutating func disconnect() -> CallID { ask { .disconnect($0) } }
+    @discardableResult mutating func signOut() -> CallID { ask { .signOut($0) } }
+    @discardableResult mutating func switchUser() -> CallID { ask { .switchUser($0) } }
+    @discardableResult mutating func clearCache() -> CallID { ask { .clearCache($0) } }
+
     /// From nothing to `introducing`.
     mutating func dial(token: String = "t") {
-        turn { $0.connect(again: true, at: $1) }
-        if case .fetchingToken = session.phase { handle(.token(session.attempt, .success(token))) }
-        handle(.opened(session.attempt))
+        handle(.connect)
+        if case .fetchingToken = engine.link.phase { handle(.token(engine.link.attempt, .success(token))) }
+        handle(.opened(engine.link.attempt))
     }
 
     mutating func welcome(
@@ -107,6 +119,13 @@ struct Bench {
         welcome(user: user, limits: limits)
     }
 
+    /// From waiting to `connected`.
+    mutating func comeBack() {
+        pass(.seconds(1))
+        handle(.opened(engine.link.attempt))
+        welcome()
+    }
+
     // MARK: What it wants done
 
     /// The messages sent in the last turn.
@@ -120,11 +139,15 @@ struct Bench {
     var bodies: [ClientMessage.Body] { sent.map(\.body) }
 
     /// The id of the newest request.
-    var lastID: Int64 { session.lastRequestID }
+    var lastID: Int64 { engine.requests.lastID }
 
     func answer(to call: CallID) -> Result<Reply, PresenceError>? {
         for case .answer(call, let result) in directives { return result }
         return nil
+    }
+
+    func isDone(_ call: CallID) -> Bool {
+        if case .success(.done) = answer(to: call) { true } else { false }
     }
 
     func error(of call: CallID) -> PresenceError? {
@@ -137,12 +160,15 @@ struct Bench {
         return people
     }
 
-    var opens: Int { directives.count { if case .open = $0 { true } else { false } } }
+    var opens: Int { directives.count { if case .dial = $0 { true } else { false } } }
     var fetches: Int { directives.count { if case .fetchToken = $0 { true } else { false } } }
     var aborts: Int { directives.count { if case .abort = $0 { true } else { false } } }
     var closes: Int { directives.count { if case .close = $0 { true } else { false } } }
     var pings: Int { directives.count { if case .ping = $0 { true } else { false } } }
     var cacheClears: Int { directives.count { if case .clearCache = $0 { true } else { false } } }
+    var clearings: [Clearing] {
+        directives.compactMap { if case .clearCache(let clearing) = $0 { clearing } else { nil } }
+    }
     var cacheReads: [[UserID]] {
         directives.compactMap { if case .readCache(let users) = $0 { users } else { nil } }
     }
@@ -151,14 +177,17 @@ struct Bench {
             if case .writeCache(let people) = directive { people } else { [] }
         }
     }
-    var woken: Set<LoopID> {
-        Set(directives.flatMap { directive -> [LoopID] in if case .wake(let loops) = directive { loops } else { [] } })
+    var woken: Set<ObserverID> {
+        Set(
+            directives.flatMap { directive -> [ObserverID] in
+                if case .wake(let observers) = directive { observers } else { [] }
+            })
     }
 }
 
 /// An expectation of what a mutating call returns, which `#expect` cannot look into.
-func holds(_ condition: Bool, sourceLocation: SourceLocation = #_sourceLocation) {
-    #expect(condition, sourceLocation: sourceLocation)
+func holds(_ condition: Bool, _ comment: Comment? = nil, sourceLocation: SourceLocation = #_sourceLocation) {
+    #expect(condition, comment, sourceLocation: sourceLocation)
 }
 
 extension Moment {

@@ -2,7 +2,7 @@ import PresenceProtocol
 
 @testable import PresenceKit
 
-/// A server in a few lines, for a session on the bench: it keeps its promises, and says everything late.
+/// A server in a few lines, for an engine on the bench: it keeps its promises, and says everything late.
 struct ModelServer {
     private(set) var people: [UserID: UserSnapshot] = [:]
     private var lastVersion: Int64 = 1

@@ -1,0 +1,88 @@
+import Foundation
+import PresenceProtocol
+import PresenceTransport
+
+/// A user's one connection to the presence server, shared by everything that the app observes and asks.
+///
+/// ```swift
+/// let client = PresenceClient(url: URL(string: "wss://presence.example.org/v1/ws")!, token: { try await fetchToken() })
+/// for await bob in client.presence(of: "bob") {
+///     print(bob.isOnline, bob.status, bob.freshness)
+/// }
+/// ```
+///
+/// It connects by itself when it is first used, reconnects by itself as long as that makes sense, and subscribes again
+/// to everything observed; ``connectionState`` tells how it is. Every sequence yields what is known at once, then the
+/// newest value after each change: a slow loop misses values between, never the last. Ending a loop, or cancelling its
+/// task, unsubscribes; loops on the same person share one subscription. Elements say whether they are live or stale.
+///
+/// Ids of users and conversations are strings of 1 to 128 bytes of printable ASCII without space. A call with another
+/// one throws ``PresenceError`` with the code `invalidID`; a sequence yields one element that was
+/// ``Freshness/refused(_:)`` and ends.
+///
+/// The connection ends when the last reference to the client, its sequences and loops goes.
+public final class PresenceClient: Sendable {
+    /// Fetches a valid token (a JWT) of the user. Called before every connection and before a token expires.
+    public typealias TokenProvider = @Sendable () async throws -> String
+
+    let runner: Runner
+
+    /// Makes a client; it connects at its first use.
+    ///
+    /// - Parameters:
+    ///   - url: the server's WebSocket address, such as `wss://presence.example.org/v1/ws`.
+    ///   - token: fetches the user's token. If it throws, connecting is tried again later, unless it throws
+    ///     ``PresenceError`` with the code `unauthorized`: then the client closes.
+    ///   - device: what this device is called and what others see of it.
+    ///   - configuration: times and bounds; the defaults suit an app.
+    ///   - cache: keeps what was known of people, to be shown as stale while there is no connection.
+    public convenience init(
+        url: URL, token: @escaping TokenProvider, device: Device = Device(),
+        configuration: Configuration = Configuration(), cache: any PresenceCache = MemoryCache()
+    ) {
+        self.init(
+            url: url, token: token, device: device, configuration: configuration, cache: cache,
+            dialler: machineDialler(), time: SystemTime())
+    }
+
+    /// Makes a client with a token that cannot be renewed; when the server refuses it, the client closes.
+    public convenience init(
+        url: URL, token: String, device: Device = Device(), configuration: Configuration = Configuration(),
+        cache: any PresenceCache = MemoryCache()
+    ) {
+        self.init(
+            url: url, token: { token }, tokenIsFixed: true, device: device, configuration: configuration,
+            cache: cache, dialler: machineDialler(), time: SystemTime())
+    }
+
+    /// Makes a client on another transport and in another time, for tests.
+    init(
+        url: URL, token: @escaping TokenProvider, tokenIsFixed: Bool = false, device: Device,
+        configuration: Configuration, cache: any PresenceCache, dialler: any Dialler, time: any Timekeeper,
+        random: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) }
+    ) {
+        let engine = Engine(
+            configuration: configuration, device: PresenceProtocol.Device(device),
+            flaw: Self.flaw(url) ?? Self.flaw(device), tokenIsFixed: tokenIsFixed, random: random)
+        runner = Runner(engine: engine, url: url, dialler: dialler, time: time, cache: cache, token: token)
+    }
+
+    deinit {
+        Task { [runner] in await runner.handle(.abandon) }
+    }
+
+    private static func flaw(_ url: URL) -> PresenceError? {
+        let isWebSocket = ["ws", "wss"].contains(url.scheme?.lowercased()) && url.host?.isEmpty == false
+        return isWebSocket ? nil : PresenceError(.invalidURL, "not the address of a WebSocket: \(url)")
+    }
+
+    private static func flaw(_ device: Device) -> PresenceError? {
+        device.id.flatMap { DeviceID($0) == nil ? .invalidID($0) : nil }
+    }
+}
+
+extension PresenceProtocol.Device {
+    fileprivate init(_ device: Device) {
+        self.init(id: device.id.flatMap(DeviceID.init), kind: device.kind, name: device.name)
+    }
+}

@@ -1,0 +1,81 @@
+import Foundation
+
+/// Many people at once, as they are now, and who changed since the loop last looked.
+///
+/// Taking the next roster costs as much as there are changes, however many people it has; of its members only those
+/// that say so look at everybody.
+public struct Roster: Sendable {
+    /// Whom the app asked for, in its order, without repetition.
+    public let users: [String]
+    /// Who differs from the roster that the loop got before; in the first one, everybody in ``people``.
+    public private(set) var changed: Set<String> = []
+    /// Everybody's place in `users`.
+    private let places: [String: Int]
+    /// The people of `users`, in blocks of so many: the next roster copies what is in one block for each change, and a
+    /// reference for each other block.
+    private var blocks: [Block]
+    private var known = 0
+    private var stale = 0
+
+    private static let blockSize = 128
+
+    /// A person behind a reference, which is cheaper to copy than a person.
+    private final class Entry: Sendable {
+        let person: Person
+        init(_ person: Person) { self.person = person }
+    }
+
+    /// Those of one part of `users`; `nil` while nothing is known of them.
+    private final class Block: Sendable {
+        let entries: [Entry?]
+        init(_ entries: [Entry?]) { self.entries = entries }
+        var people: some Sequence<Person> { entries.lazy.compactMap { $0?.person } }
+    }
+
+    init(_ users: [String]) {
+        self.users = users
+        places = Dictionary(users.enumerated().map { ($1, $0) }, uniquingKeysWith: { first, _ in first })
+        blocks = stride(from: 0, to: users.count, by: Self.blockSize).map { start in
+            Block(Array(repeating: nil, count: min(Self.blockSize, users.count - start)))
+        }
+    }
+
+    /// Becomes the next roster.
+    mutating func update(with people: [Person]) {
+        changed = Set(people.map(\.user))
+        var altered: [Int: [Entry?]] = [:]
+        for person in people {
+            guard let place = places[person.user] else { continue }
+            let (block, index) = place.quotientAndRemainder(dividingBy: Self.blockSize)
+            let former = altered[block, default: blocks[block].entries][index]?.person
+            altered[block, default: blocks[block].entries][index] = Entry(person)
+            if former == nil { known += 1 }
+            if former?.freshness.staleSince != nil { stale -= 1 }
+            if person.freshness.staleSince != nil { stale += 1 }
+        }
+        for (block, entries) in altered { blocks[block] = Block(entries) }
+    }
+
+    /// Those of whom there is something to show, in the order asked. Made anew at each call, from everybody.
+    public var people: [Person] { blocks.flatMap(\.people) }
+
+    /// Those who are here, in the order asked. Made anew at each call, from everybody.
+    public var online: [Person] { blocks.flatMap { $0.people.filter(\.isOnline) } }
+
+    /// Whether everybody asked for has been answered (or refused).
+    public var isComplete: Bool { known == users.count }
+
+    /// Live if everybody in ``people`` is (those who were refused aside); else the oldest staleness among them, for which
+    /// everybody is looked at.
+    public var freshness: Freshness {
+        guard stale > 0 else { return .live }
+        let oldest = blocks.compactMap { $0.people.compactMap(\.freshness.staleSince).min() }.min()
+        return oldest.map { .stale(since: $0) } ?? .live
+    }
+
+    /// One of them, or `nil` while nothing is known of them yet.
+    public subscript(user: String) -> Person? {
+        guard let (block, index) = places[user]?.quotientAndRemainder(dividingBy: Self.blockSize) else { return nil }
+        return blocks[block].entries[index]?.person
+    }
+}

@@ -1,0 +1,33 @@
+import PresenceProtocol
+
+/// Numbers the attempts to connect, so that what an earlier one still says is not taken for the present one's.
+typealias Attempt = Int
+
+/// Numbers the times that the cache is cleared.
+typealias Clearing = Int
+
+/// What the engine wants done; the runner does it, in order.
+enum Directive: Sendable {
+    /// Ask the app's token provider and hand in `.token`.
+    case fetchToken(Attempt)
+    /// Cancel asking it.
+    case cancelFetch
+    /// Dial, and hand in what the transport says.
+    case dial(Attempt)
+    case send([UInt8])
+    /// Make the other side say something.
+    case ping
+    /// Say goodbye and end the connection; what was sent before still goes out.
+    case close
+    /// End the connection without a word, so that the user lingers on the server.
+    case abort
+    /// Hand the answer to the call that waits for it.
+    case answer(CallID, Result<Reply, PresenceError>)
+    /// Ask the cache and hand in `.cached`.
+    case readCache([UserID])
+    case writeCache([CachedPerson])
+    /// Clear the cache and hand in `.cacheCleared`.
+    case clearCache(Clearing)
+    /// Let these observers look again.
+    case wake([ObserverID])
+}

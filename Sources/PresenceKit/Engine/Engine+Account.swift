@@ -1,0 +1,65 @@
+import PresenceProtocol
+
+// Leaving, signing out, going on as another user.
+extension Engine {
+    mutating func disconnect(_ id: CallID, at now: Moment) {
+        let attempt = connectedAttempt
+        disconnect(at: now)
+        emit(completions.wait(id, forEndOf: attempt, andClearing: false, at: now.uptime))
+    }
+
+    /// The app leaves for good, as far as this user is concerned.
+    mutating func signOut(_ id: CallID, at now: Moment) {
+        let attempt = connectedAttempt
+        sayGoodbye()
+        drop(at: now, abandoning: .signedOut)
+        forget(at: now)
+        close(nil, at: now)
+        for observer in Array(observers.ids) where observers[observer]?.topic != .connection {
+            _ = observers.remove(observer)
+        }
+        watchlist.removeAll()
+        emit(completions.wait(id, forEndOf: attempt, andClearing: true, at: now.uptime))
+    }
+
+    /// The app goes on as another user.
+    mutating func switchUser(_ id: CallID, at now: Moment) {
+        sayGoodbye()
+        let wasIdle = link.phase == .idle
+        drop(at: now, abandoning: .signedOut)
+        forget(at: now)
+        link.switchUser()
+        emit(completions.wait(id, forEndOf: nil, andClearing: true, at: now.uptime))
+        if let flaw = link.flaw {
+            close(flaw, at: now)
+        } else if !wasIdle {
+            emit(link.start(at: now))
+        }
+    }
+
+    mutating func clearCache(_ id: CallID, at now: Moment) {
+        emit(completions.clearCache())
+        emit(completions.wait(id, forEndOf: nil, andClearing: true, at: now.uptime))
+    }
+
+    /// The attempt whose connection a goodbye ends.
+    private var connectedAttempt: Attempt? { link.hasTransport ? link.attempt : nil }
+
+    /// Everything held for the user goes.
+    mutating func forget(at now: Moment) {
+        let error = PresenceError.signedOut
+        link.forget()
+        fail(me.forget(), error)
+        for id in calls.ids {
+            var error = error
+            error.outcomeUnknown = calls.isRepeating(id)
+            answer(id, .failure(error))
+        }
+        watchlist.forget(at: link.clock.date(at: now))
+        emit(completions.clearCache())
+    }
+}
+
+extension PresenceError {
+    fileprivate static let signedOut = PresenceError(.signedOut, "the user signed out or was changed")
+}

@@ -1,0 +1,137 @@
+import PresenceProtocol
+
+// What the app asks for, and waits for.
+extension Engine {
+    /// A call begins; its answer is a ``Directive/answer(_:_:)``.
+    mutating func begin(_ id: CallID, _ call: Call, at now: Moment) {
+        calls.begin(id, at: now.uptime)
+        connect(again: false, at: now)
+        switch call {
+        case .get(let users): lookUp(users, id)
+        // There will never be a connection to wait for.
+        case _ where link.flaw != nil: answer(id, .failure(link.whyAway))
+        case .setStatus(let change): setStatus(PendingStatus(change, call: id, at: now.uptime), at: now)
+        case _ where link.isConnected: perform(id, call, at: now)
+        case .updateProfile(let changes, .keep):
+            me.keep(changes)
+            answer(id, .success(.profile(.kept)))
+        case .startTyping(let conversation):
+            _ = me.startTyping(in: conversation, at: now.uptime)
+            answer(id, .success(.done))
+        case .stopTyping(let conversation):
+            _ = me.stopTyping(in: conversation)
+            answer(id, .success(.done))
+        case .updateProfile(_, .fail), .createConversation, .changeVisibility, .readVisibility:
+            if link.isAway {
+                answer(id, .failure(link.whyAway))
+            } else {
+                calls.wait(id, call)
+            }
+        }
+    }
+
+    /// Does on the connection what can only be done there.
+    mutating func perform(_ id: CallID, _ call: Call, at now: Moment) {
+        switch call {
+        case .updateProfile(let changes, let whenAway):
+            send(.updateProfile(changes), .updateProfile(changes, whenAway, id))
+        case .createConversation(let creation): send([creation.message(for: id)])
+        case .startTyping(let conversation):
+            guard me.startTyping(in: conversation, at: now.uptime) else { return answer(id, .success(.done)) }
+            send(.typing(conversation: conversation, typing: true), .typing(conversation, call: id))
+        case .stopTyping(let conversation):
+            guard me.stopTyping(in: conversation) else { return answer(id, .success(.done)) }
+            send(.typing(conversation: conversation, typing: false), .stopTyping(id))
+        case .changeVisibility(let body): send(body, .changeVisibility(id))
+        case .readVisibility: send(.getVisibility, .readVisibility(VisibilityLists(), id))
+        case .get, .setStatus: preconditionFailure("\(call) does not wait for a connection")
+        }
+    }
+
+    private mutating func setStatus(_ newer: PendingStatus, at now: Moment) {
+        if link.isConnected {
+            send([newer.message(at: now.uptime)])
+        } else if link.isClosed {
+            answer(newer, .failure(link.whyAway))
+        } else {
+            me.choose(newer)
+        }
+    }
+
+    // MARK: Answers
+
+    /// Ends a call; the first answer counts.
+    mutating func answer(_ id: CallID, _ result: Result<Reply, PresenceError>) {
+        guard calls.end(id) else { return }
+        lookups.end(id)
+        emit(.answer(id, result))
+    }
+
+    /// Ends the calls that wait for a status.
+    mutating func answer(_ status: PendingStatus?, _ result: Result<Reply, PresenceError>) {
+        status?.calls.forEach { answer($0, result) }
+    }
+
+    /// The same for a status that will not be sent any more.
+    mutating func fail(_ status: PendingStatus?, _ error: PresenceError) {
+        guard let status else { return }
+        var error = error
+        error.outcomeUnknown = status.wasSent
+        answer(status, .failure(error))
+    }
+
+    mutating func timeOut(_ id: CallID) {
+        answer(id, .failure(PresenceError(.timedOut, calls.timedOut, outcomeUnknown: mayBeDone(id))))
+    }
+
+    mutating func cancel(_ id: CallID) {
+        answer(id, .failure(PresenceError(.cancelled, "the task was cancelled", outcomeUnknown: mayBeDone(id))))
+    }
+
+    /// Whether what a call asks for may have been done, or may still be, if the call ends now.
+    private func mayBeDone(_ id: CallID) -> Bool {
+        requests.mayChange(for: id) || me.isPending(for: id) || calls.isRepeating(id)
+    }
+
+    // MARK: When the connection ends
+
+    /// What becomes of a request whose answer will not come; a status in it is chosen again.
+    mutating func lose(_ request: Request) {
+        let message = "the connection broke before the answer came"
+        switch request {
+        case .get(_, let call): lookups.lose(call)
+        case .updateProfile(let changes, .keep, let call):
+            me.keep(changes)
+            answer(call, .success(.profile(.kept)))
+        case .readVisibility(_, let call): answer(call, .failure(PresenceError(.connectionLost, message)))
+        case .createConversation(let creation, let call): calls.repeatLater(creation, call, due: .zero)
+        case .updateProfile(_, .fail, let call), .changeVisibility(let call):
+            answer(call, .failure(PresenceError(.connectionLost, message, outcomeUnknown: true)))
+        case .typing(_, let call):
+            // It goes on with the next connection.
+            if let call { answer(call, .success(.done)) }
+        case .stopTyping(let call):
+            // Without the connection it ends by itself.
+            answer(call, .success(.done))
+        case .connect, .status, .refresh, .subscribe, .subscribeConversation, .unsubscribe, .keptProfile, .probe: break
+        }
+    }
+
+    /// What becomes of a request in flight when all that belongs to the user is forgotten: nothing of it is kept.
+    mutating func abandon(_ request: Request, _ error: PresenceError) {
+        var unknown = error
+        unknown.outcomeUnknown = true
+        for id in calls.ids where request.changesSomething(for: id) { answer(id, .failure(unknown)) }
+    }
+
+    /// There is no connection and will be none soon.
+    mutating func failWhatCannotWait() {
+        for (id, _) in calls.takeDeferred() { answer(id, .failure(link.whyAway)) }
+        if link.isClosed {
+            var error = link.whyAway
+            error.outcomeUnknown = true
+            for id in calls.repeating { answer(id, .failure(error)) }
+        }
+        for id in lookups.ids { askCache(id) }
+    }
+}

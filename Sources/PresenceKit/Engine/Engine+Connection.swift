@@ -1,0 +1,155 @@
+import PresenceProtocol
+
+// How the connection begins and ends, and what becomes of its requests.
+extension Engine {
+    /// Connects unless it is under way; after a closing only when the app asks (`again`).
+    mutating func connect(again: Bool, at now: Moment) {
+        guard link.accepts(connect: again) else { return }
+        if let flaw = link.flaw { return close(flaw, at: now) }
+        emit(link.start(at: now))
+    }
+
+    /// The token provider has answered.
+    mutating func tokenFetched(_ token: Result<String, PresenceError>, at now: Moment) {
+        if link.isConnected { return send(link.refresh(with: token)) }
+        guard case .fetchingToken = link.phase else { return }
+        switch token {
+        case .success(let token): emit(link.dial(with: token, at: now))
+        case .failure(let error): end(.noToken(error), at: now)
+        }
+    }
+
+    /// The transport is open.
+    mutating func opened(at now: Moment) {
+        guard link.opened(at: now) else { return }
+        introduce(with: me.takePending(), at: now)
+    }
+
+    /// The status is sent with `connect`, so that other users see no other one first.
+    private mutating func introduce(with status: PendingStatus?, at now: Moment) {
+        let connect = ClientMessage.Connect(
+            token: link.token, device: link.device, activity: me.activity, status: status?.change(at: now.uptime))
+        send(.connect(connect), .connect(me.activity, status))
+    }
+
+    mutating func connected(_ id: Int64?, _ connected: ServerMessage.Connected, at now: Moment) {
+        guard case .introducing = link.phase, let id, case .connect(let toldActivity, let toldStatus) = requests[id]
+        else { return }
+        _ = requests.take(id)
+        answer(toldStatus, .success(.done))
+        if let former = me.id, former != connected.user { forget(at: now) }
+        link.connected(connected, at: now)
+        if let status = connected.status { me.hold(status) }
+        watchlist.unsettle()
+        send(me.begin(as: connected.user, toldOf: toldActivity, at: now.uptime))
+        for (id, call) in calls.takeDeferred() { perform(id, call, at: now) }
+        send(calls.takeRepeats(at: now.uptime))
+        for id in lookups.ids { send(lookups.ask(id, link.limits)) }
+    }
+
+    /// The server refused `connect`.
+    mutating func refuseConnect(_ status: PendingStatus?, _ error: PresenceError, at now: Moment) {
+        let isAboutStatus = error.field == "status" || error.field?.hasPrefix("status.") == true
+        if isAboutStatus, let status {
+            answer(status, .failure(error))
+            return introduce(with: nil, at: now)
+        }
+        if let status { me.chooseAgain([status]) }
+        link.reject(error)
+        // After `unauthorized` the server closes by itself, with a code.
+        if error.code != .unauthorized { hangUp(.rejected(error), at: now) }
+    }
+
+    // MARK: The end
+
+    /// Ends the connection from this side, as one that is broken.
+    mutating func hangUp(_ ending: Ending, at now: Moment) {
+        emit(.abort)
+        end(ending, at: now)
+    }
+
+    /// The connection, or the attempt to make one, is over.
+    mutating func end(_ ending: Ending, at now: Moment) {
+        guard link.isUnderWay else { return }
+        drop(at: now)
+        switch link.end(ending, at: now) {
+        case .again: failWhatCannotWait()
+        case .never(let error): finish(error)
+        }
+    }
+
+    /// Makes no further attempt until the app asks.
+    mutating func close(_ error: PresenceError?, at now: Moment) {
+        drop(at: now)
+        finish(error)
+    }
+
+    private mutating func finish(_ error: PresenceError?) {
+        link.close(error)
+        failWhatCannotWait()
+        fail(me.takePending(), link.whyAway)
+    }
+
+    /// Whatever belonged to the connection goes: what is shown becomes stale, requests fail or wait to be repeated. With
+    /// `abandoning` all requests fail with that error.
+    mutating func drop(at now: Moment, abandoning error: PresenceError? = nil) {
+        let date = link.lastTruth(at: now)
+        watchlist.lose(at: date)
+        if link.isConnected { me.lose(at: date) }
+        link.drop()
+        me.requeue()
+        let lost = requests.takeAll()
+        if let error {
+            for request in lost { abandon(request, error) }
+        } else {
+            me.chooseAgain(lost.compactMap(\.status))
+            for request in lost { lose(request) }
+        }
+    }
+
+    /// Leaves without the server taking it for a goodbye, and comes back at once.
+    mutating func reconnect(at now: Moment) {
+        switch link.phase {
+        case .idle, .closed, .fetchingToken: return
+        case .dialling, .introducing, .connected:
+            emit(.abort)
+            drop(at: now)
+        case .waiting: break
+        }
+        link.resetAttempts()
+        emit(link.start(at: now))
+    }
+
+    /// The app leaves.
+    mutating func disconnect(at now: Moment) {
+        sayGoodbye()
+        close(nil, at: now)
+    }
+
+    /// What was sent before still goes out.
+    mutating func sayGoodbye() {
+        sendIfConnected([Outgoing(.disconnect)])
+        if link.hasTransport { emit(.close) }
+    }
+
+    // MARK: The app's life
+
+    /// The app went to the background.
+    mutating func background() {
+        sendIfConnected(me.background())
+        watchlist.cacheConfirmed()
+    }
+
+    /// The app is in front again: a connection is asked whether it lives, waiting for one ends.
+    mutating func foreground(at now: Moment) {
+        me.foreground()
+        switch link.phase {
+        case .connected:
+            if link.heartbeat.death <= now.uptime { return reconnect(at: now) }
+            let due = now.uptime + min(link.heartbeat.timeout, .seconds(5))
+            send(.activity(.active), .probe(due: due))
+        case .waiting: reconnect(at: now)
+        case .idle, .fetchingToken, .dialling, .introducing, .closed: break
+        }
+    }
+}

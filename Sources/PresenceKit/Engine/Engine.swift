@@ -1,0 +1,164 @@
+import Foundation
+import PresenceProtocol
+
+/// The client's side of the protocol as a value: told what happens and when, it says what to do, and does no I/O.
+///
+/// ```text
+///    the app       transport · token provider · cache       clock
+///       │                         │                           │
+///       └──────────────────── Input, Moment ──────────────────┘
+///                                 ▼
+///   Engine.handle(_:at:)   routes: asks one part, tells the others
+///    ├─ Link          phases and attempts, token, heartbeat, the server's clock and limits
+///    ├─ Watchlist     people and conversations observed, how far each subscription is
+///    ├─ Observers     the app's loops: what each looks at and has seen, which to wake
+///    ├─ OwnUser       status, activity, typing, kept profile changes
+///    ├─ RequestTable  what was sent and not answered
+///    └─ Calls, Lookups, Completions   what the app waits for
+///                                 ▼
+///                            [Directive]  ──▶ Runner: sends, dials, fetches, answers, wakes
+/// ```
+///
+/// The way of one input, a server's `presence` event: `.received` → ``Link`` has heard → decoded → ``Watchlist``
+/// applies it if it is newer, and notes the change → (`.turnEnded`) ``Observers`` finds the observers of that person →
+/// `.wake` → the app's loop asks ``nextPresence(_:)``, which reads the newest.
+///
+/// Each part owns its state and knows nothing of the others; what concerns several of them is decided here. What happens
+/// at one time is one turn: what came to be observed in it is asked for in one message, when it ends.
+///
+/// It guarantees: no answer is lost without its call being told; what is shown as live was confirmed on the present
+/// connection and every change since has been applied; what is observed is asked for again on every connection. All of
+/// it is bounded by what the app asks for.
+struct Engine: Sendable {
+    var link: Link
+    var watchlist: Watchlist
+    var observers = Observers()
+    var me: OwnUser
+    var requests = RequestTable()
+    var calls: Calls
+    var lookups = Lookups()
+    var completions = Completions()
+    /// What the present input leads to.
+    private var outbox: [Directive] = []
+    /// Whether the client has no references left: nothing is waited for any more.
+    private var isAbandoned = false
+
+    init(
+        configuration: PresenceClient.Configuration, device: PresenceProtocol.Device, flaw: PresenceError? = nil,
+        tokenIsFixed: Bool = false, random: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) }
+    ) {
+        link = Link(
+            configuration: configuration, device: device, flaw: flaw, tokenIsFixed: tokenIsFixed, random: random)
+        watchlist = Watchlist(grace: configuration.unsubscribeGrace)
+        me = OwnUser(typingInterval: configuration.typingInterval)
+        calls = Calls(timeout: configuration.requestTimeout)
+    }
+
+    /// Takes in what happened; what to do because of it. What an earlier attempt's connection still says is ignored.
+    mutating func handle(_ input: Input, at now: Moment) -> [Directive] {
+        switch input {
+        case .connect: connect(again: true, at: now)
+        case .reconnect: reconnect(at: now)
+        case .background: background()
+        case .foreground: foreground(at: now)
+        case .activity(let activity): sendIfConnected(me.setActivity(activity))
+        case .call(let id, let call): begin(id, call, at: now)
+        case .cancel(let id): cancel(id)
+        case .disconnect(let id): disconnect(id, at: now)
+        case .signOut(let id): signOut(id, at: now)
+        case .switchUser(let id): switchUser(id, at: now)
+        case .clearCache(let id): clearCache(id, at: now)
+        case .observe(let id, let topic): observe(id, topic, at: now)
+        case .unobserve(let id): unobserve(id, at: now)
+        case .abandon:
+            isAbandoned = true
+            emit(.cancelFetch)
+            disconnect(at: now)
+
+        case .token(link.attempt, let result): tokenFetched(result, at: now)
+        case .opened(link.attempt): opened(at: now)
+        case .received(link.attempt, let bytes):
+            link.hear(at: now)
+            receive(bytes, at: now)
+        case .alive(link.attempt): link.hear(at: now)
+        case .ended(let attempt, let ending):
+            emit(completions.ended(attempt))
+            if attempt == link.attempt { end(ending, at: now) }
+        case .token, .opened, .received, .alive: break
+        case .cached(let found): recall(found)
+        case .cacheCleared(let clearing): emit(completions.cleared(clearing))
+
+        case .tick: tick(at: now)
+        case .turnEnded: endTurn(at: now)
+        }
+        defer { outbox = [] }
+        return outbox
+    }
+
+    /// Subscribes to what came to be observed, writes the cache, and wakes the observers of what changed.
+    private mutating func endTurn(at now: Moment) {
+        send(watchlist.settle(at: now.uptime, limits: link.isConnected ? link.limits : nil))
+        let uncached = watchlist.takeUncached(at: link.clock.date(at: now))
+        if !uncached.isEmpty { emit(.writeCache(uncached)) }
+        observers.peopleChanged(watchlist.takeChangedPeople())
+        observers.conversationsChanged(watchlist.takeChangedConversations())
+        observers.note(.connection, stamp: link.stamp)
+        observers.note(.ownStatus, stamp: me.statusStamp)
+        observers.note(.keptProfile, stamp: me.keptStamp)
+        let woken = observers.takeWoken()
+        if !woken.isEmpty { emit(.wake(woken)) }
+    }
+
+    // MARK: Time
+
+    /// The uptime of the next ``Input/tick``; it may come late, never early.
+    var nextDeadline: Duration? {
+        if isAbandoned { return nil }
+        let isConnected = link.isConnected
+        return [
+            link.nextDeadline, isConnected ? me.nextDeadline : nil, isConnected ? requests.probeDue : nil,
+            calls.nextDeadline(whileConnected: isConnected), watchlist.nextDeadline(whileConnected: isConnected),
+            completions.nextDeadline,
+        ].compactMap(\.self).min()
+    }
+
+    private mutating func tick(at now: Moment) {
+        switch link.expiry(at: now.uptime) {
+        case .end(let ending): end(ending, at: now)
+        case .hangUp(let ending): hangUp(ending, at: now)
+        case .start: emit(link.start(at: now))
+        case nil: if link.isConnected { keepAlive(at: now) }
+        }
+        for id in calls.late(at: now.uptime) { timeOut(id) }
+        emit(completions.expire(at: now.uptime))
+    }
+
+    private mutating func keepAlive(at now: Moment) {
+        if let due = requests.probeDue, due <= now.uptime { return reconnect(at: now) }
+        emit(link.tick(at: now.uptime))
+        send(me.tick(at: now.uptime))
+        send(calls.takeRepeats(at: now.uptime))
+    }
+
+    // MARK: What leaves
+
+    mutating func emit(_ directive: Directive) {
+        outbox.append(directive)
+    }
+
+    mutating func emit(_ directives: [Directive]) {
+        outbox += directives
+    }
+
+    mutating func send(_ messages: [Outgoing]) {
+        for message in messages { outbox.append(requests.send(message)) }
+    }
+
+    mutating func send(_ body: ClientMessage.Body, _ request: Request? = nil) {
+        send([Outgoing(body, request)])
+    }
+
+    mutating func sendIfConnected(_ messages: [Outgoing]) {
+        if link.isConnected { send(messages) }
+    }
+}

@@ -1,0 +1,74 @@
+import PresenceProtocol
+import PresenceTransport
+
+/// How a connection, or the attempt to make one, came to its end.
+enum Ending: Hashable, Sendable {
+    /// A close frame with this code and reason came; 1005 stands for a close frame without one.
+    case closed(code: CloseCode, reason: [UInt8])
+    /// The connection broke, or none was made.
+    case lost(String)
+    /// The upgrade was refused with this HTTP status.
+    case refused(status: Int)
+    /// Nothing came within the time that a living connection would have needed.
+    case silent
+    /// The server refused the `connect` message, for another reason than the token.
+    case rejected(PresenceError)
+    /// The token provider threw.
+    case noToken(PresenceError)
+    /// The server sent something that the protocol does not know.
+    case nonsense(String)
+}
+
+extension Ending {
+    /// The same, as what an app is told.
+    var error: PresenceError {
+        switch self {
+        case .closed(let code, let reason): Self.error(of: code, reason)
+        case .lost(let what): PresenceError(.connectionLost, what)
+        case .refused(401), .refused(403): PresenceError(.unauthorized, "the server refused the token")
+        case .refused(let status): PresenceError(.connectionLost, "the server refused the connection (HTTP \(status))")
+        case .silent: PresenceError(.connectionLost, "nothing was heard from the server")
+        case .rejected(let error), .noToken(let error): error
+        case .nonsense(let what): PresenceError(.protocolViolation, what)
+        }
+    }
+
+    /// Whether the token that was used is of no use any more.
+    var refusesToken: Bool {
+        switch self {
+        case .closed(.unauthorized, _), .closed(.tokenExpired, _), .closed(.noConnect, _), .refused(401),
+            .refused(403):
+            true
+        case .closed, .lost, .refused, .silent, .rejected, .noToken, .nonsense: false
+        }
+    }
+
+    private static func error(of code: CloseCode, _ reason: [UInt8]) -> PresenceError {
+        switch code {
+        case .unsupportedData, .invalidUTF8, .policyViolation, .messageTooBig:
+            let text = String(decoding: reason, as: UTF8.self)
+            return PresenceError(.protocolViolation, "the server closed with \(code.rawValue) \(text)")
+        case .serviceRestart: return PresenceError(.serverUnavailable, "the server restarts")
+        case .tryAgainLater: return PresenceError(.serverUnavailable, "the server is full")
+        case .unauthorized: return PresenceError(.unauthorized, "the server refused the token")
+        case .tokenExpired: return PresenceError(.unauthorized, "the token expired")
+        case .noConnect: return PresenceError(.unauthorized, "the server waited too long for a token")
+        case .replaced: return PresenceError(.replaced, "the same device connected anew elsewhere")
+        case .tooSlow: return PresenceError(.connectionLost, "too slow: the server could not write for too long")
+        case .disconnected:
+            return PresenceError(.disconnectedByAdministrator, "an administrator ended the connection")
+        default: return PresenceError(.connectionLost, "the server closed with \(code.rawValue)")
+        }
+    }
+}
+
+extension Ending {
+    init(_ end: TransportEnd) {
+        switch end {
+        case .closed(let code, let reason): self = .closed(code: CloseCode(rawValue: code), reason: reason)
+        case .refused(let status): self = .refused(status: status)
+        case .violated(let what): self = .nonsense("the server sent \(what)")
+        case .lost(let what): self = .lost(what)
+        }
+    }
+}

@@ -1,0 +1,77 @@
+import Foundation
+
+// What the link tells the other parts, and the app.
+extension Link {
+    var isConnected: Bool { phase == .connected }
+
+    var isClosed: Bool {
+        if case .closed = phase { true } else { false }
+    }
+
+    /// Whether there is a transport, open or opening.
+    var hasTransport: Bool {
+        switch phase {
+        case .dialling, .introducing, .connected: true
+        case .idle, .fetchingToken, .waiting, .closed: false
+        }
+    }
+
+    /// Whether there is a connection, or an attempt to make one, that can end.
+    var isUnderWay: Bool {
+        switch phase {
+        case .fetchingToken, .dialling, .introducing, .connected: true
+        case .idle, .waiting, .closed: false
+        }
+    }
+
+    /// Whether reads are answered from the cache: an attempt failed, or there will be none.
+    var isAway: Bool {
+        switch phase {
+        case .waiting, .closed: true
+        case .fetchingToken, .dialling, .introducing: hasFailed
+        case .idle, .connected: false
+        }
+    }
+
+    /// How the connection is, as the app sees it.
+    var state: ConnectionState {
+        switch phase {
+        case .idle: .idle
+        case .fetchingToken, .dialling, .introducing: .connecting
+        case .connected: staleSince.map { .stale(since: $0) } ?? .live
+        case .waiting(_, let delay, let error): .reconnecting(in: delay, because: error)
+        case .closed(let error): .closed(error)
+        }
+    }
+
+    /// What a call that cannot be made now fails with.
+    var whyAway: PresenceError {
+        switch phase {
+        case .closed(.some(let error)): error
+        case .closed(nil): PresenceError(.notConnected, "the app disconnected")
+        case .waiting(_, let delay, let error):
+            PresenceError(.notConnected, "not connected: \(error.message)", retryAfter: delay)
+        case .idle, .fetchingToken, .dialling, .introducing, .connected:
+            PresenceError(.notConnected, "not connected")
+        }
+    }
+
+    // MARK: Freshness
+
+    /// Of what the server says just now.
+    var freshness: Freshness {
+        staleSince.map { .stale(since: $0) } ?? .live
+    }
+
+    /// Of something held: `isConfirmed` says whether the server answered for it on this connection.
+    func freshness(isConfirmed: Bool, staleSince: Date?, refusal: PresenceError? = nil) -> Freshness {
+        if let refusal { return .refused(refusal) }
+        if isConfirmed, isConnected, staleSince == nil { return freshness }
+        return .stale(since: staleSince ?? .distantPast)
+    }
+
+    /// Until when what is held is known to be true, if the connection is lost `now`.
+    func lastTruth(at now: Moment) -> Date {
+        staleSince ?? clock.date(at: Moment(uptime: heartbeat.lastHeard, wall: now.wall))
+    }
+}

@@ -1,0 +1,242 @@
+import Foundation
+import PresenceProtocol
+
+/// The one connection: its phases, attempts and token, whether the server is heard, and what the server said of itself.
+struct Link: Sendable {
+    /// ```text
+    ///  idle ─▶ fetchingToken ─▶ dialling ─▶ introducing ─▶ connected
+    ///              ▲                │            │             │
+    ///              └──── waiting ◀──┴────────────┴─────────────┘      closed: from any, until `connect`
+    /// ```
+    enum Phase: Hashable, Sendable {
+        case idle
+        case fetchingToken(until: Duration)
+        case dialling(until: Duration)
+        /// The transport is open and `connect` was sent.
+        case introducing(until: Duration)
+        case connected
+        case waiting(until: Duration, for: Duration, because: PresenceError)
+        case closed(PresenceError?)
+    }
+
+    let device: PresenceProtocol.Device
+    /// Why no attempt to connect makes sense: a URL or a device that cannot be.
+    let flaw: PresenceError?
+    private let connectTimeout: Duration
+    private let tokenTimeout: Duration
+    /// Evenly distributed in 0..<1.
+    private let random: @Sendable () -> Double
+
+    private(set) var phase = Phase.idle
+    private(set) var attempt: Attempt = 0
+    private(set) var clock = ServerClock()
+    private(set) var limits = ConnectionLimits()
+    private(set) var heartbeat = Heartbeat()
+    /// Since when the connected server may not know the newest; `nil` while it does.
+    private(set) var staleSince: Date?
+    /// Grows with every change of ``state``.
+    private(set) var stamp: UInt64 = 1
+    private var credential = Credential()
+    private var reconnection: Reconnection
+    private var askedToConnect = Moment(uptime: .zero, wall: .distantPast)
+    /// What the server said when it refused `connect`.
+    private var rejection: PresenceError?
+
+    init(
+        configuration: PresenceClient.Configuration, device: PresenceProtocol.Device, flaw: PresenceError?,
+        tokenIsFixed: Bool, random: @escaping @Sendable () -> Double
+    ) {
+        self.device = device
+        self.flaw = flaw
+        self.random = random
+        connectTimeout = configuration.connectTimeout
+        tokenTimeout = configuration.tokenTimeout
+        reconnection = Reconnection(base: configuration.reconnectBase, cap: configuration.reconnectCap)
+        reconnection.tokenIsFixed = tokenIsFixed
+    }
+
+    var token: String? { credential.token }
+
+    /// Whether attempts failed since the last connection that lasted.
+    var hasFailed: Bool { reconnection.failures > 0 }
+
+    // MARK: The way there
+
+    /// Whether `connect` begins an attempt; after a closing only if the app asks (`again`).
+    mutating func accepts(connect again: Bool) -> Bool {
+        switch phase {
+        case .idle: return true
+        case .closed where again:
+            reconnection.reset()
+            return true
+        case .closed, .fetchingToken, .dialling, .introducing, .connected, .waiting: return false
+        }
+    }
+
+    /// Begins an attempt.
+    mutating func start(at now: Moment) -> [Directive] {
+        attempt += 1
+        rejection = nil
+        if credential.begin() { return dial(at: now) }
+        enter(.fetchingToken(until: now.uptime + tokenTimeout))
+        return [.fetchToken(attempt)]
+    }
+
+    /// The token for this attempt was fetched.
+    mutating func dial(with token: String, at now: Moment) -> [Directive] {
+        credential.hold(token)
+        return dial(at: now)
+    }
+
+    private mutating func dial(at now: Moment) -> [Directive] {
+        enter(.dialling(until: now.uptime + connectTimeout))
+        return [.dial(attempt)]
+    }
+
+    /// The transport is open; whether that was waited for.
+    mutating func opened(at now: Moment) -> Bool {
+        guard case .dialling(let deadline) = phase else { return false }
+        enter(.introducing(until: deadline))
+        askedToConnect = now
+        return true
+    }
+
+    mutating func connected(_ connected: ServerMessage.Connected, at now: Moment) {
+        limits = connected.limits
+        heartbeat.begin(
+            interval: .milliseconds(connected.heartbeatInterval), timeout: .milliseconds(connected.heartbeatTimeout))
+        clock.set(to: connected.serverTime, asked: askedToConnect, heard: now)
+        reconnection.connected(at: now.uptime, linger: .milliseconds(max(connected.linger, 0)))
+        staleSince = nil
+        enter(.connected)
+    }
+
+    /// The server refused `connect`.
+    mutating func reject(_ error: PresenceError) {
+        rejection = error
+    }
+
+    // MARK: While connected
+
+    mutating func hear(at now: Moment) {
+        heartbeat.hear(at: now.uptime)
+    }
+
+    /// The server knows the newest until `date`, or again; whether that is news.
+    mutating func becomeStale(since date: Date?) -> Bool {
+        guard isConnected, staleSince != date else { return false }
+        staleSince = date
+        stamp += 1
+        return true
+    }
+
+    mutating func tokenExpires(in rest: Milliseconds, at now: Moment) -> [Directive] {
+        guard isConnected, credential.expires(in: .milliseconds(rest), at: now.uptime) else { return [] }
+        return [.fetchToken(attempt)]
+    }
+
+    /// The token provider has answered while connected.
+    mutating func refresh(with result: Result<String, PresenceError>) -> [Outgoing] {
+        guard let token = credential.fetched(result) else { return [] }
+        return [Outgoing(.refresh(token: token), .refresh)]
+    }
+
+    mutating func refreshed(_ accepted: Bool) {
+        credential.refreshed(accepted)
+    }
+
+    // MARK: The end
+
+    /// The connection, or the attempt to make one, is over; what comes of it. On `.never` it has to be closed.
+    mutating func end(_ ending: Ending, at now: Moment) -> Reconnection.Verdict {
+        var ending = ending
+        // A close after a refused `connect` says less than the refusal did.
+        if let rejection {
+            ending =
+                rejection.code == .unauthorized
+                ? .closed(code: .unauthorized, reason: []) : .rejected(rejection)
+        }
+        if ending.refusesToken { credential.forget() }
+        let verdict = reconnection.verdict(
+            on: ending, at: now.uptime, freshToken: credential.isFresh, random: random())
+        if case .again(let delay) = verdict {
+            enter(.waiting(until: now.uptime + delay, for: delay, because: ending.error))
+        }
+        return verdict
+    }
+
+    /// Makes no further attempt until the app asks.
+    mutating func close(_ error: PresenceError?) {
+        attempt += 1
+        enter(.closed(error))
+    }
+
+    /// What the server said of the present connection counts no more.
+    mutating func drop() {
+        staleSince = nil
+        heartbeat.end()
+    }
+
+    /// The app says that circumstances changed: attempts are counted anew.
+    mutating func resetAttempts() {
+        reconnection.reset()
+    }
+
+    /// What belongs to the user goes.
+    mutating func forget() {
+        credential.forget()
+    }
+
+    /// Another user's token comes from the provider.
+    mutating func switchUser() {
+        attempt += 1
+        reconnection.reset()
+        reconnection.tokenIsFixed = false
+    }
+
+    private mutating func enter(_ phase: Phase) {
+        let before = state
+        self.phase = phase
+        if state != before { stamp += 1 }
+    }
+
+    // MARK: Time
+
+    /// What has to happen because time is up.
+    enum Expiry {
+        case end(Ending)
+        /// The transport is still there, and has to be given up.
+        case hangUp(Ending)
+        case start
+    }
+
+    func expiry(at uptime: Duration) -> Expiry? {
+        switch phase {
+        case .fetchingToken(let until) where until <= uptime:
+            let error = PresenceError(
+                .tokenUnavailable, "the token provider did not answer within \(tokenTimeout)")
+            return .end(.noToken(error))
+        case .dialling(let until) where until <= uptime, .introducing(let until) where until <= uptime:
+            return .hangUp(.lost("no connection within \(connectTimeout)"))
+        case .waiting(let until, _, _) where until <= uptime: return .start
+        case .connected where heartbeat.death <= uptime: return .hangUp(.silent)
+        case .idle, .fetchingToken, .dialling, .introducing, .connected, .waiting, .closed: return nil
+        }
+    }
+
+    /// Keeps a connection alive.
+    mutating func tick(at uptime: Duration) -> [Directive] {
+        var directives: [Directive] = []
+        if heartbeat.ping(at: uptime) { directives.append(.ping) }
+        if credential.retry(at: uptime) { directives.append(.fetchToken(attempt)) }
+        return directives
+    }
+
+    var nextDeadline: Duration? {
+        switch phase {
+        case .fetchingToken(let until), .dialling(let until), .introducing(let until), .waiting(let until, _, _): until
+        case .connected: [heartbeat.nextDeadline, credential.refreshAt].compactMap(\.self).min()
+        case .idle, .closed: nil
+        }
+    }
+}

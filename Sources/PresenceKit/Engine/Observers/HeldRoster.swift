@@ -1,0 +1,32 @@
+import PresenceProtocol
+
+/// The last roster given to one observer, and who has changed since. The next roster shares unchanged people, in blocks,
+/// with the one before.
+struct HeldRoster: Sendable {
+    private var roster: Roster
+    /// Users that changed since.
+    private var touched: Set<String>
+    private var hasYielded = false
+
+    init(_ users: [String]) {
+        roster = Roster(users)
+        touched = Set(users)
+    }
+
+    mutating func touch(_ user: UserID) {
+        touched.insert(user.string)
+    }
+
+    /// The roster as it is now, if anybody in it changed. An empty one is news once.
+    mutating func next(_ person: (String) -> Person?) -> Roster? {
+        var changed: [Person] = []
+        for user in touched {
+            if let person = person(user) { changed.append(person) }
+        }
+        touched = []
+        guard !changed.isEmpty || (roster.users.isEmpty && !hasYielded) else { return nil }
+        hasYielded = true
+        roster.update(with: changed)
+        return roster
+    }
+}

@@ -1,0 +1,79 @@
+import PresenceProtocol
+
+/// The app's loops: what each looks at and has seen, and which of them have to look again at the end of the turn.
+struct Observers: Sendable {
+    private var observers: [ObserverID: Observer] = [:]
+    private var rosters: [ObserverID: HeldRoster] = [:]
+    private var byUser: [UserID: Set<ObserverID>] = [:]
+    private var byConversation: [ConversationID: Set<ObserverID>] = [:]
+    private var woken: Set<ObserverID> = []
+    /// The stamps of topics that are about neither people nor conversations, when their observers last had to look.
+    private var noted: [Topic: UInt64] = [:]
+
+    subscript(id: ObserverID) -> Observer? { observers[id] }
+    var ids: some Collection<ObserverID> { observers.keys }
+    var isEmpty: Bool { observers.isEmpty }
+
+    mutating func add(_ id: ObserverID, _ topic: Topic) {
+        observers[id] = Observer(topic: topic)
+        if case .roster(let users) = topic { rosters[id] = HeldRoster(users) }
+        for user in topic.users { byUser[user, default: []].insert(id) }
+        if let conversation = topic.conversation { byConversation[conversation, default: []].insert(id) }
+    }
+
+    /// Takes out an observer and wakes it, so that it sees that it has ended; what it looked at.
+    mutating func remove(_ id: ObserverID) -> Topic? {
+        woken.insert(id)
+        guard let topic = observers.removeValue(forKey: id)?.topic else { return nil }
+        rosters[id] = nil
+        for user in topic.users {
+            byUser[user]?.remove(id)
+            if byUser[user]?.isEmpty == true { byUser[user] = nil }
+        }
+        if let conversation = topic.conversation {
+            byConversation[conversation]?.remove(id)
+            if byConversation[conversation]?.isEmpty == true { byConversation[conversation] = nil }
+        }
+        return topic
+    }
+
+    // MARK: News
+
+    mutating func peopleChanged(_ users: Set<UserID>) {
+        for user in users {
+            guard let ids = byUser[user] else { continue }
+            woken.formUnion(ids)
+            if !rosters.isEmpty {
+                for id in ids { rosters[id]?.touch(user) }
+            }
+        }
+    }
+
+    mutating func conversationsChanged(_ conversations: Set<ConversationID>) {
+        for conversation in conversations {
+            if let ids = byConversation[conversation] { woken.formUnion(ids) }
+        }
+    }
+
+    /// The newest stamp of a topic; its observers look again if that is news.
+    mutating func note(_ topic: Topic, stamp: UInt64) {
+        guard noted.updateValue(stamp, forKey: topic) != stamp else { return }
+        for (id, observer) in observers where observer.topic == topic { woken.insert(id) }
+    }
+
+    mutating func takeWoken() -> [ObserverID] {
+        defer { woken = [] }
+        return Array(woken)
+    }
+
+    // MARK: Looking
+
+    /// The app got an element with this stamp.
+    mutating func saw(_ id: ObserverID, _ stamp: UInt64) {
+        observers[id]?.seen = stamp
+    }
+
+    mutating func nextRoster(_ id: ObserverID, _ person: (String) -> Person?) -> Roster? {
+        rosters[id]?.next(person)
+    }
+}

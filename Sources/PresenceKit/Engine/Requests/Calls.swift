@@ -1,0 +1,84 @@
+import PresenceProtocol
+
+/// The app's calls that wait for an answer: until when, and what has to be sent for them yet.
+struct Calls: Sendable {
+    private let timeout: Duration
+    private var deadlines: [CallID: Duration] = [:]
+    /// Calls that wait for the first connection.
+    private var deferred: [(id: CallID, call: Call)] = []
+    /// Creations whose outcome is unknown: they are asked for again as soon as there is a connection and `due` has come.
+    private var repeats: [CallID: (creation: Creation, due: Duration)] = [:]
+
+    init(timeout: Duration) {
+        self.timeout = timeout
+    }
+
+    /// The calls that wait, oldest first.
+    var ids: [CallID] { deadlines.keys.sorted() }
+
+    mutating func begin(_ id: CallID, at uptime: Duration) {
+        deadlines[id] = uptime + timeout
+    }
+
+    /// Ends a call; whether it waited: the first answer counts.
+    mutating func end(_ id: CallID) -> Bool {
+        guard deadlines.removeValue(forKey: id) != nil else { return false }
+        repeats[id] = nil
+        deferred.removeAll { $0.id == id }
+        return true
+    }
+
+    // MARK: The first connection
+
+    mutating func wait(_ id: CallID, _ call: Call) {
+        deferred.append((id, call))
+    }
+
+    mutating func takeDeferred() -> [(id: CallID, call: Call)] {
+        defer { deferred = [] }
+        return deferred
+    }
+
+    // MARK: Repetitions
+
+    /// The calls whose creations are repeated, oldest first.
+    var repeating: [CallID] { repeats.keys.sorted() }
+
+    func isRepeating(_ id: CallID) -> Bool { repeats[id] != nil }
+
+    /// A creation's outcome is unknown: it is asked for again, as long as its call waits.
+    mutating func repeatLater(_ creation: Creation, _ id: CallID, due: Duration) {
+        guard deadlines[id] != nil else { return }
+        var creation = creation
+        creation.isRepeated = true
+        repeats[id] = (creation, due)
+    }
+
+    /// What to ask for again now.
+    mutating func takeRepeats(at uptime: Duration) -> [Outgoing] {
+        let due = repeats.filter { $0.value.due <= uptime }.sorted { $0.key < $1.key }
+        for (id, _) in due { repeats[id] = nil }
+        return due.map { $0.value.creation.message(for: $0.key) }
+    }
+
+    // MARK: Time
+
+    /// The calls whose time is up.
+    func late(at uptime: Duration) -> [CallID] {
+        deadlines.filter { $0.value <= uptime }.keys.sorted()
+    }
+
+    var timedOut: String { "no answer within \(timeout)" }
+
+    func nextDeadline(whileConnected isConnected: Bool) -> Duration? {
+        let answer = deadlines.values.min()
+        guard isConnected, let again = repeats.values.map(\.due).min() else { return answer }
+        return min(again, answer ?? again)
+    }
+}
+
+extension Creation {
+    func message(for call: CallID) -> Outgoing {
+        Outgoing(.createConversation(participants: participants, key: key), .createConversation(self, call))
+    }
+}

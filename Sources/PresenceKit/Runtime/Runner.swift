@@ -1,0 +1,229 @@
+import Foundation
+import PresenceProtocol
+import PresenceTransport
+
+/// Runs an ``Engine``: hands in what happens, and does what it says. It decides nothing itself.
+///
+/// Everything that happens goes through ``handle(_:)``. What has arrived by then belongs to the same turn, whose end
+/// comes after it. The runner holds itself while the client is connected or waiting to be, through the tasks that carry
+/// events here; `.abandon` ends that.
+actor Runner {
+    private var engine: Engine
+    private let url: URL
+    private let dialler: any Dialler
+    private let time: any Timekeeper
+    private let cache: any PresenceCache
+    private var provideToken: PresenceClient.TokenProvider
+
+    private var transport: (attempt: Attempt, connection: any Transport)?
+    /// The app's tasks that wait for an answer.
+    private var calls: [CallID: CheckedContinuation<Result<Reply, PresenceError>, Never>] = [:]
+    private var lastCall: UInt64 = 0
+    /// The app's tasks that wait for news.
+    private var looking: [ObserverID: [CheckedContinuation<Void, Never>]] = [:]
+    private var lastObserver: UInt64 = 0
+    /// Cache operations come one after the other: the last one waits for those before it.
+    private var lastCacheOperation: Task<Void, Never>?
+    /// Asks the token provider.
+    private var fetching: Task<Void, Never>?
+    private var timer: (task: Task<Void, Never>, uptime: Duration)?
+    private var turnIsEnding = false
+
+    init(
+        engine: Engine, url: URL, dialler: any Dialler, time: any Timekeeper, cache: any PresenceCache,
+        token: @escaping PresenceClient.TokenProvider
+    ) {
+        self.engine = engine
+        self.url = url
+        self.dialler = dialler
+        self.time = time
+        self.cache = cache
+        provideToken = token
+    }
+
+    var user: String? { engine.me.id?.string }
+
+    var serverTime: ServerTime { ServerTime(clock: engine.link.clock, time: time) }
+
+    /// Whether anything is observed.
+    var isObserved: Bool { !engine.observers.isEmpty }
+
+    /// The uptime at which anything last came from the server.
+    var lastHeard: Duration { engine.link.heartbeat.lastHeard }
+
+    // MARK: Inputs
+
+    func handle(_ input: Input) {
+        run(input)
+        endTurnSoon()
+    }
+
+    /// Hands in what is answered, and waits for the answer.
+    func ask(_ input: @Sendable (CallID) -> Input) async -> Result<Reply, PresenceError> {
+        lastCall += 1
+        let id = CallID(number: lastCall)
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                calls[id] = continuation
+                handle(input(id))
+            }
+        } onCancel: {
+            Task { await self.handle(.cancel(id)) }
+        }
+    }
+
+    func switchUser(_ token: @escaping PresenceClient.TokenProvider) async {
+        provideToken = token
+        _ = await ask { .switchUser($0) }
+    }
+
+    private func run(_ input: Input) {
+        for directive in engine.handle(input, at: time.now) { perform(directive) }
+    }
+
+    /// What else has arrived by now belongs to the same turn: its subscriptions go in one message.
+    private func endTurnSoon() {
+        guard !turnIsEnding else { return }
+        turnIsEnding = true
+        Task { self.endTurn() }
+    }
+
+    private func endTurn() {
+        turnIsEnding = false
+        run(.turnEnded)
+        setTimer()
+    }
+
+    // MARK: The app's loops
+
+    func observe(_ topic: Topic) -> ObserverID {
+        lastObserver += 1
+        let id = ObserverID(number: lastObserver)
+        handle(.observe(id, topic))
+        return id
+    }
+
+    /// The next element of a loop, as soon as there is news; `nil` when the loop has ended or its task was cancelled.
+    func next<Element: Sendable>(
+        _ observer: ObserverID, _ read: @Sendable (inout Engine, ObserverID) -> Element?
+    ) async -> Element? {
+        while engine.observers[observer] != nil, !Task.isCancelled {
+            if let element = read(&engine, observer) { return element }
+            await news(for: observer)
+        }
+        return nil
+    }
+
+    private func news(for observer: ObserverID) async {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { looking[observer, default: []].append($0) }
+        } onCancel: {
+            Task { await self.wake(observer) }
+        }
+    }
+
+    private func wake(_ observer: ObserverID) {
+        looking.removeValue(forKey: observer)?.forEach { $0.resume() }
+    }
+
+    // MARK: Time
+
+    private func setTimer() {
+        guard let deadline = engine.nextDeadline else {
+            timer?.task.cancel()
+            timer = nil
+            return
+        }
+        // A timer that is early looks again; only one that would be late is replaced.
+        if let timer, timer.uptime <= deadline { return }
+        timer?.task.cancel()
+        timer = (
+            Task { [time] in
+                guard (try? await time.sleep(until: deadline)) != nil, !Task.isCancelled else { return }
+                self.timerFired(deadline)
+            }, deadline
+        )
+    }
+
+    private func timerFired(_ uptime: Duration) {
+        guard timer?.uptime == uptime else { return }
+        timer = nil
+        handle(.tick)
+    }
+
+    // MARK: Directives
+
+    private func perform(_ directive: Directive) {
+        switch directive {
+        case .fetchToken(let attempt): fetchToken(attempt)
+        case .cancelFetch: fetching?.cancel()
+        case .dial(let attempt): dial(attempt)
+        case .send(let text): transport?.connection.send(text)
+        case .ping: transport?.connection.ping()
+        case .close:
+            transport?.connection.close()
+            transport = nil
+        case .abort:
+            transport?.connection.abort()
+            transport = nil
+        case .answer(let id, let result): calls.removeValue(forKey: id)?.resume(returning: result)
+        case .wake(let observers): observers.forEach(wake)
+        case .readCache(let users):
+            let strings = users.map(\.string)
+            afterCache { [cache] in await self.handle(.cached(cache.read(strings))) }
+        case .writeCache(let people): afterCache { [cache] in await cache.write(people) }
+        case .clearCache(let clearing):
+            afterCache { [cache] in
+                await cache.removeAll()
+                await self.handle(.cacheCleared(clearing))
+            }
+        }
+    }
+
+    private func afterCache(_ operation: @escaping @Sendable () async -> Void) {
+        lastCacheOperation = Task { [lastCacheOperation] in
+            await lastCacheOperation?.value
+            await operation()
+        }
+    }
+
+    private func fetchToken(_ attempt: Attempt) {
+        // The engine has given up the fetch before.
+        fetching?.cancel()
+        fetching = Task { [provideToken] in
+            let result: Result<String, PresenceError>
+            do {
+                result = .success(try await provideToken())
+            } catch let error as PresenceError {
+                result = .failure(error)
+            } catch {
+                result = .failure(PresenceError(.tokenUnavailable, "the token provider threw: \(error)"))
+            }
+            self.handle(.token(attempt, result))
+        }
+    }
+
+    private func dial(_ attempt: Attempt) {
+        let (events, report) = AsyncStream.makeStream(of: TransportEvent.self)
+        let connection = dialler.dial(url, subprotocol: "presence.v1") { event in
+            report.yield(event)
+            if case .ended = event { report.finish() }
+        }
+        transport = (attempt, connection)
+        Task {
+            for await event in events { self.handle(Input(event, of: attempt)) }
+            if self.transport?.attempt == attempt { self.transport = nil }
+        }
+    }
+}
+
+extension Input {
+    fileprivate init(_ event: TransportEvent, of attempt: Attempt) {
+        switch event {
+        case .opened: self = .opened(attempt)
+        case .received(let text): self = .received(attempt, text)
+        case .alive: self = .alive(attempt)
+        case .ended(let end): self = .ended(attempt, Ending(end))
+        }
+    }
+}

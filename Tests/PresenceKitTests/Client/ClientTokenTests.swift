@@ -1,0 +1,129 @@
+import Foundation
+import PresenceProtocol
+import Testing
+
+@testable import PresenceKit
+
+/// Fetching, refreshing and refusing of tokens, over a client whose server is played by the test.
+@Suite(.timeLimit(.minutes(1))) struct ClientTokenTests {
+    private let dialler = ScriptedDialler()
+    private let time = TestTime()
+
+    @Test func `a token that cannot be renewed is refused once, and the client closes`() async {
+        let client = PresenceClient.scripted(dialler, time, tokenIsFixed: true)
+        var states = client.connectionState.makeAsyncIterator()
+        await client.connect()
+        let server = await dialler.next()
+        server.accept()
+        let connect = await server.message()
+        server.say(.refusal(connect?.id, .unauthorized))
+        server.end(code: 4001)
+        var state = await states.next()
+        while let each = state, !each.isClosed {
+            if case .reconnecting = each { break }
+            state = await states.next()
+        }
+        guard case .closed(let error) = state else {
+            Issue.record("\(String(describing: state))")
+            return
+        }
+        #expect(error?.code == .unauthorized)
+    }
+
+    @Test func `a token provider that never answers is given up and asked again`() async {
+        let (tokens, cancellations) = (Tokens(), AsyncStream<Void>.makeStream())
+        let client = PresenceClient.scripted(
+            dialler, time,
+            token: {
+                guard await tokens.next() == "token 1" else { return "good" }
+                await withTaskCancellationHandler {
+                    // Never answers, and ends when it is given up.
+                    for await _ in AsyncStream<Void>.makeStream().stream {}
+                } onCancel: {
+                    cancellations.continuation.yield()
+                }
+                throw CancellationError()
+            })
+        var states = client.connectionState.makeAsyncIterator()
+        await client.connect()
+        var state = await states.next()
+        while state == .idle { state = await states.next() }
+        #expect(state == .connecting)
+        time.advance(by: .seconds(60))
+        while let each = state {
+            if case .reconnecting(_, let why) = each {
+                #expect(why.code == .tokenUnavailable)
+                break
+            }
+            state = await states.next()
+        }
+        time.advance(by: .milliseconds(250))
+        #expect(await dialler.next().welcome()?.token == "good")
+        for await _ in cancellations.stream { break }
+    }
+
+    @Test func `the server's clock goes on without asking the client`() async {
+        let client = PresenceClient.scripted(dialler, time)
+        await client.connect()
+        let server = await dialler.next()
+        var states = client.connectionState.makeAsyncIterator()
+        await server.welcome()
+        while let state = await states.next(), state != .live {}
+        let clock = await client.serverTime
+        let (first, now) = (clock.now, await client.serverNow)
+        #expect(first == now)
+        time.advance(by: .seconds(7))
+        #expect(abs(clock.now.timeIntervalSince(first) - 7) < 0.001)
+        #expect(clock.now == (await client.serverNow))
+    }
+
+    @Test func `the token provider is asked again when a token was refused`() async {
+        let tokens = Tokens()
+        let client = PresenceClient.scripted(dialler, time, token: { await tokens.next() })
+        await client.connect()
+        let first = await dialler.next()
+        #expect(await first.welcome()?.token == "token 1")
+        first.end(code: 4002)
+        var states = client.connectionState.makeAsyncIterator()
+        while let state = await states.next() {
+            if case .reconnecting = state { break }
+        }
+        time.advance(by: .milliseconds(250))
+        let second = await dialler.next()
+        #expect(await second.welcome()?.token == "token 2")
+        second.say(.tokenExpiring(expiresIn: 60_000))
+        #expect(await second.message()?.body == .refresh(token: "token 3"))
+    }
+
+    @Test func `a provider's own error is told, and it is asked again`() async {
+        struct Offline: Error {}
+        let tokens = Tokens()
+        let client = PresenceClient.scripted(
+            dialler, time,
+            token: {
+                guard await tokens.next() != "token 1" else { throw Offline() }
+                return "good"
+            })
+        var states = client.connectionState.makeAsyncIterator()
+        await client.connect()
+        var state = await states.next()
+        while state == .idle || state == .connecting { state = await states.next() }
+        guard case .reconnecting(_, let why) = state else {
+            Issue.record("\(String(describing: state))")
+            return
+        }
+        #expect(why.code == .tokenUnavailable)
+        time.advance(by: .milliseconds(250))
+        #expect(await dialler.next().welcome()?.token == "good")
+    }
+}
+
+/// Numbers the tokens that it hands out.
+private actor Tokens {
+    private var count = 0
+
+    func next() -> String {
+        count += 1
+        return "token \(count)"
+    }
+}

@@ -1,0 +1,180 @@
+import Foundation
+import PresenceProtocol
+import Testing
+
+@testable import PresenceKit
+
+/// Signing out, and going on as another user.
+@Suite struct AccountTests {
+    private var bench = Bench()
+
+    init() { bench.connect(user: "ana") }
+
+    private mutating func observe(_ topic: Topic, _ snapshots: UserSnapshot...) -> ObserverID {
+        let loop = bench.open(topic)
+        bench.receive(.subscribed(id: bench.lastID, users: snapshots, conversations: [], more: false))
+        return loop
+    }
+
+    // MARK: Sign-out
+
+    @Test mutating func `signing out says goodbye, forgets everything, and ends every loop but the state's`() {
+        let state = bench.open(.connection)
+        let loops = [
+            observe(.presence("bob"), .online("bob", 1)), bench.open(.roster(["bob", "cy"])),
+            bench.open(.typing("c1")), bench.open(.ownStatus), bench.open(.keptProfile),
+        ]
+        bench.signOut()
+        #expect(bench.bodies == [.disconnect])
+        #expect(bench.closes == 1)
+        #expect(bench.cacheClears == 1)
+        #expect(bench.cacheWrites.isEmpty)
+        #expect(bench.woken.isSuperset(of: loops))
+        #expect(bench.engine.observers.ids.sorted { $0.number < $1.number } == [state])
+        #expect(bench.engine.nextConnectionState(state) == .closed(nil))
+        #expect(bench.engine.watchlist.people.isEmpty)
+        #expect(bench.engine.watchlist.conversations.isEmpty)
+        #expect(bench.engine.me.id == nil)
+        for loop in loops { bench.close(loop) }
+        bench.pass(.seconds(60))
+        #expect(bench.sent.isEmpty)
+    }
+
+    @Test mutating func `whatever was asked for fails with signed out`() {
+        let calls = [
+            bench.call(.setStatus(StatusChange(status: .busy))), bench.call(.get(["bob"])),
+            bench.call(.updateProfile(ProfileChanges(displayName: .set("A")), .keep)),
+            bench.call(.createConversation(.with("bob"))),
+        ]
+        bench.signOut()
+        for call in calls {
+            // Nothing was kept, so nothing is answered as if it were.
+            #expect(bench.error(of: call)?.code == .signedOut)
+            #expect(bench.error(of: call)?.outcomeUnknown == (call != calls[1]))
+        }
+    }
+
+    @Test mutating func `what was not sent yet fails with a known outcome`() {
+        bench = Bench()
+        let calls = [
+            bench.call(.setStatus(StatusChange(status: .busy))), bench.call(.createConversation(.with("bob"))),
+        ]
+        bench.signOut()
+        for call in calls {
+            #expect(bench.error(of: call)?.code == .signedOut)
+            #expect(bench.error(of: call)?.outcomeUnknown == false)
+        }
+    }
+
+    @Test mutating func `a creation that waits to be repeated is not made for the next user`() {
+        let call = bench.call(.createConversation(.with("bob")))
+        bench.end(.lost(""))
+        bench.switchUser()
+        #expect(bench.error(of: call)?.code == .signedOut)
+        #expect(bench.error(of: call)?.outcomeUnknown == true)
+        bench.dial(token: "eve's")
+        bench.welcome(user: "eve")
+        #expect(bench.sent.isEmpty)
+    }
+
+    @Test mutating func `nothing kept is sent for the next user`() {
+        bench.end(.lost(""))
+        _ = bench.call(.updateProfile(ProfileChanges(displayName: .set("Ana")), .keep))
+        _ = bench.call(.setStatus(StatusChange(status: .invisible)))
+        _ = bench.call(.startTyping("c1"))
+        bench.signOut()
+        bench.dial(token: "bob's")
+        #expect(bench.bodies == [.connect(.init(token: "bob's", device: .init()))])
+        bench.welcome(user: "bob")
+        #expect(bench.sent.isEmpty)
+    }
+
+    @Test mutating func `what was in flight is not kept either`() {
+        _ = bench.call(.updateProfile(ProfileChanges(displayName: .set("Ana")), .keep))
+        _ = bench.call(.setStatus(StatusChange(status: .invisible)))
+        bench.signOut()
+        bench.dial(token: "bob's")
+        #expect(bench.bodies == [.connect(.init(token: "bob's", device: .init()))])
+        bench.welcome(user: "bob")
+        #expect(bench.sent.isEmpty)
+    }
+
+    // MARK: Another user
+
+    @Test mutating func `another user gets a connection of their own and sees what they may`() {
+        let loop = observe(.user("bob"), .online("bob", 5, name: "Bob"))
+        _ = bench.engine.nextPerson(loop)
+        bench.switchUser()
+        #expect(bench.bodies == [.disconnect])
+        #expect(bench.closes == 1)
+        #expect(bench.fetches == 1)
+        #expect(bench.cacheClears == 1)
+        // What the former user saw is not shown to the next one.
+        let hidden = bench.engine.nextPerson(loop)
+        #expect(hidden?.isFound == false)
+        #expect(hidden?.freshness.staleSince != nil)
+        bench.dial(token: "eve's")
+        bench.welcome(user: "eve")
+        #expect(bench.bodies == [.subscribe(.init(users: ["bob"]))])
+        bench.receive(.answer(bench.lastID, .online("bob", 4)))
+        let bob = bench.engine.nextPerson(loop)
+        #expect(bob?.presence.version == 4)
+        #expect(bob?.displayName == nil)
+        #expect(bob?.freshness == .live)
+        #expect(bench.engine.me.id == "eve")
+    }
+
+    @Test mutating func `a change of user fails what was asked for, and ends no loop`() {
+        let loop = bench.open(.ownStatus)
+        _ = bench.engine.nextOwnStatus(loop)
+        let call = bench.call(.createConversation(.with("bob")))
+        bench.switchUser()
+        #expect(bench.answer(to: call) != nil)
+        #expect(bench.engine.nextOwnStatus(loop) == nil)
+        bench.dial(token: "eve's")
+        bench.welcome(user: "eve", status: OwnStatus(status: .busy))
+        #expect(bench.engine.nextOwnStatus(loop)?.status == .busy)
+    }
+
+    @Test mutating func `after a sign-out a change of user is a sign-in`() {
+        bench.signOut()
+        bench.switchUser()
+        #expect(bench.fetches == 1)
+    }
+
+    @Test mutating func `before the first use a change of user changes only that`() {
+        bench = Bench()
+        bench.switchUser()
+        #expect(bench.fetches == 0)
+        #expect(bench.engine.link.state == .idle)
+    }
+
+    @Test mutating func `a token of another user is a change of user`() {
+        let loop = observe(.presence("bob"), .online("bob", 5))
+        _ = bench.engine.nextPresence(loop)
+        bench.handle(.reconnect)
+        bench.handle(.opened(bench.engine.link.attempt))
+        bench.welcome(user: "eve")
+        #expect(bench.cacheClears == 1)
+        #expect(bench.engine.nextPresence(loop)?.isKnown == false)
+        #expect(bench.bodies == [.subscribe(.init(users: ["bob"]))])
+    }
+
+    @Test mutating func `the former user's typing is not shown as others' to the next`() {
+        let loop = bench.open(.typing("c1"))
+        bench.receive(
+            .subscribed(
+                id: bench.lastID, users: [], conversations: [.init(conversation: "c1", version: 9, typing: ["bob"])],
+                more: false))
+        _ = bench.engine.nextTyping(loop)
+        bench.switchUser()
+        #expect(bench.engine.nextTyping(loop)?.users == [])
+        bench.dial()
+        bench.welcome(user: "eve")
+        bench.receive(.refusal(bench.lastID, .forbidden))
+        guard case .refused = bench.engine.nextTyping(loop)?.freshness else {
+            Issue.record("not refused")
+            return
+        }
+    }
+}

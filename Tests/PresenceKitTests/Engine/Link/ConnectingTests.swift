@@ -1,0 +1,172 @@
+import Foundation
+import PresenceProtocol
+import Testing
+
+@testable import PresenceKit
+
+/// How an engine comes to its connection and leaves it.
+@Suite struct ConnectingTests {
+    private var bench = Bench()
+
+    // MARK: The way there
+
+    @Test mutating func `it fetches a token, dials, introduces itself, and is live`() {
+        #expect(bench.engine.link.state == .idle)
+        bench.handle(.connect)
+        #expect(bench.fetches == 1)
+        #expect(bench.engine.link.state == .connecting)
+        bench.handle(.token(bench.engine.link.attempt, .success("secret")))
+        #expect(bench.opens == 1)
+        bench.handle(.opened(bench.engine.link.attempt))
+        #expect(bench.bodies == [.connect(.init(token: "secret", device: .init()))])
+        #expect(bench.engine.link.state == .connecting)
+        bench.welcome(user: "ana")
+        #expect(bench.engine.link.state == .live)
+        #expect(bench.engine.me.id == "ana")
+    }
+
+    @Test mutating func `the device and the activity go with it`() {
+        bench = Bench(device: .init(id: "phone-1", kind: .phone, name: "Ana's"))
+        bench.handle(.activity(.idle))
+        bench.dial()
+        guard case .connect(let connect) = bench.bodies.first else {
+            Issue.record("no connect: \(bench.bodies)")
+            return
+        }
+        #expect(connect.device == .init(id: "phone-1", kind: .phone, name: "Ana's"))
+        #expect(connect.activity == .idle)
+    }
+
+    @Test mutating func `asking twice is asking once`() {
+        bench.handle([.connect, .connect])
+        #expect(bench.fetches == 1)
+    }
+
+    @Test mutating func `a flaw of the address or the device closes it before anything is tried`() {
+        let flaw = PresenceError(.invalidURL, "")
+        bench = Bench(flaw: flaw)
+        bench.handle(.connect)
+        #expect(bench.fetches == 0)
+        #expect(bench.engine.link.state == .closed(flaw))
+        let call = bench.call(.setStatus(StatusChange(status: .busy)))
+        #expect(bench.error(of: call) == flaw)
+    }
+
+    @Test mutating func `a connection that does not come about in time is given up`() {
+        bench.handle(.connect)
+        bench.handle(.token(bench.engine.link.attempt, .success("t")))
+        bench.pass(.milliseconds(9_900))
+        #expect(bench.aborts == 0)
+        bench.pass(.milliseconds(100))
+        #expect(bench.aborts == 1)
+        guard case .reconnecting(let wait, let why) = bench.engine.link.state else {
+            Issue.record("\(bench.engine.link.state)")
+            return
+        }
+        #expect(wait == .milliseconds(250))
+        #expect(why.code == .connectionLost)
+    }
+
+    @Test mutating func `an open transport without connected is given up by the same deadline`() {
+        bench.dial()
+        bench.pass(.seconds(10))
+        #expect(bench.aborts == 1)
+    }
+
+    @Test mutating func `what an earlier attempt still says is not listened to`() {
+        bench.connect()
+        let old = bench.engine.link.attempt
+        bench.end(.lost(""))
+        bench.pass(.milliseconds(250))
+        #expect(bench.opens == 1)
+        bench.handle([
+            .opened(old), .alive(old), .token(old, .success("x")), .ended(old, .silent),
+            .received(old, ServerMessage.live.encoded()),
+        ])
+        #expect(bench.engine.link.state == .connecting)
+        #expect(bench.sent.isEmpty)
+        bench.handle(.opened(bench.engine.link.attempt))
+        bench.welcome()
+        #expect(bench.engine.link.state == .live)
+    }
+
+    // MARK: The app's verbs
+
+    @Test mutating func `a changed network needs no waiting`() {
+        bench.connect()
+        bench.handle(.reconnect)
+        #expect(bench.aborts == 1)
+        #expect(bench.opens == 1)
+        bench.end(.lost(""))
+        #expect(!bench.engine.link.isConnected)
+        bench.handle(.reconnect)
+        #expect(bench.aborts == 0)
+        #expect(bench.opens == 1)
+    }
+
+    @Test mutating func `a changed network is nothing to who is not connecting`() {
+        bench.handle(.reconnect)
+        #expect(bench.directives.isEmpty)
+        bench.disconnect()
+        bench.handle(.reconnect)
+        #expect(bench.fetches == 0)
+    }
+
+    @Test mutating func `leaving says goodbye and stays away`() {
+        bench.connect()
+        bench.disconnect()
+        #expect(bench.bodies == [.disconnect])
+        #expect(bench.closes == 1)
+        #expect(bench.engine.link.state == .closed(nil))
+        _ = bench.open(.presence("bob"))
+        #expect(bench.opens + bench.fetches == 0)
+        bench.handle(.connect)
+        #expect(bench.opens == 1)
+    }
+
+    @Test mutating func `leaving before there is a connection ends the attempt`() {
+        bench.handle(.connect)
+        let old = bench.engine.link.attempt
+        bench.disconnect()
+        bench.handle(.token(old, .success("t")))
+        #expect(bench.opens == 0)
+        #expect(bench.engine.link.state == .closed(nil))
+    }
+
+    // MARK: Stale and live
+
+    @Test mutating func `the server says when it does not know`() {
+        bench.connect()
+        bench.receive(.stale(since: 1_763_711_000_000))
+        #expect(bench.engine.link.state == .stale(since: Date(timestamp: 1_763_711_000_000)))
+        bench.receive(.live)
+        #expect(bench.engine.link.state == .live)
+    }
+
+    @Test mutating func `a new connection knows nothing of an older one's staleness`() {
+        bench.connect()
+        bench.receive(.stale(since: 1))
+        bench.handle(.reconnect)
+        bench.handle(.opened(bench.engine.link.attempt))
+        bench.welcome()
+        #expect(bench.engine.link.state == .live)
+    }
+
+    @Test mutating func `a loop on the state sees each change once, the newest first`() {
+        let loop = bench.open(.connection)
+        #expect(bench.fetches == 0)
+        #expect(bench.engine.nextConnectionState(loop) == .idle)
+        #expect(bench.engine.nextConnectionState(loop) == nil)
+        bench.connect()
+        #expect(bench.engine.nextConnectionState(loop) == .live)
+        #expect(bench.engine.nextConnectionState(loop) == nil)
+        bench.receive(.stale(since: 1_000))
+        #expect(bench.woken == [loop])
+        bench.receive(.stale(since: 1_000))
+        #expect(bench.woken.isEmpty)
+    }
+}
+
+extension ConnectionState {
+    var isClosed: Bool { if case .closed = self { true } else { false } }
+}

@@ -1,0 +1,141 @@
+import PresenceProtocol
+import Testing
+
+@testable import PresenceKit
+
+/// Signs of life, and the token's end.
+@Suite struct HeartbeatTests {
+    private var bench = Bench()
+
+    init() { bench.connect() }
+
+    @Test mutating func `silence is asked about after 25 s and given up after 30`() {
+        bench.pass(.milliseconds(24_900))
+        #expect(bench.pings == 0)
+        bench.pass(.milliseconds(100))
+        #expect(bench.pings == 1)
+        bench.pass(.milliseconds(4_900))
+        #expect(bench.aborts + bench.pings == 0)
+        bench.pass(.milliseconds(100))
+        #expect(bench.aborts == 1)
+        #expect(!bench.engine.link.isConnected)
+    }
+
+    @Test mutating func `any sign of life is enough`() {
+        for _ in 0..<10 {
+            bench.pass(.seconds(24))
+            bench.handle(.alive(bench.engine.link.attempt))
+            #expect(bench.pings == 0)
+            bench.pass(.seconds(24))
+            bench.receive(.live)
+        }
+        #expect(bench.engine.link.isConnected)
+    }
+
+    @Test mutating func `an answer to the ping begins anew`() {
+        bench.pass(.seconds(29))
+        bench.handle(.alive(bench.engine.link.attempt))
+        bench.pass(.milliseconds(24_900))
+        #expect(bench.pings == 0)
+        bench.pass(.milliseconds(100))
+        #expect(bench.pings == 1)
+        #expect(bench.engine.link.isConnected)
+    }
+
+    @Test mutating func `an engine that slept through all of it comes back`() {
+        bench.now.uptime += .seconds(3_600)
+        bench.handle(.tick)
+        #expect(bench.aborts == 1)
+        bench.pass(.seconds(1))
+        #expect(bench.opens == 1)
+    }
+
+    // MARK: The app's life
+
+    @Test mutating func `the background is told, and the foreground is told and asks for a sign of life`() {
+        bench.handle(.background)
+        #expect(bench.bodies == [.activity(.background)])
+        bench.handle(.foreground)
+        #expect(bench.bodies == [.activity(.active)])
+        bench.receive(.ok(id: bench.lastID))
+        bench.pass(.seconds(20))
+        #expect(bench.engine.link.isConnected)
+    }
+
+    @Test mutating func `a connection that did not survive the background is replaced within 5 s`() {
+        bench.handle(.background)
+        bench.handle(.foreground)
+        bench.pass(.milliseconds(4_900))
+        #expect(bench.opens == 0)
+        bench.pass(.milliseconds(100))
+        #expect(bench.aborts == 1)
+        #expect(bench.opens == 1)
+    }
+
+    @Test mutating func `one that was silent too long is replaced at once`() {
+        bench.handle(.background)
+        bench.now.uptime += .seconds(600)
+        bench.handle(.foreground)
+        #expect(bench.aborts == 1)
+        #expect(bench.opens == 1)
+    }
+
+    @Test mutating func `the foreground ends the waiting for the next attempt`() {
+        bench.end(.lost(""))
+        bench.handle(.foreground)
+        #expect(bench.opens == 1)
+    }
+
+    @Test mutating func `activity is said when it changes, and on every connection`() {
+        bench.handle(.activity(.idle))
+        #expect(bench.bodies == [.activity(.idle)])
+        bench.handle(.activity(.idle))
+        #expect(bench.bodies.isEmpty)
+        bench.handle(.reconnect)
+        bench.handle(.opened(bench.engine.link.attempt))
+        bench.handle(.activity(.background))
+        #expect(bench.bodies.isEmpty)
+        bench.welcome()
+        #expect(bench.bodies == [.activity(.background)])
+    }
+
+    // MARK: The token
+
+    @Test mutating func `an expiring token is replaced`() {
+        bench.receive(.tokenExpiring(expiresIn: 60_000))
+        #expect(bench.fetches == 1)
+        bench.handle(.token(bench.engine.link.attempt, .success("second")))
+        #expect(bench.bodies == [.refresh(token: "second")])
+        bench.receive(.refreshed(id: bench.lastID))
+        bench.pass(.seconds(16))
+        #expect(bench.fetches == 0)
+    }
+
+    @Test mutating func `a refresh that fails is tried again before the end`() {
+        bench.receive(.tokenExpiring(expiresIn: 60_000))
+        bench.handle(.token(bench.engine.link.attempt, .failure(PresenceError(.tokenUnavailable, ""))))
+        bench.pass(.seconds(15))
+        #expect(bench.fetches == 1)
+        bench.handle(.token(bench.engine.link.attempt, .success("bad")))
+        bench.receive(.refusal(bench.lastID, .unauthorized))
+        #expect(bench.engine.link.isConnected)
+        bench.receive(.tokenExpiring(expiresIn: 1_000))
+        #expect(bench.fetches == 1)
+    }
+
+    @Test mutating func `the next connection uses the newer token`() {
+        bench.receive(.tokenExpiring(expiresIn: 60_000))
+        bench.handle(.token(bench.engine.link.attempt, .success("second")))
+        bench.receive(.refreshed(id: bench.lastID))
+        bench.handle(.reconnect)
+        bench.handle(.opened(bench.engine.link.attempt))
+        #expect(bench.bodies == [.connect(.init(token: "second", device: .init()))])
+    }
+
+    @Test mutating func `a token that comes after the connection broke is used for the next one`() {
+        bench.receive(.tokenExpiring(expiresIn: 60_000))
+        bench.end(.lost(""))
+        bench.pass(.milliseconds(250))
+        #expect(bench.fetches == 1)
+    }
+}

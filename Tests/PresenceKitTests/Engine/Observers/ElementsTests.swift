@@ -1,0 +1,273 @@
+import Foundation
+import PresenceProtocol
+import Testing
+
+@testable import PresenceKit
+
+/// What loops get to see.
+@Suite struct ElementsTests {
+    private var bench = Bench()
+
+    init() { bench.connect() }
+
+    private mutating func observe(_ topic: Topic, _ snapshots: UserSnapshot...) -> ObserverID {
+        let loop = bench.open(topic)
+        bench.receive(.subscribed(id: bench.lastID, users: snapshots, conversations: [], more: false))
+        return loop
+    }
+
+    private mutating func comeBack() {
+        bench.handle(.reconnect)
+        bench.handle(.opened(bench.engine.link.attempt))
+        bench.welcome()
+    }
+
+    // MARK: One person
+
+    @Test mutating func `nothing is shown of whom nothing was heard`() {
+        let loop = bench.open(.presence("bob"))
+        #expect(bench.engine.nextPresence(loop) == nil)
+    }
+
+    @Test mutating func `the newest value wins`() {
+        let loop = observe(.presence("bob"), .online("bob", 1))
+        for version in 2...9 { bench.receive(.event("bob", Int64(version), .away)) }
+        bench.receive(.event("bob", 10, .busy))
+        #expect(bench.engine.nextPresence(loop)?.status == .busy)
+        #expect(bench.engine.nextPresence(loop) == nil)
+    }
+
+    @Test mutating func `each loop has its own place`() {
+        let slow = observe(.presence("bob"), .online("bob", 1))
+        let fast = bench.open(.presence("bob"))
+        #expect(bench.engine.nextPresence(fast)?.version == 1)
+        bench.receive(.event("bob", 2))
+        #expect(bench.woken == [slow, fast])
+        #expect(bench.engine.nextPresence(fast)?.version == 2)
+        #expect(bench.engine.nextPresence(slow)?.version == 2)
+        #expect(bench.engine.nextPresence(fast) == nil)
+        #expect(bench.engine.nextPresence(slow) == nil)
+    }
+
+    @Test mutating func `a change of the other register is no news`() {
+        let presence = observe(.presence("bob"), .online("bob", 1, name: "Bob"))
+        let profile = bench.open(.profile("bob"))
+        let both = bench.open(.user("bob"))
+        _ = bench.engine.nextPresence(presence)
+        _ = bench.engine.nextProfile(profile)
+        _ = bench.engine.nextPerson(both)
+        bench.receive(.event("bob", 2, name: "Bobby"))
+        #expect(bench.engine.nextPresence(presence) == nil)
+        #expect(bench.engine.nextProfile(profile)?.displayName == "Bobby")
+        #expect(bench.engine.nextPerson(both)?.displayName == "Bobby")
+        bench.receive(.event("bob", 3, .busy))
+        #expect(bench.engine.nextPresence(presence)?.status == .busy)
+        #expect(bench.engine.nextProfile(profile) == nil)
+        #expect(bench.engine.nextPerson(both)?.presence.status == .busy)
+    }
+
+    @Test mutating func `an older event wakes nobody`() {
+        let loop = observe(.presence("bob"), .online("bob", 5))
+        _ = bench.engine.nextPresence(loop)
+        bench.receive(.event("bob", 5, .busy), .event("bob", 4, .offline))
+        #expect(bench.woken.isEmpty)
+        #expect(bench.engine.nextPresence(loop) == nil)
+    }
+
+    @Test mutating func `events about others are none of ours`() {
+        let loop = observe(.presence("bob"), .online("bob", 1))
+        _ = bench.engine.nextPresence(loop)
+        bench.receive(.event("eve", 100), .event("eve", 100, name: "Eve"))
+        #expect(bench.engine.watchlist.people.count == 1)
+    }
+
+    @Test mutating func `everything that the server says of a person is shown`() {
+        let loop = observe(
+            .user("bob"),
+            UserSnapshot(
+                user: "bob",
+                presence: Presence(version: 7, status: .offline, since: 2_000, lastSeen: 1_500),
+                profile: .profile(
+                    Profile(
+                        version: 8, displayName: "Bob", photoURL: "https://e.org/b.jpg", timezone: "Europe/Paris",
+                        locale: "fr", createdAt: 1_000, updatedAt: 1_200))))
+        let bob = bench.engine.nextPerson(loop)
+        #expect(bob?.presence.lastSeen == Date(timeIntervalSince1970: 1.5))
+        #expect(bob?.presence.since == Date(timeIntervalSince1970: 2))
+        #expect(bob?.isOnline == false)
+        #expect(bob?.profile.photoURL == URL(string: "https://e.org/b.jpg"))
+        #expect(bob?.profile.timezone == "Europe/Paris")
+        #expect(bob?.profile.createdAt == Date(timeIntervalSince1970: 1))
+        #expect(bob?.profile.version == 8)
+    }
+
+    @Test mutating func `a change knows how long it took, an answer does not`() {
+        let loop = observe(.presence("bob"), .online("bob", 1))
+        #expect(bench.engine.nextPresence(loop)?.changeLatency == nil)
+        bench.now.uptime += .milliseconds(12)
+        bench.now.wall += 0.012
+        bench.receive(.event("bob", 2, at: 1_763_712_000_002))
+        let latency = bench.engine.nextPresence(loop)?.changeLatency
+        #expect(latency.map { abs(($0 - .milliseconds(10)).timeInterval) < 0.000_1 } == true)
+    }
+
+    @Test mutating func `the parts of an answer are shown as they come`() {
+        let loop = bench.open(.roster(["a", "b"]))
+        bench.receive(.answer(bench.lastID, .online("a", 1), more: true))
+        let first = bench.engine.nextRoster(loop)
+        #expect(first?.people.map(\.user) == ["a"])
+        #expect(first?.isComplete == false)
+        #expect(first?.people[0].freshness == .live)
+        bench.receive(.answer(bench.lastID, .online("b", 1)))
+        #expect(bench.engine.nextRoster(loop)?.isComplete == true)
+    }
+
+    // MARK: Stale and live
+
+    @Test mutating func `a loss makes everything stale since it was last heard of`() {
+        let loop = observe(.presence("bob"), .online("bob", 1))
+        _ = bench.engine.nextPresence(loop)
+        bench.pass(.seconds(7))
+        bench.handle(.alive(bench.engine.link.attempt))
+        let heard = bench.now.wall
+        bench.pass(.seconds(3))
+        bench.end(.lost(""))
+        let bob = bench.engine.nextPresence(loop)
+        #expect(bob?.status == .online)
+        #expect(bob?.freshness.staleSince.map { abs($0.timeIntervalSince(heard)) < 0.001 } == true)
+    }
+
+    @Test mutating func `the time of staleness stays over failed attempts`() {
+        let loop = observe(.presence("bob"), .online("bob", 1))
+        bench.end(.lost(""))
+        let since = bench.engine.nextPresence(loop)?.freshness
+        bench.pass(.seconds(60))
+        bench.handle(.opened(bench.engine.link.attempt))
+        bench.end(.lost(""))
+        #expect(bench.engine.nextPresence(loop) == nil)
+        let later = bench.open(.presence("bob"))
+        #expect(bench.engine.nextPresence(later)?.freshness == since)
+    }
+
+    @Test mutating func `the server's stale is everybody's, until it is live`() {
+        let loop = observe(.presence("bob"), .online("bob", 1))
+        _ = bench.engine.nextPresence(loop)
+        bench.receive(.stale(since: 5_000))
+        #expect(bench.engine.nextPresence(loop)?.freshness == .stale(since: Date(timestamp: 5_000)))
+        bench.receive(.event("bob", 2, .busy))
+        let bob = bench.engine.nextPresence(loop)
+        #expect(bob?.status == .busy)
+        #expect(bob?.freshness == .stale(since: Date(timestamp: 5_000)))
+        bench.receive(.live)
+        #expect(bench.engine.nextPresence(loop)?.freshness == .live)
+    }
+
+    @Test mutating func `who is asked for while the server is stale is stale too`() {
+        bench.receive(.stale(since: 5_000))
+        let loop = observe(.presence("bob"), .online("bob", 1))
+        #expect(bench.engine.nextPresence(loop)?.freshness == .stale(since: Date(timestamp: 5_000)))
+    }
+
+    @Test mutating func `lost while the server was stale, it is stale since the server was`() {
+        let loop = observe(.presence("bob"), .online("bob", 1))
+        bench.receive(.stale(since: 5_000))
+        bench.end(.lost(""))
+        #expect(bench.engine.nextPresence(loop)?.freshness == .stale(since: Date(timestamp: 5_000)))
+    }
+
+    @Test mutating func `connected again, nobody is live before their own answer`() {
+        let loop = observe(.presence("bob"), .online("bob", 1))
+        bench.receive(.stale(since: 5_000))
+        _ = bench.engine.nextPresence(loop)
+        comeBack()
+        bench.receive(.live)
+        #expect(bench.engine.nextPresence(loop)?.freshness.isLive != true)
+        bench.receive(.answer(bench.lastID))
+        #expect(bench.engine.nextPresence(loop)?.freshness == .live)
+    }
+
+    // MARK: Typing
+
+    private mutating func observeTyping(_ users: [UserID], version: Int64 = 1) -> ObserverID {
+        let loop = bench.open(.typing("c1"))
+        bench.receive(
+            .subscribed(
+                id: bench.lastID, users: [],
+                conversations: [.init(conversation: "c1", version: version, typing: users)], more: false))
+        return loop
+    }
+
+    @Test mutating func `the own user is left out`() {
+        let loop = observeTyping(["ana", "bob"])
+        #expect(bench.engine.nextTyping(loop)?.users == ["bob"])
+        bench.receive(.typing(.init(conversation: "c1", version: 2, users: ["ana"], at: 1)))
+        #expect(bench.engine.nextTyping(loop)?.isAnyone == false)
+    }
+
+    @Test mutating func `typing follows versions as people do`() {
+        let loop = observeTyping(["bob"], version: 5)
+        _ = bench.engine.nextTyping(loop)
+        bench.receive(.typing(.init(conversation: "c1", version: 5, users: [])))
+        #expect(bench.engine.nextTyping(loop) == nil)
+        bench.receive(.typing(.init(conversation: "c1", version: 6, users: ["cy"], more: 3, at: 1_763_712_000_000)))
+        let typing = bench.engine.nextTyping(loop)
+        #expect(typing?.users == ["cy"])
+        #expect(typing?.more == 3)
+        #expect(typing?.arrival != nil)
+        bench.receive(.typing(.init(conversation: "c2", version: 9, users: ["cy"])))
+        #expect(bench.engine.watchlist.conversations.count == 1)
+    }
+
+    @Test mutating func `without a connection nobody is shown typing`() {
+        let loop = observeTyping(["bob"])
+        _ = bench.engine.nextTyping(loop)
+        bench.end(.lost(""))
+        let typing = bench.engine.nextTyping(loop)
+        #expect(typing?.users == [])
+        #expect(typing?.freshness.isLive == false)
+    }
+
+    @Test mutating func `typing is live again after a break`() {
+        let loop = observeTyping(["bob"])
+        bench.end(.lost(""))
+        bench.pass(.milliseconds(250))
+        bench.handle(.opened(bench.engine.link.attempt))
+        bench.welcome()
+        bench.receive(
+            .subscribed(
+                id: bench.lastID, users: [],
+                conversations: [.init(conversation: "c1", version: 2, typing: ["cy"])], more: false))
+        let typing = bench.engine.nextTyping(loop)
+        #expect(typing?.users == ["cy"])
+        #expect(typing?.freshness == .live)
+    }
+
+    @Test mutating func `a conversation is left after the last loop`() {
+        let loop = observeTyping(["bob"])
+        bench.close(loop)
+        bench.pass(.seconds(1))
+        #expect(bench.bodies == [.unsubscribe(users: [], conversations: ["c1"])])
+        #expect(bench.engine.watchlist.conversations.isEmpty)
+    }
+
+    // MARK: The own status
+
+    @Test mutating func `the own status comes with the connection and with every change`() {
+        let loop = bench.open(.ownStatus)
+        #expect(bench.engine.nextOwnStatus(loop)?.status == .auto)
+        bench.receive(.ownStatus(OwnStatus(status: .busy, text: "lunch", clearAt: 7_000)))
+        let status = bench.engine.nextOwnStatus(loop)
+        #expect(status?.status == .busy)
+        #expect(status?.text == "lunch")
+        #expect(status?.clearsAt == Date(timestamp: 7_000))
+        #expect(status?.freshness == .live)
+        bench.end(.lost(""))
+        #expect(bench.engine.nextOwnStatus(loop)?.freshness.isLive == false)
+        bench.pass(.milliseconds(250))
+        bench.handle(.opened(bench.engine.link.attempt))
+        bench.welcome(status: nil)
+        #expect(bench.engine.nextOwnStatus(loop) == nil)
+        bench.receive(.ownStatus(OwnStatus(status: .invisible)))
+        #expect(bench.engine.nextOwnStatus(loop)?.freshness == .live)
+    }
+}

@@ -1,0 +1,176 @@
+import Foundation
+import PresenceProtocol
+import Testing
+
+@testable import PresenceKit
+
+/// Typing, and what holds for every call.
+@Suite struct CallsTests {
+    private var bench = Bench()
+    private static let name = ProfileChanges(displayName: .set("Ana"))
+
+    // MARK: Typing
+
+    @Test mutating func `typing is repeated every 3 s until it is stopped`() {
+        bench.connect()
+        let start = bench.call(.startTyping("c1"))
+        #expect(bench.bodies == [.typing(conversation: "c1", typing: true)])
+        bench.receive(.ok(id: bench.lastID))
+        #expect(bench.isDone(start))
+        for _ in 0..<3 {
+            bench.pass(.seconds(3))
+            #expect(bench.bodies == [.typing(conversation: "c1", typing: true)])
+            bench.receive(.ok(id: bench.lastID))
+        }
+        let again = bench.call(.startTyping("c1"))
+        #expect(bench.isDone(again))
+        #expect(bench.sent.isEmpty)
+        let stop = bench.call(.stopTyping("c1"))
+        #expect(bench.bodies == [.typing(conversation: "c1", typing: false)])
+        bench.receive(.ok(id: bench.lastID))
+        #expect(bench.isDone(stop))
+        bench.pass(.seconds(20))
+        #expect(bench.sent.isEmpty)
+    }
+
+    @Test mutating func `typing where one may not is refused and not repeated`() {
+        bench.connect()
+        let call = bench.call(.startTyping("c9"))
+        bench.receive(.refusal(bench.lastID, .forbidden))
+        #expect(bench.error(of: call)?.code == .forbidden)
+        bench.pass(.seconds(20))
+        #expect(bench.sent.isEmpty)
+    }
+
+    @Test mutating func `put out of the conversation, the repetition ends`() {
+        bench.connect()
+        _ = bench.call(.startTyping("c1"))
+        bench.receive(.ok(id: bench.lastID))
+        bench.pass(.seconds(3))
+        bench.receive(.refusal(bench.lastID, .forbidden))
+        bench.pass(.seconds(20))
+        #expect(bench.sent.isEmpty)
+    }
+
+    @Test mutating func `typing goes on over a break and does not fail`() {
+        bench.connect()
+        let call = bench.call(.startTyping("c1"))
+        bench.end(.lost(""))
+        #expect(bench.isDone(call))
+        let second = bench.call(.startTyping("c2"))
+        #expect(bench.isDone(second))
+        bench.comeBack()
+        #expect(
+            Set(bench.bodies) == [
+                .typing(conversation: "c1", typing: true), .typing(conversation: "c2", typing: true),
+            ])
+        bench.end(.lost(""))
+        let stop = bench.call(.stopTyping("c1"))
+        #expect(bench.isDone(stop))
+        bench.comeBack()
+        #expect(bench.bodies == [.typing(conversation: "c2", typing: true)])
+    }
+
+    @Test mutating func `the background ends all typing`() {
+        bench.connect()
+        _ = bench.call(.startTyping("c1"))
+        bench.handle(.background)
+        #expect(bench.bodies == [.typing(conversation: "c1", typing: false), .activity(.background)])
+        bench.pass(.seconds(20))
+        #expect(bench.sent.isEmpty)
+    }
+
+    // MARK: Every call
+
+    @Test mutating func `a cancelled call is answered once`() {
+        bench.connect()
+        let call = bench.call(.setStatus(StatusChange(status: .busy)))
+        bench.handle(.cancel(call))
+        #expect(bench.error(of: call)?.code == .cancelled)
+        bench.handle(.cancel(call))
+        bench.receive(.ok(id: bench.lastID))
+        #expect(bench.answer(to: call) == nil)
+    }
+
+    @Test mutating func `a call that is cancelled when it was sent may have been done`() {
+        let status = bench.call(.setStatus(StatusChange(status: .busy)))
+        bench.handle(.cancel(status))
+        #expect(bench.error(of: status)?.outcomeUnknown == true, "it is sent with the connection")
+        let waiting = bench.call(.updateProfile(Self.name, .fail))
+        bench.handle(.cancel(waiting))
+        #expect(bench.error(of: waiting)?.outcomeUnknown == false)
+        bench.connect()
+        let (sent, read) = (bench.call(.updateProfile(Self.name, .fail)), bench.call(.get(["b"])))
+        bench.handle([.cancel(sent), .cancel(read)])
+        #expect(bench.error(of: sent)?.outcomeUnknown == true)
+        #expect(bench.error(of: read)?.outcomeUnknown == false)
+    }
+
+    @Test mutating func `a status that went with connect may hold though its call times out`() {
+        let call = bench.call(.setStatus(StatusChange(status: .busy)))
+        bench.pass(.seconds(14))
+        bench.dial()
+        bench.pass(.seconds(1))
+        #expect(bench.error(of: call)?.code == .timedOut)
+        #expect(bench.error(of: call)?.outcomeUnknown == true)
+    }
+
+    @Test mutating func `a status that was sent and not answered may hold though the client closes`() {
+        bench.connect()
+        let call = bench.call(.setStatus(StatusChange(status: .busy)))
+        bench.end(.lost(""))
+        let later = bench.call(.setStatus(StatusChange(status: .invisible)))
+        bench.disconnect()
+        #expect(bench.error(of: call)?.outcomeUnknown == true)
+        #expect(bench.error(of: later)?.code == .notConnected)
+        bench = Bench()
+        let never = bench.call(.setStatus(StatusChange(status: .busy)))
+        bench.disconnect()
+        #expect(bench.error(of: never)?.outcomeUnknown == false)
+    }
+
+    @Test(arguments: [
+        Call.updateProfile(Self.name, .keep), .updateProfile(Self.name, .fail), .startTyping("c1"), .stopTyping("c1"),
+        .createConversation(.with("bob")), .setStatus(StatusChange(status: .busy)), .readVisibility,
+    ])
+    mutating func `where there can never be a connection, no call is put off`(call: Call) {
+        bench = Bench(flaw: PresenceError(.invalidURL, "not the address of a WebSocket"))
+        for _ in 0..<2 {
+            let id = bench.call(call)
+            #expect(bench.error(of: id)?.code == .invalidURL)
+            #expect(bench.error(of: id)?.outcomeUnknown == false)
+        }
+        let kept = bench.open(.keptProfile)
+        #expect(bench.engine.nextKeptProfile(kept) == KeptProfileChanges())
+    }
+
+    @Test mutating func `a call that waits for the connection can be cancelled, and is not made`() {
+        let call = bench.call(.createConversation(.with("bob")))
+        bench.handle(.cancel(call))
+        #expect(bench.error(of: call)?.code == .cancelled)
+        bench.connect()
+        #expect(bench.sent.isEmpty)
+    }
+
+    @Test mutating func `no call waits for longer than it should`() {
+        bench.connect()
+        let calls = [
+            bench.call(.setStatus(StatusChange(status: .busy))), bench.call(.updateProfile(Self.name, .fail)),
+            bench.call(.createConversation(.with("b"))), bench.call(.startTyping("c")), bench.call(.get(["b"])),
+        ]
+        bench.pass(.milliseconds(14_999))
+        for call in calls { #expect(bench.answer(to: call) == nil) }
+        bench.pass(.milliseconds(1))
+        for call in calls {
+            #expect(bench.error(of: call)?.code == .timedOut)
+            #expect(bench.error(of: call)?.outcomeUnknown == (call != calls[4]))
+        }
+    }
+
+    @Test mutating func `a slow token provider makes calls time out, too`() {
+        let call = bench.call(.createConversation(.with("b")))
+        bench.pass(.seconds(15))
+        #expect(bench.error(of: call)?.code == .timedOut)
+        #expect(bench.error(of: call)?.outcomeUnknown == false)
+    }
+}

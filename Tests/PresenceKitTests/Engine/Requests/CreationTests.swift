@@ -1,0 +1,107 @@
+import PresenceProtocol
+import Testing
+
+@testable import PresenceKit
+
+/// Conversations that are made: repeated with their key as long as nobody knows what came of it, and no longer.
+@Suite struct CreationTests {
+    private var bench = Bench()
+
+    private mutating func comeBack() {
+        bench.pass(.seconds(1))
+        bench.handle(.opened(bench.engine.link.attempt))
+        bench.welcome()
+    }
+
+    private static let creation = ClientMessage.Body.createConversation(participants: ["bob"], key: CreationKey("k"))
+
+    private func conversation(_ call: CallID) -> Conversation? {
+        guard case .success(.conversation(let conversation)) = bench.answer(to: call) else { return nil }
+        return conversation
+    }
+
+    @Test mutating func `a creation in flight when the connection broke is repeated with its key`() {
+        bench.connect()
+        let call = bench.call(.createConversation(.with("bob")))
+        #expect(bench.bodies == [Self.creation])
+        for _ in 0..<2 {
+            bench.end(.lost(""))
+            #expect(bench.answer(to: call) == nil)
+            comeBack()
+            #expect(bench.bodies == [Self.creation])
+        }
+        bench.receive(.conversationCreated(id: bench.lastID, .init(id: "c1", participants: ["ana", "bob"])))
+        #expect(conversation(call) == Conversation(id: "c1", participants: ["ana", "bob"]))
+        bench.end(.lost(""))
+        comeBack()
+        #expect(bench.sent.isEmpty)
+    }
+
+    @Test mutating func `a creation whose outcome the server does not know is repeated when the server said`() {
+        bench.connect()
+        let call = bench.call(.createConversation(.with("bob")))
+        bench.receive(.refusal(bench.lastID, .unavailable, retryAfter: 2_000, outcomeUnknown: true))
+        #expect(bench.answer(to: call) == nil)
+        bench.pass(.milliseconds(1_999))
+        #expect(bench.sent.isEmpty)
+        bench.pass(.milliseconds(1))
+        #expect(bench.bodies == [Self.creation])
+        bench.receive(.conversationCreated(id: bench.lastID, .init(id: "c1", participants: ["ana", "bob"])))
+        #expect(conversation(call)?.id == "c1")
+        bench.pass(.seconds(60))
+        #expect(bench.sent.isEmpty)
+    }
+
+    @Test mutating func `a repetition that the server cannot take now is repeated too, one that it never takes is not`()
+    {
+        bench.connect()
+        let call = bench.call(.createConversation(.with("bob")))
+        bench.end(.lost(""))
+        comeBack()
+        // This one changed nothing, but of the first one nobody knows.
+        bench.receive(.refusal(bench.lastID, .unavailable, retryAfter: 1_000))
+        #expect(bench.answer(to: call) == nil)
+        bench.pass(.seconds(1))
+        #expect(bench.bodies == [Self.creation])
+        bench.receive(.refusal(bench.lastID, .tooMany))
+        #expect(bench.error(of: call)?.code == .tooMany)
+        #expect(bench.error(of: call)?.outcomeUnknown == false)
+    }
+
+    @Test mutating func `a creation that changed nothing is not repeated`() {
+        bench.connect()
+        let call = bench.call(.createConversation(.with("bob")))
+        bench.receive(.refusal(bench.lastID, .unavailable, retryAfter: 2_000))
+        #expect(bench.error(of: call)?.code == .unavailable)
+        #expect(bench.error(of: call)?.outcomeUnknown == false)
+        bench.pass(.seconds(60))
+        #expect(bench.sent.isEmpty)
+    }
+
+    @Test mutating func `a creation is repeated no longer than its call waits`() {
+        bench.connect()
+        let call = bench.call(.createConversation(.with("bob")))
+        bench.end(.lost(""))
+        bench.pass(.seconds(15))
+        #expect(bench.error(of: call)?.code == .timedOut)
+        #expect(bench.error(of: call)?.outcomeUnknown == true)
+        comeBack()
+        #expect(bench.sent.isEmpty)
+    }
+
+    @Test mutating func `a creation under way when the client closes for good is of unknown outcome`() {
+        bench.connect()
+        let sent = bench.call(.createConversation(.with("bob")))
+        bench.end(code: 4006)
+        #expect(bench.error(of: sent)?.code == .disconnectedByAdministrator)
+        #expect(bench.error(of: sent)?.outcomeUnknown == true)
+        bench = Bench()
+        let waiting = bench.call(.createConversation(.with("bob")))
+        bench.disconnect()
+        #expect(bench.error(of: waiting)?.outcomeUnknown == false)
+    }
+}
+
+extension Creation {
+    static func with(_ user: UserID) -> Creation { Creation(participants: [user], key: CreationKey("k")!) }
+}

@@ -1,0 +1,249 @@
+import Foundation
+import PresenceProtocol
+import Testing
+
+@testable import PresenceKit
+
+/// Reading many people once.
+@Suite struct LookupTests {
+    private var bench = Bench()
+
+    private static func cached(_ user: UserID, _ version: Int64 = 1, asOf: Timestamp = 5_000) -> CachedPerson {
+        CachedPerson(
+            user: user, asOf: Date(timestamp: asOf), presence: Presence(version: version, status: .away),
+            profile: .none)
+    }
+
+    private var gets: [[UserID]] {
+        bench.bodies.compactMap { if case .get(let users) = $0 { users } else { nil } }
+    }
+
+    @Test mutating func `people are read in one request and given in the order asked`() {
+        bench.connect()
+        let call = bench.call(.get(["cy", "bob"]))
+        #expect(gets == [["cy", "bob"]])
+        bench.receive(.users(id: bench.lastID, [.online("bob", 1, name: "Bob"), .unknown("cy")], more: false))
+        let people = bench.people(of: call)
+        #expect(people?.map(\.user) == ["cy", "bob"])
+        #expect(people?.map(\.isFound) == [false, true])
+        #expect(people?[1].freshness == .live)
+    }
+
+    @Test mutating func `parts of an answer are one answer`() {
+        bench.connect()
+        let call = bench.call(.get(["a", "b"]))
+        bench.receive(.users(id: bench.lastID, [.online("a", 1)], more: true))
+        #expect(bench.answer(to: call) == nil)
+        bench.receive(.users(id: bench.lastID, [.online("b", 1)], more: false))
+        #expect(bench.people(of: call)?.count == 2)
+    }
+
+    @Test mutating func `more than one request takes are read in several`() {
+        bench.connect(limits: ConnectionLimits(subscribeBatch: 2))
+        let call = bench.call(.get(["a", "b", "c"]))
+        #expect(gets == [["a", "b"], ["c"]])
+        bench.receive(.users(id: bench.lastID - 1, [.online("a", 1), .online("b", 1)], more: false))
+        #expect(bench.answer(to: call) == nil)
+        bench.receive(.users(id: bench.lastID, [.online("c", 1)], more: false))
+        #expect(bench.people(of: call)?.map(\.user) == ["a", "b", "c"])
+    }
+
+    @Test mutating func `nobody is answered at once`() {
+        let call = bench.call(.get([]))
+        #expect(bench.people(of: call)?.isEmpty == true)
+    }
+
+    @Test mutating func `who is observed and live is not asked for`() {
+        bench.connect()
+        _ = bench.open(.presence("bob"))
+        bench.receive(.answer(bench.lastID, .online("bob", 1)))
+        let one = bench.call(.get(["bob"]))
+        #expect(bench.sent.isEmpty)
+        #expect(bench.people(of: one)?.first?.isOnline == true)
+        let two = bench.call(.get(["bob", "cy"]))
+        #expect(gets == [["cy"]])
+        bench.receive(.users(id: bench.lastID, [.unknown("cy")], more: false))
+        #expect(bench.people(of: two)?.count == 2)
+    }
+
+    @Test mutating func `while the server is stale it is asked, and its answer is stale`() {
+        bench.connect()
+        _ = bench.open(.presence("bob"))
+        bench.receive(.answer(bench.lastID, .online("bob", 1)), .stale(since: 7_000))
+        let call = bench.call(.get(["bob"]))
+        #expect(gets == [["bob"]])
+        bench.receive(.users(id: bench.lastID, [.online("bob", 1)], more: false))
+        #expect(bench.people(of: call)?.first?.freshness == .stale(since: Date(timestamp: 7_000)))
+    }
+
+    @Test mutating func `what was read is cached, unless it is observed`() {
+        bench.connect()
+        _ = bench.open(.presence("bob"))
+        _ = bench.call(.get(["bob", "cy"]))
+        bench.receive(.users(id: bench.lastID, [.online("bob", 1), .online("cy", 2)], more: false))
+        #expect(bench.cacheWrites.map(\.user) == ["cy"])
+    }
+
+    // MARK: Away
+
+    @Test mutating func `before the first connection it waits for it`() {
+        let call = bench.call(.get(["bob"]))
+        #expect(bench.cacheReads.isEmpty)
+        bench.connect()
+        #expect(gets == [["bob"]])
+        bench.receive(.users(id: bench.lastID, [.online("bob", 1)], more: false))
+        #expect(bench.people(of: call)?.count == 1)
+    }
+
+    @Test mutating func `away, the cache answers, stale`() {
+        bench.connect()
+        bench.end(.lost(""))
+        let call = bench.call(.get(["bob", "cy"]))
+        #expect(bench.cacheReads == [["bob", "cy"]])
+        bench.handle(.cached([Self.cached("cy"), Self.cached("bob")]))
+        let people = bench.people(of: call)
+        #expect(people?.map(\.user) == ["bob", "cy"])
+        #expect(people?.first?.presence.status == .away)
+        #expect(people?.first?.freshness == .stale(since: Date(timestamp: 5_000)))
+    }
+
+    @Test mutating func `away, who is observed is answered from what is held`() {
+        bench.connect()
+        _ = bench.open(.presence("bob"))
+        bench.receive(.answer(bench.lastID, .online("bob", 1)))
+        bench.end(.lost(""))
+        let call = bench.call(.get(["bob"]))
+        bench.handle(.cached([]))
+        #expect(bench.people(of: call)?.first?.freshness.staleSince != nil)
+    }
+
+    @Test mutating func `a cache that lacks somebody is no answer: it waits for the connection`() {
+        bench.connect()
+        bench.end(.lost(""))
+        let call = bench.call(.get(["bob", "cy"]))
+        bench.handle(.cached([Self.cached("cy")]))
+        #expect(bench.answer(to: call) == nil)
+        bench.pass(.milliseconds(250))
+        bench.handle(.opened(bench.engine.link.attempt))
+        bench.welcome()
+        #expect(gets == [["bob", "cy"]])
+        bench.receive(.users(id: bench.lastID, [.online("bob", 1), .online("cy", 1)], more: false))
+        #expect(bench.people(of: call)?.map(\.freshness) == [.live, .live])
+    }
+
+    @Test mutating func `in flight when the connection broke, it is answered by the cache or asked again`() {
+        bench.connect()
+        let call = bench.call(.get(["bob"]))
+        bench.end(.lost(""))
+        #expect(bench.cacheReads == [["bob"]])
+        bench.handle(.cached([]))
+        #expect(bench.answer(to: call) == nil)
+        bench.pass(.milliseconds(250))
+        bench.handle(.opened(bench.engine.link.attempt))
+        bench.welcome()
+        #expect(gets == [["bob"]])
+    }
+
+    @Test mutating func `what was answered before the break is not asked again`() {
+        let limits = ConnectionLimits(subscribeBatch: 1)
+        bench.connect(limits: limits)
+        let call = bench.call(.get(["a", "b"]))
+        bench.receive(.users(id: bench.lastID - 1, [.online("a", 1)], more: false))
+        bench.handle(.reconnect)
+        bench.handle(.opened(bench.engine.link.attempt))
+        bench.welcome(limits: limits)
+        #expect(gets == [["b"]])
+        bench.receive(.users(id: bench.lastID, [.online("b", 1)], more: false))
+        #expect(bench.people(of: call)?.count == 2)
+    }
+
+    @Test mutating func `closed, the cache answers, or the call fails with the reason`() {
+        bench.connect()
+        bench.end(code: 4006)
+        let good = bench.call(.get(["bob"]))
+        bench.handle(.cached([Self.cached("bob")]))
+        #expect(bench.people(of: good)?.count == 1)
+        let bad = bench.call(.get(["cy"]))
+        bench.handle(.cached([]))
+        #expect(bench.error(of: bad)?.code == .disconnectedByAdministrator)
+    }
+
+    // MARK: A server that cannot
+
+    @Test mutating func `unavailable is answered by the cache, or said`() {
+        bench.connect()
+        let good = bench.call(.get(["bob"]))
+        bench.receive(.refusal(bench.lastID, .unavailable, retryAfter: 1_000))
+        #expect(bench.cacheReads == [["bob"]])
+        bench.handle(.cached([Self.cached("bob")]))
+        #expect(bench.people(of: good)?.first?.freshness == .stale(since: Date(timestamp: 5_000)))
+
+        let bad = bench.call(.get(["cy"]))
+        bench.receive(.refusal(bench.lastID, .unavailable, retryAfter: 1_000))
+        bench.handle(.cached([]))
+        #expect(bench.error(of: bad)?.code == .unavailable)
+        #expect(bench.error(of: bad)?.retryAfter == .seconds(1))
+    }
+
+    @Test mutating func `forbidden is said at once`() {
+        bench.connect()
+        let call = bench.call(.get(["bob"]))
+        bench.receive(.refusal(bench.lastID, .forbidden))
+        #expect(bench.error(of: call)?.code == .forbidden)
+    }
+
+    @Test mutating func `a server that leaves somebody out does not leave the call hanging`() {
+        bench.connect()
+        let call = bench.call(.get(["bob", "cy"]))
+        bench.receive(.users(id: bench.lastID, [.online("bob", 1)], more: false))
+        #expect(bench.error(of: call)?.code == .protocolViolation)
+    }
+
+    // MARK: The cache and loops
+
+    @Test mutating func `without a connection a loop shows what was cached`() {
+        let loop = bench.open(.presence("bob"))
+        #expect(bench.cacheReads == [["bob"]])
+        bench.handle(.cached([Self.cached("bob", 7)]))
+        #expect(bench.woken == [loop])
+        let bob = bench.engine.nextPresence(loop)
+        #expect(bob?.status == .away)
+        #expect(bob?.freshness == .stale(since: Date(timestamp: 5_000)))
+        bench.connect()
+        #expect(bench.bodies == [.subscribe(.init(users: ["bob"], known: ["bob": .init(presence: 7)]))])
+    }
+
+    @Test mutating func `a cache that answers late changes nothing`() {
+        let loop = bench.open(.presence("bob"))
+        bench.connect()
+        bench.receive(.answer(bench.lastID, .online("bob", 3)))
+        bench.handle(.cached([Self.cached("bob", 9)]))
+        #expect(bench.engine.nextPresence(loop)?.version == 3)
+    }
+
+    @Test mutating func `connected, the cache is not asked`() {
+        bench.connect()
+        _ = bench.open(.presence("bob"))
+        #expect(bench.cacheReads.isEmpty)
+    }
+
+    @Test mutating func `every change is cached, once a turn`() {
+        bench.connect()
+        _ = bench.open(.presence("bob"))
+        bench.receive(.answer(bench.lastID, .online("bob", 1)))
+        #expect(bench.cacheWrites.map(\.presenceRegister.version) == [1])
+        bench.receive(.event("bob", 2), .event("bob", 3, .busy), .event("bob", 4, name: "Bob"))
+        #expect(bench.cacheWrites.map(\.presenceRegister.version) == [3])
+        #expect(bench.cacheWrites.map(\.profileRegister.version) == [4])
+    }
+
+    @Test mutating func `who is left, and who is lost sight of, is cached as of then`() {
+        bench.connect()
+        let loop = bench.open(.presence("bob"))
+        bench.receive(.answer(bench.lastID, .online("bob", 1)))
+        bench.pass(.seconds(5))
+        bench.close(loop)
+        bench.pass(.seconds(2))
+        #expect(bench.cacheWrites.map(\.asOf) == [Date(timeIntervalSince1970: 1_763_712_006)])
+    }
+}

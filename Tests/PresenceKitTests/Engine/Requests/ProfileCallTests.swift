@@ -1,0 +1,176 @@
+import Foundation
+import PresenceProtocol
+import Testing
+
+@testable import PresenceKit
+
+/// What becomes of changes of the own profile.
+@Suite struct ProfileCallTests {
+    private var bench = Bench()
+    private static let name = ProfileChanges(displayName: .set("Ana"))
+    private static let stored = Profile(version: 3, displayName: "Ana")
+
+    private func profile(_ call: CallID) -> ProfileUpdate? {
+        if case .success(.profile(let update)) = bench.answer(to: call) { update } else { nil }
+    }
+
+    @Test mutating func `a status chosen while connect is refused is on top of the one before`() {
+        bench = Bench()
+        _ = bench.call(.setStatus(StatusChange(status: .busy)))
+        bench.handle(.token(bench.engine.link.attempt, .success("t")))
+        bench.handle(.opened(bench.engine.link.attempt))
+        _ = bench.call(.setStatus(StatusChange(status: .invisible)))
+        bench.receive(.refusal(bench.lastID, .rateLimited, retryAfter: 100))
+        bench.pass(.seconds(5))
+        bench.handle(.opened(bench.engine.link.attempt))
+        guard case .connect(let connect) = bench.bodies.first else {
+            Issue.record("no connect: \(bench.bodies)")
+            return
+        }
+        #expect(connect.status?.status == .invisible)
+    }
+
+    @Test mutating func `a profile is changed and comes back as it is`() {
+        bench.connect()
+        let call = bench.call(.updateProfile(Self.name, .fail))
+        #expect(bench.bodies == [.updateProfile(Self.name)])
+        bench.receive(.profileUpdated(id: bench.lastID, Self.stored))
+        guard case .saved(let profile) = profile(call) else {
+            Issue.record("not saved")
+            return
+        }
+        #expect(profile.displayName == "Ana")
+        #expect(profile.user == "ana")
+        #expect(profile.freshness == .live)
+    }
+
+    @Test mutating func `in flight when the connection broke, its outcome is unknown`() {
+        bench.connect()
+        let profile = bench.call(.updateProfile(Self.name, .fail))
+        let contacts = bench.call(.changeVisibility(.addContacts(["bob"])))
+        bench.end(.lost(""))
+        for call in [profile, contacts] {
+            #expect(bench.error(of: call)?.code == .connectionLost)
+            #expect(bench.error(of: call)?.outcomeUnknown == true)
+        }
+        bench.comeBack()
+        #expect(bench.sent.isEmpty)
+    }
+
+    @Test mutating func `away, it fails at once, saying when to try again`() {
+        bench.connect()
+        bench.end(.lost("cable"))
+        for call in [Call.updateProfile(Self.name, .fail), .createConversation(.with("bob"))] {
+            let id = bench.call(call)
+            #expect(bench.error(of: id)?.code == .notConnected)
+            #expect(bench.error(of: id)?.outcomeUnknown == false)
+            #expect(bench.error(of: id)?.retryAfter == .milliseconds(250))
+        }
+    }
+
+    @Test mutating func `before the first connection it waits for it`() {
+        let update = bench.call(.updateProfile(Self.name, .fail))
+        let create = bench.call(.createConversation(.with("bob")))
+        bench.connect()
+        #expect(
+            bench.bodies == [
+                .updateProfile(Self.name), .createConversation(participants: ["bob"], key: CreationKey("k")),
+            ])
+        bench.receive(
+            .profileUpdated(id: bench.lastID - 1, Self.stored),
+            .conversationCreated(id: bench.lastID, .init(id: "c1", participants: ["ana", "bob"])))
+        #expect(profile(update) != nil)
+        guard case .success(.conversation(let conversation)) = bench.answer(to: create) else {
+            Issue.record("no conversation")
+            return
+        }
+        #expect(conversation == Conversation(id: "c1", participants: ["ana", "bob"]))
+    }
+
+    @Test mutating func `if the first attempt fails, it fails`() {
+        let call = bench.call(.createConversation(.with("bob")))
+        bench.dial()
+        bench.end(.lost(""))
+        #expect(bench.error(of: call)?.code == .notConnected)
+    }
+
+    @Test mutating func `if the app asks, it is kept and sent when there is a connection`() {
+        let loop = bench.open(.keptProfile)
+        #expect(bench.engine.nextKeptProfile(loop) == KeptProfileChanges())
+        let first = bench.call(.updateProfile(Self.name, .keep))
+        #expect(profile(first) == .kept)
+        #expect(bench.engine.nextKeptProfile(loop)?.waiting == Self.name)
+        let second = bench.call(.updateProfile(ProfileChanges(displayName: .set("Anna"), locale: .set("de")), .keep))
+        #expect(profile(second) == .kept)
+        bench.connect()
+        #expect(bench.bodies == [.updateProfile(ProfileChanges(displayName: .set("Anna"), locale: .set("de")))])
+        #expect(bench.engine.nextKeptProfile(loop)?.waiting != nil)
+        bench.receive(.profileUpdated(id: bench.lastID, Self.stored))
+        #expect(bench.engine.nextKeptProfile(loop) == KeptProfileChanges())
+    }
+
+    @Test mutating func `kept and in flight, it is sent again after a break`() {
+        bench.connect()
+        let call = bench.call(.updateProfile(Self.name, .keep))
+        bench.end(.lost(""))
+        #expect(profile(call) == .kept)
+        bench.comeBack()
+        #expect(bench.bodies == [.updateProfile(Self.name)])
+        bench.end(.lost(""))
+        bench.comeBack()
+        #expect(bench.bodies == [.updateProfile(Self.name)])
+        bench.receive(.profileUpdated(id: bench.lastID, Self.stored))
+        bench.end(.lost(""))
+        bench.comeBack()
+        #expect(bench.bodies.isEmpty)
+    }
+
+    @Test mutating func `what is kept goes before what is asked later`() {
+        _ = bench.call(.updateProfile(Self.name, .keep))
+        _ = bench.call(.updateProfile(ProfileChanges(displayName: .set("Later")), .fail))
+        bench.connect()
+        #expect(
+            bench.bodies == [.updateProfile(Self.name), .updateProfile(ProfileChanges(displayName: .set("Later")))])
+    }
+
+    @Test mutating func `a refused member of what was kept is told, the others are saved`() {
+        let loop = bench.open(.keptProfile)
+        _ = bench.call(.updateProfile(ProfileChanges(displayName: .set("A"), timezone: .set("Mars")), .keep))
+        bench.connect()
+        bench.receive(.refusal(bench.lastID, .validationFailed, field: "timezone"))
+        #expect(bench.bodies == [.updateProfile(ProfileChanges(displayName: .set("A")))])
+        let kept = bench.engine.nextKeptProfile(loop)
+        #expect(kept?.refusal?.field == "timezone")
+        #expect(kept?.waiting == ProfileChanges(displayName: .set("A")))
+    }
+
+    @Test mutating func `a server that cannot store it now gets what is kept later`() {
+        bench.connect()
+        let call = bench.call(.updateProfile(Self.name, .keep))
+        bench.receive(.refusal(bench.lastID, .unavailable, retryAfter: 2_000))
+        #expect(profile(call) == .kept)
+        bench.pass(.milliseconds(1_999))
+        #expect(bench.sent.isEmpty)
+        bench.pass(.milliseconds(1))
+        #expect(bench.bodies == [.updateProfile(Self.name)])
+        bench.receive(.refusal(bench.lastID, .unavailable, retryAfter: 2_000))
+        bench.pass(.seconds(2))
+        #expect(bench.bodies == [.updateProfile(Self.name)])
+    }
+
+    @Test mutating func `a write whose outcome the server does not know says so`() {
+        bench.connect()
+        let call = bench.call(.updateProfile(Self.name, .fail))
+        bench.receive(.refusal(bench.lastID, .unavailable, retryAfter: 1_000, outcomeUnknown: true))
+        #expect(bench.error(of: call)?.outcomeUnknown == true)
+        #expect(bench.error(of: call)?.retryAfter == .seconds(1))
+    }
+
+    @Test mutating func `the words of a refusal decide nothing`() {
+        bench.connect()
+        let call = bench.call(.updateProfile(Self.name, .fail))
+        bench.receive(
+            .error(.init(id: bench.lastID, code: .unavailable, message: "an unknown reason", retryAfter: 1_000)))
+        #expect(bench.error(of: call)?.outcomeUnknown == false)
+    }
+}

@@ -1,0 +1,115 @@
+import Foundation
+import PresenceProtocol
+import Testing
+
+@testable import PresenceKit
+
+/// What becomes of a status that the app chooses.
+@Suite struct StatusCallTests {
+    private var bench = Bench()
+
+    @Test mutating func `a status is sent and acknowledged`() {
+        bench.connect()
+        let call = bench.call(.setStatus(StatusChange(status: .busy, text: .set("lunch"), clearAfter: 60_000)))
+        #expect(bench.bodies == [.status(StatusChange(status: .busy, text: .set("lunch"), clearAfter: 60_000))])
+        #expect(bench.answer(to: call) == nil)
+        bench.receive(.ok(id: bench.lastID))
+        #expect(bench.isDone(call))
+    }
+
+    @Test mutating func `a refused status says why`() {
+        bench.connect()
+        let call = bench.call(.setStatus(StatusChange(status: .busy, text: .set("x"))))
+        bench.receive(.refusal(bench.lastID, .validationFailed, field: "text"))
+        #expect(bench.error(of: call)?.code == .validationFailed)
+        #expect(bench.error(of: call)?.field == "text")
+    }
+
+    @Test mutating func `a status chosen before the connection holds from its first moment`() {
+        let call = bench.call(.setStatus(StatusChange(status: .invisible)))
+        #expect(bench.fetches == 1)
+        bench.dial()
+        guard case .connect(let connect) = bench.bodies.first else {
+            Issue.record("no connect")
+            return
+        }
+        #expect(connect.status == StatusChange(status: .invisible))
+        bench.welcome()
+        #expect(bench.isDone(call))
+        #expect(bench.sent.isEmpty)
+    }
+
+    @Test mutating func `a status chosen while connect was on its way goes after it`() {
+        bench.dial()
+        let call = bench.call(.setStatus(StatusChange(status: .busy)))
+        #expect(bench.sent.isEmpty)
+        bench.welcome()
+        #expect(bench.bodies == [.status(StatusChange(status: .busy))])
+        bench.receive(.ok(id: bench.lastID))
+        #expect(bench.isDone(call))
+    }
+
+    @Test mutating func `of several statuses in flight the latest is repeated, and all calls hear of it`() {
+        bench.connect()
+        let calls = [
+            bench.call(.setStatus(StatusChange(status: .busy, text: .set("a")))),
+            bench.call(.setStatus(StatusChange(status: .invisible))),
+        ]
+        bench.end(.lost(""))
+        let third = bench.call(.setStatus(StatusChange(status: .auto)))
+        bench.pass(.seconds(1))
+        bench.handle(.opened(bench.engine.link.attempt))
+        guard case .connect(let connect) = bench.bodies.first else {
+            Issue.record("no connect")
+            return
+        }
+        #expect(connect.status == StatusChange(status: .auto, text: .set("a")))
+        bench.welcome()
+        for call in calls + [third] { #expect(bench.isDone(call)) }
+    }
+
+    @Test mutating func `a status sent with a connect that was lost is sent with the next`() {
+        let call = bench.call(.setStatus(StatusChange(status: .busy)))
+        bench.dial()
+        bench.end(.lost(""))
+        bench.comeBack()
+        #expect(bench.isDone(call))
+    }
+
+    @Test mutating func `a status that connect is refused for is given up, and the connection is not`() {
+        let call = bench.call(.setStatus(StatusChange(status: .busy, text: .set("x"))))
+        bench.dial()
+        bench.receive(.refusal(bench.lastID, .validationFailed, field: "status.text"))
+        #expect(bench.error(of: call)?.field == "status.text")
+        #expect(bench.bodies == [.connect(.init(token: "t", device: .init()))])
+        bench.welcome()
+        #expect(bench.engine.link.state == .live)
+    }
+
+    @Test mutating func `a call's time ends, the status is sent all the same`() {
+        bench.connect()
+        bench.end(.lost(""))
+        let call = bench.call(.setStatus(StatusChange(status: .busy)))
+        bench.pass(.seconds(15))
+        #expect(bench.error(of: call)?.code == .timedOut)
+        #expect(bench.error(of: call)?.outcomeUnknown == true)
+        bench.handle(.reconnect)
+        bench.handle(.opened(bench.engine.link.attempt))
+        guard case .connect(let connect) = bench.bodies.first else {
+            Issue.record("no connect")
+            return
+        }
+        #expect(connect.status?.status == .busy)
+    }
+
+    @Test mutating func `nothing is chosen for a closed client`() {
+        bench.connect()
+        bench.end(code: 4004)
+        let call = bench.call(.setStatus(StatusChange(status: .busy)))
+        #expect(bench.error(of: call)?.code == .replaced)
+        bench.handle(.connect)
+        bench.disconnect()
+        let second = bench.call(.setStatus(StatusChange(status: .busy)))
+        #expect(bench.error(of: second)?.code == .notConnected)
+    }
+}

@@ -1,0 +1,295 @@
+import Foundation
+import PresenceProtocol
+import Testing
+
+@testable import PresenceKit
+
+/// Who is asked for, when, and in how many messages.
+@Suite struct WatchingTests {
+    private var bench = Bench()
+
+    init() { bench.connect() }
+
+    private func subscribes() -> [ClientMessage.Subscribe] {
+        bench.bodies.compactMap { if case .subscribe(let subscribe) = $0 { subscribe } else { nil } }
+    }
+
+    private func unsubscribes() -> [[UserID]] {
+        bench.bodies.compactMap { if case .unsubscribe(let users, _) = $0 { users } else { nil } }
+    }
+
+    // MARK: Sharing
+
+    @Test mutating func `what began in one turn is asked for in one message`() {
+        _ = bench.open(["cy", "bob", "ana"].map { .presence($0) })
+        #expect(subscribes() == [.init(users: ["ana", "bob", "cy"])])
+    }
+
+    @Test mutating func `several loops on one person share one subscription`() {
+        let first = bench.open(.presence("bob"))
+        #expect(subscribes() == [.init(users: ["bob"])])
+        let others = [bench.open(.profile("bob")), bench.open(.user("bob")), bench.open(.roster(["bob"]))]
+        #expect(bench.sent.isEmpty)
+        bench.receive(.answer(bench.lastID, .online("bob", 1, name: "Bob")))
+        #expect(bench.engine.nextPresence(first)?.status == .online)
+        #expect(bench.engine.nextProfile(others[0])?.displayName == "Bob")
+        #expect(bench.engine.nextPerson(others[1])?.isFound == true)
+        #expect(bench.engine.nextRoster(others[2])?.people.count == 1)
+
+        for loop in [first] + others.dropLast() { bench.close(loop) }
+        bench.pass(.seconds(10))
+        #expect(bench.sent.isEmpty)
+        bench.close(others[2])
+        bench.pass(.seconds(1))
+        #expect(unsubscribes() == [["bob"]])
+        #expect(bench.engine.watchlist.people.isEmpty)
+    }
+
+    @Test mutating func `a later loop is answered from what is held`() {
+        _ = bench.open(.presence("bob"))
+        bench.receive(.answer(bench.lastID, .online("bob", 1)))
+        let second = bench.open(.presence("bob"))
+        #expect(bench.sent.isEmpty)
+        #expect(bench.engine.nextPresence(second)?.isOnline == true)
+    }
+
+    // MARK: Leaving
+
+    @Test mutating func `who comes back within the grace is not asked for again`() {
+        let loop = bench.open(.presence("bob"))
+        bench.receive(.answer(bench.lastID, .online("bob", 1)))
+        bench.close(loop)
+        bench.pass(.milliseconds(900))
+        #expect(bench.sent.isEmpty)
+        _ = bench.open(.presence("bob"))
+        bench.pass(.seconds(15))
+        #expect(bench.sent.isEmpty)
+    }
+
+    @Test mutating func `who left before the answer came is left when it comes`() {
+        let loop = bench.open(.presence("bob"))
+        let request = bench.lastID
+        bench.close(loop)
+        bench.pass(.seconds(5))
+        #expect(bench.sent.isEmpty)
+        bench.receive(.answer(request, .online("bob", 1)))
+        #expect(unsubscribes() == [["bob"]])
+        #expect(bench.engine.watchlist.people.isEmpty)
+        #expect(bench.engine.watchlist.subscriptions == 0)
+    }
+
+    @Test mutating func `who left before a refusal came is forgotten with it`() {
+        let loop = bench.open(.presence("bob"))
+        let request = bench.lastID
+        bench.close(loop)
+        bench.pass(.seconds(5))
+        bench.receive(.refusal(request, .forbidden))
+        #expect(bench.sent.isEmpty)
+        #expect(bench.engine.watchlist.people.isEmpty)
+    }
+
+    @Test mutating func `who left during a break is not asked for again`() {
+        let loop = bench.open(.presence("bob"))
+        bench.receive(.answer(bench.lastID, .online("bob", 1)))
+        bench.end(.lost(""))
+        bench.close(loop)
+        bench.pass(.seconds(1))
+        bench.handle(.opened(bench.engine.link.attempt))
+        bench.welcome()
+        #expect(subscribes().isEmpty)
+        #expect(bench.engine.watchlist.people.isEmpty)
+    }
+
+    @Test mutating func `who left while asked for, and then the connection broke, is forgotten`() {
+        let loop = bench.open(.presence("bob"))
+        bench.close(loop)
+        bench.pass(.seconds(5))
+        bench.end(.lost(""))
+        #expect(bench.engine.watchlist.people.isEmpty)
+    }
+
+    @Test mutating func `whoever comes again after being left is asked for again`() {
+        let loop = bench.open(.presence("bob"))
+        bench.receive(.answer(bench.lastID, .online("bob", 1)))
+        bench.close(loop)
+        bench.pass(.seconds(1))
+        let again = bench.open(.presence("bob"))
+        #expect(subscribes() == [.init(users: ["bob"])])
+        #expect(bench.engine.nextPresence(again) == nil)
+        bench.receive(.event("bob", 7, .busy))
+        bench.receive(.answer(bench.lastID, .online("bob", 2)))
+        #expect(bench.engine.nextPresence(again)?.version == 2)
+    }
+
+    @Test mutating func `closing a loop twice is closing it once`() {
+        let one = bench.open(.presence("bob"))
+        _ = bench.open(.presence("bob"))
+        bench.close(one)
+        bench.close(one)
+        #expect(bench.engine.watchlist.people["bob"]?.watch.observers == 1)
+    }
+
+    // MARK: Batches
+
+    @Test mutating func `a message names no more people than the server takes`() {
+        bench = Bench()
+        bench.connect(limits: ConnectionLimits(subscribeBatch: 3))
+        let users = (1...7).map { "u\($0)" }
+        _ = bench.open(.roster(users))
+        #expect(subscribes().map(\.users.count) == [3, 3, 1])
+        #expect(Set(subscribes().flatMap(\.users)).count == 7)
+    }
+
+    @Test mutating func `a message is no longer than the server takes, however long the ids`() {
+        let limits = ConnectionLimits(maxMessageBytes: 4_096)
+        bench = Bench()
+        bench.connect(limits: limits)
+        let users = (100...199).map { String(repeating: "\\", count: 125) + "\($0)" }
+        _ = bench.open(.roster(users))
+        // Known versions make it longer still.
+        bench.receive(
+            .subscribed(
+                id: bench.lastID, users: users.map { .online(UserID($0)!, .max / 2, name: "x") }, conversations: [],
+                more: false))
+        bench.end(.lost(""))
+        bench.pass(.milliseconds(250))
+        bench.handle(.opened(bench.engine.link.attempt))
+        bench.welcome(limits: limits)
+        let sizes = bench.directives.compactMap { if case .send(let bytes) = $0 { bytes.count } else { nil } }
+        #expect(sizes.count > 5)
+        #expect(sizes.allSatisfy { $0 <= 4_096 })
+        #expect(subscribes().flatMap(\.users).count == 100)
+    }
+
+    @Test mutating func `beyond the limit of subscriptions people are refused, and asked for when there is room`() {
+        bench = Bench()
+        bench.connect(limits: ConnectionLimits(subscriptions: 2))
+        let first = bench.open(.presence("a"))
+        _ = bench.open(.presence("b"))
+        let third = bench.open(.presence("c"))
+        #expect(bench.sent.isEmpty)
+        guard case .refused(let error) = bench.engine.nextPresence(third)?.freshness else {
+            Issue.record("not refused")
+            return
+        }
+        #expect(error.code == .tooMany)
+        bench.receive(.answer(bench.lastID - 1, .online("a", 1)), .answer(bench.lastID, .online("b", 1)))
+        bench.close(first)
+        bench.pass(.seconds(1))
+        #expect(unsubscribes() == [["a"]])
+        #expect(subscribes() == [.init(users: ["c"])])
+        bench.receive(.answer(bench.lastID, .online("c", 1)))
+        #expect(bench.engine.nextPresence(third)?.freshness == .live)
+    }
+
+    @Test mutating func `who is only kept for a moment makes room for who is looked at`() {
+        bench = Bench()
+        bench.connect(limits: ConnectionLimits(subscriptions: 2))
+        let old = bench.open(.roster(["a", "b"]))
+        bench.receive(.answer(bench.lastID, .online("a", 1), .online("b", 1)))
+        bench.close(old)
+        #expect(bench.sent.isEmpty)
+        _ = bench.open(.roster(["b", "c"]))
+        #expect(bench.bodies == [.unsubscribe(users: ["a"], conversations: []), .subscribe(.init(users: ["c"]))])
+        #expect(bench.engine.watchlist.subscriptions == 2)
+    }
+
+    // MARK: Refusals
+
+    @Test mutating func `what the server cannot answer now is asked again when it said`() {
+        let loop = bench.open(.presence("bob"))
+        bench.receive(.refusal(bench.lastID, .unavailable, retryAfter: 2_000))
+        bench.pass(.milliseconds(1_999))
+        #expect(bench.sent.isEmpty)
+        bench.pass(.milliseconds(1))
+        #expect(subscribes() == [.init(users: ["bob"])])
+        #expect(bench.engine.nextPresence(loop) == nil)
+        bench.receive(.answer(bench.lastID, .online("bob", 1)))
+        #expect(bench.engine.nextPresence(loop)?.freshness == .live)
+    }
+
+    @Test mutating func `a server that gives no time is not asked in a flood`() {
+        _ = bench.open(.presence("bob"))
+        for retryAfter in [nil, 0] as [Milliseconds?] {
+            bench.receive(.refusal(bench.lastID, .internal, retryAfter: retryAfter))
+            bench.pass(.milliseconds(99))
+            #expect(bench.sent.isEmpty)
+            bench.pass(.seconds(1))
+            #expect(subscribes().count == 1)
+        }
+    }
+
+    @Test mutating func `a forbidden conversation is refused, and the others are not`() {
+        let one = bench.open(.typing("c1"))
+        let request = bench.lastID
+        let two = bench.open(.typing("c2"))
+        #expect(subscribes() == [.init(conversations: ["c2"])])
+        bench.receive(.refusal(request, .forbidden))
+        bench.receive(
+            .subscribed(
+                id: bench.lastID, users: [],
+                conversations: [.init(conversation: "c2", version: 1, typing: ["bob"])], more: false))
+        guard case .refused(let error) = bench.engine.nextTyping(one)?.freshness else {
+            Issue.record("not refused")
+            return
+        }
+        #expect(error.code == .forbidden)
+        #expect(bench.engine.nextTyping(two)?.users == ["bob"])
+    }
+
+    @Test mutating func `a refused conversation is asked for again on the next connection`() {
+        let loop = bench.open(.typing("c1"))
+        bench.receive(.refusal(bench.lastID, .forbidden))
+        _ = bench.engine.nextTyping(loop)
+        bench.handle(.reconnect)
+        bench.handle(.opened(bench.engine.link.attempt))
+        bench.welcome()
+        #expect(subscribes() == [.init(conversations: ["c1"])])
+    }
+
+    // MARK: Coming back
+
+    @Test mutating func `after a break everybody is asked for, with what is known of them`() {
+        _ = bench.open(.roster(["bob", "cy"]))
+        bench.receive(.answer(bench.lastID, .online("bob", 3, name: "Bob"), .unknown("cy")))
+        bench.receive(.event("bob", 8, .busy))
+        bench.end(.lost(""))
+        bench.pass(.milliseconds(250))
+        bench.handle(.opened(bench.engine.link.attempt))
+        bench.welcome()
+        #expect(subscribes() == [.init(users: ["bob", "cy"], known: ["bob": .init(presence: 8, profile: 3)])])
+    }
+
+    @Test mutating func `who is left out of the answer is as they were held, and live again`() {
+        let loop = bench.open(.presence("bob"))
+        bench.receive(.answer(bench.lastID, .online("bob", 3, name: "Bob")))
+        _ = bench.engine.nextPresence(loop)
+        bench.end(.lost(""))
+        #expect(bench.engine.nextPresence(loop)?.freshness.isLive == false)
+        bench.pass(.milliseconds(250))
+        bench.handle(.opened(bench.engine.link.attempt))
+        bench.welcome()
+        #expect(bench.engine.nextPresence(loop) == nil)
+        bench.receive(.answer(bench.lastID))
+        let bob = bench.engine.nextPresence(loop)
+        #expect(bob?.freshness == .live)
+        #expect(bob?.version == 3)
+    }
+
+    @Test mutating func `a subscription in flight when the connection breaks is made again`() {
+        let loop = bench.open(.presence("bob"))
+        bench.end(.lost(""))
+        bench.pass(.milliseconds(250))
+        bench.handle(.opened(bench.engine.link.attempt))
+        bench.welcome()
+        #expect(subscribes() == [.init(users: ["bob"])])
+        bench.receive(.answer(bench.lastID, .online("bob", 1)))
+        #expect(bench.engine.nextPresence(loop)?.freshness == .live)
+    }
+
+    @Test mutating func `observing connects`() {
+        bench = Bench()
+        _ = bench.open(.presence("bob"))
+        #expect(bench.fetches == 1)
+    }
+}
