@@ -1,0 +1,151 @@
+#!/usr/bin/python3
+"""Holds the shape of the sources: which module may import which, how long files, functions and folders may be, a comment at
+each unsafe construct, no feature in the core, and plain words. It reads files only.
+
+Each exception stands here with its reason or its present size, so that it can shrink and cannot grow.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+IMPORTS = {
+    "EventLoops": set(),
+    "WebSockets": {"EventLoops"},
+    "Redis": {"EventLoops"},
+    "PresenceProtocol": set(),
+    "Installation": {"EventLoops", "Redis"},
+    "Tokens": {"Installation", "PresenceProtocol"},
+    "PresenceServer": {"EventLoops", "WebSockets", "Redis", "PresenceProtocol", "Installation", "Tokens"},
+    "PresenceTransport": set(),
+    "PresenceURLSession": {"PresenceTransport"},
+    "PresenceKit": {"PresenceProtocol", "PresenceTransport", "PresenceURLSession", "EventLoops", "WebSockets"},
+    "presenced": {"PresenceServer", "PresenceProtocol", "Installation", "Tokens", "EventLoops"},
+    "presence-watch": {"PresenceKit"},
+}
+"""Which of our modules each may import. The order is the direction: nothing below imports something above."""
+
+LONGEST_FILE = 300
+LONGER_FILES = {
+    "Sources/PresenceServer/Core/Shard/ShardLogic.swift": 390,
+    "Sources/PresenceServer/Core/FanOut/Watchers.swift": 385,
+    "Sources/PresenceServer/Features/Visibility/Policies.swift": 375,
+    "Sources/PresenceServer/Doctor/Repair.swift": 312,
+    "Sources/Redis/Connection/Link.swift": 310,
+    "Tests/PresenceServerTests/PresenceSimulationTests.swift": 450,
+    "Tests/PresenceServerTests/VisibilitySimulationTests.swift": 405,
+    "Tests/PresenceServerTests/LimitTests.swift": 360,
+    "Tests/PresenceServerTests/Histories/HistoryRun+Steps.swift": 310,
+}
+"""To be split: what each has now, at most."""
+
+MOST_FILES = 20
+FULLER_FOLDERS = {"Tests/WebSocketsTests": 22, "loadtest/Sources/Support": 21}
+
+LONGEST_FUNCTION = 60
+LONGER_FUNCTIONS = {}
+
+UNSAFE = re.compile(r"Unmanaged\.|@unchecked Sendable|nonisolated\(unsafe\)|unsafeBitCast|@_silgen_name")
+"""Constructs that the compiler does not check: a comment above or beside each names owner, thread or lifetime."""
+
+FEATURES_IN_CORE = re.compile(r"typing|typist|vote|poll", re.IGNORECASE)
+"""Names of features that are whole in their folders: the core has none of them."""
+
+OBSCURE = re.compile(r"\b(whoever|whomever|whatsoever|heretofore|thereof|whereupon)\b|\bof whom\b|\bwhat is no\b", re.IGNORECASE)
+PROSE = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs/*.md", "docs/*.yaml", "config/*",
+         "loadtest/*.md", "loadtest/notes/*.md", "Tests/*.md", "Sources/PresenceKit/*.docc/*.md"]
+
+faults = []
+
+
+def fault(place, what):
+    faults.append(f"{place}: {what}")
+
+
+def swift_files(*folders):
+    for folder in folders:
+        yield from sorted((ROOT / folder).rglob("*.swift"))
+
+
+def name(path):
+    return str(path.relative_to(ROOT))
+
+
+def look_at_imports():
+    for module, allowed in IMPORTS.items():
+        for path in swift_files(f"Sources/{module}"):
+            for imported in re.findall(r"^\s*(?:@testable |public |package |internal |private )?import (\w+)", path.read_text(), re.M):
+                if imported in IMPORTS and imported not in allowed:
+                    fault(name(path), f"{module} may not import {imported}")
+    known = {path.name for path in (ROOT / "Sources").iterdir() if path.is_dir()}
+    for module in sorted(known - set(IMPORTS)):
+        if not module.startswith("C"):
+            fault(f"Sources/{module}", "is in no line of IMPORTS")
+
+
+def look_at_sizes():
+    counts = {}
+    for path in swift_files("Sources", "Tests", "loadtest"):
+        lines = path.read_text().splitlines()
+        most = LONGER_FILES.get(name(path), LONGEST_FILE)
+        if len(lines) > most:
+            fault(name(path), f"has {len(lines)} lines, at most {most} are allowed")
+        counts[name(path.parent)] = counts.get(name(path.parent), 0) + 1
+        look_at_functions(path, lines)
+    for folder, count in counts.items():
+        most = FULLER_FOLDERS.get(folder, MOST_FILES)
+        if count > most:
+            fault(folder, f"has {count} files, at most {most} are allowed")
+
+
+def look_at_functions(path, lines):
+    """By indentation, which `make lint` holds: a function ends at the first brace that stands as far left as it began."""
+    began = None
+    for number, line in enumerate(lines):
+        match = re.match(r"( *)(?:[\w@()]+ )*(?:func \S|init[?<(])", line)
+        if began is None and match and not line.rstrip().endswith("}"):
+            began = (number, match.group(1) + "}")
+        elif began is not None and (line.startswith(began[1]) or not line.strip() and number - began[0] < 2):
+            length = number - began[0] + 1
+            place = f"{name(path)}:{began[0] + 1}"
+            if length > LONGER_FUNCTIONS.get(name(path), LONGEST_FUNCTION):
+                fault(place, f"a function of {length} lines, at most {LONGEST_FUNCTION} fit a screen")
+            began = None
+
+
+def look_at_unsafe_constructs():
+    for path in swift_files("Sources"):
+        lines = path.read_text().splitlines()
+        for number, line in enumerate(lines):
+            if UNSAFE.search(line) and not line.strip().startswith("//"):
+                if not any("//" in each for each in lines[max(0, number - 6):number + 1]):
+                    fault(f"{name(path)}:{number + 1}", "an unsafe construct without a comment")
+
+
+def look_at_the_core():
+    for path in swift_files("Sources/PresenceServer/Core"):
+        for number, line in enumerate(path.read_text().splitlines()):
+            if FEATURES_IN_CORE.search(line):
+                fault(f"{name(path)}:{number + 1}", f"a feature in the core: {line.strip()}")
+
+
+def look_at_words():
+    for pattern in PROSE:
+        for path in sorted(ROOT.glob(pattern)):
+            if not path.is_file():
+                continue
+            for number, line in enumerate(path.read_text(errors="replace").splitlines()):
+                if OBSCURE.search(line):
+                    fault(f"{name(path)}:{number + 1}", f"obscure: {OBSCURE.search(line).group()}")
+
+
+CHECKS = [look_at_imports, look_at_sizes, look_at_unsafe_constructs, look_at_the_core, look_at_words]
+
+for check in CHECKS:
+    check()
+for each in faults:
+    print(f"FAILED {each}")
+print(f"{len(CHECKS)} {'failed' if faults else 'passed'} in 0.1s")
+sys.exit(1 if faults else 0)
