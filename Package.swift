@@ -7,10 +7,11 @@ let optimised: [SwiftSetting] = Context.environment["PRESENCE_OPTIMISED"] == "1"
 
 /// What every Swift target of ours is compiled with. Warnings are errors in our own code only:
 /// the setting does not reach packages, nor those who depend on us.
-let ours: [SwiftSetting] = [
-    .swiftLanguageMode(.v6),
-    .treatAllWarnings(as: .error),
-] + optimised
+let ours: [SwiftSetting] =
+    [
+        .swiftLanguageMode(.v6),
+        .treatAllWarnings(as: .error),
+    ] + optimised
 
 /// Where the client's transport is Apple's URLSession; elsewhere it is libwebsockets. Only the Linux build is tested: on
 /// none of these platforms was it ever run, and for tvOS, watchOS and visionOS it was never built.
@@ -129,7 +130,8 @@ let package = Package(
         .executableTarget(
             name: "chaos-crowd", dependencies: ["PresenceKit"], path: "Tests/Chaos/Crowd", swiftSettings: ours),
         .target(
-            name: "TestSupport", dependencies: ["EventLoops", "Redis", "WebSockets"], path: "Tests/Support", swiftSettings: ours),
+            name: "TestSupport", dependencies: ["EventLoops", "Redis", "WebSockets"], path: "Tests/Support",
+            swiftSettings: ours),
         // Shards on invented time. It sees what is internal, so it is for debug builds only, as tests are.
         .target(
             name: "Simulator",

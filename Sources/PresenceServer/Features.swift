@@ -11,7 +11,9 @@ enum Features {
     ]
 
     /// Those that a configuration leaves.
-    static func enabled(_ configuration: ServerConfiguration, of features: [any Feature.Type] = all) -> [any Feature.Type] {
+    static func enabled(_ configuration: ServerConfiguration, of features: [any Feature.Type] = all)
+        -> [any Feature.Type]
+    {
         features.filter { !configuration.disabledFeatures.contains($0.plan.name) }
     }
 }

@@ -110,7 +110,8 @@ actor Daemon {
 
     private func redisURL(_ directory: DataDirectory) async throws -> String {
         if let url = configuration.redis.url { return url }
-        let redis = try RedisServerProcess(directory: directory, appendfsync: configuration.redis.appendfsync, logger: logger)
+        let redis = try RedisServerProcess(
+            directory: directory, appendfsync: configuration.redis.appendfsync, logger: logger)
         self.redis = redis
         try await redis.start()
         return redis.url

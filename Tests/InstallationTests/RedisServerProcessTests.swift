@@ -88,7 +88,8 @@ import Testing
     {
         let scratch = try ScratchDirectory()
         let (events, continuation) = AsyncStream<RedisServerProcess.Event>.makeStream()
-        try await withRedis(in: scratch.path, appendfsync: appendfsync, onEvent: { continuation.yield($0) }) { process in
+        try await withRedis(in: scratch.path, appendfsync: appendfsync, onEvent: { continuation.yield($0) }) {
+            process in
             let child = try #require(process.processID)
             var answered = 0
             let redis = try PlainRedis(socket: process.socket)

@@ -55,7 +55,9 @@ final class Polls: Feature, TopicKind {
             }
         ) { [unowned self] poll, context in watch(poll, context) }
         registry.route("GET", "/v1/polls/{id}", for: .users) { [unowned self] call in
-            call.write(changes: false) { read(call.ids[0], reply: $0) } succeeded: { value in
+            call.write(changes: false) {
+                read(call.ids[0], reply: $0)
+            } succeeded: { value in
                 .json(200, Self.object(call.ids[0], Self.counts(value)))
             }
         }
@@ -95,7 +97,8 @@ final class Polls: Feature, TopicKind {
             shard.replies.fulfil(reply, on: context.connection) { [unowned shard] in
                 defer { shard.watchers.release(topic) }
                 guard outcome == .loaded else {
-                    return shard.replies.error(WriteRefusal(.disconnected(sent: false)).message(id: context.id), to: context.connection)
+                    return shard.replies.error(
+                        WriteRefusal(.disconnected(sent: false)).message(id: context.id), to: context.connection)
                 }
                 shard.watchers.subscribe(context.connection, to: [topic])
                 let answer = #"{"type":"pollWatched","id":\#(context.id ?? 0),"version":\#(topic.first.version)}"#
@@ -137,14 +140,17 @@ final class Polls: Feature, TopicKind {
             return
         }
         let counts = event.words.compactMap { word -> (String, Int)? in
-            guard let colon = word.lastIndex(of: ":"), let count = Int(word[word.index(after: colon)...]) else { return nil }
+            guard let colon = word.lastIndex(of: ":"), let count = Int(word[word.index(after: colon)...]) else {
+                return nil
+            }
             return (String(word[..<colon]), count)
         }
         show(topic, version: event.version, counts, announced: true)
     }
 
     private func show(_ topic: Topic, version: Int64, _ counts: [(String, Int)], announced: Bool) {
-        let message = Array(#"{"type":"poll","version":\#(version),"#.utf8) + Self.object(topic.subject, counts).dropFirst()
+        let message =
+            Array(#"{"type":"poll","version":\#(version),"#.utf8) + Self.object(topic.subject, counts).dropFirst()
         publish(topic, version: version, message, announced: announced)
     }
 

@@ -37,7 +37,9 @@ import Tokens
     }
 
     @Test func `a request that is wrong is refused by its decoder, one that is too much by its price`() throws {
-        let world = try world { $0.limits.requestsPerSecond = 1; $0.limits.requestBurst = 6 }
+        let world = try world {
+            $0.limits.requestsPerSecond = 1; $0.limits.requestBurst = 6
+        }
         let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
         try ask(ana, #"{"type":"vote","id":1,"poll":"lunch"}"#, "choice is missing", in: world)
         // The burst of 6 has 4 left, of which a vote takes 2.
@@ -120,7 +122,8 @@ import Tokens
         try client.hear(#""type":"voted","id":3,"poll":"lunch","counts":{"soup":1}}"#)
         try client.hear(#""type":"poll","#)
         let response = try PollsClient.get("/v1/polls/lunch", port: port, token: token)
-        #expect(response.contains("200 OK") && response.contains(#"{"poll":"lunch","counts":{"soup":1}}"#), "\(response)")
+        #expect(
+            response.contains("200 OK") && response.contains(#"{"poll":"lunch","counts":{"soup":1}}"#), "\(response)")
         #expect(try PollsClient.get("/v1/polls/lunch", port: port, token: "none").contains("401"))
         #expect(try PollsClient.get("/metrics", port: port, token: token).contains("presence_poll_votes_total 1"))
     }

@@ -17,7 +17,8 @@ struct StoreBoundTests {
         private let url: String
         private let mostBytes: Int
         private lazy var store = try! RedisLocation(url: url).store(
-            loop: loop, options: RedisOptions(), partitions: Partitions(count: 4), scripts: [], replicas: 0, mostBytes: mostBytes,
+            loop: loop, options: RedisOptions(), partitions: Partitions(count: 4), scripts: [], replicas: 0,
+            mostBytes: mostBytes,
             name: "test")
 
         init(_ url: String, mostBytes: Int) throws {

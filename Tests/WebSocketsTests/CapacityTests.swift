@@ -1,8 +1,8 @@
 import Glibc
 import Testing
+import WebSockets
 
 @testable import TestSupport
-import WebSockets
 
 @Suite(.timeLimit(.minutes(2)), .serialized)
 struct CapacityTests {

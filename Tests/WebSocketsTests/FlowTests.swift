@@ -1,7 +1,7 @@
 import Testing
+import WebSockets
 
 @testable import TestSupport
-import WebSockets
 
 @Suite(.timeLimit(.minutes(1)))
 struct FlowTests {

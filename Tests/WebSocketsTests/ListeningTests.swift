@@ -1,8 +1,8 @@
 import Foundation
 import Testing
+import WebSockets
 
 @testable import TestSupport
-import WebSockets
 
 @Suite(.timeLimit(.minutes(1)))
 struct ListeningTests {

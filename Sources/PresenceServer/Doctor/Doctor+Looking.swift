@@ -117,7 +117,9 @@ extension Doctor {
         guard try lookAtType(of: key, is: family.type, &look), family.expires || family.holdsNumbers else { return }
         let answers = try store[key].askAtOnce([["PTTL", key]] + (family.holdsNumbers ? [["HVALS", key]] : []))
         if family.expires, answers[0].int == -1 { look.note(.everlastingTyping, .key(key)) }
-        if family.holdsNumbers, answers[1].array?.contains(where: { $0.int == nil }) == true { look.note(.malformedTyping, .key(key)) }
+        if family.holdsNumbers, answers[1].array?.contains(where: { $0.int == nil }) == true {
+            look.note(.malformedTyping, .key(key))
+        }
     }
 
     /// `{p}:shard:INCARNATION:users`: a dead one's, or one whose users all have sessions.

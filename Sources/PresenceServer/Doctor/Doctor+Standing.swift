@@ -61,7 +61,9 @@ extension Doctor {
         if held.isSweptMalformed { look.note(.malformedSweep, .key(partitions.space.leases)) }
         let isSettling = held.isSettling(within: grace + sweepingTime)
         for (incarnation, lease) in held.leases {
-            if !isSettling, lease.until + sweepingTime <= held.now { look.note(.overdueLease, .incarnation(incarnation)) }
+            if !isSettling, lease.until + sweepingTime <= held.now {
+                look.note(.overdueLease, .incarnation(incarnation))
+            }
             if lease.renewed > held.now + Self.tolerance { look.note(.timeAhead, .incarnation(incarnation)) }
         }
         let running = held.renewing(after: held.now - renewingTime)

@@ -8,7 +8,7 @@ public struct FeatureSetting: Sendable, Hashable {
         var suffix: String { self == .milliseconds ? " ms" : "" }
     }
 
-    /// The path in the configuration file: `typing.expiry`.
+    /// The path in the configuration file, `FEATURE.NAME`.
     public let key: String
     public let unit: Unit
     public let standard: Int64

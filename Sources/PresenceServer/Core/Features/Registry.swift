@@ -51,7 +51,8 @@ struct Registry {
 
     /// - Throws: `unknownType` if no feature knows it.
     func request(of type: JSONValue) throws(DecodingFailure) -> RequestHandler {
-        let found = type.isEscaped ? type.string.flatMap { requests[RequestName($0)] } : requests[RequestName(type.bytes)]
+        let found =
+            type.isEscaped ? type.string.flatMap { requests[RequestName($0)] } : requests[RequestName(type.bytes)]
         guard let found else { throw .unknownType }
         return found
     }

@@ -91,7 +91,9 @@ struct HTTPAPI {
         }
     }
 
-    private func authorize(_ exchange: HTTPExchangeID, _ request: HTTPRequest, _ route: HTTPRouteEntry, _ ids: [Identifier]) {
+    private func authorize(
+        _ exchange: HTTPExchangeID, _ request: HTTPRequest, _ route: HTTPRouteEntry, _ ids: [Identifier]
+    ) {
         func run(for viewer: UserID?) {
             let call = HTTPCall(api: self, exchange: exchange, ids: ids, body: request.body, viewer: viewer)
             do throws(DecodingFailure) {

@@ -78,7 +78,8 @@ final class Reaper {
         let users = names.compactMap { UserID($0) }
         shard.store.run(
             .reap,
-            keys: [keys.floor, keys.users(ofShard: incarnation)] + users.flatMap { [keys.user($0), keys.sessions($0)] },
+            keys: [keys.floor, keys.users(ofShard: incarnation)]
+                + users.flatMap { [keys.user($0), keys.sessions($0)] },
             arguments: [keys.events, incarnation, String(renewedAt)] + names, lane: .commands
         ) { [self] result in
             switch result {
@@ -91,7 +92,9 @@ final class Reaper {
                         damaged = failed.flatMap { failed in damaged.map { $0 + failed } }
                         next()
                     }
-                } done: { done(damaged) }
+                } done: {
+                    done(damaged)
+                }
             case .failure(let failure) where failure.isLasting: done(names)
             case .failure: done(nil)
             }

@@ -216,7 +216,9 @@ extension ShardLogic {
             .outboxBytes: outboxes.held,
         ]
         snapshot.errors = Dictionary(uniqueKeysWithValues: metrics.errors.map { ($0.key.rawValue, $0.value) })
-        snapshot.features = registry.metrics.map { .init(name: $0.name, type: $0.type, help: $0.help, value: $0.read()) }
+        snapshot.features = registry.metrics.map {
+            .init(name: $0.name, type: $0.type, help: $0.help, value: $0.read())
+        }
         snapshot.closes = metrics.closes
         snapshot.limitsMet = metrics.limitsMet
         snapshot.histograms = [

@@ -41,7 +41,8 @@ final class ClusterStore: ConnectedStore {
         self.name = name
         directory = ClusterDirectory(loop: loop, seeds: seeds, name: name + ":directory", options: options)
         commands = ClusterLane(
-            loop: loop, directory: directory, name: name + ":commands", scripts: scripts.map(\.redis), replicas: replicas,
+            loop: loop, directory: directory, name: name + ":commands", scripts: scripts.map(\.redis),
+            replicas: replicas,
             options: options)
         lease = ClusterLane(loop: loop, directory: directory, name: name + ":lease", scripts: [], options: options)
         commands.onRoundTrip = { [unowned self] in onRoundTrip($0) }

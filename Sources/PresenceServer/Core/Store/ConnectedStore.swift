@@ -24,17 +24,20 @@ extension RedisLocation {
         switch self {
         case .server(let endpoint):
             RedisStore(
-                loop: loop, place: .fixed(endpoint), options: options, partitions: partitions, scripts: scripts, replicas: replicas,
+                loop: loop, place: .fixed(endpoint), options: options, partitions: partitions, scripts: scripts,
+                replicas: replicas,
                 mostBytes: mostBytes, name: name)
         case .sentinels(let sentinels):
             RedisStore(
                 loop: loop,
                 place: .master(
                     RedisMaster(loop: loop, sentinels: sentinels, name: name + ":sentinel", options: options)),
-                options: options, partitions: partitions, scripts: scripts, replicas: replicas, mostBytes: mostBytes, name: name)
+                options: options, partitions: partitions, scripts: scripts, replicas: replicas, mostBytes: mostBytes,
+                name: name)
         case .cluster(let seeds):
             ClusterStore(
-                loop: loop, seeds: seeds, options: options, partitions: partitions, scripts: scripts, replicas: replicas,
+                loop: loop, seeds: seeds, options: options, partitions: partitions, scripts: scripts,
+                replicas: replicas,
                 mostBytes: mostBytes, name: name)
         }
     }

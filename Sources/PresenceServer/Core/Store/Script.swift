@@ -20,7 +20,8 @@ struct Script: Sendable {
     /// Without `allow-oom` a script is refused whole when memory is full; with no first line at all it would run until its
     /// first denied write and stay half done.
     init(
-        _ name: String, _ body: [UInt8], library: [UInt8] = [], isAcknowledged: Bool = false, allowsFullMemory: Bool? = nil
+        _ name: String, _ body: [UInt8], library: [UInt8] = [], isAcknowledged: Bool = false,
+        allowsFullMemory: Bool? = nil
     ) {
         self.name = name
         self.isAcknowledged = isAcknowledged

@@ -23,7 +23,11 @@ final class Conversations: Feature {
             try setParticipants(call)
         }
         registry.route("DELETE", "/v1/conversations/{id}/participants") { [unowned self] call in
-            call.write { setParticipants([], of: call.ids[0], done: $0) } succeeded: { _ in HTTPResponse(status: 204) }
+            call.write {
+                setParticipants([], of: call.ids[0], done: $0)
+            } succeeded: { _ in
+                HTTPResponse(status: 204)
+            }
         }
     }
 
@@ -39,7 +43,9 @@ final class Conversations: Feature {
             return call.refuse(422, .tooMany, "at most \(most) participants in one conversation", "participants")
         }
         let id = call.ids[0]
-        call.write { setParticipants(participants, of: id, done: $0) } succeeded: { _ in
+        call.write {
+            setParticipants(participants, of: id, done: $0)
+        } succeeded: { _ in
             var json = Array(#"{"conversation":{"id":"#.utf8)
             JSONWriter.string(id.string, to: &json)
             json += Array(#","participants":"#.utf8)

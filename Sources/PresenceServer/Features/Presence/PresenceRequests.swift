@@ -11,7 +11,9 @@ final class PresenceRequests: Feature {
     init(_ shard: ShardLogic) { self.shard = shard }
 
     func register(in registry: inout Registry) {
-        registry.request("status", decode: { (members, _) throws(DecodingFailure) in try ClientRequest.status(members) }) {
+        registry.request(
+            "status", decode: { (members, _) throws(DecodingFailure) in try ClientRequest.status(members) }
+        ) {
             [unowned self] change, context in choose(change, context)
         }
         registry.request(

@@ -44,7 +44,9 @@ final class Profiles: Feature {
         }
         guard changes.hasKnownTimezone else { return call.refuse(422, ProfileChanges.unknownTimezone) }
         let user = call.ids[0]
-        call.write { change(profileOf: user, changes, done: $0) } succeeded: { [unowned shard] words in
+        call.write {
+            change(profileOf: user, changes, done: $0)
+        } succeeded: { [unowned shard] words in
             guard let profile = Self.profileObject(words.array ?? []) else {
                 shard.noteDamage("profile", of: user)
                 return .error(500, .damagedRecord())

@@ -14,7 +14,9 @@ final class SessionRequests: Feature {
         registry.opening("connect", decode: ClientRequest.connect) { [unowned shard] request, connection, id in
             shard.connect(connection, id, request)
         }
-        registry.request("refresh", decode: { (members, _) throws(DecodingFailure) in try ClientRequest.refresh(members) }) {
+        registry.request(
+            "refresh", decode: { (members, _) throws(DecodingFailure) in try ClientRequest.refresh(members) }
+        ) {
             [unowned shard] token, context in
             shard.refresh(context.connection, context.id, token)
         }
@@ -36,12 +38,16 @@ final class SessionRequests: Feature {
     private func registerRoutes(in registry: inout Registry) {
         let shard = shard
         registry.route("POST", "/v1/users/{id}/disconnect") { [unowned shard] call in
-            call.write { shard.disconnect(call.ids[0], done: $0) } succeeded: { value in
+            call.write {
+                shard.disconnect(call.ids[0], done: $0)
+            } succeeded: { value in
                 .json(200, #"{"disconnected":\#(value.array?.last?.int ?? 0)}"#)
             }
         }
         registry.route("POST", "/v1/users/{id}/revokeTokens") { [unowned shard] call in
-            call.write { shard.revokeTokens(of: call.ids[0], done: $0) } succeeded: { value in
+            call.write {
+                shard.revokeTokens(of: call.ids[0], done: $0)
+            } succeeded: { value in
                 let words = value.array ?? []
                 let (sessions, notBefore) = (words.count > 2 ? words[1].int : nil, words.last?.int ?? 0)
                 // The first whole second all of which is after the revocation: an `iat` without a fraction may stand for

@@ -38,37 +38,21 @@ extension Sessions {
     /// Tells Redis of a session: a new one, or one that it may have forgotten.
     func tell(_ session: Session, done: @escaping (Outcome) -> Void) {
         let user = session.user
-        let status = session.wantedStatus
-        var chosen = ["", "", "", ""]
-        if let status {
-            chosen = StatusArguments(status).words + [""]
-        } else if session.isAdmitted || user.sessions.contains(where: \.isAdmitted),
-            let held = user.chosen, held.version > 0
-        {
-            let clearAfter = held.clearAt.map { String(max(1, $0 - redisNow(for: user))) } ?? ""
-            chosen = [held.status.rawValue, held.text ?? "null", clearAfter, String(held.version)]
-        }
-        let round = shard.link.round
+        let chosen = chosenStatus(toTell: session)
         // A session that Redis has forgotten was within the limit when it began.
         let most = session.isAdmitted ? 0 : shard.configuration.limits.connectionsPerUser
-        let policy = shard.policies[user.id]?.head.version ?? 0
-        let state = session.state
-        session.assertedRound = round
-        session.storedState = nil
-        session.tellings += 1
-        let telling = session.tellings
-        let mightBeStored = session.mayBeStored
-        session.mayBeStored = true
+        // What was let in once is kept even when memory is full.
+        let script: Script = session.isAdmitted ? .assert : .open
+        let telling = Telling(session, round: shard.link.round, policy: shard.policies[user.id]?.head.version ?? 0)
         shard.store.run(
-            // What was let in once is kept even when memory is full.
-            session.isAdmitted ? .assert : .open,
+            script,
             keys: [
                 user.keys.shards, user.keys.floor, user.userKey, user.sessionsKey,
                 user.keys.users(ofShard: shard.link.incarnation),
             ],
             arguments: [
                 user.keys.events, shard.link.incarnation, user.id.string, session.id, session.deviceField,
-                session.kind, state, String(shard.clock.now - session.began),
+                session.kind, telling.state, String(shard.clock.now - session.began),
             ] + chosen + [
                 // One that lingers does nothing: its client comes back with a token of its own.
                 String(most), session.connection == nil ? Self.noToken : String(session.issuedAt),
@@ -77,49 +61,90 @@ extension Sessions {
             lane: .commands
         ) { [self] result in
             switch result {
-            case .failure(let failure):
-                if session.assertedRound == round { session.assertedRound = 0 }
-                if !failure.mayHaveRun || failure.code == "OOM" { session.mayBeStored = mightBeStored }
-                if case .server(_, let message) = failure, !failure.isTransient || !session.isAdmitted {
-                    return done(.refused(message))
-                }
-                if case .overloaded = failure, !session.isAdmitted { return done(.refused("\(failure)")) }
-                tellLater(session, failure)
-                done(.unreachable(failure))
-            case .success(let value):
-                let words = value.array ?? []
-                switch words.first?.string {
-                case "OK":
-                    session.isAdmitted = true
-                    if telling == session.tellings { session.storedState = state }
-                    session.failures = 0
-                    if status == session.wantedStatus { session.wantedStatus = nil }
-                    shard.policies.take(
-                        words.last.flatMap { PolicyHead.read($0) }, of: user.id, asOf: policy)
-                    endOlder(than: session)
-                    learn(words, of: user)
-                    // What others show to this user depends on it.
-                    shard.policies.complete(user.id) { _ in done(.stored) }
-                case "REPLACED":
-                    session.mayBeStored = mightBeStored
-                    done(.replaced)
-                case "CROWDED":
-                    session.mayBeStored = mightBeStored
-                    done(.crowded)
-                case "REVOKED":
-                    session.mayBeStored = mightBeStored
-                    done(.revoked)
-                case "DISCONNECTED":
-                    session.mayBeStored = mightBeStored
-                    done(.disconnected)
-                default:
-                    session.assertedRound = 0
-                    session.mayBeStored = mightBeStored
-                    shard.link.noticeFencing(in: result)
-                    done(.unreachable(nil))
-                }
+            case .failure(let failure): notTold(telling, failure, done)
+            case .success(let value): told(telling, value, done)
             }
         }
+    }
+
+    /// What the session's client wants its user's status to be, or what it is, for a Redis that has forgotten it.
+    private func chosenStatus(toTell session: Session) -> [String] {
+        let user = session.user
+        if let status = session.wantedStatus { return StatusArguments(status).words + [""] }
+        guard session.isAdmitted || user.sessions.contains(where: \.isAdmitted), let held = user.chosen,
+            held.version > 0
+        else { return ["", "", "", ""] }
+        let clearAfter = held.clearAt.map { String(max(1, $0 - redisNow(for: user))) } ?? ""
+        return [held.status.rawValue, held.text ?? "null", clearAfter, String(held.version)]
+    }
+
+    /// One telling of a session, and what was so when it was sent.
+    private struct Telling {
+        let session: Session
+        let round: Int
+        let number: Int
+        let state: String
+        let status: StatusChange?
+        let policy: Int64
+        /// Whether Redis might have known the session before.
+        let wasStored: Bool
+
+        init(_ session: Session, round: Int, policy: Int64) {
+            session.assertedRound = round
+            session.storedState = nil
+            session.tellings += 1
+            self.session = session
+            self.round = round
+            self.policy = policy
+            number = session.tellings
+            state = session.state
+            status = session.wantedStatus
+            wasStored = session.mayBeStored
+            session.mayBeStored = true
+        }
+    }
+
+    private func notTold(_ telling: Telling, _ failure: RedisFailure, _ done: (Outcome) -> Void) {
+        let session = telling.session
+        if session.assertedRound == telling.round { session.assertedRound = 0 }
+        if !failure.mayHaveRun || failure.code == "OOM" { session.mayBeStored = telling.wasStored }
+        if case .server(_, let message) = failure, !failure.isTransient || !session.isAdmitted {
+            return done(.refused(message))
+        }
+        if case .overloaded = failure, !session.isAdmitted { return done(.refused("\(failure)")) }
+        tellLater(session, failure)
+        done(.unreachable(failure))
+    }
+
+    private func told(_ telling: Telling, _ value: RedisValue, _ done: @escaping (Outcome) -> Void) {
+        let session = telling.session
+        let words = value.array ?? []
+        let word = words.first?.string
+        if word == "OK" { return taken(telling, words, done) }
+        session.mayBeStored = telling.wasStored
+        switch word {
+        case "REPLACED": done(.replaced)
+        case "CROWDED": done(.crowded)
+        case "REVOKED": done(.revoked)
+        case "DISCONNECTED": done(.disconnected)
+        default:
+            session.assertedRound = 0
+            shard.link.noticeFencing(in: .success(value))
+            done(.unreachable(nil))
+        }
+    }
+
+    private func taken(_ telling: Telling, _ words: [RedisValue], _ done: @escaping (Outcome) -> Void) {
+        let (session, user) = (telling.session, telling.session.user)
+        session.isAdmitted = true
+        if telling.number == session.tellings { session.storedState = telling.state }
+        session.failures = 0
+        if telling.status == session.wantedStatus { session.wantedStatus = nil }
+        shard.policies.take(words.last.flatMap { PolicyHead.read($0) }, of: user.id, asOf: telling.policy)
+        endOlder(than: session)
+        learn(words, of: user)
+        // What others show to this user depends on it.
+        shard.policies.complete(user.id) { _ in done(.stored) }
     }
 
     /// A device has one session. Redis has taken a younger one, and the event that says so may be lost.

@@ -60,7 +60,9 @@ final class Typing: Feature, TopicKind {
         retries = registry.deadline { [unowned self] _ in tellStops() }
         registry.event("T") { [unowned self] in handle(typing: $0) }
         registry.event("C") { [unowned self] in handle(participants: $0) }
-        registry.request("typing", decode: { (members, _) throws(DecodingFailure) in try ClientRequest.typing(members) }) {
+        registry.request(
+            "typing", decode: { (members, _) throws(DecodingFailure) in try ClientRequest.typing(members) }
+        ) {
             [unowned self] request, context in
             shard.write(context.connection, context.id) { done in
                 set(request.typing, in: request.conversation, by: context.session) {

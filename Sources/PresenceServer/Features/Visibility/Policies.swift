@@ -122,7 +122,9 @@ final class Policies {
         held[user] = taking
         follow(taking, concerning: nil, at: shard.clock.redisNow)
         // Who has just come reads it if they want to know.
-        if let local = shard.sessions.users[user], local.chosen != nil { shard.feature(VisibilityRequests.self)?.visibilityChanged(of: local) }
+        if let local = shard.sessions.users[user], local.chosen != nil {
+            shard.feature(VisibilityRequests.self)?.visibilityChanged(of: local)
+        }
     }
 
     /// Calls `done` once a user's policy is all there: mostly at once.

@@ -19,7 +19,9 @@ extension VisibilityRequests {
 
     private func get(_ call: HTTPCall) {
         let (user, shard) = (call.ids[0], call.shard)
-        call.write(changes: false) { read(user, done: $0) } succeeded: { [unowned shard] value in
+        call.write(changes: false) {
+            read(user, done: $0)
+        } succeeded: { [unowned shard] value in
             guard let read = PolicyRead(value), !read.head.isDamaged else {
                 shard.noteDamage("visibility", of: user)
                 return .error(500, .damagedRecord())
@@ -37,7 +39,9 @@ extension VisibilityRequests {
     private func set(_ call: HTTPCall) throws(DecodingFailure) {
         let change = try VisibilityChange.decode(json: call.body)
         guard !change.isEmpty else { return call.refuse(400, .badRequest, "the body has no member of a visibility") }
-        call.write { call.shard.policies.change(call.ids[0], change, done: $0) } succeeded: { value in
+        call.write {
+            call.shard.policies.change(call.ids[0], change, done: $0)
+        } succeeded: { value in
             .json(200, Self.visibility(Self.head(value).visibility) + [0x7D])
         }
     }
@@ -45,7 +49,9 @@ extension VisibilityRequests {
     private func change(_ list: PolicyList, _ call: HTTPCall) throws(DecodingFailure) {
         let limit = call.shard.configuration.limits.subscribeBatch
         let change = try ListChange.decode(json: call.body, limit: limit)
-        call.write { call.shard.policies.change(call.ids[0], list: list, change, done: $0) } succeeded: { value in
+        call.write {
+            call.shard.policies.change(call.ids[0], list: list, change, done: $0)
+        } succeeded: { value in
             let head = Self.head(value)
             return .json(200, #"{"\#(list.rawValue)":\#(list == .contacts ? head.contacts : head.blocks)}"#)
         }

@@ -103,7 +103,9 @@ final class Watching: Feature {
     private var tooManySubscriptions: ServerMessage.ErrorMessage {
         .init(
             code: .tooMany,
-            message: "at most \(shard.configuration.limits.subscriptions) people and conversations watched by one connection")
+            message:
+                "at most \(shard.configuration.limits.subscriptions) people and conversations watched by one connection"
+        )
     }
 
     /// A refused request has changed nothing, so everything is checked before anything is done.
@@ -112,7 +114,9 @@ final class Watching: Feature {
         _ outcome: Topic.RedisOutcome
     ) -> ServerMessage.ErrorMessage? {
         let limit = shard.configuration.limits.subscriptions
-        if shard.watchers.subscriptions(of: connection) + shard.watchers.unwatched(people + conversations, by: connection) > limit {
+        if shard.watchers.subscriptions(of: connection)
+            + shard.watchers.unwatched(people + conversations, by: connection) > limit
+        {
             shard.metrics.met(.subscriptions)
             return tooManySubscriptions
         }
@@ -196,7 +200,9 @@ final class Watching: Feature {
     // MARK: HTTP
 
     private func registerRoutes(in registry: inout Registry) {
-        registry.route("GET", "/v1/users/{id}", for: .users) { [unowned self] call in read(call.ids, call) { $0[0].json } }
+        registry.route("GET", "/v1/users/{id}", for: .users) { [unowned self] call in
+            read(call.ids, call) { $0[0].json }
+        }
         registry.route("POST", "/v1/users/get", for: .users) { [unowned self] (call) throws(DecodingFailure) in
             let users = try RequestBody.users(call.body, limit: shard.configuration.limits.subscribeBatch)
             // The first token was taken for the request; what its ids cost, the next one waits for.
