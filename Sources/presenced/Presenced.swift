@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import Installation
 
 /// The server's command.
 @main
@@ -7,6 +8,7 @@ struct Presenced: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "presenced",
         abstract: "A presence server: who is here, who is typing, and who they are.",
+        version: "presenced \(ServerVersion.current)",
         subcommands: [ServeCommand.self, TokenCommand.self, DoctorCommand.self])
 
     /// As ArgumentParser's own, but that help which cannot be printed is no success.

@@ -18,11 +18,12 @@ from support.raw import RawSocket
 
 COUNT = 1_000
 WINDOW = 5
-SHARE = 0.01
-"""Of one core, for all of them together."""
+SHARE = 0.05
+"""Of one core, for all of them together, on a machine that does other things; on a quiet one it is 0.01."""
 
-NOISE = 2
-"""How much dearer everything can be beside the other tests."""
+WAKES = 1_000
+"""How much more often than without them the server's threads may wake in a window: once for each at most. A busy machine
+makes no difference to that; whatever looks at waiting connections again and again does."""
 
 SETTINGS = {"handshakeTimeout": "2m", "connect_timeout": 120_000, "limits.handshakes": 2 * COUNT}
 
@@ -37,6 +38,15 @@ def processor_seconds(server):
     return total / 1e9
 
 
+def wakes(server):
+    """How often the server's threads have waited and gone on since it started."""
+    total = 0
+    for task in os.listdir(f"/proc/{server.process.pid}/task"):
+        with open(f"/proc/{server.process.pid}/task/{task}/status") as file:
+            total += next(int(line.split()[1]) for line in file if line.startswith("voluntary_ctxt_switches"))
+    return total
+
+
 def resident(server):
     """Its memory in MB."""
     with open(f"/proc/{server.process.pid}/status") as file:
@@ -45,10 +55,10 @@ def resident(server):
 
 
 async def spent(server):
-    """Processor time of the server in a window."""
-    before = processor_seconds(server)
+    """Processor time of the server in a window, and how often it woke."""
+    before = processor_seconds(server), wakes(server)
     await asyncio.sleep(WINDOW)
-    return processor_seconds(server) - before
+    return processor_seconds(server) - before[0], wakes(server) - before[1]
 
 
 def hello(name="localhost"):
@@ -83,15 +93,19 @@ async def hold(server, data, count=COUNT):
 
 
 async def cost(server, data):
-    """Of three windows the one with the least: a busy machine makes everything dearer for a while, waiting costs always."""
+    """Whether waiting costs too much. Of three windows the cheapest counts: a busy machine makes everything dearer for a
+    while, waiting costs always."""
     idle = await spent(server)
     held = await hold(server, data)
     try:
         await quiet(server)
-        costs = []
-        while len(costs) < 3 and min(costs, default=1) > WINDOW * SHARE * NOISE:
-            costs.append(await spent(server) - idle)
-        return min(costs)
+        found = []
+        for _ in range(3):
+            now = await spent(server)
+            found.append((now[0] - idle[0], now[1] - idle[1]))
+            if found[-1][0] <= WINDOW * SHARE and found[-1][1] <= WAKES:
+                return None
+        return f"seconds and wakes more than when idle, {idle}: {found}"
     finally:
         for one in held:
             one.close()
@@ -102,7 +116,7 @@ async def quiet(server):
     async def rests():
         before = processor_seconds(server)
         await asyncio.sleep(0.3)
-        return processor_seconds(server) - before < 0.3 * 3 * SHARE
+        return processor_seconds(server) - before < 0.3 * 0.03
     # (One that never rests is found out by what follows.)
     for _ in range(20):
         if await rests():
@@ -112,7 +126,7 @@ async def quiet(server):
 @pytest.mark.parametrize("kind", PLAIN)
 async def test_connections_that_do_not_go_on_cost_no_time(start, kind):
     server = start(SETTINGS)
-    assert await cost(server, PLAIN[kind]) <= WINDOW * SHARE * NOISE
+    assert await cost(server, PLAIN[kind]) is None
     assert (await API(server).request("GET", "/readyz")).status == 200
 
 
@@ -121,7 +135,7 @@ async def test_connections_over_tls_that_do_not_go_on_cost_no_time(start, tmp_pa
     authority = Authority(tmp_path)
     files = authority.issue()
     server = start(SETTINGS | {"tls.certificateFile": files[0], "tls.keyFile": files[1]})
-    assert await cost(server, SECURE[kind]) <= WINDOW * SHARE * NOISE
+    assert await cost(server, SECURE[kind]) is None
 
 
 async def test_handshakes_that_do_not_end_leave_no_memory_behind(start, tmp_path):

@@ -1,3 +1,5 @@
+import Installation
+
 /// One shard's numbers at a moment, to be added up over the process and written as Prometheus text.
 struct MetricsSnapshot: Sendable {
     var counters: [Counter: Int] = [:]
@@ -193,6 +195,8 @@ struct MetricsSnapshot: Sendable {
             lines.append("presence_\(histogram.rawValue)_sum \(values.sum)")
             lines.append("presence_\(histogram.rawValue)_count \(values.count)")
         }
+        head("build_info", "gauge", "1; the label is the server's version")
+        lines.append("presence_build_info{version=\"\(ServerVersion.current)\"} 1")
         return lines.joined(separator: "\n") + "\n"
     }
 }
