@@ -3,7 +3,7 @@ import PackageDescription
 
 /// Whether a debug build optimises our own targets, as `make test` has it: packages are built as fast as they can be.
 /// (Flags that are "unsafe" keep others from depending on us; without the variable there are none.)
-let optimised: [SwiftSetting] = Context.environment["PRESENCE_OPTIMISED"] == "1" ? [.unsafeFlags(["-O"])] : []
+let optimised: [SwiftSetting] = Context.environment["BUILD_OPTIMISED"] == "1" ? [.unsafeFlags(["-O"])] : []
 
 /// What every Swift target of ours is compiled with. Warnings are errors in our own code only:
 /// the setting does not reach packages, nor those who depend on us.
