@@ -44,6 +44,14 @@ import Yams
         }
     }
 
+    @Test func `the shipped file has each feature's setting with the sentence that the feature gives`() throws {
+        let comments = try String(contentsOfFile: shipped, encoding: .utf8)
+            .split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }.filter { $0.hasPrefix("# ") }
+            .map { $0.dropFirst(2) }.joined(separator: " ")
+        #expect(!ServerConfiguration.featureSettings.isEmpty)
+        for setting in ServerConfiguration.featureSettings { #expect(comments.contains(setting.about), "\(setting.key)") }
+    }
+
     @Test func `every key of the shipped file is explained right above it`() throws {
         let lines = try String(contentsOfFile: shipped, encoding: .utf8).split(
             separator: "\n", omittingEmptySubsequences: false)
