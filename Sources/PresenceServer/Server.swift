@@ -39,7 +39,7 @@ public actor Server {
     /// Starts the shards and returns the port once everyone can be served.
     ///
     /// - Throws: ``StartFailure`` when the port is taken, the URL is none, or Redis holds another installation's data;
-    ///   ``InvalidConfiguration`` when what `validateDoor()` looks at has changed since.
+    ///   ``InvalidConfiguration`` when what `validateListening()` looks at has changed since.
     public func start() async throws -> Int {
         do {
             return try await startShards()
@@ -52,7 +52,7 @@ public actor Server {
     private func startShards() async throws -> Int {
         let location = try configuration.redis.location(redis)
         TimeZones.load()
-        try configuration.validateDoor()
+        try configuration.validateListening()
         let identity = try configuration.tls.identity()
         if let identity { tell(of: identity) }
         let port = try ListeningPort(
@@ -85,7 +85,7 @@ public actor Server {
         for shard in shards {
             await shard.listen(on: try port.socket(), as: ListenerKind(isSecure: identity != nil, tag: publicTag))
             if let apiPort {
-                let kind = ListenerKind(isSecure: configuration.isAPISecure, tag: Entrance.back.rawValue)
+                let kind = ListenerKind(isSecure: configuration.isAPISecure, tag: ListenerRole.back.rawValue)
                 await shard.listen(on: try apiPort.socket(), as: kind)
             }
         }
@@ -101,7 +101,7 @@ public actor Server {
         for shard in shards { await shard.use(authenticator) }
     }
 
-    private var publicTag: UInt8 { (configuration.api.port == nil ? Entrance.only : .front).rawValue }
+    private var publicTag: UInt8 { (configuration.api.port == nil ? ListenerRole.only : .front).rawValue }
 
     // MARK: Certificates
 

@@ -29,7 +29,7 @@ actor Daemon {
     /// - Throws: ``StartFailure`` or ``InvalidConfiguration``, with nothing left running.
     func start() async throws -> Int? {
         do {
-            try configuration.validateDoor()
+            try configuration.validateListening()
             let directory = try DataDirectory(configuration.dataDirectory ?? DataDirectory.standardPath())
             secret = try directory.secret()
             if directory.isSecretExposed {

@@ -34,7 +34,7 @@ import Testing
         var configuration = ServerConfiguration()
         change.apply(&configuration)
         try configuration.validate()
-        let error = #expect(throws: InvalidConfiguration.self) { try configuration.validateDoor() }
+        let error = #expect(throws: InvalidConfiguration.self) { try configuration.validateListening() }
         #expect(error?.key == change.key)
     }
 
@@ -42,10 +42,10 @@ import Testing
     func `a door that only this machine can reach needs nothing`(host: String) throws {
         var configuration = ServerConfiguration()
         configuration.host = host
-        try configuration.validateDoor()
+        try configuration.validateListening()
         configuration.host = "0.0.0.0"
         configuration.allowPlain = true
-        try configuration.validateDoor()
+        try configuration.validateListening()
     }
 
     @Test func `the defaults are valid`() throws {

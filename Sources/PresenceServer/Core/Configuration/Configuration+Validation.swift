@@ -17,7 +17,7 @@ extension ServerConfiguration {
         try validateNumbers()
         try validateRelations()
         try redis.validate()
-        try validateDoorValues()
+        try validateListeningValues()
         try validateAuth()
         try validateFeatures()
     }
@@ -128,7 +128,7 @@ extension ServerConfiguration {
     /// elements (`AnswerObjects.longestArray`) would end the connection.
     static let longestLists = 1_000_000
 
-    private func validateDoorValues() throws(InvalidConfiguration) {
+    private func validateListeningValues() throws(InvalidConfiguration) {
         for origin in allowedOrigins where AllowedOrigins.Entry(origin) == nil {
             throw InvalidConfiguration(
                 key: "allowedOrigins",

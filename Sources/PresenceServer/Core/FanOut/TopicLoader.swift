@@ -99,7 +99,7 @@ final class TopicLoader {
             topic.isLoaded && partitions?.contains(shard.partitions.index(of: topic.subject)) != false
         }
         topics.forEach { $0.holds += 1 }
-        Paced(topics, window: 256) { [self] topic, next in
+        BoundedConcurrency(topics, window: 256) { [self] topic, next in
             let before = (newest(.presence, topic), newest(.profile, topic))
             let policy = shard.policies[topic.subject]?.head.version ?? 0
             let round = shard.policies.round(of: topic.subject)

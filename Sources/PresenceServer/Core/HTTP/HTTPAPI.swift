@@ -23,7 +23,7 @@ struct HTTPAPI {
 
     func handle(_ exchange: HTTPExchangeID, _ request: HTTPRequest) {
         let route = route(of: request)
-        guard Entrance(rawValue: request.tag)?.leads(to: route) ?? false else {
+        guard ListenerRole(rawValue: request.tag)?.leads(to: route) ?? false else {
             return refuse(exchange, 404, .badRequest, "there is nothing at this path")
         }
         if case .api = route, !request.isFirst {
@@ -58,7 +58,7 @@ struct HTTPAPI {
     /// Refuses a call by its head, before anything of its body is kept, or notes for whom it speaks.
     func refusal(of request: inout HTTPRequest) -> HTTPResponse? {
         let route = route(of: request)
-        guard Entrance(rawValue: request.tag)?.leads(to: route) ?? false, case .api(let call, _) = route else {
+        guard ListenerRole(rawValue: request.tag)?.leads(to: route) ?? false, case .api(let call, _) = route else {
             request.keepsBody = false
             return nil
         }

@@ -22,7 +22,7 @@ final class Reaper {
         var failed = false
         let started = shard.clock.now
         var users = 0
-        Paced(Array(0..<shard.partitions.count), window: Self.window) { [self] partition, next in
+        BoundedConcurrency(Array(0..<shard.partitions.count), window: Self.window) { [self] partition, next in
             clear(partition, of: incarnation, renewedAt: renewedAt) { count in
                 if let count { users += count } else { failed = true }
                 next()
@@ -87,7 +87,7 @@ final class Reaper {
             case .failure(let failure) where failure.isLasting && names.count > 1:
                 // One of them is damaged: each by itself, so that it keeps no other.
                 var damaged: [String]? = []
-                Paced(names, window: Self.window) { [self] name, next in
+                BoundedConcurrency(names, window: Self.window) { [self] name, next in
                     end([name], in: keys, of: incarnation, renewedAt) { failed in
                         damaged = failed.flatMap { failed in damaged.map { $0 + failed } }
                         next()

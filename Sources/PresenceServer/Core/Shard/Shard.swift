@@ -9,7 +9,7 @@ import WebSockets
 
 /// One thread with one loop, and everything that happens on it: its sockets, its connections to Redis, its logic.
 ///
-/// The actor is the door for everyone else. Inside, libwebsockets and hiredis call on the loop's thread, and what they
+/// The actor is how everyone else calls it. Inside, libwebsockets and hiredis call on the loop's thread, and what they
 /// call is plain synchronous code: no lock, no `await` and no hop between threads on the way of data.
 actor Shard {
     /// The actor's executor. It is kept alive by the actor, as an executor must be.
@@ -23,7 +23,7 @@ actor Shard {
     private let server: WebSocketServer
     private let logger: Logger
     /// Replaced as a whole when the keys are.
-    private let tokens: TokenCheck
+    private let tokens: CurrentAuthenticator
 
     private var wake: LoopTimer!
     private var endOfTurn: EndOfTurnHook!
@@ -72,7 +72,7 @@ actor Shard {
             clock: clock, places: parts.places, addresses: parts.addresses, proxies: proxies,
             origins: AllowedOrigins(configuration.allowedOrigins), logger: parts.logger
         ) { loop.now }
-        let tokens = TokenCheck(parts.authenticator)
+        let tokens = CurrentAuthenticator(parts.authenticator)
         self.tokens = tokens
         logic = ShardLogic(
             configuration: configuration, clock: clock, store: store, sockets: sockets, isAlone: parts.isAlone,

@@ -25,7 +25,7 @@ final class ShardLogic {
     let watchers: Watchers
     let delivery: Delivery
     let replies: Replies
-    private(set) var link: StoreLink!
+    private(set) var link: ShardMembership!
     private(set) var sessions: Sessions!
     private(set) var loader: TopicLoader!
     private(set) var reaper: Reaper!
@@ -71,7 +71,7 @@ final class ShardLogic {
         watchers = Watchers(metrics: metrics)
         delivery = Delivery(watchers: watchers, sockets: sockets, clock: clock, metrics: metrics, outboxes: outboxes)
         replies = Replies(watchers: watchers, sockets: sockets, limits: limits, metrics: metrics, outboxes: outboxes)
-        link = StoreLink(self, isAlone: isAlone)
+        link = ShardMembership(self, isAlone: isAlone)
         sessions = Sessions(self)
         loader = TopicLoader(self)
         reaper = Reaper(self)

@@ -84,7 +84,7 @@ extension Sessions {
         let untold = byNumber.values.filter { $0.assertedRound < round }.sorted { $0.number < $1.number }
         let ended = ended.values.sorted { $0.number < $1.number }
         var failure: RedisFailure?
-        Paced(untold, window: 256) { [self] session, next in
+        BoundedConcurrency(untold, window: 256) { [self] session, next in
             guard !session.hasEnded, failure == nil else { return next() }
             tell(session) { [self] outcome in
                 if case .unreachable(let reason) = outcome { failure = reason ?? .disconnected(sent: true) }
@@ -92,7 +92,7 @@ extension Sessions {
                 next()
             }
         } done: { [self] in
-            Paced(ended, window: 256) { [self] session, next in
+            BoundedConcurrency(ended, window: 256) { [self] session, next in
                 tellEnd(session, done: next)
             } done: {
                 done(failure)

@@ -5,7 +5,7 @@ import Redis
 ///
 /// A session that is lost without a word goes on for `linger`; if its user is back by then, wherever, nobody sees
 /// anything. While Redis is out of reach sessions come and go here, and Redis is told afterwards
-/// (`Sessions+Telling.swift`).
+/// (`Sessions+StoreSync.swift`).
 final class Sessions {
     unowned let shard: ShardLogic
     private(set) var users: [UserID: LocalUser] = [:]

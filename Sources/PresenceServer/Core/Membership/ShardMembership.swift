@@ -9,7 +9,7 @@ import Redis
 /// After a break of the command or lease connection the shard takes a new incarnation and says everything that it
 /// knows again; after a break of the subscription alone it keeps its incarnation. Either way it reads what is watched
 /// before it says `live`.
-final class StoreLink {
+final class ShardMembership {
     unowned let shard: ShardLogic
 
     private(set) var state = State.starting

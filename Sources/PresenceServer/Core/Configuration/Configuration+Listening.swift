@@ -8,7 +8,7 @@ extension ServerConfiguration {
     ///
     /// - Throws: ``InvalidConfiguration``: plain connections from elsewhere that nobody asked for, or a certificate that
     ///   cannot be used.
-    public func validateDoor() throws(InvalidConfiguration) {
+    public func validateListening() throws(InvalidConfiguration) {
         if let mistake = tls.mistake() { throw mistake }
         guard !allowPlain, !tls.isOn else { return }
         guard isLoopback(host) else {

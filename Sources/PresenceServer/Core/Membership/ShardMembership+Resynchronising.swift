@@ -7,7 +7,7 @@ import Redis
 ///     `──────── only with a new incarnation ────────´
 ///
 /// Each step is an attempt's; whatever makes the attempt pointless starts the next one.
-extension StoreLink {
+extension ShardMembership {
     func resynchroniseIfPossible() {
         guard !isResynchronising, isSubscribed, lanesUp.count == StoreLane.allCases.count else { return }
         attempt += 1
@@ -104,7 +104,7 @@ extension StoreLink {
 
     private func join(_ attempt: Int, next: @escaping () -> Void) {
         var failure: Result<RedisValue, RedisFailure> = .success(.null)
-        Paced(Array(0..<shard.partitions.count), window: 64) { [self] partition, done in
+        BoundedConcurrency(Array(0..<shard.partitions.count), window: 64) { [self] partition, done in
             let keys = shard.partitions.keys(partition)
             shard.store.run(
                 .join, keys: [keys.shards, keys.floor, keys.fenced(incarnation)],

@@ -1,5 +1,5 @@
 /// Does one thing for each element, with at most `window` under way: bulk work that leaves room for everyone else.
-final class Paced<Element> {
+final class BoundedConcurrency<Element> {
     private var rest: ArraySlice<Element>
     private var underWay = 0
     private let each: (Element, @escaping () -> Void) -> Void

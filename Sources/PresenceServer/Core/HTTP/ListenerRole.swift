@@ -1,5 +1,5 @@
 /// Which of the server's ports a request came through, as the tag of its listener.
-enum Entrance: UInt8 {
+enum ListenerRole: UInt8 {
     /// The only one: it has everything.
     case only
     /// The public one, beside another for operators and backends.
