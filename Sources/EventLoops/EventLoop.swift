@@ -6,8 +6,8 @@ import Synchronization
 ///
 /// A turn of the loop: it wakes up and reads the clock (`now`); calls whatever is due (sockets, timers, posted work);
 /// and, at the end, the hooks registered with `atEndOfTurn`, before it sleeps again. Everything but `start`, `stop`,
-/// `join`, `execute`, `isCurrent` and being an executor belongs to the loop's own thread, or to whoever sets it up
-/// before `start`.
+/// `join`, `execute`, `isCurrent` and being an executor belongs to the loop's own thread; before `start`, to the
+/// creator.
 ///
 /// An actor keeps its loop alive by holding it. Work posted after the thread has ended runs on a thread made for it: a
 /// task that is on its way back to the actor then (out of a continuation, say) would else never go on.
@@ -53,7 +53,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     /// The running thread until somebody joined it.
     private let thread = Locked<pthread_t?>(nil)
     private let hasStarted = Atomic(false)
-    /// Held by whoever runs what was posted after the end.
+    /// Held by the thread that runs late work.
     private let afterwards = Locked(())
 
     /// - Throws: `EventLoopError` when the kernel gives no epoll descriptor.
@@ -116,7 +116,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     /// Blocks until the thread has ended; at once if it never began.
     public func join() {
         precondition(!isCurrent, "loop \(name) cannot wait for itself")
-        // Whoever comes second waits for the lock, and by then the thread has ended.
+        // A second caller waits for the lock, and by then the thread has ended.
         thread.withLock { thread in
             guard let running = thread else { return }
             pthread_join(running, nil)

@@ -2,7 +2,7 @@ import CLibEV
 
 /// Calls a function once on a loop at a given time; can be set again and again.
 ///
-/// Confined to the loop's thread (or to whoever sets the loop up before it starts), but may be released anywhere.
+/// Confined to the loop's thread (before it starts, to the loop's creator), but may be released anywhere.
 /// When it fires, the loop's `now` has reached the time that was set, never less.
 public final class LoopTimer {
     private let core: Core

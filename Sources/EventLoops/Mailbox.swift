@@ -8,7 +8,7 @@ struct Mailbox: ~Copyable {
         case closure(@Sendable () -> Void)
     }
 
-    /// What the one who posted has to do, for the work to be done.
+    /// What the poster has to do for the work to be done.
     enum Duty {
         case none
         case ring

@@ -2,7 +2,7 @@ import CLibEV
 
 /// Calls a function on a loop in every turn in which a descriptor can be read (or accepted from).
 ///
-/// Confined to the loop's thread. The descriptor stays the caller's, who closes it only after `cancel()`.
+/// Confined to the loop's thread. The caller owns the descriptor, and closes it only after `cancel()`.
 public final class ReadableWatcher {
     private let loop: EventLoop
     private let readable: () -> Void

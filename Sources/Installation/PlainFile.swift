@@ -2,13 +2,13 @@ import Foundation
 
 /// Files that are read while others wait: a certificate, a key, a set of keys.
 public enum PlainFile {
-    /// No key or certificate is larger; whoever names a database by mistake is told so.
+    /// No key or certificate is larger; a database named by mistake is an error.
     package static let longest = 4 * 1_024 * 1_024
 
     /// What a file holds.
     ///
-    /// - Throws: why it cannot be read, in words. What is no regular file is refused unread: a pipe, or a terminal, would
-    ///   be waited for, perhaps for ever.
+    /// - Throws: why it cannot be read, in words. Anything but a regular file is refused unread: a pipe or a terminal
+    ///   might block for ever.
     package static func read(_ path: String) throws(StartFailure) -> Data {
         // Without O_NONBLOCK the opening itself would wait for somebody to write into a pipe.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)

@@ -1,6 +1,6 @@
 /// The id of a user, a conversation or a device: 1 to 128 bytes of printable ASCII without space (0x21 to 0x7E).
 ///
-/// Only a valid id can be made, so whoever holds one need not check it again. Ids are compared byte by byte;
+/// Only a valid id can be made, so its holder need not check it again. Ids are compared byte by byte;
 /// Swift's own `String ==` would merge ids that Redis keeps apart, but over ASCII the two are the same.
 public struct Identifier: Hashable, Sendable, Comparable, CustomStringConvertible {
     /// The longest id, in bytes.

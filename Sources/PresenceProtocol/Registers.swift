@@ -1,6 +1,6 @@
 /// What others see of a person's presence: one of the two registers, replaced whole.
 public struct Presence: Hashable, Sendable {
-    /// Grows with every change; 0 for someone of whom nothing is known or may be seen.
+    /// Grows with every change; 0 for an unknown or hidden user.
     public var version: Int64
     public var status: PresenceStatus
     /// When `status` began; `nil` with version 0.
@@ -24,7 +24,7 @@ public struct Presence: Hashable, Sendable {
         self.devices = devices
     }
 
-    /// Someone of whom nothing is known, who does not exist, or whom this client may not see.
+    /// A user who is unknown, does not exist, or is hidden from this client.
     public static let unknown = Presence(version: 0, status: .offline)
 }
 

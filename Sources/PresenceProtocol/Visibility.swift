@@ -1,17 +1,17 @@
-/// Whom a user lets see something of them.
+/// Who may see something of a user.
 public enum Audience: String, Sendable, CaseIterable {
     case everyone
-    /// Those whom the user lists as contacts.
+    /// The user's contacts.
     case contacts
     case nobody
 }
 
-/// Who may see a user. Everyone may until the user says otherwise; whoever the user blocks never may.
+/// Who may see a user. Everyone may until the user says otherwise; blocked users never may.
 public struct Visibility: Hashable, Sendable {
-    /// To anyone else the user looks like somebody of whom nothing is known, presence and profile alike.
+    /// To anyone else the user looks unknown, presence and profile alike.
     public var presence: Audience
-    /// Of those who may see the presence: who also sees since when the user is offline. Only mutually: a user sees it
-    /// of those alone who may see theirs.
+    /// Of the viewers of the presence: who also sees since when the user is offline. It is mutual: a user sees it
+    /// only of users who may see theirs.
     public var lastSeen: Audience
 
     public init(presence: Audience = .everyone, lastSeen: Audience = .everyone) {
@@ -31,7 +31,7 @@ public struct VisibilityChange: Hashable, Sendable {
     }
 }
 
-/// A change of whom a user lists, as contacts or as blocked, as the HTTP interface carries it.
+/// A change of a user's contacts or blocked users, as the HTTP interface carries it.
 public struct ListChange: Hashable, Sendable {
     public var add: [UserID]
     public var remove: [UserID]
@@ -57,7 +57,7 @@ public struct OwnVisibility: Hashable, Sendable {
     }
 }
 
-/// Who may see a user, with everyone whom they list; or a part of it.
+/// Who may see a user, with the user's lists; or a part of it.
 public struct VisibilityLists: Hashable, Sendable {
     public var visibility: Visibility
     public var contacts: [UserID]

@@ -104,7 +104,7 @@ private struct KeySet: Decodable {
         /// `nil` if the key is of a kind that is not supported.
         let key: JWK?
 
-        /// Whether whoever made it meant it for this (RFC 7517, 4.2 and 4.3): a key that says nothing is for anything.
+        /// Whether its issuer meant it for this (RFC 7517, 4.2 and 4.3): a key that says nothing is for anything.
         var isForVerifying: Bool { use ?? "sig" == "sig" && operations?.contains("verify") ?? true }
 
         private enum CodingKeys: String, CodingKey {

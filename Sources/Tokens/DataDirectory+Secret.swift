@@ -7,8 +7,8 @@ extension DataDirectory {
 
     /// The installation's secret, made at the first call.
     ///
-    /// Whoever comes first makes it: of several that come at once one wins, and all return the same. The file comes
-    /// into being whole and with mode 0600.
+    /// The first caller makes it: of several at once one wins, and all return the same. The file comes into being
+    /// whole and with mode 0600.
     ///
     /// - Throws: ``StartFailure`` if the file cannot be written or read, or holds too little to be a secret.
     public func secret() throws(StartFailure) -> TokenSecret {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A sentence to whoever started the watcher, on standard error.
+/// A sentence to the watcher's user, on standard error.
 enum Complaint {
     /// - Parameter sentence: may hold what a server said.
     static func print(_ sentence: String) {

@@ -47,7 +47,7 @@ struct PresenceWatch: AsyncParsableCommand {
     var once = false
 
     func run() async throws {
-        // Whoever reads our lines may leave: that is told by the writing, and is no reason to die.
+        // The reader of our lines may leave: the write reports that, and it is no reason to die.
         signal(SIGPIPE, SIG_IGN)
         Output.reservePlaces()
         let outcome: Outcome
@@ -58,7 +58,7 @@ struct PresenceWatch: AsyncParsableCommand {
         }
         switch outcome {
         case .done: break
-        // As a shell counts those whom a signal ended.
+        // As a shell counts a process ended by a signal.
         case .stopped(let signal): throw ExitCode(128 + signal)
         case .failed(let error):
             Complaint.print(error.sentence)

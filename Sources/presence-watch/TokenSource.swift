@@ -1,8 +1,8 @@
 import Foundation
 import PresenceKit
 
-/// Where the token comes from. A file is read anew each time, so that whoever renews it there is all that is needed to
-/// go on for ever.
+/// Where the token comes from. A file is read anew each time, so renewing the token there is all that is needed to go
+/// on for ever.
 enum TokenSource: Hashable, Sendable {
     case fixed(String)
     case file(String)

@@ -51,7 +51,7 @@ enum ConfigurationFile {
             case (let setting?, .sequence(let list)) where setting.isList && list.allSatisfy { $0.scalar != nil }: break
             case (let setting?, _) where setting.isList: throw invalid("must be a list of texts, as in []")
             case (_?, .scalar(let scalar)):
-                // `key:` with nothing behind it, or `~`: whoever wants the default leaves the key out.
+                // `key:` with nothing behind it, or `~`: for the default the key is left out.
                 guard value.tag != Tag(.null), !(scalar.style == .plain && scalar.string.isEmpty) else {
                     throw invalid("has no value")
                 }

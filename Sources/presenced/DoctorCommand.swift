@@ -56,7 +56,7 @@ struct DoctorCommand: AsyncParsableCommand {
         if !report.isHealthy { throw ExitCode(ExitStatus.failure) }
     }
 
-    /// It is no matter of Redis, and so no finding; but whoever looks after a server wants to know.
+    /// It is no matter of Redis, and so no finding; but an administrator wants to know.
     private func warnOfExposedSecret(_ configuration: ServerConfiguration) {
         let path = configuration.dataDirectory ?? DataDirectory.standardPath()
         guard FileManager.default.fileExists(atPath: path), let directory = try? DataDirectory(path),

@@ -8,7 +8,7 @@ enum DurationText {
         ("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1),
     ]
 
-    /// What a message says to whoever wrote something else.
+    /// How an error message describes the form.
     static let form = "a whole number with a unit: 500ms, 20s, 5m, 24h or 7d"
 
     /// Reads a duration, or returns `nil` if `text` is anything else or too long for 64 bits.

@@ -61,7 +61,7 @@ struct ServeCommand: AsyncParsableCommand {
     }
 
     func validate() throws {
-        // 0 in the file leaves the choice to the server; whoever writes a flag has made one.
+        // 0 in the file leaves the choice to the server; a flag is a choice already.
         if let shards, shards < 1 { throw ValidationError("--shards must be at least 1") }
     }
 
@@ -80,7 +80,7 @@ struct ServeCommand: AsyncParsableCommand {
             guard let port = try await daemon.start() else { return }
             let scheme = configuration.tls.isOn ? "wss" : "ws"
             let line = "listening on \(scheme)://\(Self.urlHost(configuration.host)):\(port)/v1/ws"
-            // It serves all the same: whoever started it may not care for the line.
+            // It serves all the same: the caller may not care for the line.
             if !StandardOutput.write(line + "\n") {
                 logger.warning("standard output cannot be written", metadata: ["line": "\(line)"])
             }

@@ -4,15 +4,14 @@ import PresenceProtocol
 extension PresenceClient {
     // MARK: People
 
-    /// One person as they are now, or `nil` if nothing is known of them: who does not exist and who may not be seen
-    /// look alike.
+    /// One person as they are now, or `nil` if nothing is known of them: a missing user and a hidden one look alike.
     ///
     /// Somebody observed is answered from what is held. While there is no connection, the cache answers, marked stale.
     public func get(_ user: String) async throws(PresenceError) -> Person? {
         try await get(CollectionOfOne(user)).first
     }
 
-    /// Those of `users` of whom something is known, as they are now, in the order asked, however many.
+    /// The known ones of `users`, as they are now, in the order asked, however many.
     ///
     /// While there is no connection, the cache answers, marked stale, if it holds all of them; else the call waits
     /// for a connection until ``Configuration/requestTimeout``.
@@ -95,12 +94,12 @@ extension PresenceClient {
         try await createConversation(with: others, key: UUID().uuidString)
     }
 
-    /// Makes a conversation of the own user with others, or finds the one that the user made with the same key before,
-    /// on any device, with whomever: the call may be repeated as often as needed, also after a launch.
+    /// Makes a conversation of the own user with others, or finds the one the user made before with the same key, on
+    /// any device and with any others. The call may be repeated as often as needed, also after a launch.
     ///
     /// - Parameter key: 1 to 64 bytes of printable ASCII without space, the user's own.
-    /// - Throws: as ``createConversation(with:)``; `invalidID` if the key is none; `forbidden` if the user is no longer in
-    ///   the conversation that was made with this key.
+    /// - Throws: as ``createConversation(with:)``; `invalidID` if the key is none; `forbidden` if the user is no longer
+    ///   in the conversation made with this key.
     public func createConversation(
         with others: [String], key: String
     ) async throws(PresenceError) -> Conversation {

@@ -1,13 +1,13 @@
 import PresenceProtocol
 
 extension PresenceClient {
-    /// Chooses who may see the user, on all their devices, until they choose otherwise. It takes effect at once, also for
-    /// those who are looking.
+    /// Chooses who may see the user, on all their devices, until they choose otherwise. It takes effect at once, also
+    /// for current viewers.
     ///
     /// - Parameters:
-    ///   - presence: who sees the user at all. To everyone else they look like somebody of whom nothing is known.
-    ///   - lastSeen: of those, who sees since when the user is offline. It is mutual: the user sees it of those alone who
-    ///     may see theirs.
+    ///   - presence: who sees the user at all. To everyone else the user looks unknown.
+    ///   - lastSeen: of those, who sees since when the user is offline. It is mutual: the user sees it only of people
+    ///     who may see theirs.
     ///
     ///   What is `nil` stays as it is; at first both are `everyone`.
     /// - Throws: `notConnected` or `connectionLost`, as ``createConversation(with:)``.
@@ -15,7 +15,7 @@ extension PresenceClient {
         try await change(.setVisibility(VisibilityChange(presence: presence, lastSeen: lastSeen)))
     }
 
-    /// Who may see the user, and whom they list.
+    /// Who may see the user, and the user's lists.
     public func visibility() async throws(PresenceError) -> MyVisibility {
         guard case .visibility(let visibility) = try await ask(.readVisibility) else {
             preconditionFailure("not an answer to getVisibility")
@@ -34,7 +34,7 @@ extension PresenceClient {
         try await change(.removeContacts(Self.identifiers(users)))
     }
 
-    /// Blocks people: from now on they see somebody of whom nothing is known. They are not told.
+    /// Blocks people: from now on the user looks unknown to them. They are not told.
     public func block(_ users: some Sequence<String>) async throws(PresenceError) {
         try await change(.block(Self.identifiers(users)))
     }

@@ -9,7 +9,7 @@ public struct JSONValue {
     public let kind: Kind
     /// Whether a string holds escapes, so that its bytes are not yet its text.
     package let isEscaped: Bool
-    /// The first byte: of a string the one after the quote. Owned by whoever gave the bytes to the scanner.
+    /// The first byte: of a string the one after the quote. Owned by the scanner's caller.
     let start: UnsafeRawPointer
     /// The number of bytes: of a string without its quotes.
     let count: Int

@@ -138,7 +138,7 @@ package enum ClientRequest {
         do throws(DecodingFailure) { return try VisibilityChange(change) } catch { throw error.inside("visibility") }
     }
 
-    /// The users whom a list gains or loses.
+    /// The users a list gains or loses.
     package static func listed(
         _ members: ClientMembers, _ limits: ConnectionLimits, in type: String
     ) throws(DecodingFailure) -> [UserID] {
@@ -239,7 +239,7 @@ extension ClientMembers {
         return value
     }
 
-    /// The people whom a list gains or loses.
+    /// The people a list gains or loses.
     fileprivate func listed(limit: Int, in type: String) throws(DecodingFailure) -> [UserID] {
         let failure = DecodingFailure(code: .tooMany, message: "at most \(limit) users in one \(type)", field: "users")
         return try needed(users, "users").identifiers("users", limit: limit, tooMany: failure).withoutRepetitions()

@@ -4,9 +4,9 @@
 /// register takes it as bytes. They are lent for the call and not looked into: what is appended is only as right as
 /// they are. Each function appends exactly one whole message, without framing.
 public enum ServerMessageWriter {
-    /// The presence of someone of whom nothing is known, who does not exist, or whom the client may not see.
+    /// The presence of a user who is unknown, does not exist, or is hidden from the client.
     public static let unknownPresence = Array(#"{"version":0,"status":"offline"}"#.utf8)
-    /// The profile register of someone who has no profile, or whom the client may not see.
+    /// The profile register of a user without a profile, or hidden from the client.
     public static let noProfile = Array("null".utf8)
 
     // MARK: Answers

@@ -5,7 +5,7 @@ import Redis
 extension Doctor {
     /// Looks at all of it.
     ///
-    /// - Parameter since: When it was looked at before. Who has not renewed since then does not run.
+    /// - Parameter since: When it was looked at before. A server not renewed since does not run.
     /// - Returns: Whether the layout is known, and the rest can be looked at.
     func lookAtStanding(_ look: inout Look, since: Timestamp? = nil) throws(RedisFailure) -> Bool {
         for redis in store.servers { try lookAtSettings(of: redis, &look) }
@@ -75,7 +75,7 @@ extension Doctor {
     private func lookAtScripts(of redis: DoctorRedis, _ look: inout Look) throws(RedisFailure) {
         let scripts = Script.all(of: features)
         let answers = try redis.askAll([["SCRIPT", "EXISTS"] + scripts.map(\.redis.sha1)])
-        // Not allowed to ask: whoever calls a script that is missing loads it.
+        // Not allowed to ask: the caller of a missing script loads it.
         guard case .success(let value) = answers[0], let known = value.array else { return }
         for (script, answer) in zip(scripts, known) where answer.int == 0 {
             look.note(.missingScript, .script(script))

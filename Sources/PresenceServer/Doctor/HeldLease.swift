@@ -62,7 +62,7 @@ struct HeldLeases {
         return both
     }
 
-    /// Whether somebody answers for what this incarnation left: itself, or whoever reaps it.
+    /// Whether somebody answers for what this incarnation left: itself, or its reaper.
     func hold(_ incarnation: String) -> Bool { leases[incarnation] != nil || malformed.contains(incarnation) }
 
     func isLive(_ incarnation: String) -> Bool {

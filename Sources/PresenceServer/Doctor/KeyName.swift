@@ -4,7 +4,7 @@ import PresenceProtocol
 enum KeyName: Equatable {
     case user(UserID, partition: Int)
     case sessions(UserID, partition: Int)
-    /// Whom a user lists.
+    /// A user's lists.
     case contacts(UserID, partition: Int)
     case blocks(UserID, partition: Int)
     case conversation(ConversationID, partition: Int)

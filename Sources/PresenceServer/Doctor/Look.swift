@@ -24,7 +24,7 @@ struct Look {
         if symptoms.insert(Symptom(kind: kind, place: place)).inserted { counts[kind, default: 0] += 1 }
     }
 
-    /// The users of whom something looked wrong.
+    /// The users with a symptom.
     var users: Set<UserID> {
         Set(
             symptoms.compactMap { symptom in

@@ -112,7 +112,7 @@ struct Repair {
         if stuck.isEmpty { _ = try leases.ask("HDEL", partitions.space.leases, incarnation) }
     }
 
-    /// All at once; if that fails for one of them, one by one. Returns for whom it failed.
+    /// All at once; if that fails for one of them, one by one. Returns the failed ones.
     private func endEach(
         _ users: [UserID], of incarnation: String, renewed: Timestamp, in partition: Int
     ) throws(RedisFailure) -> [UserID] {
@@ -174,7 +174,7 @@ struct Repair {
         if isRemoved { try showRightly(user) }
     }
 
-    /// Whoever holds it has denied it twice: it is ended under that one's name.
+    /// Its shard has denied it twice: it is ended under that shard's name.
     private func endGhost(_ name: String, of user: UserID) throws(RedisFailure) {
         guard let session = try session(name, of: user), try isLive(session.incarnation) else { return }
         let keys = partitions.keys(of: user)
@@ -267,8 +267,8 @@ struct Repair {
         }
     }
 
-    /// What reaping does to a user of whom nothing is the dead one's: what is chosen lapses, what is shown is recomputed
-    /// and told.
+    /// What reaping does to a user with nothing of the dead incarnation: what is chosen lapses, what is shown is
+    /// recomputed and told.
     private func showRightly(_ user: UserID) throws(RedisFailure) {
         try end([user], of: Self.nobody, renewed: 0, in: partitions.index(of: user))
     }

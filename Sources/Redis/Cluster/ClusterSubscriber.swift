@@ -3,9 +3,9 @@ import EventLoops
 /// Listens on channels of a cluster, each at the master that serves the channel's slot.
 ///
 /// A cluster hands every plain message to all of its nodes, but over links of its own, where one can be lost in
-/// silence. Whoever publishes from a script does so at the master of the script's keys; a subscription there depends
-/// on no such link, and if it breaks, that is seen. While a slot moves, its messages come over the links until the
-/// new master has confirmed; what was on the way then has to be read (`onMoved`).
+/// silence. A script publishes at the master of its keys; a subscription there depends on no such link, and if it
+/// breaks, that is seen. While a slot moves, its messages come over the links until the new master has confirmed; what
+/// was on the way then has to be read (`onMoved`).
 ///
 /// Beside its channels every subscription has a canary of its own, which proves it from end to end.
 ///
@@ -95,7 +95,7 @@ public final class ClusterSubscriber {
             retire(feed)
             successors[master] = nil
         }
-        // Whoever replaced a master may not have got its last messages.
+        // A master's replacement may not have got its last messages.
         if let before, map.hasLost(aMasterOf: before) { lose("a master was replaced") }
         gone = Set(feeds.keys).subtracting(wanted.keys)
         settle()
@@ -126,8 +126,8 @@ public final class ClusterSubscriber {
         return feed
     }
 
-    /// A feed that gains channels takes over at once. One that only gives some away waits until whoever gets them is
-    /// there: a channel is rather heard twice than not at all.
+    /// A feed that gains channels takes over at once. One that only gives some away waits until their new feed is
+    /// there: better to hear a channel twice than not at all.
     private func confirm(_ feed: Feed, of master: ClusterNode) {
         if successors[master] === feed, !Set(feed.channels).isSubset(of: feeds[master]?.channels ?? []) {
             promote(feed, of: master)

@@ -1,7 +1,7 @@
 import CHiredis
 import EventLoops
 
-/// What a dialler tells whoever uses its link.
+/// What a dialler tells its link's user.
 protocol DiallerDelegate: AnyObject {
     /// A new attempt begins.
     func diallerDidStart()

@@ -57,7 +57,7 @@ enum Greeting: Equatable {
 }
 
 extension Greeting.Objection {
-    /// An error to a command that anybody may send who is allowed in.
+    /// An error to a command that any admitted client may send.
     init(line: String) {
         self.init(reason: line, isRefusal: ["NOAUTH", "NOPERM"].contains(RedisFailure.server(line: line).code))
     }

@@ -1,8 +1,9 @@
-/// Where a Redis server is, and as whom to speak to it.
+/// Where a Redis server is, and the login for it.
 ///
-/// Written as `redis://[user[:password]@]host[:port][/database]`, `rediss://…` for the same over TLS, `unix://[user[:password]@]/path[?db=N]`, or plain
-/// `host[:port]`. User and password are percent-decoded; an empty user (`redis://:secret@host`) is Redis' own
-/// `default`. Neither `description` nor `debugDescription` nor a mirror shows the password.
+/// Written as `redis://[user[:password]@]host[:port][/database]`, `rediss://…` for the same over TLS,
+/// `unix://[user[:password]@]/path[?db=N]`, or plain `host[:port]`. User and password are percent-decoded; an empty
+/// user (`redis://:secret@host`) is Redis' own `default`. Neither `description` nor `debugDescription` nor a mirror
+/// shows the password.
 public struct RedisEndpoint: Sendable, Hashable {
     /// How the server is reached.
     public enum Address: Sendable, Hashable {

@@ -2,8 +2,8 @@ import EventLoops
 
 /// A connection that listens on a fixed list of channels, and listens again by itself after a break.
 ///
-/// What is published while it is not `subscribed` is lost: whoever depends on it has to read the truth afterwards.
-/// Redis tells nothing about a subscription that is silent; `reconnect(reason:)` is for an owner who noticed.
+/// What is published while it is not `subscribed` is lost: its owner has to read the truth afterwards.
+/// Redis tells nothing about a silent subscription; an owner that notices one calls `reconnect(reason:)`.
 ///
 /// Confined to the loop's thread. Its owner closes it before letting go of it.
 public final class RedisSubscriber {

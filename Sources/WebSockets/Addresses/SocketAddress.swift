@@ -69,8 +69,8 @@ struct SocketAddress: Sendable {
 
     private struct Marked: Error {}
 
-    /// An exclusive holder listens on an abstract Unix socket named after address and port, so that whoever connects
-    /// to it knows. A sharing one leaves no mark, but looks for one.
+    /// An exclusive holder listens on an abstract Unix socket named after address and port, for others to find by
+    /// connecting. A sharing one leaves no mark, but looks for one.
     ///
     /// - Throws: if another process has marked the address.
     func mark(exclusive: Bool) throws -> Int32? {

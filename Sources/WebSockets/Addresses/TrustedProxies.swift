@@ -1,8 +1,8 @@
 /// The proxies that are believed when they say, in `X-Forwarded-For`, which client a request comes from.
 ///
-/// Each proxy puts the address of whoever connected to it behind those that it was told: `client, proxy1`. So the list
-/// is read from its end, and only as far as those who wrote it are trusted: the first address of somebody else is the
-/// client's, and what stands before it may be anything that the client made up.
+/// Each proxy appends its client's address to the list that it was sent: `client, proxy1`. So the list is read from
+/// its end, and only as far as its writers are trusted. The first untrusted address is the client's; what stands
+/// before it may be anything that the client made up.
 ///
 /// `Forwarded` (RFC 7239) is not read: a proxy that knows only the one passes the other on as it came.
 public struct TrustedProxies: Sendable {
@@ -15,7 +15,7 @@ public struct TrustedProxies: Sendable {
     /// The client's address, as far as it can be believed.
     ///
     /// - Parameters:
-    ///   - peer: who is connected to us.
+    ///   - peer: the connected peer.
     ///   - list: the header, all its lines joined by commas; `nil` if there is none.
     public func client(of peer: PeerAddress, _ list: String?) -> PeerAddress {
         guard let list, isTrusted(peer) else { return peer }

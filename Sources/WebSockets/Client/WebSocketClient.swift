@@ -4,7 +4,7 @@ import Glibc
 
 /// One WebSocket connection to a server, made of libwebsockets. Confined to its loop's thread.
 ///
-/// Messages are sent in their order, queued without a bound: whoever sends more than the server takes should look at
+/// Messages are sent in their order, queued without a bound: a caller faster than the server should look at
 /// `queuedBytes`. Pings of the server are answered by libwebsockets.
 public final class WebSocketClient {
     let shared: WebSocketClientContext

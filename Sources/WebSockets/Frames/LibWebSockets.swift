@@ -130,7 +130,7 @@ public enum WebSocketError: Error, CustomStringConvertible {
     }
 }
 
-/// Memory that a context refers to for as long as it lives, freed by whoever destroys the context, after it.
+/// Memory that a context refers to for as long as it lives; the context's owner frees it after the context.
 private final class ContextMemory {
     private let names: [UnsafeMutablePointer<CChar>]
     private let protocols: UnsafeMutablePointer<lws_protocols>

@@ -41,7 +41,7 @@ final class HTTPConnection {
     var hasUnreadInput = false
     /// How much of this the inbox' budget was asked for.
     var held = 0
-    /// Whose body is coming.
+    /// Its body is coming.
     var request: HTTPRequest?
     /// How much of it is missing.
     var missing = 0

@@ -2,7 +2,7 @@
 public struct HTTPRequest: Sendable {
     public let head: RequestHead
     public var body: [UInt8] = []
-    /// The client's address: whoever is connected, or whom a trusted proxy names.
+    /// The client's address: the peer's, or the one a trusted proxy names.
     public var peer: PeerAddress
     /// Whether it came over TLS.
     public var isSecure = false

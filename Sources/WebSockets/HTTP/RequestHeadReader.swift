@@ -4,7 +4,7 @@ import Glibc
 ///
 /// What RFC 9112 lets a server overlook is refused, since another server before this one may overlook something else:
 /// lines end with CR LF, one space stands between the words of the request line, a name is a token that its colon
-/// follows, no line is folded, and fields that decide where a request ends, or for whom it speaks, come once.
+/// follows, no line is folded, and fields that decide a request's end or its user come once.
 ///
 /// Each byte is looked at a fixed number of times, however many pieces it comes in. A fault is found with the line
 /// that it is in.

@@ -1,7 +1,7 @@
 /// Deadlines that all lie equally far in the future when they are set: a queue, so that each costs O(1).
 ///
 /// (libwebsockets' own timers stand in one sorted list, which makes each handshake slower the more connections wait.)
-/// An entry is not removed when its reason goes away; whoever takes it looks whether it still means something.
+/// A stale entry is not removed; the code that takes it checks whether it still means something.
 struct DeadlineQueue {
     private var entries: [(due: Int64, socket: SocketID)] = []
     private var head = 0

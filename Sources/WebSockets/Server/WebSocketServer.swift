@@ -28,7 +28,7 @@ public final class WebSocketServer {
     var table = ConnectionTable()
     /// nil after `shutdown`.
     var context: LibWebSockets.Context?
-    /// Whose connection libwebsockets is being given.
+    /// The socket libwebsockets is being given.
     var adopting: SocketID?
     /// While libwebsockets makes a WebSocket of a connection.
     var upgrading: Upgrade?

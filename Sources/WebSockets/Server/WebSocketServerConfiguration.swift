@@ -13,7 +13,7 @@ public struct WebSocketServerConfiguration: Sendable {
     /// What may be held of requests and messages that are not whole, shared with the servers of other loops. Beyond it a
     /// request is answered 503, and a WebSocket closed with 1013.
     public var inbox = InboxBudget(0)
-    /// The number of WebSockets. Whoever comes beyond is closed with 1013 after the upgrade.
+    /// The number of WebSockets. Any beyond it is closed with 1013 after the upgrade.
     public var maxConnections = 15_000
     /// Connections beyond `maxConnections` for telling clients so, and for HTTP. When they are used up too, new ones
     /// wait in the kernel.
@@ -31,7 +31,7 @@ public struct WebSocketServerConfiguration: Sendable {
     /// that an answer may take.
     public var httpTimeout: UInt32 = 30
 
-    /// Whose word about the addresses of clients is believed: `HTTPRequest.peer` is what they make of it.
+    /// The proxies believed about clients' addresses: `HTTPRequest.peer` is what they make of it.
     public var proxies = TrustedProxies()
     /// Whether it can listen for TLS.
     public var servesTLS = false

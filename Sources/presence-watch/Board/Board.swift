@@ -5,7 +5,7 @@ import PresenceKit
 ///
 /// People are kept sorted, and those who did not change are not looked at again.
 struct Board: Sendable {
-    /// Everyone watched, who is here on top.
+    /// Everyone watched, those here on top.
     private(set) var rows: [BoardRow]
     /// How the connection is, and since when by the server's clock.
     private(set) var connection: (state: ConnectionState, since: Date) = (.idle, .distantPast)
@@ -22,7 +22,7 @@ struct Board: Sendable {
     /// Whether it has to be said where somebody types.
     let watchesSeveralConversations: Bool
 
-    /// A board of people of whom nothing is known yet.
+    /// A board of people not known yet.
     init(users: [String], conversations: [String] = []) {
         watchesSeveralConversations = Set(conversations).count > 1
         byUser = Dictionary(users.map { ($0, BoardRow(waitingFor: $0)) }, uniquingKeysWith: { first, _ in first })

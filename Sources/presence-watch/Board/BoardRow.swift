@@ -21,7 +21,7 @@ struct BoardRow: Hashable, Sendable {
     /// What sorts people of the same status: compared byte by byte, so that the order never depends on a locale.
     private let sortName: String
 
-    /// Somebody for whom the server has not answered yet.
+    /// A person the server has not answered for yet.
     init(waitingFor user: String) {
         self.user = user
         name = Label(user)
@@ -58,7 +58,7 @@ struct BoardRow: Hashable, Sendable {
 
     var isHere: Bool { status.map { $0 != .offline } ?? false }
 
-    /// Who is here stands on top: online, busy, away, then those who are not, the latest seen first.
+    /// People who are here stand on top: online, busy, away; then the others, the latest seen first.
     func precedes(_ other: BoardRow) -> Bool {
         if rank != other.rank { return rank < other.rank }
         if !isHere, since != other.since { return (since ?? .distantPast) > (other.since ?? .distantPast) }

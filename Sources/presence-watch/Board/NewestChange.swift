@@ -1,9 +1,9 @@
 import Foundation
 import PresenceKit
 
-/// The change that was received last, whoever made it.
+/// The change that was received last, of any person.
 struct NewestChange: Hashable, Sendable {
-    /// Whose it is.
+    /// The person.
     let name: Label
     let arrival: Arrival
 }

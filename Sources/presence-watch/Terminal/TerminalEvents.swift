@@ -1,7 +1,7 @@
 import Dispatch
 import Foundation
 
-/// What comes from the terminal and from whoever runs this process.
+/// What comes from the terminal, and signals to this process.
 enum TerminalEvent: Hashable, Sendable {
     case keys([UInt8])
     case resized

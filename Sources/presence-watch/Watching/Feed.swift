@@ -36,7 +36,7 @@ final class Feed: Audience {
             return output.hasReader ? nil : .done
         }
         if let failure { return .failed(failure) }
-        // Who has read enough and left has lost nothing; a full disk has.
+        // A reader that left has lost nothing; a full disk has.
         for line in lines where !output.write(line + "\n") { return errno == EPIPE ? .done : .failed(.outputLost) }
         return nil
     }

@@ -19,7 +19,7 @@ enum Outcome: Hashable, Sendable {
     case stopped(Int32)
 }
 
-/// Who is told the news: the live table, the feed of lines, or the one that looks once.
+/// Takes the news: the live table, the feed of lines, or the one that looks once.
 @MainActor
 protocol Audience: AnyObject, Sendable {
     /// Takes in what happened; not `nil` if that is the end.

@@ -1,4 +1,4 @@
-/// Whom and what to watch, and where.
+/// What to watch, and where.
 struct Subject: Hashable, Sendable {
     /// In the order asked.
     let users: [String]

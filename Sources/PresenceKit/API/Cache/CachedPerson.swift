@@ -3,7 +3,7 @@ import PresenceProtocol
 
 /// One person as a cache stores them: `Codable`, and opaque beside the two members that a store needs.
 public struct CachedPerson: Codable, Hashable, Sendable {
-    /// Whom it is about; the key.
+    /// The person's id; the key.
     public let user: String
     /// When this was last known to be true, by the server's clock.
     public let asOf: Date

@@ -12,7 +12,7 @@ public struct Person: Hashable, Sendable, Identifiable {
     /// Whether both halves are the truth of this moment.
     public var freshness: Freshness { presence.freshness }
 
-    /// Whether anything is known of them: who does not exist, and who may not be seen, is not found.
+    /// Whether anything is known of them: missing and hidden users are not found.
     public var isFound: Bool { presence.isKnown || profile.exists }
 
     public init(presence: PersonPresence, profile: PersonProfile) {

@@ -8,7 +8,7 @@ public struct PersonPresence: Hashable, Sendable {
     /// The id that the app asked for.
     public var user: String
     public var status: PresenceStatus
-    /// When `status` began; `nil` for someone of whom nothing is known.
+    /// When `status` began; `nil` for an unknown user.
     public var since: Date?
     /// When the server last received anything from them; only for someone offline who has been here.
     public var lastSeen: Date?
@@ -16,7 +16,7 @@ public struct PersonPresence: Hashable, Sendable {
     public var text: String?
     /// The kinds of their devices that are here, sorted, without repetition; empty while offline.
     public var devices: [DeviceKind]
-    /// Grows with every change; 0 for someone of whom nothing is known or may be seen.
+    /// Grows with every change; 0 for an unknown or hidden user.
     public var version: Int64
     /// Whether this is the truth of this moment.
     public var freshness: Freshness

@@ -14,5 +14,5 @@ public typealias Activity = PresenceProtocol.Activity
 public typealias TextChange = PresenceProtocol.Change<String>
 /// Changes of the own profile, applied whole or not at all.
 public typealias ProfileChanges = PresenceProtocol.ProfileChanges
-/// Whom the user lets see something of them: `everyone`, their `contacts`, or `nobody`.
+/// Who may see something of the user: `everyone`, their `contacts`, or `nobody`.
 public typealias Audience = PresenceProtocol.Audience

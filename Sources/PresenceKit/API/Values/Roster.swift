@@ -5,7 +5,7 @@ import Foundation
 /// Taking the next roster costs as much as there are changes, however many people it has; of its members only those
 /// that say so look at everybody.
 public struct Roster: Sendable {
-    /// Whom the app asked for, in its order, without repetition.
+    /// Ids the app asked for, in its order, without repetition.
     public let users: [String]
     /// Who differs from the roster that the loop got before; in the first one, everybody in ``people``.
     public private(set) var changed: Set<String> = []
@@ -56,7 +56,7 @@ public struct Roster: Sendable {
         for (block, entries) in altered { blocks[block] = Block(entries) }
     }
 
-    /// Those of whom there is something to show, in the order asked. Made anew at each call, from everybody.
+    /// The people with something to show, in the order asked. Made anew at each call, from everybody.
     public var people: [Person] { blocks.flatMap(\.people) }
 
     /// Those who are here, in the order asked. Made anew at each call, from everybody.

@@ -30,7 +30,7 @@ struct Creation: Hashable, Sendable {
 /// How a call was answered.
 enum Reply: Sendable {
     case done
-    /// In the order asked, including people of whom nothing is known.
+    /// In the order asked, including unknown people.
     case people([Person])
     case profile(ProfileUpdate)
     case conversation(Conversation)

@@ -91,7 +91,7 @@ extension ServerConfiguration {
     }
 
     private func validateRelations() throws(InvalidConfiguration) {
-        // Who is reaped must have had their linger time to come back elsewhere.
+        // A reaped user must have had their linger time to come back elsewhere.
         guard lease.duration >= linger else {
             throw InvalidConfiguration(
                 key: "lease.duration",

@@ -19,7 +19,7 @@ public struct ServerConfiguration: Sendable, Equatable {
     public var allowPlain = false
     /// From which origins browsers may connect; empty: from the host that they connect to.
     public var allowedOrigins: [String] = []
-    /// Whose `X-Forwarded-For` is believed: addresses, and ranges such as `10.0.0.0/8`.
+    /// Trusted for their `X-Forwarded-For`: addresses, and ranges such as `10.0.0.0/8`.
     public var trustedProxies: [String] = []
     /// A port of its own for operators and backends.
     public var api = API()
@@ -139,7 +139,7 @@ public struct ServerConfiguration: Sendable, Equatable {
         public var conversationsPerUser = 1_000
         /// Contacts that one user lists.
         public var contacts = 10_000
-        /// People whom one user blocks.
+        /// People that one user blocks.
         public var blocks = 10_000
         /// Connections of the whole process; `nil`: as many as the limit of open files has room for.
         public var maxConnections: Int?
@@ -159,7 +159,7 @@ public struct ServerConfiguration: Sendable, Equatable {
         public var userRequestBurst = 3_000
         /// The `rate_limited` within 10 s that closes its connection.
         public var rateLimited = 1_000
-        /// WebSockets from one address, what is no WebSocket yet included; 0: any number.
+        /// WebSockets from one address, unupgraded connections included; 0: any number.
         public var connectionsPerAddress = 2_000
         /// Whether addresses of this machine are limited too.
         public var limitLoopback = false

@@ -10,7 +10,7 @@ final class Connection {
     let socket: SocketID
     /// From the upgrade request's `Authorization: Bearer`.
     let headerToken: String?
-    /// Of whom it is, for counting tokens that let nobody in.
+    /// The client's address, for counting failed tokens.
     let address: AddressBlock
     let began: Milliseconds
 

@@ -21,7 +21,7 @@ final class OutboxBudget: Sendable {
     func add(_ bytes: Int) -> Int { held.wrappingAdd(bytes, ordering: .relaxed).newValue }
 }
 
-/// One shard's part of it, with whom it belongs to.
+/// One shard's part of it, for its connections.
 final class Outboxes {
     private let budget: OutboxBudget
     private(set) var held = 0
@@ -56,8 +56,8 @@ extension Connection {
 }
 
 extension ShardLogic {
-    /// When too much waits, those go who take nothing and have most waiting, of two equal ones the one that has taken
-    /// nothing for longer. Nobody who reads is touched.
+    /// When too much waits, stuck connections are closed, the fullest first; of two equal ones the one stuck for
+    /// longer. No connection that reads is touched.
     func boundOutboxes() {
         var excess = outboxes.settle()
         guard excess > 0 else { return }

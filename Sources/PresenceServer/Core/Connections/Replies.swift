@@ -5,7 +5,7 @@ import WebSockets
 ///
 /// A request that waits for Redis holds its place; later answers wait behind it. `emit` runs when the answer's turn
 /// comes, so that a snapshot is taken at the moment from which its events follow. It runs exactly once, also when the
-/// connection has gone meanwhile: whoever is called then has something to release.
+/// connection has gone meanwhile: the callback then has something to release.
 final class Replies {
     private let watchers: Watchers
     private let sockets: any Sockets
@@ -48,7 +48,7 @@ final class Replies {
         fulfil(expect(on: connection), on: connection, emit: emit)
     }
 
-    /// The connection is gone: whoever waits is called, to find that out.
+    /// The connection is gone: waiting callbacks run, to find that out.
     func abandon(_ connection: Connection) {
         let waiting = connection.replies.compactMap(\.emit)
         connection.replies.removeAll()

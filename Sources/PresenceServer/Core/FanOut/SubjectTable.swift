@@ -2,8 +2,8 @@ import PresenceProtocol
 
 /// Finds the number of a topic by the bytes of its subject's id, as they come from Redis.
 ///
-/// Most events of a large installation are about people whom nobody watches on this shard. With a dictionary each of
-/// them would cost a `String`, its check and its way through the dictionary; here it costs a hash and, mostly, one look.
+/// Most events of a large installation are about people without a watcher on this shard. With a dictionary each event
+/// would cost a `String`, its check and its way through the dictionary; here it costs a hash and, mostly, one look.
 /// 8 bytes a slot, open addressing; the ids themselves stay in the topics.
 struct SubjectTable {
     /// Half of the hash in the upper bits, the number plus one in the lower; 0 where nobody is.
@@ -39,7 +39,7 @@ struct SubjectTable {
             hole = (hole + 1) & mask
         }
         count -= 1
-        // Whoever stands behind, and could stand in the hole, moves into it: no marks of the removed are left.
+        // An entry behind the hole that could stand in it moves into it: no tombstones are left.
         var next = (hole + 1) & mask
         while slots[next] != 0 {
             let home = Int(slots[next] >> 32) & mask

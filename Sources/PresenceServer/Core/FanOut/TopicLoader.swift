@@ -206,7 +206,7 @@ final class TopicLoader {
 struct PersonRead {
     static let fields = ["presenceVersion", "presence", "profileVersion", "profile", "visibility"]
 
-    /// `nil` for who never set anything of it.
+    /// `nil` if the user never set any of it.
     let policy: PolicyHead?
     /// Kind, version and body; version 0 for what is not there, or cannot be read.
     let registers: [(RegisterKind, Int64, [UInt8])]

@@ -33,7 +33,7 @@ extension Watchers {
         set(RegisterFrame.unknown(.presence, user: limited.subject, at: at), .first, on: limited, announced: true)
     }
 
-    /// Whoever is moved now is to be told of this moment, not of the one when somebody else was.
+    /// A watcher moved now is told this moment, not that of another watcher's move.
     func refreshUnknown(_ person: Topic, at: Timestamp) {
         for part in [person.limited, person.hidden].compactMap({ $0 }) {
             if part.first.version == 0 {

@@ -27,7 +27,7 @@ final class Watchers {
     /// Watches over all connections.
     private(set) var subscriptionCount = 0
     private let metrics: Metrics
-    /// Told of a person whom nobody watches any more.
+    /// Told of a person without watchers left.
     var onDiscard: (UserID) -> Void = { _ in }
 
     init(metrics: Metrics) { self.metrics = metrics }
@@ -225,7 +225,7 @@ final class Watchers {
         let isWatched = lookUp(connection, for: wanted.count)
         // What changed before is in the snapshot.
         if wanted.contains(where: { !$0.changed.isEmpty }) { markWatchers() }
-        // So is what waits for someone who asks again about those whom they watch already.
+        // So is what waits for a client that asks again about topics it watches.
         if !lines[index].turn.isEmpty || !lines[index].kept.isEmpty {
             keepTurn(of: index)
             let answered = Set(wanted.map(\.index))

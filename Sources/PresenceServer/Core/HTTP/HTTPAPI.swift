@@ -55,7 +55,7 @@ struct HTTPAPI {
         }
     }
 
-    /// Refuses a call by its head, before anything of its body is kept, or notes for whom it speaks.
+    /// Refuses a call by its head, before anything of its body is kept, or notes its claims.
     func refusal(of request: inout HTTPRequest) -> HTTPResponse? {
         let route = route(of: request)
         guard ListenerRole(rawValue: request.tag)?.leads(to: route) ?? false, case .api(let call, _) = route else {

@@ -10,7 +10,7 @@ enum Route {
     case otherMethod(allowed: String, Audience)
     case unknown
 
-    /// For whom there is something at a path.
+    /// The callers that a path serves.
     enum Audience {
         case everyone
         /// Users' programs, over a WebSocket.

@@ -5,8 +5,8 @@ import WebSockets
 
 /// How fast tokens from one address may turn out to be worthless, counted over all shards of the process.
 ///
-/// A signature costs up to 200 µs to verify, whoever made it up. Beyond the limit no token from the address is verified,
-/// good or bad, until its bucket has filled a little. One lock, taken for each token and never on the way of data.
+/// A signature costs up to 200 µs to verify, even a forged one. Beyond the limit no token from the address is
+/// verified, good or bad, until its bucket has filled a little. One lock, taken for each token, never for data.
 final class FailedTokens: Sendable {
     private let countsLoopback: Bool
     private let rates: Locked<Rates<AddressBlock>>

@@ -4,7 +4,7 @@ import PresenceProtocol
 ///
 /// Kept apart from sessions and connections, so that leaving and coming back fills no bucket. Two tables take turns: an
 /// entry that a whole filling time has passed over is full, and its table is dropped with all the others in it. So what
-/// is kept is bounded by who takes something within two filling times, and nothing is ever searched.
+/// is kept is bounded by the keys used within two filling times, and nothing is ever searched.
 struct Rates<Key: Hashable> {
     let limit: RateLimit?
     private var current: [Key: TokenBucket] = [:]
@@ -29,7 +29,7 @@ struct Rates<Key: Hashable> {
 
     private func bucket(of key: Key) -> TokenBucket { current[key] ?? previous[key] ?? TokenBucket() }
 
-    /// Forgets whose bucket is full again.
+    /// Forgets buckets full again.
     mutating func expire(now: Milliseconds) {
         guard let limit, now >= turnsAt, !current.isEmpty || !previous.isEmpty else { return }
         turnsAt = now + limit.fillTime

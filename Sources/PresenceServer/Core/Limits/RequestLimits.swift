@@ -2,9 +2,9 @@ import PresenceProtocol
 
 /// How fast requests are taken, from one connection and from one user.
 ///
-/// A request beyond either limit is answered `rate_limited` and changes nothing; it takes no token. Whoever goes on all
-/// the same is closed with 1008. The user's bucket is this shard's: over several shards and servers a user has one on
-/// each that they are connected to.
+/// A request beyond either limit is answered `rate_limited` and changes nothing; it takes no token. A connection that
+/// goes on all the same is closed with 1008. The user's bucket is this shard's: a user connected to several shards
+/// or servers has one on each.
 extension ShardLogic {
     /// Whether this request may be done; if not, it has been answered.
     /// - Parameter user: `nil` before anyone is known.
@@ -22,7 +22,7 @@ extension ShardLogic {
         return true
     }
 
-    /// The same for who has proved who they are with this very request, which the connection was charged for already.
+    /// The same for a user authenticated by this very request; the connection was charged for it already.
     func admits(_ user: UserID, _ connection: Connection, _ id: Int64?) -> Bool {
         if let wait = userRates.wait(for: 1, by: user, at: clock.now) {
             limitRate(of: connection, id, .userRequests, retryAfter: wait)

@@ -25,7 +25,7 @@ struct TokenBucket: Equatable {
     private var fullAt: Int64 = 0
 
     /// How long until so many tokens are there; `nil` if they are there now. More than fit count as a full bucket:
-    /// whatever may be asked for at all is possible to someone who waits.
+    /// whatever may be asked for at all is possible to a client that waits.
     func wait(for tokens: Int, at now: Milliseconds, _ limit: RateLimit) -> Milliseconds? {
         let now = now * 1_000_000
         let excess =

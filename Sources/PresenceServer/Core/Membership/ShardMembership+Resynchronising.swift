@@ -48,7 +48,7 @@ extension ShardMembership {
         }
     }
 
-    /// The layout and the number of partitions are fixed by whoever was first.
+    /// The first server fixes the layout and the number of partitions.
     private func checkFormat(_ attempt: Int, next: @escaping () -> Void) {
         let format = "1 \(shard.partitions.count)"
         var refusal: RedisFailure?
@@ -214,7 +214,7 @@ extension ShardMembership {
         self.lastCanary = nil
         isResynchronising = false
         goLive()
-        // Whoever came or went meanwhile is said as it would have been now.
+        // Sessions opened or ended meanwhile are announced as if now.
         if shard.sessions.hasUnasserted { shard.sessions.assertAll { _ in } }
     }
 }

@@ -4,9 +4,8 @@ import WebSockets
 
 /// What falls due when, in the order of its time: the shard's only timers beside the loop's own.
 ///
-/// Entries are not taken out when they become pointless; whoever is woken checks whether there is still something
-/// to do. That makes "heard from it again" free: a heartbeat's entry is looked at once an interval, not moved at
-/// every message.
+/// Stale entries are not taken out; the code they wake checks whether there is still something to do. That makes
+/// "heard from it again" free: a heartbeat's entry is looked at once an interval, not moved at every message.
 struct Deadlines {
     enum Subject: Equatable {
         /// Ping, death by silence, no `connect` in time, a token that runs out: whatever comes first.

@@ -160,7 +160,7 @@ actor Shard {
         certificateExpiry = identity.expiry
     }
 
-    /// From now on tokens are verified by these keys. Who is connected stays so until their token expires.
+    /// From now on tokens are verified by these keys. Clients stay connected until their token expires.
     func use(_ authenticator: Authenticator) { tokens.authenticator = authenticator }
 
     // MARK: The loop
@@ -242,7 +242,7 @@ actor Shard {
         clock.advance(to: loop.now)
         server.stopListening()
         logic.drain()
-        // Who has left by themselves is waited for no longer.
+        // Clients that have left are not waited for.
         while logic.departures > 0, server.openCount > 0 { try? await Task.sleep(for: .milliseconds(5)) }
         await withCheckedContinuation { continuation in
             logic.link.renewOnceMore { continuation.resume() }

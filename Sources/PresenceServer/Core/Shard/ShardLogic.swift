@@ -346,7 +346,7 @@ final class ShardLogic {
     func announceLive() { announce(.live) }
 
     private func announce(_ staleness: Connection.Staleness) {
-        // Who is still to be greeted is told with `connected`.
+        // Clients not greeted yet are told with `connected`.
         for case let connection? in watchers.connections where connection.isGreeted {
             connection.staleness = staleness
             watchers.markMail(connection)

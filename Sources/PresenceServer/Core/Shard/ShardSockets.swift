@@ -120,7 +120,7 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
 
     private func tellOfAddress(_ peer: PeerAddress) {
         logic.metrics.met(.connectionsPerAddress)
-        // Whoever is flooded by it wants to know the address, and no line for each connection.
+        // In a flood an operator needs the address, and no line for each connection.
         guard clock.now >= nextAddressLog else { return }
         nextAddressLog = clock.now + 60_000
         logger.warning("an address has too many connections", metadata: ["address": .string(peer.host)])

@@ -1,11 +1,11 @@
 import EventLoops
 import Redis
 
-/// The shard's way to one Redis: three connections on its loop, as the logic's `Store`; four where replicas are asked for.
+/// The shard's way to one Redis, as the logic's `Store`: three connections on its loop, four if replicas are asked for.
 ///
 /// Commands, the lease, and subscriptions are apart so that bulk work delays no renewal, and because a connection that
-/// has subscribed can do nothing else; so can one that waits for replicas (`ReplicaWaits`). Where sentinels name the Redis, all three are at the same one: as soon as they
-/// name another, whoever is connected elsewhere is broken off.
+/// has subscribed can do nothing else; nor can one that waits for replicas (`ReplicaWaits`). Where sentinels name the
+/// Redis, all three use the same one: as soon as they name another, connections elsewhere are dropped.
 final class RedisStore: ConnectedStore {
     var onChange: (StoreChange) -> Void = { _ in }
     var onEvent: (_ payload: UnsafeRawBufferPointer, _ partition: Int) -> Void = { _, _ in }

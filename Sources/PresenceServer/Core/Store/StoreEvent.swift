@@ -11,7 +11,7 @@ struct StoreEvent {
 
     /// A letter, which says whose event it is.
     let kind: UInt8
-    /// The id of whom or what it is about; as `subject` for whoever needs more than to look it up.
+    /// The id of its subject; as `subject` for callers that need more than to look it up.
     let subjectBytes: UnsafeRawBufferPointer
     let version: Int64
     let at: Timestamp

@@ -5,8 +5,8 @@ import Tokens
 /// Tokens that were taken back before they expired: all of a user's that were issued before a time which Redis keeps
 /// with the user.
 ///
-/// The script that opens a session looks at it, for it reads the user anyway; whoever has sessions here is told by an
-/// event. Only a read over HTTP, with the token of somebody who is not connected to this shard, has to ask.
+/// The script that opens a session looks at it, for it reads the user anyway; users with sessions here get an event.
+/// Only a read over HTTP, with the token of a user not connected to this shard, has to ask.
 extension ShardLogic {
     func revokeTokens(of user: UserID, done: @escaping StoreReply) {
         let keys = partitions.keys(of: user)

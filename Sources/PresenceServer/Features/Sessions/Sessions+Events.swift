@@ -37,7 +37,7 @@ extension Sessions {
         }
     }
 
-    /// All tokens of a user from before are worthless: who came in with one has to come again with another.
+    /// All tokens of a user from before are worthless: their clients have to connect again with another.
     func handle(revoked event: StoreEvent) {
         guard let user = event.subject.flatMap({ users[$0] }) else { return }
         user.revokedAt = max(user.revokedAt, event.at)

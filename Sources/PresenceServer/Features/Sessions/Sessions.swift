@@ -107,8 +107,8 @@ final class Sessions {
         end(session)
     }
 
-    /// The truth is in sight again: whose linger ran out meanwhile has it once more, for the other shards to say who
-    /// came back to them.
+    /// The truth is in sight again: sessions past their linger get it once more, for the other shards to say who came
+    /// back to them.
     func lingerAgain() {
         for number in overdue where byNumber[number] != nil {
             shard.deadlines.set(.linger(session: number), at: shard.clock.now + shard.configuration.linger)

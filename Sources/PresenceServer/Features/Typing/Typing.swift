@@ -181,7 +181,7 @@ final class Typing: Feature, TopicKind {
         apply(event.words, version: event.version, at: event.at, to: topic, announced: true)
     }
 
-    /// Who takes part has changed: whoever does no longer must not see any more.
+    /// The participants have changed: former ones must not see any more.
     func handle(participants event: StoreEvent) {
         guard let topic = shard.watchers.topic(event.subjectBytes, conversations) else { return }
         setParticipants(Set(event.words.compactMap { UserID($0) }), of: topic)

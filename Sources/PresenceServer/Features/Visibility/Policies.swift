@@ -1,18 +1,17 @@
 import PresenceProtocol
 import Redis
 
-/// Who may see whom on this shard: the policies of those who are watched or have sessions here, as far as they ever set
-/// one, and the consequences when one changes.
+/// Who may see which user on this shard: the policies, if ever set, of users who are watched or have sessions here, and
+/// the consequences when one changes.
 ///
-/// Decided is when somebody begins to watch, and when a policy changes; never when something is written. A person's
+/// Views are decided when a watch begins and when a policy changes; never when something is written. A person's
 /// watchers stand in up to three topics, one for each view (`Watchers+Audiences.swift`), and each topic's watchers get
 /// the same bytes. A change of policy comes through the same channel as the changes of presence, in the order in which
-/// they were made, and moves whom it concerns before anything after it is taken in: so what was made after a block
-/// reaches nobody who is blocked, however it is delayed.
+/// they were made. It moves the viewers concerned before anything after it is taken in: so what was made after a block
+/// reaches no blocked user, however it is delayed.
 ///
-/// A policy whose lists have still to be read freezes its topic: what changes meanwhile waits, and so do requests. A lost
-/// subscription freezes whatever changes until it has been read again: the change may have followed one of a policy that
-/// did not come.
+/// A policy with lists still to be read freezes its topic: what changes meanwhile waits, and so do requests. A lost
+/// subscription freezes every changed topic until it is read again: a change of policy before it may have been lost.
 final class Policies {
     private unowned let shard: ShardLogic
     private var held: [UserID: Policy] = [:]
@@ -121,7 +120,7 @@ final class Policies {
         taking.take(head ?? PolicyHead())
         held[user] = taking
         follow(taking, concerning: nil, at: shard.clock.redisNow)
-        // Who has just come reads it if they want to know.
+        // A client just connected reads it if needed.
         if let local = shard.sessions.users[user], local.chosen != nil {
             shard.feature(VisibilityRequests.self)?.visibilityChanged(of: local)
         }
@@ -199,7 +198,7 @@ final class Policies {
 
     // MARK: Consequences
 
-    /// Brings everyone to where the policy wants them, or only those whom a change concerns.
+    /// Moves all users to where the policy wants them, or only those a change concerns.
     private func follow(_ policy: Policy, concerning users: [UserID]?, at: Timestamp) {
         guard policy.isComplete else {
             if let person = shard.watchers.person(policy.user), person.isLoaded { freeze(person) }
@@ -250,7 +249,7 @@ final class Policies {
     private func rehomeAll(on person: Topic, at: Timestamp) {
         person.holds += 1
         for part in [person, person.limited, person.hidden].compactMap({ $0 }) {
-            // From the end: whoever takes a mover's place has been looked at.
+            // From the end: the watcher filling a gap has been looked at.
             var place = part.watchers.count
             while place > 0 {
                 place -= 1

@@ -1,7 +1,7 @@
 import PresenceProtocol
 import Redis
 
-/// Who may see one user, as Redis holds it: whom each setting lets in, and whom the user lists.
+/// Who may see one user, as Redis holds it: the settings and the user's lists.
 ///
 /// A list is held only while it is needed to decide, and is `nil` when it has not been read. What then cannot be
 /// decided is decided against the viewer.
@@ -14,7 +14,7 @@ final class Policy {
     var isReading = false
     /// When they were last asked for.
     var lastReading: Milliseconds?
-    /// Who waits for the lists.
+    /// Callers awaiting lists.
     var waiters: [(Topic.RedisOutcome) -> Void] = []
 
     /// - Parameter isNew: Redis is known to hold nothing of the user's visibility yet, so both lists are empty.
@@ -27,10 +27,10 @@ final class Policy {
     /// What a viewer may be shown of a user.
     enum View {
         case whole
-        /// Whoever is offline looks as if nothing were known of their presence: `since` and the version would tell when
+        /// An offline user looks as if nothing were known of their presence: `since` and the version would tell when
         /// they left as well as `lastSeen` does.
         case withoutLastSeen
-        /// Somebody of whom nothing is known.
+        /// An unknown user.
         case nothing
     }
 
@@ -79,16 +79,16 @@ final class Policy {
         blocks = Set(read.blocks)
     }
 
-    /// Whom a change concerns that comes next; `nil`: it may be anybody.
+    /// The users the next change concerns; `nil`: it may be anybody.
     func concerned(by change: PolicyChange) -> [UserID]? {
-        // Of lists that were not known, nobody can tell whom a change concerns.
+        // While the lists are unknown, so are the users a change concerns.
         guard isComplete, !head.isDamaged, change.head.visibility == head.visibility else { return nil }
         if change.list == .contacts, !needsContacts { return [] }
         return change.isUntold ? nil : change.added + change.removed
     }
 
-    /// A list after a change, `nil` if it cannot be told. All whom a change adds are in it then: as many as there are in
-    /// all are therefore all that there are, whatever was known before.
+    /// A list after a change, `nil` if it cannot be told. It then has every user the change adds: if their number is
+    /// `count`, the list is whole, whatever was known before.
     private static func list(_ held: Set<UserID>?, _ change: PolicyChange?, count: Int) -> Set<UserID>? {
         if count == 0 { return [] }
         if change?.isUntold == true { return nil }
@@ -170,7 +170,7 @@ struct PolicyChange {
     }
 }
 
-/// Whom a user lists.
+/// A user's lists.
 enum PolicyList: String {
     case contacts, blocks
     case none = "-"

@@ -76,8 +76,8 @@ final class Watching: Feature {
         }
     }
 
-    /// The topics of these people that the connection's user may watch. Where it watched another until now, which only
-    /// a viewer whose own policy is not known yet can, it does no longer: the snapshot replaces what it held.
+    /// The topics of these people that the connection's user may watch. A watch of another topic ends (only a viewer
+    /// with a policy not known yet can have one): the snapshot replaces what it held.
     private func audiences(of people: [Topic], for connection: Connection, _ session: Session) -> [Topic] {
         people.map { person in
             let part = shard.policies.topic(person, for: session.user.id)
@@ -92,7 +92,7 @@ final class Watching: Feature {
     private func isBeyondSubscriptions(_ connection: Connection, _ request: ClientMessage.Subscribe) -> Bool {
         let held = shard.watchers.subscriptions(of: connection)
         let wanted = request.users.count + request.conversations.count
-        // Mostly there is room for all of them, whoever they are.
+        // Mostly there is room for all of them, new or not.
         guard held + wanted > shard.configuration.limits.subscriptions else { return false }
         let topics =
             request.users.compactMap(shard.watchers.person) + request.conversations.compactMap(conversation)

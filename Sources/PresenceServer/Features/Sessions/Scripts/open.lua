@@ -14,7 +14,7 @@ local began = now - tonumber(ARGV[9])
 local known = tonumber(ARGV[16])
 if known and began - known > 1000 then began = known end
 
--- Whoever was disconnected by an administrator while this shard could not hear of it.
+-- An administrator disconnected the user while this shard could not hear of it.
 if began < tonumber(user.barredAt or '0') then return { 'DISCONNECTED' } end
 
 -- A token from before all of the user's were revoked. One that does not say when it was issued may be any.
@@ -28,7 +28,7 @@ if device ~= '-' then
     for i = 1, #values, 2 do
         local _, other, _, _, since = session(values[i + 1])
         if values[i] ~= ARGV[5] and other == device then
-            -- One from the future began before the clock went back: nobody is younger than who connects now.
+            -- One from the future began before the clock went back: none is younger than the one opening now.
             if tonumber(since) > began and tonumber(since) <= now then return { 'REPLACED' } end
             redis.call('HDEL', KEYS[4], values[i])
             -- Where one has given its place, there is one.

@@ -1,4 +1,4 @@
--- A user's settings of who may see them, or whom they list, are changed.
+-- Changes a user's settings of who may see them, or one of their lists.
 -- KEYS: shards, floor, user, the list (contacts or blocks; of a change of settings: any)
 -- ARGV: now, channel, incarnation, user, presence, lastSeen (e, c, n; '' to leave), list (contacts, blocks, - for none),
 --       most in the list, then +ID to add, -ID to remove, nobody twice
