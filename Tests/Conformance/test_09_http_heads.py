@@ -160,6 +160,14 @@ async def test_requests_on_a_kept_connection_are_as_exact(server):
     assert [status for status, _ in found] == [200] * 301
 
 
+@pytest.mark.parametrize("header", ["Transfer-Encoding: chunked", "Content-Length: 5", "Content-Length: 9999999999"])
+async def test_an_upgrade_with_a_body_is_refused(server, header):
+    raw = await RawSocket(server).dial()
+    status, _ = await raw.shake_hands(headers=[header])
+    assert status == 400
+    raw.abort()
+
+
 # Behind a proxy
 
 @pytest.mark.parametrize("sent", [[], ["X-Forwarded-For: 198.51.100.{}"], ["X: v"],

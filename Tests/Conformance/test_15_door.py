@@ -16,7 +16,7 @@ from support.api import API, path
 from support.certificates import Authority
 from support.patience import PATIENCE, eventually
 from support.processes import sweep
-from support.raw import RawSocket
+from support.raw import RawSocket, text
 from support.room import Room
 from support.server import BINARY, run
 
@@ -88,6 +88,36 @@ async def test_people_see_each_other_over_tls(authority, start, version):
         lambda: (watcher.presence.get(room.name("bob")) or {}).get("text", "").startswith("29 "), "the last change")
     await bob.socket.close()
     await eventually(lambda: watcher.presence[room.name("bob")]["status"] == "offline", "bob is gone")
+
+
+@pytest.mark.parametrize("count", [70, 200, 700])
+async def test_many_requests_in_one_record_are_answered_and_hold_up_nobody(authority, start, count):
+    """More than a connection may have pending: the server stops reading where libwebsockets has decrypted more."""
+    server = start(tls(authority.issue()) | {"requests_per_second": 0, "user_requests_per_second": 0}, shards=1)
+    raw = RawSocket(server)
+    raw.reader, raw.writer = await asyncio.open_connection(
+        server.host, server.port, ssl=authority.trust(), server_hostname="localhost")
+    status, _ = await raw.shake_hands()
+    assert status == 101
+    requests = [{"type": "connect", "id": 1, "token": server.mint.token("ana")}]
+    requests += [{"type": "get", "id": number, "users": ["u"]} for number in range(2, count)]
+    await raw.write(b"".join(map(text, requests)))
+    answered = []
+    while len(answered) < count - 1:
+        _, payload = await asyncio.wait_for(raw.read_frame(), 20)
+        answered.append(json.loads(payload)["id"])
+    assert answered == list(range(1, count))
+    # Once more, now that it has been paused and resumed; and somebody else meanwhile.
+    await raw.write(b"".join(map(text, ({"type": "get", "id": number, "users": ["v"]} for number in range(1, count)))))
+    other = RawSocket(server)
+    other.reader, other.writer = await asyncio.open_connection(
+        server.host, server.port, ssl=authority.trust(), server_hostname="localhost")
+    assert (await other.shake_hands())[0] == 101
+    answered = []
+    while len(answered) < count - 1:
+        _, payload = await asyncio.wait_for(raw.read_frame(), 20)
+        answered.append(json.loads(payload)["id"])
+    assert answered == list(range(1, count))
 
 
 async def test_older_versions_of_tls_are_refused(authority, start):

@@ -49,7 +49,9 @@ import Yams
             .split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }.filter { $0.hasPrefix("# ") }
             .map { $0.dropFirst(2) }.joined(separator: " ")
         #expect(!ServerConfiguration.featureSettings.isEmpty)
-        for setting in ServerConfiguration.featureSettings { #expect(comments.contains(setting.about), "\(setting.key)") }
+        for setting in ServerConfiguration.featureSettings {
+            #expect(comments.contains(setting.about), "\(setting.key)")
+        }
     }
 
     @Test func `every key of the shipped file is explained right above it`() throws {

@@ -75,6 +75,7 @@ extension WebSocketServer {
     /// The connection is gone, and its index free.
     func forget(_ index: Int) {
         dropMessage(index)
+        dropBacklog(index)
         if let http = table[index].extras?.http {
             http.cancel()
             letGo(http.held)

@@ -140,6 +140,7 @@ extension WebSocketServer {
         guard message.isValidUTF8 else {
             return beginClosing(index, code: 1007, reason: "not UTF-8")
         }
+        if keepIfPaused(message, index) { return }
         counters.messagesReceived += 1
         delegate.received(message, on: table.id(index))
     }

@@ -28,6 +28,7 @@ extension WebSocketServer {
         table[index].state = .closing
         table[index].ownCode = code
         dropMessage(index)
+        dropBacklog(index)
         // The answer to our close frame has to be read.
         lws_rx_flow_control(table[index].wsi, 1)
         guard WebSocketFrame.close(code: code, reason: reason).withUnsafeBytes({ send($0, index) }) else { return }

@@ -62,6 +62,15 @@ public final class WebSocketServer {
     var doomed: [SocketID] = []
     /// Those that have more to be read, after others have had their turn.
     var unfinished: [SocketID] = []
+    /// Connections over TLS from which nothing is taken (`WebSocketServer+Pausing`), and whether libwebsockets is kept from
+    /// reading them already.
+    var paused: [SocketID: Bool] = [:]
+    /// Messages that came from them before it was.
+    var backlogs: [SocketID: [[UInt8]]] = [:]
+    /// Those that libwebsockets may read again once their backlog is delivered.
+    var heldBack: Set<SocketID> = []
+    /// Those whose backlog is to be delivered.
+    var resumed: [SocketID] = []
     private var endOfTurn: EndOfTurnHook?
     /// How many of libwebsockets' callbacks are running.
     var depth = 0
@@ -100,6 +109,8 @@ public final class WebSocketServer {
         memoryTimer = LoopTimer(loop) { [unowned self] in returnMemory() }
         endOfTurn = loop.atEndOfTurn { [unowned self] in
             advanceUnfinished()
+            deliverBacklogs()
+            holdBackPaused()
             reap()
         }
     }
@@ -197,17 +208,5 @@ public final class WebSocketServer {
             return nil
         }
         return Int64(info.tcpi_last_data_recv)
-    }
-
-    /// Takes nothing more from this connection, so that the peer feels it in its own sends, until `resumeReading`.
-    /// (What is on its way through libwebsockets may still arrive.) That it went away shows only after `resumeReading`.
-    public func pauseReading(_ socket: SocketID) {
-        guard let index = table.index(socket), table[index].state == .open else { return }
-        lws_rx_flow_control(table[index].wsi, 0)
-    }
-
-    public func resumeReading(_ socket: SocketID) {
-        guard let index = table.index(socket), table[index].state == .open else { return }
-        lws_rx_flow_control(table[index].wsi, 1)
     }
 }
