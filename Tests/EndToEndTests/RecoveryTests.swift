@@ -62,7 +62,11 @@ struct RecoveryTests {
         let conversation = try await asked
         #expect(Set(conversation.participants) == ["ana", "bob"])
         // A second one would have had no room, so neither try made one beside the other.
-        let second = await #expect(throws: PresenceError.self) { try await ana.createConversation(with: ["bob"]) }
+        // (A busy machine may keep the server stale for a moment longer.)
+        var second: PresenceError?
+        repeat {
+            second = await #expect(throws: PresenceError.self) { try await ana.createConversation(with: ["bob"]) }
+        } while second?.code == .unavailable
         #expect(second?.code == .tooMany)
         #expect(try await server.stop() == 0)
     }

@@ -9,7 +9,9 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     // Unsafe: libFuzzer's memory, valid for the call.
     let bytes = UnsafeRawBufferPointer(start: start, count: count)
     if let head = readHead(bytes) {
-        if case .api(_, let ids) = Route(head.method, head.path, in: routes) { ids.forEach { check($0, in: head.path) } }
+        if case .api(_, let ids) = Route(head.method, head.path, in: routes) {
+            ids.forEach { check($0, in: head.path) }
+        }
     }
     _ = try? RequestBody.users(bytes, limit: 100)
     _ = try? RequestBody.participants(bytes, limit: 10)
