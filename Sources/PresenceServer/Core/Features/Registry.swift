@@ -45,6 +45,7 @@ struct Registry {
     }
 
     private mutating func add(_ name: String, _ handler: @escaping RequestHandler) {
+        precondition(name.utf8.count <= RequestName.longest, "the request \(name) has too long a name")
         let previous = requests.updateValue(handler, forKey: RequestName(name))
         precondition(previous == nil, "two features register the request \(name)")
     }
@@ -128,6 +129,7 @@ struct RequestContext {
 
 /// The type of a request as a key that costs no `String` to look up: up to 24 bytes.
 private struct RequestName: Hashable {
+    static let longest = 24
     private var words: (UInt64, UInt64, UInt64) = (0, 0, 0)
     private let count: Int
 
@@ -150,7 +152,7 @@ private struct RequestName: Hashable {
     }
 }
 
-/// What only a feature's own number of a metric is.
+/// A feature's number that only grows.
 final class MetricCounter {
     var value = 0
 }

@@ -67,7 +67,8 @@ enum Route {
     /// A path may be two calls': `/v1/users/get` is also that of the user `get`.
     private static func call(_ method: String, _ routes: [HTTPRouteEntry], _ parts: [String]) -> Route {
         guard let first = routes.first else { return .unknown }
-        guard let route = routes.last(where: { $0.method == method }) else {
+        // The one that names more of it.
+        guard let route = routes.filter({ $0.method == method }).max(by: { $0.named < $1.named }) else {
             return .otherMethod(allowed: routes.map(\.method).joined(separator: ", "), first.audience)
         }
         guard let ids = route.ids(in: parts) else { return .badID(route.audience) }
@@ -108,6 +109,8 @@ struct HTTPRouteEntry {
     let handle: (HTTPCall) throws(DecodingFailure) -> Void
     /// `nil` where an id stands.
     private let parts: [String?]
+    /// How many of its parts are named.
+    var named: Int { parts.count { $0 != nil } }
 
     init(
         method: String, path: String, audience: Route.Audience,

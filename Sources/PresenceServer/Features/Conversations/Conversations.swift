@@ -116,8 +116,8 @@ final class Conversations: Feature {
         }
     }
 
-    /// A repeated creation is answered with who is in the conversation now: a backend may have changed that. To a
-    /// creator who is no longer in it the conversation looks like any other that is not theirs.
+    /// A repeated creation is answered with who is in the conversation now: a backend may have changed that. A
+    /// creator who has left it gets the same answer as for a conversation of others.
     private func answer(withThe id: ConversationID, of creator: UserID, done: @escaping StoreReply) {
         let keys = shard.partitions.keys(of: id)
         shard.store.run(.conversation, keys: [keys.conversation(id), keys.typing(id)], arguments: [], lane: .commands) {
