@@ -173,7 +173,8 @@ async def test_every_kind_of_device_is_shown(room, kind):
 ], ids=str)
 async def test_a_device_of_another_form_is_refused(room, device, code):
     client = await room.socket()
-    await client.refused(code, "connect", token=room.token("ana"), device=device)
+    error = await client.refused(code, "connect", token=room.token("ana"), device=device)
+    assert error["field"].split(".")[0] == "device", error
     bob = await room.come("bob")
     assert (await bob.truth(room.name("ana")))["status"] == "offline"
 

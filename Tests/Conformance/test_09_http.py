@@ -382,3 +382,34 @@ async def test_a_refused_upgrade_says_why_as_json(room, status, headers):
     answer = await answer_on(raw.reader)
     assert answer[0] == status and answer[1]["content-type"] == "application/json", answer
     assert json.loads(answer[2]).items() >= {"type": "error", "code": "bad_request"}.items()
+
+
+async def test_a_websocket_asked_for_with_another_method_is_refused(room):
+    for method in ["POST", "HEAD", "PUT"]:
+        raw = await room.dial()
+        await raw.write(raw.upgrade().replace(b"GET", method.encode(), 1))
+        head = (await raw.reader.readuntil(b"\r\n\r\n")).decode().lower()
+        assert head.startswith("http/1.1 405 ") and "\r\nallow: get\r\n" in head, head
+        raw.abort()
+
+
+@pytest.mark.parametrize("upgrade", ["h2c", "TLS/1.0", "h2c, TLS/1.3"])
+async def test_an_upgrade_to_something_else_is_ignored(room, upgrade):
+    """As RFC 9110, 7.8 allows: curl --http2 asks for h2c with each plain request."""
+    raw = await room.dial()
+    for place, status in [("/healthz", 200), ("/healthz", 200), ("/v1/ws", 426)]:
+        await raw.write((f"GET {place} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\n"
+                         f"Upgrade: {upgrade}\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\n\r\n").encode())
+        answer = await answer_on(raw.reader)
+        assert answer[0] == status, answer
+    raw.abort()
+
+
+async def test_an_upgrade_to_a_websocket_among_others_is_one(room):
+    raw = await room.dial()
+    data = raw.upgrade().replace(b"Upgrade: websocket", b"Upgrade: h2c, WebSocket")
+    assert b"WebSocket" in data
+    await raw.write(data)
+    head = await raw.reader.readuntil(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 101 "), head
+    raw.abort()

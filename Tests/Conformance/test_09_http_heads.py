@@ -175,7 +175,7 @@ async def test_an_upgrade_with_a_body_is_refused(server, header):
                          ids=ascii)
 async def test_behind_a_proxy_an_address_is_the_one_that_the_proxy_saw(start, sent):
     """The proxy's line comes behind those that the client sent, whatever they are."""
-    server = start({"trustedProxies": ["127.0.0.1"], "connections_per_address": 2, "connect_timeout": 60_000}, shards=2)
+    server = start({"trustedProxies": ["127.0.0.1"], "connections_per_address": 2}, shards=2)
     held, codes = [], []
     for number in range(6):
         raw = await RawSocket(server).dial()
@@ -183,7 +183,10 @@ async def test_behind_a_proxy_an_address_is_the_one_that_the_proxy_saw(start, se
         status, _ = await raw.shake_hands(headers=headers)
         assert status == 101
         held.append(raw)
-        if number >= 2:
+        if number < 2:
+            # A shard counts a connection just after its 101: without an answer, the next one could be counted first.
+            await raw.connect(server.mint.token(f"held{number}"))
+        else:
             codes.append(await raw.closed())
     assert codes == [1013] * 4
     # Another address is another's.

@@ -2,6 +2,7 @@ extension ClientMessage.Connect {
     init(_ members: ClientMembers) throws(DecodingFailure) {
         self.init(token: try members.token?.checkedString("token"))
         if let value = members.device {
+            guard value.kind == .object else { throw .wrongKind("device", wanted: "an object") }
             do throws(DecodingFailure) { device = try Device(value) } catch { throw error.inside("device") }
         }
         if let value = members.activity { activity = try value.checkedCase(of: Activity.self, "activity") }
@@ -67,11 +68,8 @@ extension StatusChange {
 }
 
 extension Device {
-    /// Reads a device; its failures name members as `id`, `kind`, `name`, or `nil` for the whole.
+    /// Reads a device; its failures name members as `id`, `kind`, `name`.
     fileprivate init(_ value: JSONValue) throws(DecodingFailure) {
-        guard value.kind == .object else {
-            throw DecodingFailure(code: .badRequest, message: "device must be an object")
-        }
         self.init()
         var scanner = JSONScanner(value)
         try scanner.forEachMember { (key, value) throws(DecodingFailure) in

@@ -20,6 +20,15 @@ public struct RequestHead: Sendable {
     /// Which host is asked.
     public var host: String? { authority ?? headers["host"] }
 
+    /// Whether the client asks for a WebSocket. A server may ignore an upgrade to anything else (RFC 9110, 7.8), and this
+    /// one does: what asks for HTTP/2 as well is answered in HTTP/1.1.
+    var asksForWebSocket: Bool {
+        guard let upgrade = headers["upgrade"] else { return false }
+        return upgrade.split(separator: ",").contains {
+            $0.filter { $0 != " " && $0 != "\t" }.lowercased() == "websocket"
+        }
+    }
+
     /// Whether the client wants to send another request on this connection.
     var keepsAlive: Bool {
         guard let connection = headers["connection"] else { return isHTTP11 }

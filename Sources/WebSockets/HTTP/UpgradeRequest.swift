@@ -25,11 +25,10 @@ extension UpgradeRequest {
     /// - Throws: the response that refuses the request.
     init(checking request: HTTPRequest) throws(Refusal) {
         let headers = request.headers
-        guard headers["upgrade"]?.lowercased() == "websocket" else {
-            throw Refusal(.text(400, "only an upgrade to websocket is possible here"))
-        }
         guard request.method == "GET" else {
-            throw Refusal(.text(400, "a WebSocket is asked for with GET"))
+            var response = HTTPResponse.text(405, "a WebSocket is asked for with GET")
+            response.headers.append(("Allow", "GET"))
+            throw Refusal(response)
         }
         guard Self.list(headers["connection"]).contains(where: { $0.lowercased() == "upgrade" }) else {
             throw Refusal(.text(400, "the header Connection must say Upgrade"))

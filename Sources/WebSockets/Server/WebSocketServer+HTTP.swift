@@ -27,7 +27,8 @@ extension WebSocketServer {
         var request = HTTPRequest(
             head: head, peer: configuration.proxies.client(of: peer, head.headers["x-forwarded-for"]),
             isSecure: table[index].isSecure, tag: extras.tag, isFirst: http.number == 1)
-        if head.headers["upgrade"] != nil {
+        http.isHead = head.method == "HEAD"
+        if head.asksForWebSocket {
             // Its bytes would be taken for frames.
             guard head.headers["transfer-encoding"] == nil, head.contentLength ?? 0 == 0 else {
                 return refuse(index, http, configuration.errorResponse(400, "an upgrade has no body"))
@@ -36,7 +37,6 @@ extension WebSocketServer {
         }
         table[index].state = .http
         counters.requests += 1
-        http.isHead = head.method == "HEAD"
         http.keepsAlive = head.keepsAlive
         let mayHaveBody = ["POST", "PUT", "PATCH"].contains(head.method)
         guard head.headers["transfer-encoding"] == nil else {

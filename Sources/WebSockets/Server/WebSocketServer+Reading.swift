@@ -164,7 +164,7 @@ extension WebSocketServer {
             case .head(let head, let length):
                 let used = length - before
                 // A WebSocket's last line feed is libwebsockets'.
-                let isUpgrade = head.headers["upgrade"] != nil
+                let isUpgrade = head.asksForWebSocket
                 if isPeek, used > 1 || !isUpgrade { _ = read(index, http, atMost: isUpgrade ? used - 1 : used) }
                 http.input = isPeek ? [] : Array(bytes[used...])
                 http.hasUnreadInput = !http.input.isEmpty

@@ -173,5 +173,13 @@ import Testing
                     .connect(person: 2, place: 1, shard: 2, activity: 0, status: 0),
                     .activity(person: 2, place: 1, state: 2), .quiet,
                 ])),
+        Found(
+            testDescription: "an administrator's disconnect holds when Redis' clock goes back in the same moment",
+            history: History(
+                seed: 1_795_347_978_986, people: 5, shards: 2, times: .defaults,
+                steps: [
+                    .connect(person: 4, place: 2, shard: 0, activity: 1, status: 0), .wait(1),
+                    .disconnect(person: 4, shard: 1), .jump(clock: -2_382_267), .quiet,
+                ])),
     ]
 }

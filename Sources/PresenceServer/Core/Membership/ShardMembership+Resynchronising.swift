@@ -86,14 +86,23 @@ extension ShardMembership {
 
     /// A new incarnation: first its lease, so that whatever it leaves is reaped, then its right to write everywhere.
     private func enter(_ attempt: Int, next: @escaping () -> Void) {
-        if !incarnation.isEmpty {
-            let renewedAt = shard.clock.redisNow - (shard.clock.now - lastRenewal)
-            former.append((incarnation, renewedAt))
+        let isAgain = entersAgain
+        entersAgain = false
+        if !isAgain {
+            if !incarnation.isEmpty {
+                let renewedAt = shard.clock.redisNow - (shard.clock.now - lastRenewal)
+                former.append((incarnation, renewedAt))
+            }
+            incarnation = shard.randomName()
         }
-        incarnation = shard.randomName()
         renewals.removeAll()
-        let sentAt = shard.clock.now
-        runRenewal(of: incarnation, entering: true) { [self] result in
+        let (sentAt, entering) = (shard.clock.now, incarnation)
+        runRenewal(of: entering, entering: !isAgain) { [self] result in
+            if case .failure(let failure) = result, !failure.mayHaveRun, entering == incarnation {
+                // With a lease from an earlier try, it still has that; without one, Redis knows nothing of it.
+                if isAgain { entersAgain = true } else { incarnation = "" }
+            }
+            if isAgain, Self.isFenced(result), attempt == self.attempt { return enter(attempt, next: next) }
             proceed(attempt, result, "lease") { value in
                 renewed(sentAt: sentAt, answer: value)
                 nextRenewal = shard.clock.now + shard.configuration.lease.renewal
@@ -111,12 +120,11 @@ extension ShardMembership {
                 arguments: [incarnation, String(seenVersions[partition])], lane: .commands
             ) { result in
                 if case .failure = result { failure = result }
-                if result.map({ $0.array?.first?.string }) == .success("FENCED") {
-                    failure = .failure(.disconnected(sent: false))
-                }
+                if Self.isFenced(result) { failure = .failure(.disconnected(sent: true)) }
                 done()
             }
         } done: { [self] in
+            if case .failure(.server) = failure, attempt == self.attempt { entersAgain = true }
             proceed(attempt, failure, "partitions") { _ in next() }
         }
     }

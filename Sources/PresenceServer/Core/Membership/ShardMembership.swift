@@ -25,6 +25,9 @@ final class ShardMembership {
     var needsIncarnation = true
     /// The incarnation may write in every partition. An attempt that was overtaken before that leaves one that may not.
     var hasJoined = false
+    /// Redis refused the incarnation a part of its entry: it is tried again, so that there is one to clear away and not
+    /// one for each try.
+    var entersAgain = false
     /// Incarnations that this shard had before, whose remains it has still to clear away.
     var former: [(incarnation: String, renewedAt: Timestamp)] = []
     /// Grows whenever what is under way becomes pointless; callbacks of earlier attempts then do nothing.
@@ -134,9 +137,13 @@ final class ShardMembership {
     /// A script refused to let this incarnation write: true if the result says so.
     @discardableResult
     func noticeFencing(in result: Result<RedisValue, RedisFailure>) -> Bool {
-        guard case .success(let value) = result, value.array?.first?.string == "FENCED" else { return false }
+        guard Self.isFenced(result) else { return false }
         fence("Redis knows this incarnation no more")
         return true
+    }
+
+    static func isFenced(_ result: Result<RedisValue, RedisFailure>) -> Bool {
+        (try? result.get())?.array?.first?.string == "FENCED"
     }
 
     func tick() {

@@ -44,6 +44,10 @@ extension Script: Hashable {
     func hash(into hasher: inout Hasher) { hasher.combine(name) }
 }
 
+extension Script: CustomStringConvertible {
+    var description: String { name }
+}
+
 /// Leases and the right to write.
 extension Script {
     static let join = Script("join", PackageResources.join_lua)

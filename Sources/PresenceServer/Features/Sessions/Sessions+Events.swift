@@ -32,7 +32,8 @@ extension Sessions {
         guard let user = event.subject.flatMap({ users[$0] }) else { return }
         // By the clock that wrote the event's time: in a cluster each master has its own.
         let ahead = redisNow(for: user) - shard.clock.now
-        for session in user.sessions where session.began + ahead <= event.at {
+        let named = event.words
+        for session in user.sessions where named.contains(session.id) || session.began + ahead <= event.at {
             if let connection = session.connection { shard.close(connection, .disconnected) } else { end(session) }
         }
     }
