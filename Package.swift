@@ -47,6 +47,9 @@ let package = Package(
         .target(name: "CTLS", linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
         .target(name: "CHiredis", dependencies: ["CLibEV"], linkerSettings: [.linkedLibrary("hiredis")]),
 
+        // Files that programs carry in them, embedded where they are: scripts stay in their features' folders.
+        .target(name: "CAssets"),
+
         // The way of data: loop, sockets, Redis.
         .target(name: "EventLoops", dependencies: ["CLibEV"], swiftSettings: ours),
         .target(name: "WebSockets", dependencies: ["CLibWebSockets", "CLibEV", "EventLoops"], swiftSettings: ours),
@@ -65,15 +68,14 @@ let package = Package(
         .target(
             name: "PresenceServer",
             dependencies: [
-                "EventLoops", "WebSockets", "Redis", "PresenceProtocol", "Installation", "Tokens",
+                "CAssets", "EventLoops", "WebSockets", "Redis", "PresenceProtocol", "Installation", "Tokens",
                 .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
             ],
-            resources: [
-                .embedInCode("Core/Scripts"), .embedInCode("Features/Sessions/Scripts"),
-                .embedInCode("Features/Presence/Scripts"), .embedInCode("Features/Profiles/Scripts"),
-                .embedInCode("Features/Conversations/Scripts"), .embedInCode("Features/Typing/Scripts"),
-                .embedInCode("Features/Visibility/Scripts"),
+            // CAssets embeds them.
+            exclude: [
+                "Core/Scripts", "Features/Sessions/Scripts", "Features/Presence/Scripts", "Features/Profiles/Scripts",
+                "Features/Conversations/Scripts", "Features/Typing/Scripts", "Features/Visibility/Scripts",
             ],
             swiftSettings: ours
         ),

@@ -14,7 +14,7 @@ final class Polls: Feature, TopicKind {
     static let duration = FeatureSetting.duration(
         "polls.duration", 60_000, about: "How long a poll is open after its last vote on this server.")
 
-    static let vote = Script("vote", Array(script.utf8), isAcknowledged: true)
+    static let vote = Script("vote", script, isAcknowledged: true)
     static let family = KeyFamily(name: "poll", isPassing: false, type: "hash")
     static let plan = FeaturePlan(name: "polls", scripts: [vote], keys: [family], settings: [duration])
 

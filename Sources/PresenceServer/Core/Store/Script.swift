@@ -1,3 +1,4 @@
+import CAssets
 import Redis
 
 /// A Lua script that decides what is true. Each file is headed by its keys, arguments and replies.
@@ -13,26 +14,33 @@ struct Script: Sendable {
 
     /// - Parameters:
     ///   - name: Unique among all scripts; for logs.
-    ///   - body: The file. The first lines may say `-- flags: allow-oom`.
+    ///   - body: Its text. The first lines may say `-- flags: allow-oom`.
     ///   - library: What is put before it, after the shared functions.
     ///   - allowsFullMemory: Whether it runs also when memory is full; `nil`: as the file says.
     ///
     /// Without `allow-oom` a script is refused whole when memory is full; with no first line at all it would run until its
     /// first denied write and stay half done.
     init(
-        _ name: String, _ body: [UInt8], library: [UInt8] = [], isAcknowledged: Bool = false,
+        _ name: String, _ body: String, library: String = "", isAcknowledged: Bool = false,
         allowsFullMemory: Bool? = nil
     ) {
         self.name = name
         self.isAcknowledged = isAcknowledged
-        let text = String(decoding: body, as: UTF8.self)
-        let head = text.split(separator: "\n", maxSplits: 2, omittingEmptySubsequences: false).prefix(2)
+        let head = body.split(separator: "\n", maxSplits: 2, omittingEmptySubsequences: false).prefix(2)
         let flags =
             allowsFullMemory ?? head.contains("-- flags: allow-oom") ? "#!lua flags=allow-oom\n" : "#!lua\n"
-        source =
-            flags + String(decoding: PackageResources.lib_lua, as: UTF8.self) + String(decoding: library, as: UTF8.self)
-            + text
+        source = flags + asset_lib().text + library + body
         redis = RedisScript(name: name, source: source)
+    }
+
+    /// The same of files that the program carries in it (`CAssets`).
+    init(
+        _ name: String, _ file: asset, library: asset? = nil, isAcknowledged: Bool = false,
+        allowsFullMemory: Bool? = nil
+    ) {
+        self.init(
+            name, file.text, library: library?.text ?? "", isAcknowledged: isAcknowledged,
+            allowsFullMemory: allowsFullMemory)
     }
 
     /// Every script of a server with these features.
@@ -50,10 +58,15 @@ extension Script: CustomStringConvertible {
 
 /// Leases and the right to write.
 extension Script {
-    static let join = Script("join", PackageResources.join_lua)
-    static let renew = Script("renew", PackageResources.renew_lua)
-    static let sweep = Script("sweep", PackageResources.sweep_lua)
-    static let fence = Script("fence", PackageResources.fence_lua)
-    static let reap = Script("reap", PackageResources.reap_lua)
+    static let join = Script("join", asset_join())
+    static let renew = Script("renew", asset_renew())
+    static let sweep = Script("sweep", asset_sweep())
+    static let fence = Script("fence", asset_fence())
+    static let reap = Script("reap", asset_reap())
     static let core: [Script] = [.join, .renew, .sweep, .fence, .reap]
+}
+
+extension asset {
+    /// A file of text, which is UTF-8.
+    var text: String { String(decoding: UnsafeBufferPointer(start: bytes, count: count), as: UTF8.self) }
 }

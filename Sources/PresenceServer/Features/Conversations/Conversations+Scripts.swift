@@ -1,7 +1,9 @@
+import CAssets
+
 /// The scripts of this folder's feature.
 extension Script {
-    static let create = Script("create", PackageResources.create_lua, isAcknowledged: true)
+    static let create = Script("create", asset_create(), isAcknowledged: true)
     static let participants = Script(
-        "participants", PackageResources.participants_lua, library: PackageResources.typing_lib_lua,
+        "participants", asset_participants(), library: asset_typing_lib(),
         isAcknowledged: true)
 }

@@ -1,6 +1,8 @@
+import CAssets
+
 /// The scripts of this folder's feature.
 extension Script {
-    static let status = Script("status", PackageResources.status_lua, isAcknowledged: true)
-    static let lapse = Script("lapse", PackageResources.lapse_lua)
-    static let renumber = Script("renumber", PackageResources.renumber_lua)
+    static let status = Script("status", asset_status(), isAcknowledged: true)
+    static let lapse = Script("lapse", asset_lapse())
+    static let renumber = Script("renumber", asset_renumber())
 }

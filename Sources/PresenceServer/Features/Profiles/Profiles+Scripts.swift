@@ -1,4 +1,6 @@
+import CAssets
+
 /// The scripts of this folder's feature.
 extension Script {
-    static let profile = Script("profile", PackageResources.profile_lua, isAcknowledged: true)
+    static let profile = Script("profile", asset_profile(), isAcknowledged: true)
 }

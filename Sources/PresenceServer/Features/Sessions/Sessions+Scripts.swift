@@ -1,10 +1,12 @@
+import CAssets
+
 /// The scripts of this folder's feature.
 extension Script {
-    static let open = Script("open", PackageResources.open_lua)
+    static let open = Script("open", asset_open())
     /// The same, but for a full memory: what was let in once is kept.
-    static let assert = Script("assert", PackageResources.open_lua, allowsFullMemory: true)
-    static let end = Script("end", PackageResources.end_lua)
-    static let activity = Script("activity", PackageResources.activity_lua)
-    static let disconnect = Script("disconnect", PackageResources.disconnect_lua)
-    static let revoke = Script("revoke", PackageResources.revoke_lua, isAcknowledged: true)
+    static let assert = Script("assert", asset_open(), allowsFullMemory: true)
+    static let end = Script("end", asset_end())
+    static let activity = Script("activity", asset_activity())
+    static let disconnect = Script("disconnect", asset_disconnect())
+    static let revoke = Script("revoke", asset_revoke(), isAcknowledged: true)
 }

@@ -1,6 +1,8 @@
+import CAssets
+
 /// The scripts of this folder's feature.
 extension Script {
-    static let typing = Script("typing", PackageResources.typing_lua, library: PackageResources.typing_lib_lua)
+    static let typing = Script("typing", asset_typing(), library: asset_typing_lib())
     static let conversation = Script(
-        "conversation", PackageResources.conversation_lua, library: PackageResources.typing_lib_lua)
+        "conversation", asset_conversation(), library: asset_typing_lib())
 }

@@ -1,5 +1,7 @@
+import CAssets
+
 /// The scripts of this folder's feature.
 extension Script {
-    static let visibility = Script("visibility", PackageResources.visibility_lua, isAcknowledged: true)
-    static let policy = Script("policy", PackageResources.policy_lua)
+    static let visibility = Script("visibility", asset_visibility(), isAcknowledged: true)
+    static let policy = Script("policy", asset_policy())
 }

@@ -1,0 +1,46 @@
+/// Files of the sources that programs carry in them: the scripts for Redis. Each has one accessor here and one entry in a file
+/// beside this folder, which embeds it (C23's `#embed`): that takes no time to compile, and a changed file is embedded anew.
+#pragma once
+#include <stddef.h>
+
+/// A file's bytes. They are constants of the program: nobody owns them, and any thread may read them.
+struct asset {
+    const unsigned char *_Nonnull bytes;
+    size_t count;
+};
+
+// Leases, and what all scripts share
+struct asset asset_fence(void);
+struct asset asset_join(void);
+struct asset asset_lib(void);
+struct asset asset_reap(void);
+struct asset asset_renew(void);
+struct asset asset_sweep(void);
+
+// Sessions
+struct asset asset_activity(void);
+struct asset asset_disconnect(void);
+struct asset asset_end(void);
+struct asset asset_open(void);
+struct asset asset_revoke(void);
+
+// Presence
+struct asset asset_lapse(void);
+struct asset asset_renumber(void);
+struct asset asset_status(void);
+
+// Profiles
+struct asset asset_profile(void);
+
+// Conversations
+struct asset asset_create(void);
+struct asset asset_participants(void);
+
+// Typing
+struct asset asset_conversation(void);
+struct asset asset_typing_lib(void);
+struct asset asset_typing(void);
+
+// Visibility
+struct asset asset_policy(void);
+struct asset asset_visibility(void);

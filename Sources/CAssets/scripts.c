@@ -1,0 +1,126 @@
+// Scripts for Redis. They are in the folders of the features that they belong to.
+#include "embedding.h"
+
+// ---- Leases, and what all scripts share ----
+
+static const unsigned char fence_bytes[] = {
+#embed "../PresenceServer/Core/Scripts/fence.lua"
+};
+ASSET(fence)
+
+static const unsigned char join_bytes[] = {
+#embed "../PresenceServer/Core/Scripts/join.lua"
+};
+ASSET(join)
+
+static const unsigned char lib_bytes[] = {
+#embed "../PresenceServer/Core/Scripts/lib.lua"
+};
+ASSET(lib)
+
+static const unsigned char reap_bytes[] = {
+#embed "../PresenceServer/Core/Scripts/reap.lua"
+};
+ASSET(reap)
+
+static const unsigned char renew_bytes[] = {
+#embed "../PresenceServer/Core/Scripts/renew.lua"
+};
+ASSET(renew)
+
+static const unsigned char sweep_bytes[] = {
+#embed "../PresenceServer/Core/Scripts/sweep.lua"
+};
+ASSET(sweep)
+
+// ---- Sessions ----
+
+static const unsigned char activity_bytes[] = {
+#embed "../PresenceServer/Features/Sessions/Scripts/activity.lua"
+};
+ASSET(activity)
+
+static const unsigned char disconnect_bytes[] = {
+#embed "../PresenceServer/Features/Sessions/Scripts/disconnect.lua"
+};
+ASSET(disconnect)
+
+static const unsigned char end_bytes[] = {
+#embed "../PresenceServer/Features/Sessions/Scripts/end.lua"
+};
+ASSET(end)
+
+static const unsigned char open_bytes[] = {
+#embed "../PresenceServer/Features/Sessions/Scripts/open.lua"
+};
+ASSET(open)
+
+static const unsigned char revoke_bytes[] = {
+#embed "../PresenceServer/Features/Sessions/Scripts/revoke.lua"
+};
+ASSET(revoke)
+
+// ---- Presence ----
+
+static const unsigned char lapse_bytes[] = {
+#embed "../PresenceServer/Features/Presence/Scripts/lapse.lua"
+};
+ASSET(lapse)
+
+static const unsigned char renumber_bytes[] = {
+#embed "../PresenceServer/Features/Presence/Scripts/renumber.lua"
+};
+ASSET(renumber)
+
+static const unsigned char status_bytes[] = {
+#embed "../PresenceServer/Features/Presence/Scripts/status.lua"
+};
+ASSET(status)
+
+// ---- Profiles ----
+
+static const unsigned char profile_bytes[] = {
+#embed "../PresenceServer/Features/Profiles/Scripts/profile.lua"
+};
+ASSET(profile)
+
+// ---- Conversations ----
+
+static const unsigned char create_bytes[] = {
+#embed "../PresenceServer/Features/Conversations/Scripts/create.lua"
+};
+ASSET(create)
+
+static const unsigned char participants_bytes[] = {
+#embed "../PresenceServer/Features/Conversations/Scripts/participants.lua"
+};
+ASSET(participants)
+
+// ---- Typing ----
+
+static const unsigned char conversation_bytes[] = {
+#embed "../PresenceServer/Features/Typing/Scripts/conversation.lua"
+};
+ASSET(conversation)
+
+static const unsigned char typing_lib_bytes[] = {
+#embed "../PresenceServer/Features/Typing/Scripts/typing-lib.lua"
+};
+ASSET(typing_lib)
+
+static const unsigned char typing_bytes[] = {
+#embed "../PresenceServer/Features/Typing/Scripts/typing.lua"
+};
+ASSET(typing)
+
+// ---- Visibility ----
+
+static const unsigned char policy_bytes[] = {
+#embed "../PresenceServer/Features/Visibility/Scripts/policy.lua"
+};
+ASSET(policy)
+
+static const unsigned char visibility_bytes[] = {
+#embed "../PresenceServer/Features/Visibility/Scripts/visibility.lua"
+};
+ASSET(visibility)
