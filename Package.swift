@@ -65,17 +65,29 @@ let package = Package(
             name: "Tokens",
             dependencies: ["Installation", "PresenceProtocol", .product(name: "JWTKit", package: "jwt-kit")],
             swiftSettings: ours),
+        // A shard: sockets, sessions, fan-out, Redis. It knows no feature.
         .target(
-            name: "PresenceServer",
+            name: "PresenceCore",
             dependencies: [
                 "CAssets", "EventLoops", "WebSockets", "Redis", "PresenceProtocol", "Installation", "Tokens",
                 .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
             ],
             // CAssets embeds them.
+            exclude: ["Scripts", "Sessions/Scripts", "Audiences/Scripts"],
+            swiftSettings: ours
+        ),
+        // The features, and the server that has them.
+        .target(
+            name: "PresenceServer",
+            dependencies: [
+                "PresenceCore", "CAssets", "EventLoops", "WebSockets", "Redis", "PresenceProtocol", "Installation",
+                "Tokens", .product(name: "Logging", package: "swift-log"),
+            ],
+            // CAssets embeds them.
             exclude: [
-                "Core/Scripts", "Features/Sessions/Scripts", "Features/Presence/Scripts", "Features/Profiles/Scripts",
-                "Features/Conversations/Scripts", "Features/Typing/Scripts", "Features/Visibility/Scripts",
+                "Features/Profiles/Scripts", "Features/Conversations/Scripts",
+                "Features/Typing/Scripts",
             ],
             swiftSettings: ours
         ),
@@ -98,7 +110,7 @@ let package = Package(
         .executableTarget(
             name: "presenced",
             dependencies: [
-                "PresenceServer", "Installation", "Tokens",
+                "PresenceCore", "PresenceServer", "Installation", "Tokens",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "Logging", package: "swift-log"),
@@ -138,7 +150,7 @@ let package = Package(
         .target(
             name: "Simulator",
             dependencies: [
-                "PresenceServer", "PresenceProtocol", "Redis", "WebSockets", "Tokens", "TestSupport",
+                "PresenceCore", "PresenceServer", "PresenceProtocol", "Redis", "WebSockets", "Tokens", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],
             path: "Tests/Simulator", swiftSettings: ours),
@@ -163,7 +175,8 @@ let package = Package(
         .testTarget(
             name: "PresenceServerTests",
             dependencies: [
-                "PresenceServer", "PresenceProtocol", "Redis", "WebSockets", "Tokens", "Installation", "TestSupport",
+                "PresenceCore", "PresenceServer", "PresenceProtocol", "Redis", "WebSockets", "Tokens", "Installation",
+                "TestSupport",
                 "Simulator",
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -172,7 +185,8 @@ let package = Package(
         .testTarget(
             name: "PollsTests",
             dependencies: [
-                "PresenceServer", "PresenceProtocol", "Redis", "WebSockets", "Tokens", "TestSupport", "Simulator",
+                "PresenceCore", "PresenceServer", "PresenceProtocol", "Redis", "WebSockets", "Tokens", "TestSupport",
+                "Simulator",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: ours),
@@ -186,7 +200,7 @@ let package = Package(
         .testTarget(
             name: "PresencedTests",
             dependencies: [
-                "presenced", "PresenceServer", "PresenceProtocol", "Installation", "Tokens",
+                "presenced", "PresenceCore", "PresenceServer", "PresenceProtocol", "Installation", "Tokens",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Yams", package: "Yams"),
             ],

@@ -4,76 +4,76 @@
 // ---- Leases, and what all scripts share ----
 
 static const unsigned char fence_bytes[] = {
-#embed "../PresenceServer/Core/Scripts/fence.lua"
+#embed "../PresenceCore/Scripts/fence.lua"
 };
 ASSET(fence)
 
 static const unsigned char join_bytes[] = {
-#embed "../PresenceServer/Core/Scripts/join.lua"
+#embed "../PresenceCore/Scripts/join.lua"
 };
 ASSET(join)
 
 static const unsigned char lib_bytes[] = {
-#embed "../PresenceServer/Core/Scripts/lib.lua"
+#embed "../PresenceCore/Scripts/lib.lua"
 };
 ASSET(lib)
 
 static const unsigned char reap_bytes[] = {
-#embed "../PresenceServer/Core/Scripts/reap.lua"
+#embed "../PresenceCore/Scripts/reap.lua"
 };
 ASSET(reap)
 
 static const unsigned char renew_bytes[] = {
-#embed "../PresenceServer/Core/Scripts/renew.lua"
+#embed "../PresenceCore/Scripts/renew.lua"
 };
 ASSET(renew)
 
 static const unsigned char sweep_bytes[] = {
-#embed "../PresenceServer/Core/Scripts/sweep.lua"
+#embed "../PresenceCore/Scripts/sweep.lua"
 };
 ASSET(sweep)
 
 // ---- Sessions ----
 
 static const unsigned char activity_bytes[] = {
-#embed "../PresenceServer/Features/Sessions/Scripts/activity.lua"
+#embed "../PresenceCore/Sessions/Scripts/activity.lua"
 };
 ASSET(activity)
 
 static const unsigned char disconnect_bytes[] = {
-#embed "../PresenceServer/Features/Sessions/Scripts/disconnect.lua"
+#embed "../PresenceCore/Sessions/Scripts/disconnect.lua"
 };
 ASSET(disconnect)
 
 static const unsigned char end_bytes[] = {
-#embed "../PresenceServer/Features/Sessions/Scripts/end.lua"
+#embed "../PresenceCore/Sessions/Scripts/end.lua"
 };
 ASSET(end)
 
 static const unsigned char open_bytes[] = {
-#embed "../PresenceServer/Features/Sessions/Scripts/open.lua"
+#embed "../PresenceCore/Sessions/Scripts/open.lua"
 };
 ASSET(open)
 
 static const unsigned char revoke_bytes[] = {
-#embed "../PresenceServer/Features/Sessions/Scripts/revoke.lua"
+#embed "../PresenceCore/Sessions/Scripts/revoke.lua"
 };
 ASSET(revoke)
 
 // ---- Presence ----
 
 static const unsigned char lapse_bytes[] = {
-#embed "../PresenceServer/Features/Presence/Scripts/lapse.lua"
+#embed "../PresenceCore/Sessions/Scripts/lapse.lua"
 };
 ASSET(lapse)
 
 static const unsigned char renumber_bytes[] = {
-#embed "../PresenceServer/Features/Presence/Scripts/renumber.lua"
+#embed "../PresenceCore/Scripts/renumber.lua"
 };
 ASSET(renumber)
 
 static const unsigned char status_bytes[] = {
-#embed "../PresenceServer/Features/Presence/Scripts/status.lua"
+#embed "../PresenceCore/Sessions/Scripts/status.lua"
 };
 ASSET(status)
 
@@ -116,11 +116,11 @@ ASSET(typing)
 // ---- Visibility ----
 
 static const unsigned char policy_bytes[] = {
-#embed "../PresenceServer/Features/Visibility/Scripts/policy.lua"
+#embed "../PresenceCore/Audiences/Scripts/policy.lua"
 };
 ASSET(policy)
 
 static const unsigned char visibility_bytes[] = {
-#embed "../PresenceServer/Features/Visibility/Scripts/visibility.lua"
+#embed "../PresenceCore/Audiences/Scripts/visibility.lua"
 };
 ASSET(visibility)

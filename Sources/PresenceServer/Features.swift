@@ -1,3 +1,8 @@
+import PresenceCore
+
+import Installation
+import PresenceCore
+
 /// The features of a server: one line each. Events, deadlines and steps reach them in this order.
 enum Features {
     static let all: [any Feature.Type] = [
@@ -9,11 +14,12 @@ enum Features {
         Typing.self,
         VisibilityRequests.self,
     ]
+}
 
-    /// Those that a configuration leaves.
-    static func enabled(_ configuration: ServerConfiguration, of features: [any Feature.Type] = all)
-        -> [any Feature.Type]
-    {
-        features.filter { !configuration.disabledFeatures.contains($0.plan.name) }
-    }
+extension ServerConfiguration {
+    /// What the features of a server let operators set.
+    public static var featureSettings: [FeatureSetting] { Features.all.flatMap { $0.plan.settings } }
+
+    /// - Throws: what is wrong with the first value that cannot be.
+    public func validate() throws(InvalidConfiguration) { try validate(with: Features.all) }
 }

@@ -1,3 +1,4 @@
+import PresenceCore
 import Glibc
 import Installation
 public import Logging

@@ -1,5 +1,6 @@
 import Configuration
 import Installation
+import PresenceCore
 import PresenceServer
 import SystemPackage
 

@@ -1,6 +1,7 @@
 import Foundation
 import Installation
 import Logging
+import PresenceCore
 import PresenceServer
 import Tokens
 

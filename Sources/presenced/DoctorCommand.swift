@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Installation
+import PresenceCore
 import PresenceServer
 
 /// Compares what Redis holds with the live leases.

@@ -1,4 +1,5 @@
 import Glibc
+import PresenceCore
 import PresenceServer
 import Tokens
 

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Installation
 import Logging
+import PresenceCore
 import PresenceServer
 
 /// Runs the server until it is told to stop.

@@ -1,4 +1,5 @@
 import Logging
+import PresenceCore
 import PresenceServer
 
 extension Setting {

@@ -1,5 +1,6 @@
 import Logging
 import PresenceProtocol
+import PresenceCore
 import PresenceServer
 import Tokens
 

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Installation
 import PresenceProtocol
+import PresenceCore
 import PresenceServer
 import Tokens
 

@@ -2,6 +2,7 @@ import PresenceProtocol
 import Redis
 import WebSockets
 
+@testable import PresenceCore
 @testable import PresenceServer
 
 /// Polls: users vote on a question and watch the counts. A feature from outside: it uses everything that a feature can plug

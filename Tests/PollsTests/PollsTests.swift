@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 import Tokens
 
+@testable import PresenceCore
 @testable import PresenceServer
 @testable import Simulator
 

@@ -2,6 +2,7 @@ import PresenceProtocol
 import Testing
 import WebSockets
 
+@testable import PresenceCore
 @testable import PresenceServer
 @testable import Simulator
 

@@ -2,6 +2,7 @@ import Glibc
 import PresenceProtocol
 import Testing
 
+@testable import PresenceCore
 @testable import PresenceServer
 @testable import Simulator
 @testable import WebSockets

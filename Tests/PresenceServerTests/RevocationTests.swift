@@ -3,6 +3,7 @@ import Redis
 import Testing
 import Tokens
 
+@testable import PresenceCore
 @testable import PresenceServer
 @testable import Simulator
 

@@ -4,6 +4,7 @@ import Redis
 import TestSupport
 import Testing
 
+@testable import PresenceCore
 @testable import PresenceServer
 @testable import Simulator
 

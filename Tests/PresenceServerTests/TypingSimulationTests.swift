@@ -2,6 +2,7 @@ import PresenceProtocol
 import Redis
 import Testing
 
+@testable import PresenceCore
 @testable import PresenceServer
 @testable import Simulator
 

@@ -1,6 +1,7 @@
 import PresenceProtocol
 import Testing
 
+@testable import PresenceCore
 @testable import PresenceServer
 @testable import Simulator
 

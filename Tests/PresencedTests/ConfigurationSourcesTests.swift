@@ -1,5 +1,6 @@
 import Foundation
 import Installation
+import PresenceCore
 import PresenceServer
 import Testing
 

@@ -1,3 +1,4 @@
+@testable import PresenceCore
 @testable import PresenceServer
 
 extension Script {

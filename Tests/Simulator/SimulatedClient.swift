@@ -1,6 +1,7 @@
 import PresenceProtocol
 import WebSockets
 
+@testable import PresenceCore
 @testable import PresenceServer
 
 /// A client on one of the simulated shards. It does what the protocol asks of a client, and remembers all it was told.

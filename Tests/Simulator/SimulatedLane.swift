@@ -1,6 +1,7 @@
 import PresenceProtocol
 import Redis
 
+@testable import PresenceCore
 @testable import PresenceServer
 
 /// One of a simulated shard's connections for commands, with what is under way on it.

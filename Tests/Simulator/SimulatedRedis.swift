@@ -1,6 +1,7 @@
 import Redis
 import TestSupport
 
+@testable import PresenceCore
 @testable import PresenceServer
 
 /// A real Redis behind the simulation: scripts run at once, and what they publish is caught and handed on as the

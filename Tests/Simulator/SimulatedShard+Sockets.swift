@@ -1,6 +1,7 @@
 import PresenceProtocol
 import WebSockets
 
+@testable import PresenceCore
 @testable import PresenceServer
 
 /// Names of sockets as the real ones have them: indices are used again, with another generation.

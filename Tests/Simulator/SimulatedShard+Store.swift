@@ -1,6 +1,7 @@
 import PresenceProtocol
 import Redis
 
+@testable import PresenceCore
 @testable import PresenceServer
 
 /// A simulated shard's way to the events of Redis.

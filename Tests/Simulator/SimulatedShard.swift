@@ -4,6 +4,7 @@ import Redis
 import Tokens
 import WebSockets
 
+@testable import PresenceCore
 @testable import PresenceServer
 
 /// A shard's logic between a simulated store and simulated sockets.

@@ -4,6 +4,7 @@ import PresenceProtocol
 import Redis
 import TestSupport
 
+@testable import PresenceCore
 @testable import PresenceServer
 
 /// Several shards, their clients and one real Redis, on invented time.

@@ -1,3 +1,5 @@
+import PresenceCore
+
 /// One kind of thing that is wrong, and everything of which it is true.
 public struct DoctorFinding: Sendable, Equatable {
     public let kind: Kind

@@ -1,3 +1,4 @@
+import PresenceCore
 import PresenceProtocol
 
 /// What the doctor found.

@@ -1,3 +1,4 @@
+import PresenceCore
 import Redis
 
 /// Where the doctor looks: at one server, or at the masters of a cluster with the partitions spread over them.

@@ -1,3 +1,4 @@
+import PresenceCore
 import PresenceProtocol
 
 /// A lease as Redis holds it: `RENEWED UNTIL SINCE` (SINCE may be missing), or `reaping RENEWED CLAIM`.

@@ -1,3 +1,4 @@
+import PresenceCore
 import PresenceProtocol
 
 /// What a key in Redis is, by its name: the names that `PartitionKeys` and `KeySpace` make, read backwards.

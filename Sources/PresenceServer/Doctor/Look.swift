@@ -1,3 +1,4 @@
+import PresenceCore
 import PresenceProtocol
 
 /// What one look at everything found.

@@ -1,3 +1,4 @@
+import PresenceCore
 import PresenceProtocol
 
 /// Something that looks wrong, and where. Only what looks wrong twice, some time apart, is a finding: servers change

@@ -1,5 +1,6 @@
 import CHiredis
 
+@testable import PresenceCore
 @testable import PresenceServer
 @testable import Redis
 

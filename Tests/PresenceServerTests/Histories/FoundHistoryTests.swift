@@ -1,5 +1,6 @@
 import Testing
 
+@testable import PresenceCore
 @testable import PresenceServer
 @testable import Simulator
 

@@ -1,5 +1,6 @@
 import PresenceProtocol
 
+@testable import PresenceCore
 @testable import PresenceServer
 @testable import Simulator
 

@@ -1,6 +1,7 @@
 import PresenceProtocol
 import Redis
 
+@testable import PresenceCore
 @testable import PresenceServer
 @testable import Simulator
 

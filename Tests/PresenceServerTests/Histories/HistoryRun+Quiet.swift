@@ -2,6 +2,7 @@ import Foundation
 import PresenceProtocol
 import Redis
 
+@testable import PresenceCore
 @testable import PresenceServer
 @testable import Simulator
 

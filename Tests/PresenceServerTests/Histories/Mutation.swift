@@ -1,6 +1,7 @@
 import Redis
 import Testing
 
+@testable import PresenceCore
 @testable import PresenceServer
 @testable import Simulator
 

@@ -1,3 +1,4 @@
+import PresenceCore
 import CAssets
 
 /// The scripts of this folder's feature.

@@ -1,9 +1,10 @@
+import PresenceCore
 import PresenceProtocol
 import WebSockets
 
 /// What users say about their presence: the status they choose, and whether they are active on a device.
 final class PresenceRequests: Feature {
-    static let plan = FeaturePlan(name: "presence", isOptional: false, scripts: [.status, .lapse, .renumber])
+    static let plan = FeaturePlan(name: "presence", isOptional: false, scripts: [.status, .lapse])
 
     private unowned let shard: ShardLogic
     private var ownStatus: OwnMessages = []

@@ -1,3 +1,4 @@
+import PresenceCore
 import Foundation
 
 /// The names of time zones that this host knows, read once: looking one up later touches no file, so it may be done on a

@@ -1,3 +1,4 @@
+import PresenceCore
 import PresenceProtocol
 
 /// Who takes part in a conversation and who types in it, as this shard knows.

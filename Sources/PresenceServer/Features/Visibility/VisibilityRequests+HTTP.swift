@@ -1,3 +1,4 @@
+import PresenceCore
 import PresenceProtocol
 import Redis
 import WebSockets

@@ -1,3 +1,4 @@
+import PresenceCore
 import PresenceProtocol
 import Redis
 import WebSockets
@@ -79,7 +80,7 @@ final class VisibilityRequests: Feature {
 
     // MARK: What the user's own connections are told
 
-    func visibilityChanged(of user: LocalUser) {
+    func visibilityKnown(of user: LocalUser) {
         for case let connection? in user.sessions.map(\.connection) {
             connection.ownMessages.insert(ownVisibility)
             shard.watchers.markMail(connection)

@@ -1,0 +1,101 @@
+import PresenceProtocol
+import WebSockets
+
+/// Answers in the order of the requests, and everything else that goes to one connection alone.
+///
+/// A request that waits for Redis holds its place; later answers wait behind it. `emit` runs when the answer's turn
+/// comes, so that a snapshot is taken at the moment from which its events follow. It runs exactly once, also when the
+/// connection has gone meanwhile: the callback then has something to release.
+package final class Replies {
+    private let watchers: Watchers
+    private let sockets: any Sockets
+    private let limits: ServerConfiguration.Limits
+    private let metrics: Metrics
+    private let outboxes: Outboxes
+
+    init(
+        watchers: Watchers, sockets: any Sockets, limits: ServerConfiguration.Limits, metrics: Metrics,
+        outboxes: Outboxes
+    ) {
+        self.watchers = watchers
+        self.sockets = sockets
+        self.limits = limits
+        self.metrics = metrics
+        self.outboxes = outboxes
+    }
+
+    /// Takes the next place in the connection's answers.
+    package func expect(on connection: Connection) -> Connection.Reply {
+        let reply = Connection.Reply()
+        connection.replies.append(reply)
+        adjustReading(of: connection)
+        return reply
+    }
+
+    package func fulfil(_ reply: Connection.Reply, on connection: Connection, emit: @escaping () -> Void) {
+        guard !connection.isClosed else { return emit() }
+        reply.emit = emit
+        while let first = connection.replies.first, let emit = first.emit {
+            connection.replies.removeFirst()
+            emit()
+        }
+        adjustReading(of: connection)
+    }
+
+    /// Answers at once, in its turn.
+    package func now(on connection: Connection, emit: @escaping () -> Void) {
+        if connection.replies.isEmpty { return emit() }
+        fulfil(expect(on: connection), on: connection, emit: emit)
+    }
+
+    /// The connection is gone: waiting callbacks run, to find that out.
+    func abandon(_ connection: Connection) {
+        let waiting = connection.replies.compactMap(\.emit)
+        connection.replies.removeAll()
+        waiting.forEach { $0() }
+    }
+
+    // MARK: Sending
+
+    /// Puts one message into what the connection gets at the end of the turn.
+    package func send(_ payload: [UInt8], to connection: Connection) {
+        guard !connection.isClosed else { return }
+        let before = connection.outbox.count
+        WebSocketFrame.append(text: payload, to: &connection.outbox)
+        outboxes.change(by: connection.outbox.count - before)
+        watchers.markMail(connection)
+        if connection.congestedSince != nil { adjustReading(of: connection) }
+    }
+
+    package func ok(_ id: Int64?, to connection: Connection) {
+        guard let id else { return }
+        var payload: [UInt8] = []
+        ServerMessageWriter.ok(id: id, to: &payload)
+        send(payload, to: connection)
+    }
+
+    package func error(_ error: ServerMessage.ErrorMessage, to connection: Connection) {
+        metrics.errors[error.code, default: 0] += 1
+        var payload: [UInt8] = []
+        ServerMessageWriter.error(error, to: &payload)
+        send(payload, to: connection)
+    }
+
+    // MARK: Bounds
+
+    /// A client that asks faster than it can be answered, or does not read its answers, is not read from meanwhile.
+    func adjustReading(of connection: Connection) {
+        guard !connection.isClosed else { return }
+        let full =
+            connection.replies.count + connection.held.count >= limits.pendingRequests
+            || connection.heldBytes > limits.maxMessageBytes
+            || (connection.congestedSince != nil && connection.outbox.count > 2 * limits.maxServerMessageBytes)
+        if full, !connection.isReadingPaused {
+            connection.isReadingPaused = true
+            sockets.pauseReading(connection.socket)
+        } else if !full, connection.isReadingPaused {
+            connection.isReadingPaused = false
+            sockets.resumeReading(connection.socket)
+        }
+    }
+}

@@ -1,0 +1,245 @@
+import PresenceProtocol
+import Redis
+
+/// Reads what is watched from Redis: once for the first who asks, and again after every break.
+///
+/// There is no gap, because events are subscribed to before anything is read: a change is either in what was read or
+/// comes as an event, and the higher version holds, whichever comes first.
+package final class TopicLoader {
+    private unowned let shard: ShardLogic
+
+    init(_ shard: ShardLogic) { self.shard = shard }
+
+    /// Calls `done` once all the topics hold something to answer from, or one of them could not be read.
+    ///
+    /// A topic that `participant` may not watch as far as is known is read again (`TopicKind.isDoubtful`): they may have
+    /// been let in a moment ago, on another shard.
+    ///
+    /// What `viewer` shows of themselves decides what they see: if that has still to be read, it is waited for. If it
+    /// cannot be, it decides against them.
+    package func load(
+        _ topics: [Topic], for participant: UserID? = nil, viewer: UserID? = nil,
+        done: @escaping (Topic.RedisOutcome) -> Void
+    ) {
+        var waiting = 1
+        var outcome = Topic.RedisOutcome.loaded
+        func finish(_ each: Topic.RedisOutcome) {
+            if each == .failed { outcome = .failed }
+            waiting -= 1
+            if waiting == 0 { done(outcome) }
+        }
+        func isDoubtful(_ topic: Topic) -> Bool {
+            guard let participant, shard.link.isLive, let kind = shard.watchers.kind(of: topic) else { return false }
+            return kind.isDoubtful(topic, for: participant)
+        }
+        for topic in topics where shard.policies.isFrozen(topic) {
+            waiting += 1
+            shard.policies.complete(topic.subject, done: finish)
+        }
+        for topic in topics where !topic.isLoaded || isDoubtful(topic) {
+            waiting += 1
+            topic.waiters.append(finish)
+            if !topic.isLoading { read(topic) }
+        }
+        if let viewer = viewer ?? participant, shard.policies[viewer] != nil {
+            waiting += 1
+            shard.policies.complete(viewer) { _ in finish(.loaded) }
+        }
+        finish(.loaded)
+    }
+
+    private func read(_ topic: Topic) {
+        guard shard.link.isLive, !shard.isStoreFull() else { return settle(topic, .failed) }
+        topic.isLoading = true
+        let round = shard.policies.round(of: topic.subject)
+        query(topic) { [self] result in
+            guard case .success(let value) = result else { return finish(topic, .failed) }
+            if let kind = shard.watchers.kind(of: topic) {
+                kind.take(value, of: topic, announced: topic.isLoaded)
+                return finish(topic, .loaded)
+            }
+            let read = PersonRead(value)
+            noteDamage(in: read, of: topic)
+            for (kind, version, body) in read.registers where version > topic.version(of: kind) {
+                shard.watchers.set(
+                    RegisterFrame.object(version: version, body: body), kind.mark, on: topic, announced: false)
+            }
+            shard.link.sawVersions(read.versions, of: topic.subject)
+            topic.policyRound = round
+            shard.policies.take(read.policy, of: topic.subject)
+            shard.policies.complete(topic.subject) { [self] in finish(topic, $0) }
+        }
+    }
+
+    private func finish(_ topic: Topic, _ outcome: Topic.RedisOutcome) {
+        topic.isLoading = false
+        if outcome == .loaded { topic.isLoaded = true }
+        settle(topic, outcome)
+    }
+
+    private func settle(_ topic: Topic, _ outcome: Topic.RedisOutcome) {
+        let waiters = topic.waiters
+        topic.waiters = []
+        waiters.forEach { $0(outcome) }
+    }
+
+    private func query(_ topic: Topic, reply: @escaping StoreReply) {
+        if let kind = shard.watchers.kind(of: topic) { return kind.read(topic, reply: reply) }
+        let key = shard.partitions.keys(of: topic.subject).user(topic.subject)
+        shard.store.command(["HMGET", key] + PersonRead.fields, lane: .commands, reply: reply)
+    }
+
+    // MARK: After a break
+
+    /// Reads everything watched again, or what belongs to some partitions, and tells watchers what differs. `done` gets why
+    /// something could not be read now.
+    func reload(_ partitions: Set<Int>? = nil, done: @escaping (RedisFailure?) -> Void) {
+        var failure: RedisFailure?
+        let topics = shard.watchers.topics.compactMap { $0 }.filter { topic in
+            topic.isLoaded && partitions?.contains(shard.partitions.index(of: topic.subject)) != false
+        }
+        topics.forEach { $0.holds += 1 }
+        BoundedConcurrency(topics, window: 256) { [self] topic, next in
+            let before = (newest(.presence, topic), newest(.profile, topic))
+            let policy = shard.policies[topic.subject]?.head.version ?? 0
+            let round = shard.policies.round(of: topic.subject)
+            query(topic) { [self] result in
+                func done() {
+                    shard.watchers.release(topic)
+                    next()
+                }
+                let value: RedisValue
+                switch result {
+                case .success(let read): value = read
+                case .failure(let reason):
+                    // A damaged record must not keep everything else stale.
+                    if reason.isLasting {
+                        shard.log("a record cannot be read", ["reason": "\(reason)"], level: .error)
+                    } else {
+                        failure = reason
+                    }
+                    return done()
+                }
+                if let kind = shard.watchers.kind(of: topic) {
+                    kind.take(value, of: topic, announced: true)
+                    return done()
+                }
+                // Who may see a change is settled before anyone is told of it.
+                let read = PersonRead(value)
+                noteDamage(in: read, of: topic)
+                topic.policyRound = round
+                shard.policies.take(read.policy, of: topic.subject, asOf: policy)
+                shard.policies.complete(topic.subject) { [self] _ in
+                    let isBehind = compare(topic, read, before)
+                    shard.policies.thaw(topic)
+                    if isBehind { renumber(topic) }
+                    done()
+                }
+            }
+        } done: {
+            done(failure)
+        }
+    }
+
+    private func noteDamage(in read: PersonRead, of topic: Topic) {
+        for kind in read.damaged { shard.noteDamage(kind == .presence ? "presence" : "profile", of: topic.subject) }
+    }
+
+    private func newest(_ kind: RegisterKind, _ topic: Topic) -> Int64 { shard.policies.newest(kind, of: topic) }
+
+    /// `before`: the versions held when the question was asked. Returns whether what Redis holds is older.
+    private func compare(_ topic: Topic, _ read: PersonRead, _ before: (Int64, Int64)) -> Bool {
+        var isBehind = false
+        for (kind, version, body) in read.registers {
+            let held = newest(kind, topic)
+            // An event that came after the question was asked is newer than the answer.
+            let unchanged = held == (kind == .presence ? before.0 : before.1)
+            if version > held {
+                let register = body.withUnsafeBytes {
+                    RegisterFrame.event(
+                        kind, user: topic.subject, version: version, body: $0, at: shard.clock.redisNow)
+                }
+                shard.policies.announce(register, kind, on: topic, at: shard.clock.redisNow)
+            } else if version < held, unchanged {
+                if version == 0 {
+                    let register = RegisterFrame.unknown(kind, user: topic.subject, at: shard.clock.redisNow)
+                    shard.policies.announce(register, kind, on: topic, at: shard.clock.redisNow)
+                } else {
+                    isBehind = true
+                }
+            }
+        }
+        shard.link.sawVersions(read.versions, of: topic.subject)
+        return isBehind
+    }
+
+    /// Redis came back with something older than what was shown: it is the truth now, and needs a newer version.
+    /// If Redis refuses that for now, it is told again.
+    private func renumber(_ topic: Topic) {
+        let keys = shard.partitions.keys(of: topic.subject)
+        shard.store.run(
+            .renumber, keys: [keys.shards, keys.floor, keys.user(topic.subject)],
+            arguments: [
+                keys.events, shard.link.incarnation, topic.subject.string, String(topic.first.version),
+                String(topic.second.version),
+            ],
+            lane: .commands
+        ) { [self] result in
+            guard !shard.link.noticeFencing(in: result), case .failure(let failure) = result, failure.isTransient else {
+                return
+            }
+            shard.metrics.storeRetries += 1
+            shard.deadlines.set(.renumber(user: topic.subject), at: shard.clock.now + Self.pause)
+        }
+    }
+
+    private static let pause: Milliseconds = 500
+
+    /// Redis refused it a moment ago. After a break everything is compared anew.
+    func renumberAgain(_ user: UserID) {
+        guard shard.link.isLive, let topic = shard.watchers.person(user), topic.isLoaded else { return }
+        renumber(topic)
+    }
+}
+
+/// What `HMGET` answers of a person.
+struct PersonRead {
+    package static let fields = ["presenceVersion", "presence", "profileVersion", "profile", "visibility"]
+
+    /// `nil` if the user never set any of it.
+    package let policy: PolicyHead?
+    /// Kind, version and body; version 0 for what is not there, or cannot be read.
+    package let registers: [(RegisterKind, Int64, [UInt8])]
+    /// What is there and no server has written: clients get nothing of it.
+    package let damaged: [RegisterKind]
+
+    init(_ value: RedisValue) {
+        let fields = value.array ?? []
+        var damaged: [RegisterKind] = []
+        func register(_ kind: RegisterKind, _ index: Int) -> (RegisterKind, Int64, [UInt8]) {
+            guard index + 1 < fields.count, !fields[index].isNull || !fields[index + 1].isNull else {
+                return (kind, 0, [])
+            }
+            guard let version = fields[index].int, let body = fields[index + 1].bytes,
+                body.withUnsafeBytes({ RegisterFrame.isBody($0) })
+            else {
+                damaged.append(kind)
+                return (kind, 0, [])
+            }
+            return (kind, version, body)
+        }
+        registers = [register(.presence, 0), register(.profile, 2)]
+        self.damaged = damaged
+        policy = fields.count > 4 ? PolicyHead.read(fields[4]) : nil
+    }
+
+    package var versions: [Int64] { registers.map(\.1) + [policy?.version ?? 0] }
+}
+
+extension RegisterKind {
+    package var mark: Marks { self == .presence ? .first : .second }
+}
+
+extension Topic {
+    package func version(of kind: RegisterKind) -> Int64 { kind == .presence ? first.version : second.version }
+}

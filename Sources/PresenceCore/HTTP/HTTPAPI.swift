@@ -1,0 +1,210 @@
+import PresenceProtocol
+import Redis
+import Tokens
+import WebSockets
+
+/// What backends and operators ask over HTTP, on the port that clients use or one of their own. Described in docs/openapi.yaml.
+package struct HTTPAPI {
+    let logic: ShardLogic
+    package let keep: (HTTPExchangeID, HTTPResponse) -> Void
+    /// Answers `/metrics` with the numbers of all the process' shards.
+    let respondMetrics: (HTTPExchangeID) -> Void
+
+    /// Answers, and ends the connection.
+    package func respond(_ exchange: HTTPExchangeID, _ response: HTTPResponse) {
+        var response = response
+        response.isLast = true
+        keep(exchange, response)
+    }
+
+    private func route(of request: HTTPRequest) -> Route {
+        Route(request.method, request.path, in: logic.registry.routes)
+    }
+
+    package func handle(_ exchange: HTTPExchangeID, _ request: HTTPRequest) {
+        let route = route(of: request)
+        guard ListenerRole(rawValue: request.tag)?.leads(to: route) ?? false else {
+            return refuse(exchange, 404, .badRequest, "there is nothing at this path")
+        }
+        if case .api = route, !request.isFirst {
+            return refuse(exchange, 400, .badRequest, "a call must be the first request of its connection")
+        }
+        switch route {
+        case .health: keep(exchange, .json(200, #"{"status":"ok"}"#))
+        case .readiness:
+            keep(
+                exchange,
+                logic.link.isLive
+                    ? .json(200, #"{"status":"ready"}"#)
+                    : .error(503, .init(code: .unavailable, message: "the store is out of reach", retryAfter: 1_000)))
+        case .metrics: respondMetrics(exchange)
+        case .webSocket:
+            var response = HTTPResponse.error(
+                426, .init(code: .badRequest, message: "this path speaks WebSocket only"))
+            response.headers.append(("Upgrade", "websocket"))
+            respond(exchange, response)
+        case .unknown: refuse(exchange, 404, .badRequest, "there is nothing at this path")
+        case .otherMethod(let allowed, _):
+            var response = HTTPResponse.error(
+                405, .init(code: .badRequest, message: "this path takes \(allowed) only"))
+            response.headers.append(("Allow", allowed))
+            respond(exchange, response)
+        case .badEscape: refuse(exchange, 400, .badRequest, "this path has a malformed escape")
+        case .badID: refuse(exchange, 400, .validationFailed, "an id is 1 to 128 bytes of printable ASCII", "id")
+        case .api(let call, let ids): authorize(exchange, request, call, ids)
+        }
+    }
+
+    /// Refuses a call by its head, before anything of its body is kept, or notes its claims.
+    package func refusal(of request: inout HTTPRequest) -> HTTPResponse? {
+        let route = route(of: request)
+        guard ListenerRole(rawValue: request.tag)?.leads(to: route) ?? false, case .api(let call, _) = route else {
+            request.keepsBody = false
+            return nil
+        }
+        switch claims(of: request, call) {
+        case .failure(let refusal): return refusal.response
+        case .success(let claims):
+            request.grant = claims
+            return nil
+        }
+    }
+
+    private struct Refusal: Error { let response: HTTPResponse }
+
+    private func claims(of request: HTTPRequest, _ call: HTTPRouteEntry) -> Result<Claims, Refusal> {
+        if let claims = request.grant as? Claims { return .success(claims) }
+        guard let token = bearerToken(request.headers["authorization"]) else {
+            return .failure(.init(response: Self.unauthorized("a token is needed: Authorization: Bearer …")))
+        }
+        switch logic.check(token, from: logic.failedTokens.block(of: request.peer)) {
+        case .tooMany(let wait):
+            return .failure(
+                .init(response: tooFast(.failedTokens, ShardLogic.tooManyFailedTokens, retryAfter: wait)))
+        case .refused(let failure): return .failure(.init(response: Self.unauthorized("\(failure)")))
+        case .valid(let claims):
+            guard claims.isBackend || call.audience == .users else {
+                let refusal = ServerMessage.ErrorMessage(code: .forbidden, message: "only a backend may do this")
+                return .failure(.init(response: .error(403, refusal)))
+            }
+            return .success(claims)
+        }
+    }
+
+    private func authorize(
+        _ exchange: HTTPExchangeID, _ request: HTTPRequest, _ route: HTTPRouteEntry, _ ids: [Identifier]
+    ) {
+        func run(for viewer: UserID?) {
+            let call = HTTPCall(api: self, exchange: exchange, ids: ids, body: request.body, viewer: viewer)
+            do throws(DecodingFailure) {
+                try route.handle(call)
+            } catch {
+                respond(exchange, .error(Self.status(of: error.code), error.errorMessage))
+            }
+        }
+        switch claims(of: request, route) {
+        case .failure(let refusal): respond(exchange, refusal.response)
+        case .success(let claims):
+            guard !claims.isBackend else { return run(for: nil) }
+            guard admits(claims.subject, exchange) else { return }
+            logic.isRevoked(claims) { isRevoked in
+                switch isRevoked {
+                case false?: run(for: claims.subject)
+                case true?:
+                    logic.noteFailedToken(from: logic.failedTokens.block(of: request.peer))
+                    respond(exchange, Self.unauthorized("\(AuthenticationFailure.revoked)"))
+                case nil:
+                    let message = "the store is out of reach, and whether this token was revoked is not known here"
+                    respond(exchange, .error(503, .init(code: .unavailable, message: message, retryAfter: 1_000)))
+                }
+            }
+        }
+    }
+
+    private static func unauthorized(_ message: String) -> HTTPResponse {
+        var response = HTTPResponse.error(401, .init(code: .unauthorized, message: message))
+        response.headers.append(("WWW-Authenticate", "Bearer"))
+        return response
+    }
+
+    /// Users' requests here and on their sockets come from one bucket; backends speak for many.
+    private func admits(_ user: UserID, _ exchange: HTTPExchangeID) -> Bool {
+        guard let wait = logic.userRates.wait(for: 1, by: user, at: logic.clock.now) else {
+            logic.userRates.take(1, by: user, at: logic.clock.now)
+            return true
+        }
+        respond(exchange, tooFast(.userRequests, "this user asks too fast: nothing was done", retryAfter: wait))
+        return false
+    }
+
+    private func tooFast(_ limit: Limit, _ message: String, retryAfter wait: Milliseconds) -> HTTPResponse {
+        logic.metrics.met(limit)
+        var response = HTTPResponse.error(429, .init(code: .rateLimited, message: message, retryAfter: wait))
+        response.headers.append(("Retry-After", String((wait + 999) / 1_000)))
+        return response
+    }
+
+    // MARK: What calls use
+
+    package func write(
+        _ exchange: HTTPExchangeID, changes: Bool = true, run: (@escaping StoreReply) -> Void,
+        succeeded: @escaping (RedisValue) -> HTTPResponse
+    ) {
+        guard logic.link.isLive else {
+            return respond(exchange, .error(503, WriteRefusal(.disconnected(sent: false)).message(id: nil)))
+        }
+        guard !logic.isStoreFull() else {
+            return respond(exchange, .error(503, WriteRefusal(.overloaded).message(id: nil)))
+        }
+        run { result in
+            logic.link.noticeFencing(in: result)
+            if let refusal = WriteRefusal(result, changes: changes) {
+                if refusal.code == .internal { logic.logInternalError(result) }
+                let message = refusal.message(id: nil)
+                respond(exchange, .error(Self.status(of: message.code), message))
+            } else if case .success(let value) = result {
+                respond(exchange, succeeded(value))
+            }
+        }
+    }
+
+    package func refuse(
+        _ exchange: HTTPExchangeID, _ status: Int, _ code: ErrorCode, _ message: String, _ field: String? = nil
+    ) {
+        respond(exchange, .error(status, .init(code: code, message: message, field: field)))
+    }
+
+    private static func status(of code: ErrorCode) -> Int {
+        switch code {
+        case .badRequest, .unknownType: 400
+        case .unauthorized: 401
+        case .forbidden: 403
+        case .conflict: 409
+        case .validationFailed, .tooMany: 422
+        case .rateLimited: 429
+        case .unavailable: 503
+        default: 500
+        }
+    }
+}
+
+/// The token of an `Authorization: Bearer …` header.
+func bearerToken(_ header: String?) -> String? {
+    guard let header, header.utf8.count > 7, header.prefix(7).lowercased() == "bearer " else { return nil }
+    let token = header.dropFirst(7).drop { $0 == " " }
+    return token.isEmpty ? nil : String(token)
+}
+
+extension HTTPResponse {
+    package static func json(_ status: Int, _ body: [UInt8]) -> HTTPResponse {
+        HTTPResponse(status: status, headers: [("Content-Type", "application/json")], body: body)
+    }
+
+    package static func json(_ status: Int, _ body: String) -> HTTPResponse { json(status, Array(body.utf8)) }
+
+    package static func error(_ status: Int, _ error: ServerMessage.ErrorMessage) -> HTTPResponse {
+        var body: [UInt8] = []
+        ServerMessageWriter.error(error, to: &body)
+        return json(status, body)
+    }
+}

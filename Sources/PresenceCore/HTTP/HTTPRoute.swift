@@ -1,0 +1,135 @@
+import PresenceProtocol
+
+/// What a request line asks for, by its path as it came: split at the slashes, then each part percent-decoded. So an id
+/// may hold anything that an id may, encoded, and can never reach beyond its place.
+package enum Route {
+    case health, readiness, metrics, webSocket
+    case api(HTTPRouteEntry, [Identifier])
+    case badID(Audience)
+    case badEscape
+    case otherMethod(allowed: String, Audience)
+    case unknown
+
+    /// The callers that a path serves.
+    package enum Audience {
+        case everyone
+        /// Users' programs, over a WebSocket.
+        case clients
+        /// Users, and backends.
+        case users
+        case backends
+        case operators
+    }
+
+    /// `nil` where there is nothing.
+    var audience: Audience? {
+        switch self {
+        case .health, .readiness: .everyone
+        case .metrics: .operators
+        case .webSocket: .clients
+        case .api(let call, _): call.audience
+        case .badID(let audience), .otherMethod(_, let audience): audience
+        case .badEscape, .unknown: nil
+        }
+    }
+
+    /// - Parameter routes: The calls that there are.
+    init(_ method: String, _ target: String, in routes: [HTTPRouteEntry]) {
+        guard target.utf8.first == UInt8(ascii: "/") else {
+            self = .unknown
+            return
+        }
+        var parts: [[UInt8]] = []
+        for part in target.utf8.dropFirst().split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
+            guard let decoded = Self.decoded(part) else {
+                self = .badEscape
+                return
+            }
+            parts.append(decoded)
+        }
+        self = Self.route(method, parts.map { String(decoding: $0, as: UTF8.self) }, in: routes)
+    }
+
+    private static func route(_ method: String, _ parts: [String], in routes: [HTTPRouteEntry]) -> Route {
+        switch parts.count {
+        case 1 where parts[0] == "healthz": reading(method, .health)
+        case 1 where parts[0] == "readyz": reading(method, .readiness)
+        case 1 where parts[0] == "metrics": reading(method, .metrics)
+        case 2 where parts == ["v1", "ws"]: reading(method, .webSocket)
+        default: call(method, routes.filter { $0.matches(parts) }, parts)
+        }
+    }
+
+    private static func reading(_ method: String, _ route: Route) -> Route {
+        method == "GET" || method == "HEAD" ? route : .otherMethod(allowed: "GET, HEAD", route.audience ?? .everyone)
+    }
+
+    /// A path may be two calls': `/v1/users/get` is also that of the user `get`.
+    private static func call(_ method: String, _ routes: [HTTPRouteEntry], _ parts: [String]) -> Route {
+        guard let first = routes.first else { return .unknown }
+        // The one that names more of it.
+        guard let route = routes.filter({ $0.method == method }).max(by: { $0.named < $1.named }) else {
+            return .otherMethod(allowed: routes.map(\.method).joined(separator: ", "), first.audience)
+        }
+        guard let ids = route.ids(in: parts) else { return .badID(route.audience) }
+        return .api(route, ids)
+    }
+
+    /// The bytes of a part of a path; `nil` for a percent sign that encodes nothing.
+    private static func decoded(_ part: Substring.UTF8View) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        var rest = part[...]
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            guard let high = rest.popFirst().flatMap(hexDigit), let low = rest.popFirst().flatMap(hexDigit) else {
+                return nil
+            }
+            bytes.append(high << 4 | low)
+        }
+        return bytes
+    }
+
+    private static func hexDigit(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+}
+
+/// A call that a feature has registered.
+package struct HTTPRouteEntry {
+    let method: String
+    let audience: Route.Audience
+    package let handle: (HTTPCall) throws(DecodingFailure) -> Void
+    /// `nil` where an id stands.
+    private let parts: [String?]
+    /// How many of its parts are named.
+    package var named: Int { parts.count { $0 != nil } }
+
+    init(
+        method: String, path: String, audience: Route.Audience,
+        handle: @escaping (HTTPCall) throws(DecodingFailure) -> Void
+    ) {
+        self.method = method
+        self.audience = audience
+        self.handle = handle
+        parts = path.split(separator: "/").map { $0 == "{id}" ? nil : String($0) }
+    }
+
+    func matches(_ path: [String]) -> Bool {
+        path.count == parts.count && zip(parts, path).allSatisfy { $0 == nil || $0 == $1 }
+    }
+
+    /// `nil` if one of them is none.
+    package func ids(in path: [String]) -> [Identifier]? {
+        let texts = zip(parts, path).filter { $0.0 == nil }.map(\.1)
+        let ids = texts.compactMap { Identifier($0) }
+        return ids.count == texts.count ? ids : nil
+    }
+}

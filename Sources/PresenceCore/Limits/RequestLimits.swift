@@ -1,0 +1,78 @@
+import PresenceProtocol
+
+/// How fast requests are taken, from one connection and from one user.
+///
+/// A request beyond either limit is answered `rate_limited` and changes nothing; it takes no token. A connection that
+/// goes on all the same is closed with 1008. The user's bucket is this shard's: a user connected to several shards
+/// or servers has one on each.
+extension ShardLogic {
+    /// Whether this request may be done; if not, it has been answered.
+    /// - Parameter user: `nil` before anyone is known.
+    func admits(_ connection: Connection, _ id: Int64?, tokens: Int, of user: UserID?) -> Bool {
+        if let limit = connectionRate, let wait = connection.bucket.wait(for: tokens, at: clock.now, limit) {
+            limitRate(of: connection, id, .requests, retryAfter: wait)
+            return false
+        }
+        if let user, let wait = userRates.wait(for: tokens, by: user, at: clock.now) {
+            limitRate(of: connection, id, .userRequests, retryAfter: wait)
+            return false
+        }
+        if let limit = connectionRate { connection.bucket.take(tokens, at: clock.now, limit) }
+        if let user { userRates.take(tokens, by: user, at: clock.now) }
+        return true
+    }
+
+    /// The same for a user authenticated by this very request; the connection was charged for it already.
+    func admits(_ user: UserID, _ connection: Connection, _ id: Int64?) -> Bool {
+        if let wait = userRates.wait(for: 1, by: user, at: clock.now) {
+            limitRate(of: connection, id, .userRequests, retryAfter: wait)
+            return false
+        }
+        userRates.take(1, by: user, at: clock.now)
+        return true
+    }
+
+    func limitRate(of connection: Connection, _ id: Int64?, _ limit: Limit, retryAfter: Milliseconds) {
+        metrics.met(limit)
+        let whose = limit == .requests ? "this connection" : "this user"
+        let message =
+            limit == .failedTokens ? Self.tooManyFailedTokens : "\(whose) asks too fast: nothing was done"
+        let isTooMany = connection.refusals.count(at: clock.now) >= configuration.limits.rateLimited
+        replies.now(on: connection) { [self] in
+            replies.error(
+                .init(id: id, code: .rateLimited, message: message, retryAfter: retryAfter), to: connection)
+            if isTooMany { close(connection, .policyViolation, reason: "went on asking too fast") }
+        }
+    }
+
+    static let tooManyFailedTokens = "too many tokens from this address were refused: this one was not looked at"
+}
+
+/// How many requests of a connection were `rate_limited` in the 10 s that its first one began. 8 bytes.
+///
+/// A window, so that a client which meets the limit now and then is never closed for the sum of it.
+struct RateRefusals {
+    static let window: Milliseconds = 10_000
+
+    private var number: UInt32 = 0
+    /// On the monotonic clock, whose beginning is so near that 49 days' worth of ms after it the number begins anew.
+    private var began: UInt32 = 0
+
+    /// Counts one more, and returns how many there are.
+    package mutating func count(at now: Milliseconds) -> Int {
+        let now = UInt32(truncatingIfNeeded: now)
+        if number == 0 || Milliseconds(now &- began) >= Self.window {
+            began = now
+            number = 0
+        }
+        number += 1
+        return Int(number)
+    }
+}
+
+/// What a request costs of a bucket.
+package enum RequestPrice {
+    /// One token, and one more for each full ten of the ids that are read or changed in Redis: an id costs a tenth of what
+    /// a request does, there and here.
+    package static func ids(_ count: Int) -> Int { 1 + count / 10 }
+}

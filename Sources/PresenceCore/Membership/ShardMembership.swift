@@ -1,0 +1,307 @@
+import PresenceProtocol
+import Redis
+
+/// The shard's standing with Redis: its incarnation, its lease, and whether what it shows is the truth.
+///
+///     starting ──▶ live ──▶ stale ──▶ (resynchronising) ──▶ live
+///                   a break, silence, a lease that ran out
+///
+/// After a break of the command or lease connection the shard takes a new incarnation and says everything that it
+/// knows again; after a break of the subscription alone it keeps its incarnation. Either way it reads what is watched
+/// before it says `live`.
+package final class ShardMembership {
+    package unowned let shard: ShardLogic
+
+    package private(set) var state = State.starting
+    package var incarnation = ""
+    /// Grows with every resynchronisation: a session is asserted once in each.
+    var round = 1
+    /// The highest version seen in each partition: none at or below it may be given again.
+    var seenVersions: [Int64]
+
+    var lanesUp: Set<StoreLane> = []
+    var isSubscribed = false
+    /// The old incarnation can no longer be trusted to be believed.
+    var needsIncarnation = true
+    /// The incarnation may write in every partition. An attempt that was overtaken before that leaves one that may not.
+    var hasJoined = false
+    /// Redis refused the incarnation a part of its entry: it is tried again, so that there is one to clear away and not
+    /// one for each try.
+    var entersAgain = false
+    /// Incarnations that this shard had before, whose remains it has still to clear away.
+    package var former: [(incarnation: String, renewedAt: Timestamp)] = []
+    /// Grows whenever what is under way becomes pointless; callbacks of earlier attempts then do nothing.
+    package var attempt = 0
+    var isResynchronising = false
+    /// The canary that ends the resynchronisation, once all the rest is done.
+    var lastCanary: Int?
+    /// Partitions whose events have come another way since they were last read.
+    var rerouted: Set<Int> = []
+    /// Since when such partitions are read again, without being stale.
+    var catchingUpSince: Milliseconds?
+    /// Why there was nothing to serve yet: several servers may be out of reach in turn.
+    private var absences: Set<String> = []
+
+    // The lease, and the canary that is sent through the subscription with every renewal.
+    private let canary: String
+    var renewals: [Renewal] = []
+    var renewalNumber = 0
+    var canaryHeard = 0
+    var lastRenewal: Milliseconds = 0
+    var nextRenewal: Milliseconds = 0
+    private var nextSweep: Milliseconds = 0
+    /// The highest renewal that Redis has acknowledged.
+    var renewalAnswered = 0
+    /// When the shard started, on the monotonic clock.
+    private let started: Milliseconds
+    /// How long there must have been a server before the sessions of dead ones are ended: their users could not come back
+    /// while there was none. Others that use the same Redis have at least a lease to show that they are alive.
+    private let grace: Milliseconds
+
+    /// Called whenever the shard becomes live.
+    var onLive: () -> Void = {}
+    /// Called when Redis holds something that this server must not touch.
+    var onRefusal: (String) -> Void = { _ in }
+
+    package enum State: Equatable {
+        case starting
+        case live
+        case stale(since: Timestamp)
+    }
+
+    struct Renewal {
+        package let number: Int
+        let sentAt: Milliseconds
+        var isAnswered = false
+    }
+
+    init(_ shard: ShardLogic, isAlone: Bool) {
+        self.shard = shard
+        started = shard.clock.now
+        let settings = shard.configuration
+        grace = isAlone ? settings.linger : max(settings.linger, settings.lease.duration)
+        canary = shard.partitions.space.channels + "canary:" + shard.randomName()
+        seenVersions = Array(repeating: 0, count: shard.partitions.count)
+    }
+
+    package var isLive: Bool { state == .live }
+
+    package func start() { shard.store.subscribe(canary: canary) }
+
+    // MARK: Inputs
+
+    package func handle(_ change: StoreChange) {
+        switch change {
+        case .up(let lane):
+            lanesUp.insert(lane)
+            resynchroniseIfPossible()
+        case .down(let lane, let reason):
+            lanesUp.remove(lane)
+            needsIncarnation = true
+            renewals.removeAll()
+            noteAbsence(reason)
+            lost(reason, since: shard.clock.redisNow)
+        case .subscribed:
+            isSubscribed = true
+            // Their canaries went into the subscription before this one, and were lost with it: waiting for them would
+            // make the shard stale again at once.
+            renewals.removeAll(where: \.isAnswered)
+            resynchroniseIfPossible()
+        case .unsubscribed(let reason):
+            isSubscribed = false
+            shard.policies.doubt()
+            lost(reason, since: shard.clock.redisNow)
+        case .rerouted(let partitions):
+            rerouted.formUnion(partitions)
+            shard.policies.doubt(partitions)
+            catchUp()
+        }
+    }
+
+    /// What was sent with a renewal has come through the subscription, and so has everything before it.
+    package func handle(canary payload: UnsafeRawBufferPointer) {
+        guard let number = Int(String(decoding: payload, as: UTF8.self)) else { return }
+        canaryHeard = max(canaryHeard, number)
+        settleRenewals()
+    }
+
+    func sawVersions(_ versions: [Int64], of subject: Identifier) {
+        let partition = shard.partitions.index(of: subject)
+        for version in versions where version > seenVersions[partition] { seenVersions[partition] = version }
+    }
+
+    func sawVersion(_ version: Int64, partition: Int) {
+        if version > seenVersions[partition] { seenVersions[partition] = version }
+    }
+
+    /// A script refused to let this incarnation write: true if the result says so.
+    @discardableResult
+    package func noticeFencing(in result: Result<RedisValue, RedisFailure>) -> Bool {
+        guard Self.isFenced(result) else { return false }
+        fence("Redis knows this incarnation no more")
+        return true
+    }
+
+    static func isFenced(_ result: Result<RedisValue, RedisFailure>) -> Bool {
+        (try? result.get())?.array?.first?.string == "FENCED"
+    }
+
+    func tick() {
+        let now = shard.clock.now
+        if now >= nextRenewal { renew() }
+        if isLive, now >= nextSweep { sweep() }
+        watchSilence()
+    }
+
+    /// When `tick` has something to do.
+    var nextWake: Milliseconds { min(nextRenewal, nextSweep) }
+
+    // MARK: Staleness
+
+    /// While nothing has been served yet there is nobody to tell but the log: once for each reason.
+    private func noteAbsence(_ reason: String) {
+        guard state == .starting, absences.count < 100, absences.insert(reason).inserted else { return }
+        shard.log("waiting for Redis", ["reason": reason], level: .warning)
+    }
+
+    package func lost(_ reason: String, since: Timestamp) {
+        attempt += 1
+        isResynchronising = false
+        catchingUpSince = nil
+        goStale(reason, since: since)
+    }
+
+    func goStale(_ reason: String, since: Timestamp) {
+        guard state == .live else { return }
+        state = .stale(since: since)
+        shard.log("stale", ["reason": reason], level: .warning)
+        shard.metrics.staleCount += 1
+        shard.announceStaleness(since: since)
+        shard.policies.lost()
+        tellFeatures(.lost)
+        shard.handleAllHeld()
+    }
+
+    func goLive() {
+        guard state != .live else { return }
+        let wasStarting = state == .starting
+        state = .live
+        shard.log(wasStarting ? "serving" : "live", ["incarnation": incarnation])
+        nextSweep = shard.clock.now
+        shard.sessions.lingerAgain()
+        tellFeatures(.live)
+        if !wasStarting { shard.announceLive() }
+        shard.policies.resume()
+        onLive()
+    }
+
+    private func fence(_ reason: String) {
+        guard !needsIncarnation else { return }
+        needsIncarnation = true
+        lost(reason, since: shard.clock.redisNow)
+        resynchroniseIfPossible()
+    }
+
+    private func watchSilence() {
+        let now = shard.clock.now
+        let settings = shard.configuration
+        if !incarnation.isEmpty, !needsIncarnation, !isResynchronising, now - lastRenewal > settings.lease.duration {
+            fence("the lease has run out")
+        }
+        if isLive, let began = catchingUpSince, now - began > settings.staleAfter {
+            goStale("partitions that moved are not read yet", since: shard.clock.redisNow - (now - began))
+        }
+        guard let oldest = renewals.first, now - oldest.sentAt > settings.staleAfter else { return }
+        // A subscription may turn out to be silent while the shard is stale for another reason: nobody else would find
+        // out, and it would stay stale.
+        let unheard = renewals.first(where: \.isAnswered).map { now - $0.sentAt > settings.staleAfter } ?? false
+        let isDeaf = unheard && isSubscribed
+        guard isLive || isDeaf else { return }
+        lost(
+            isDeaf ? "the subscription is silent" : "Redis is silent",
+            since: shard.clock.redisNow - (now - oldest.sentAt))
+        if isDeaf {
+            isSubscribed = false
+            renewals.removeAll(where: \.isAnswered)
+            shard.policies.doubt()
+            shard.store.subscribe(canary: canary)
+        }
+    }
+
+    /// A renewal is settled when it was answered and its canary came: until then nothing was missed. It settles those before
+    /// it too, which Redis refused or whose canary it refused: what they would have shown, it shows.
+    private func settleRenewals() {
+        prove()
+        guard let last = renewals.lastIndex(where: { $0.isAnswered && canaryHeard >= $0.number }) else { return }
+        renewals.removeFirst(last + 1)
+        let isSilent = renewals.first.map { shard.clock.now - $0.sentAt > shard.configuration.staleAfter } ?? false
+        // Redis was silent, or refused, but no connection broke. What was refused meanwhile has still to be said.
+        if !isSilent, case .stale = state, !needsIncarnation { resynchroniseIfPossible() }
+    }
+
+    // MARK: The lease
+
+    package func renew() {
+        nextRenewal = shard.clock.now + shard.configuration.lease.renewal
+        guard lanesUp.contains(.lease), !incarnation.isEmpty, !needsIncarnation else { return }
+        renewalNumber += 1
+        let number = renewalNumber
+        let sentAt = shard.clock.now
+        let renewing = incarnation
+        // The oldest tells how long Redis has been silent.
+        if renewals.count >= 100 { renewals.remove(at: 1) }
+        renewals.append(Renewal(number: number, sentAt: sentAt))
+        runRenewal(of: renewing, entering: false) { [self] result in
+            // If Redis refuses for a moment, the lease is not renewed; the next renewal that it takes makes up for it.
+            guard renewing == incarnation, !noticeFencing(in: result), case .success(let value) = result else { return }
+            renewed(sentAt: sentAt, answer: value)
+            renewalAnswered = max(renewalAnswered, number)
+            if let index = renewals.firstIndex(where: { $0.number == number }) { renewals[index].isAnswered = true }
+            settleRenewals()
+        }
+        shard.store.command(["PUBLISH", canary, String(number)], lane: .lease) { _ in }
+    }
+
+    func runRenewal(of incarnation: String, entering: Bool, reply: @escaping StoreReply) {
+        shard.store.run(
+            .renew, keys: [shard.partitions.space.leases],
+            arguments: [
+                incarnation, String(shard.configuration.lease.duration), entering ? "1" : "0",
+                String(shard.clock.now - started), String(grace),
+                shard.clock.redisOffset == nil ? "" : String(shard.clock.redisNow),
+            ],
+            lane: .lease, reply: reply)
+    }
+
+    package func renewed(sentAt: Milliseconds, answer: RedisValue) {
+        lastRenewal = max(lastRenewal, sentAt)
+        if let words = answer.array, words.count > 1, let time = words[1].int { shard.clock.learn(redisTime: time) }
+    }
+
+    private func sweep() {
+        let lease = shard.configuration.lease
+        nextSweep = shard.clock.now + lease.sweep
+        let late = max((lease.duration - lease.renewal) / 2, 2 * lease.sweep)
+        shard.store.run(
+            .sweep, keys: [shard.partitions.space.leases],
+            arguments: [lease.sweep * 7 / 10, late, lease.duration, lease.duration, grace].map { String($0) }
+                + [incarnation],
+            lane: .lease
+        ) { [self] result in
+            guard case .success(let value) = result, let words = value.array?.compactMap(\.string) else { return }
+            for index in stride(from: 0, to: words.count - 1, by: 2) {
+                if words[index] == incarnation {
+                    fence("the lease has run out")
+                } else {
+                    shard.reaper.reap(words[index], renewedAt: Timestamp(words[index + 1]) ?? 0)
+                }
+            }
+        }
+    }
+
+    /// At a drain: one more renewal, which is then the sessions' linger.
+    func renewOnceMore(done: @escaping () -> Void) {
+        guard isLive else { return done() }
+        runRenewal(of: incarnation, entering: false) { _ in done() }
+    }
+}

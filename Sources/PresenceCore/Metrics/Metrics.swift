@@ -1,0 +1,71 @@
+import PresenceProtocol
+
+/// What a shard counts. Plain numbers, added on the shard's thread; the metrics page adds the shards up.
+package final class Metrics {
+    var connectionsOpened = 0
+    var messagesIn = 0
+    var eventsIn = 0
+    var eventsUnwatched = 0
+    /// Marks set on watching connections: what would have been sent without conflation.
+    package var marked = 0
+    /// Marks that were set already: changes that a slow or waiting connection is spared.
+    var conflated = 0
+    /// Events written to connections.
+    var deliveries = 0
+    /// Writes to sockets, each of one or many messages.
+    package var writes = 0
+    package var reaped = 0
+    var staleCount = 0
+    /// What Redis refused for a moment and was told again.
+    package var storeRetries = 0
+    var tokensRefused = 0
+    /// Records of Redis that no server has written, as often as they were read.
+    var damagedRecords = 0
+    var errors: [ErrorCode: Int] = [:]
+    /// By close code; 0 stands for all that are not ours, which a peer may draw by the thousand.
+    private(set) var closes: [UInt16: Int] = [:]
+    /// How often each limit was met.
+    private(set) var limitsMet: [Limit: Int] = [:]
+
+    /// Events in one write.
+    var batchSize = MetricHistogram(bounds: [1, 2, 4, 8, 16, 32, 64, 128, 256])
+    /// From a change in Redis to the write of its event, in ms by Redis' clock as the shard knows it.
+    var changeToWrite = MetricHistogram(bounds: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 5_000])
+    /// A command's way to Redis and back, in µs.
+    var redisRoundTrip = MetricHistogram(bounds: [50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 50_000, 500_000])
+    /// How long a turn of the loop took, in µs.
+    var loopTurn = MetricHistogram(bounds: [100, 500, 1_000, 5_000, 10_000, 50_000, 100_000, 1_000_000])
+
+    package func met(_ limit: Limit) { limitsMet[limit, default: 0] += 1 }
+
+    func countClose(_ code: UInt16) {
+        let isKnown = (1000...1015).contains(code) || (4001...4006).contains(code)
+        closes[isKnown ? code : 0, default: 0] += 1
+    }
+}
+
+/// Counts of values up to each bound, as Prometheus wants them.
+struct MetricHistogram: Sendable {
+    let bounds: [Int64]
+    package private(set) var counts: [Int]
+    private(set) var sum: Int64 = 0
+
+    init(bounds: [Int64]) {
+        self.bounds = bounds
+        counts = Array(repeating: 0, count: bounds.count + 1)
+    }
+
+    package var count: Int { counts.reduce(0, +) }
+
+    package mutating func record(_ value: Int64, times: Int = 1) {
+        var index = 0
+        while index < bounds.count, value > bounds[index] { index += 1 }
+        counts[index] += times
+        sum += value * Int64(times)
+    }
+
+    package mutating func add(_ other: MetricHistogram) {
+        for index in counts.indices { counts[index] += other.counts[index] }
+        sum += other.sum
+    }
+}

@@ -1,0 +1,234 @@
+import Installation
+
+/// One shard's numbers at a moment, to be added up over the process and written as Prometheus text.
+package struct MetricsSnapshot: Sendable {
+    var counters: [Counter: Int] = [:]
+    var gauges: [Gauge: Int] = [:]
+    var errors: [String: Int] = [:]
+    var closes: [UInt16: Int] = [:]
+    var limitsMet: [Limit: Int] = [:]
+    var histograms: [Histogram: MetricHistogram] = [:]
+    /// The features' own, in the order of their registration.
+    package var features: [Feature] = []
+    /// When the certificate ends, in seconds since 1970; `nil` without TLS.
+    var certificateExpiry: Int64?
+    /// How far Redis' clock is ahead of this host's, in ms; `nil` before Redis has answered.
+    var redisClockOffset: Int64?
+
+    /// A feature's number.
+    package struct Feature: Sendable {
+        package let name: String
+        package let type: String
+        let help: String
+        package var value: Int
+    }
+
+    enum Counter: String, CaseIterable {
+        case connectionsOpened = "connections_opened_total"
+        case messagesIn = "messages_received_total"
+        case eventsIn = "events_in_total"
+        case eventsUnwatched = "events_unwatched_total"
+        case eventsOut = "deliveries_marked_total"
+        case deliveries = "deliveries_total"
+        case conflated = "deliveries_conflated_total"
+        case writes = "socket_writes_total"
+        case partialWrites = "socket_writes_partial_total"
+        case bytesOut = "socket_bytes_written_total"
+        case reaped = "users_reaped_total"
+        case stale = "stale_total"
+        case storeRetries = "store_retries_total"
+        case handshakeTimeouts = "handshakes_timed_out_total"
+        case handshakesDisplaced = "handshakes_displaced_total"
+        case tlsHandshakes = "tls_handshakes_total"
+        case tlsFailures = "tls_failures_total"
+        case originsRefused = "origins_refused_total"
+        case tokensRefused = "tokens_refused_total"
+        case damagedRecords = "damaged_records_total"
+
+        var help: String {
+            switch self {
+            case .connectionsOpened: "WebSocket connections accepted"
+            case .messagesIn: "messages from clients"
+            case .eventsIn: "events that came from Redis"
+            case .eventsUnwatched: "of these, about someone whom nobody watches here"
+            case .eventsOut: "changes marked on watching connections, one each"
+            case .deliveries: "events written to connections"
+            case .conflated: "changes replaced by a newer one before they were written"
+            case .writes: "writes to sockets, of one or many messages"
+            case .partialWrites: "of these, not taken whole by the kernel"
+            case .bytesOut: "bytes written to sockets"
+            case .reaped: "users whose sessions were ended because their server died"
+            case .stale: "times that sight of the truth was lost"
+            case .storeRetries: "times that Redis refused what it had to be told, which was told again"
+            case .handshakeTimeouts: "connections ended because their first request took too long"
+            case .handshakesDisplaced: "connections without a WebSocket ended early to make room for others"
+            case .tlsHandshakes: "connections over TLS that came as far as a request"
+            case .tlsFailures: "connections to a TLS port that did not"
+            case .originsRefused: "upgrades refused because the browser's page was from elsewhere"
+            case .tokensRefused: "tokens of connections and calls that were verified and let nobody in"
+            case .damagedRecords: "readings of records that no server has written"
+            }
+        }
+    }
+
+    enum Gauge: String, CaseIterable {
+        case connections, sessions, subscriptions, topics
+        case sessionsLingering = "sessions_lingering"
+        case sessionsUntold = "sessions_untold"
+        case live
+        case redisPending = "redis_commands_pending"
+        case redisPendingBytes = "redis_commands_pending_bytes"
+        case outboxBytes = "outbox_bytes"
+        case inboxBytes = "inbox_bytes"
+        case handshakes
+
+        var help: String {
+            switch self {
+            case .connections: "open WebSocket connections"
+            case .sessions: "sessions, lingering ones included"
+            case .subscriptions: "people and conversations watched, over all connections"
+            case .topics: "different people and conversations watched"
+            case .sessionsLingering: "sessions without a connection that are still held"
+            case .sessionsUntold: "sessions of which Redis does not know yet what they are, or that they have ended"
+            case .live: "shards that show the truth"
+            case .redisPending: "commands that Redis has not answered yet"
+            case .redisPendingBytes: "bytes of these commands"
+            case .outboxBytes: "bytes that wait for connections which do not take them"
+            case .inboxBytes: "bytes held of requests and messages that have not come whole"
+            case .handshakes: "connections that are no WebSockets: handshakes under way, and HTTP"
+            }
+        }
+    }
+
+    enum Histogram: String, CaseIterable {
+        case batchSize = "batch_events"
+        case changeToWrite = "change_to_write_milliseconds"
+        case redisRoundTrip = "redis_round_trip_microseconds"
+        case loopTurn = "loop_turn_microseconds"
+
+        var help: String {
+            switch self {
+            case .batchSize: "events in one flush of a connection"
+            case .changeToWrite: "from a change in Redis to its event's being written, by Redis' clock"
+            case .redisRoundTrip: "from the writing of a command to its reply"
+            case .loopTurn: "the longest turn of the loop between two looks, of up to 250 ms"
+            }
+        }
+    }
+
+    package mutating func add(_ other: MetricsSnapshot) {
+        counters.merge(other.counters, uniquingKeysWith: +)
+        gauges.merge(other.gauges, uniquingKeysWith: +)
+        errors.merge(other.errors, uniquingKeysWith: +)
+        closes.merge(other.closes, uniquingKeysWith: +)
+        limitsMet.merge(other.limitsMet, uniquingKeysWith: +)
+        certificateExpiry = certificateExpiry ?? other.certificateExpiry
+        // The shards differ by what an answer took: the largest is told.
+        if abs(other.redisClockOffset ?? 0) >= abs(redisClockOffset ?? 0) {
+            redisClockOffset = other.redisClockOffset ?? redisClockOffset
+        }
+        for metric in other.features {
+            if let index = features.firstIndex(where: { $0.name == metric.name }) {
+                features[index].value += metric.value
+            } else {
+                features.append(metric)
+            }
+        }
+        histograms.merge(other.histograms) { mine, theirs in
+            var sum = mine
+            sum.add(theirs)
+            return sum
+        }
+    }
+
+    /// The text format of Prometheus, version 0.0.4.
+    var page: String {
+        var lines: [String] = []
+        func head(_ name: String, _ type: String, _ help: String) {
+            lines.append("# HELP presence_\(name) \(help)")
+            lines.append("# TYPE presence_\(name) \(type)")
+        }
+        for gauge in Gauge.allCases {
+            head(gauge.rawValue, "gauge", gauge.help)
+            lines.append("presence_\(gauge.rawValue) \(gauges[gauge] ?? 0)")
+        }
+        for counter in Counter.allCases {
+            head(counter.rawValue, "counter", counter.help)
+            lines.append("presence_\(counter.rawValue) \(counters[counter] ?? 0)")
+        }
+        for metric in features {
+            head(metric.name, metric.type, metric.help)
+            lines.append("presence_\(metric.name) \(metric.value)")
+        }
+        if let certificateExpiry {
+            head(
+                "tls_certificate_expiry_timestamp_seconds", "gauge", "when the certificate ends, in seconds since 1970")
+            lines.append("presence_tls_certificate_expiry_timestamp_seconds \(certificateExpiry)")
+        }
+        if let redisClockOffset {
+            head(
+                "redis_clock_offset_milliseconds", "gauge",
+                "how far Redis' clock, which judges tokens, is ahead of this host's; negative if it is behind")
+            lines.append("presence_redis_clock_offset_milliseconds \(redisClockOffset)")
+        }
+        head("errors_total", "counter", "errors answered to clients")
+        for (code, count) in errors.sorted(by: { $0.key < $1.key }) {
+            lines.append("presence_errors_total{code=\"\(code)\"} \(count)")
+        }
+        head("closes_total", "counter", "connections ended, by close code (1006: lost without one)")
+        for (code, count) in closes.sorted(by: { $0.key < $1.key }) {
+            lines.append("presence_closes_total{code=\"\(code == 0 ? "other" : String(code))\"} \(count)")
+        }
+        head("limit_met_total", "counter", "times that somebody met a limit")
+        for limit in Limit.allCases {
+            lines.append("presence_limit_met_total{limit=\"\(limit.rawValue)\"} \(limitsMet[limit] ?? 0)")
+        }
+        for histogram in Histogram.allCases {
+            guard let values = histograms[histogram] else { continue }
+            head(histogram.rawValue, "histogram", histogram.help)
+            var total = 0
+            for (bound, count) in zip(values.bounds, values.counts) {
+                total += count
+                lines.append("presence_\(histogram.rawValue)_bucket{le=\"\(bound)\"} \(total)")
+            }
+            lines.append("presence_\(histogram.rawValue)_bucket{le=\"+Inf\"} \(values.count)")
+            lines.append("presence_\(histogram.rawValue)_sum \(values.sum)")
+            lines.append("presence_\(histogram.rawValue)_count \(values.count)")
+        }
+        head("build_info", "gauge", "1; the label is the server's version")
+        lines.append("presence_build_info{version=\"\(ServerVersion.current)\"} 1")
+        return lines.joined(separator: "\n") + "\n"
+    }
+}
+
+extension ShardLogic {
+    /// The logic's own numbers; the shard adds its sockets' and its loop's.
+    package var snapshot: MetricsSnapshot {
+        var snapshot = MetricsSnapshot()
+        snapshot.counters = [
+            .connectionsOpened: metrics.connectionsOpened, .messagesIn: metrics.messagesIn,
+            .eventsIn: metrics.eventsIn, .eventsUnwatched: metrics.eventsUnwatched, .eventsOut: metrics.marked,
+            .deliveries: metrics.deliveries, .conflated: metrics.conflated, .reaped: metrics.reaped,
+            .stale: metrics.staleCount, .storeRetries: metrics.storeRetries, .tokensRefused: metrics.tokensRefused,
+            .damagedRecords: metrics.damagedRecords,
+        ]
+        snapshot.gauges = [
+            .connections: watchers.connections.count { $0 != nil }, .sessions: sessions.count,
+            .sessionsLingering: sessions.lingering, .sessionsUntold: sessions.untold,
+            .subscriptions: watchers.subscriptionCount,
+            .topics: watchers.topics.count { $0 != nil }, .live: link.isLive ? 1 : 0,
+            .outboxBytes: outboxes.held,
+        ]
+        snapshot.errors = Dictionary(uniqueKeysWithValues: metrics.errors.map { ($0.key.rawValue, $0.value) })
+        snapshot.features = registry.metrics.map {
+            .init(name: $0.name, type: $0.type, help: $0.help, value: $0.read())
+        }
+        snapshot.closes = metrics.closes
+        snapshot.limitsMet = metrics.limitsMet
+        snapshot.histograms = [
+            .batchSize: metrics.batchSize, .changeToWrite: metrics.changeToWrite,
+            .redisRoundTrip: metrics.redisRoundTrip, .loopTurn: metrics.loopTurn,
+        ]
+        return snapshot
+    }
+}

@@ -1,0 +1,28 @@
+import PresenceProtocol
+
+/// Keys of a feature in Redis, one for each id: `{p017}:NAME:ID`, in the partition of the id. Servers and the doctor both go
+/// by it.
+package struct KeyFamily: Sendable, Hashable {
+    /// Between the partition and the id; unique among all features.
+    package let name: String
+    /// Whether it lives no longer than the servers that wrote it: nobody misses it where nobody looks.
+    package let isPassing: Bool
+    /// As Redis' `TYPE` says it.
+    package let type: String
+    /// Whether each has an end.
+    package var expires = false
+    /// Whether all the values of a hash are whole numbers.
+    package var holdsNumbers = false
+
+    package init(name: String, isPassing: Bool, type: String, expires: Bool = false, holdsNumbers: Bool = false) {
+        self.name = name
+        self.isPassing = isPassing
+        self.type = type
+        self.expires = expires
+        self.holdsNumbers = holdsNumbers
+    }
+}
+
+extension PartitionKeys {
+    package func key(_ family: KeyFamily, _ id: Identifier) -> String { "\(name):\(family.name):\(id.string)" }
+}

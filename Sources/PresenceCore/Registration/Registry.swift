@@ -1,0 +1,183 @@
+import PresenceProtocol
+
+/// What a shard's features have registered: by the type of a request, the letter of an event, the path of a call, …
+package struct Registry {
+    private var requests: [RequestName: RequestHandler] = [:]
+    /// By the first byte of an event.
+    package private(set) var events: [((StoreEvent) -> Void)?] = Array(repeating: nil, count: 256)
+    private(set) var deadlines: [(DeadlineKey) -> Void] = []
+    package private(set) var ownMessages: [(Connection) -> [UInt8]] = []
+    private(set) var routes: [HTTPRouteEntry] = []
+    private(set) var metrics: [FeatureMetric] = []
+    private(set) var topicKinds: [any TopicKind] = []
+
+    // MARK: Requests
+
+    /// A request with a session: `decode` and `price` are judged before `handle` is called.
+    ///
+    /// - Parameters:
+    ///   - name: The message's `type`.
+    ///   - price: What it costs of the user's and the connection's rate.
+    ///   - decode: Reads and checks it.
+    package mutating func request<Request>(
+        _ name: String, price: @escaping (Request) -> Int = { _ in 1 },
+        decode: @escaping (ClientMembers, ConnectionLimits) throws(DecodingFailure) -> Request,
+        handle: @escaping (Request, RequestContext) -> Void
+    ) {
+        add(name) { (shard, members, id, connection) throws(DecodingFailure) in
+            let request = try decode(members, shard.connectionLimits)
+            guard shard.admits(connection, id, tokens: price(request), of: connection.session?.user.id) else { return }
+            guard let session = connection.session else { return shard.refuseUnconnected(connection, id) }
+            handle(request, RequestContext(connection: connection, session: session, id: id))
+        }
+    }
+
+    /// A request that opens a session.
+    mutating func opening<Request>(
+        _ name: String, decode: @escaping (ClientMembers) throws(DecodingFailure) -> Request,
+        handle: @escaping (Request, Connection, Int64?) -> Void
+    ) {
+        add(name) { (shard, members, id, connection) throws(DecodingFailure) in
+            let request = try decode(members)
+            guard shard.admits(connection, id, tokens: 1, of: connection.session?.user.id) else { return }
+            handle(request, connection, id)
+        }
+    }
+
+    private mutating func add(_ name: String, _ handler: @escaping RequestHandler) {
+        precondition(name.utf8.count <= RequestName.longest, "the request \(name) has too long a name")
+        let previous = requests.updateValue(handler, forKey: RequestName(name))
+        precondition(previous == nil, "two features register the request \(name)")
+    }
+
+    /// - Throws: `unknownType` if no feature knows it.
+    func request(of type: JSONValue) throws(DecodingFailure) -> RequestHandler {
+        let found =
+            type.isEscaped ? type.string.flatMap { requests[RequestName($0)] } : requests[RequestName(type.bytes)]
+        guard let found else { throw .unknownType }
+        return found
+    }
+
+    // MARK: Events and deadlines
+
+    /// An event of the scripts, by its letter.
+    package mutating func event(_ letter: Unicode.Scalar, _ handle: @escaping (StoreEvent) -> Void) {
+        precondition(letter.isASCII && events[Int(letter.value)] == nil, "two features register the event \(letter)")
+        events[Int(letter.value)] = handle
+    }
+
+    /// Something that falls due: the shard calls `handle` with the key that the deadline was set with.
+    package mutating func deadline(_ handle: @escaping (DeadlineKey) -> Void) -> DeadlineKind {
+        deadlines.append(handle)
+        return DeadlineKind(index: UInt8(deadlines.count - 1))
+    }
+
+    // MARK: Messages and topics
+
+    /// A message to a user's own connections of which only the newest counts: `encode` makes it, framed, when the
+    /// connection is written to. `[]` when there is nothing to say.
+    package mutating func ownMessage(_ encode: @escaping (Connection) -> [UInt8]) -> OwnMessages {
+        precondition(ownMessages.count < 8)
+        ownMessages.append(encode)
+        return OwnMessages(rawValue: 1 << UInt8(ownMessages.count - 1))
+    }
+
+    /// Something that connections can watch, beside people.
+    package mutating func topics(_ kind: any TopicKind) -> TopicKindID {
+        topicKinds.append(kind)
+        return TopicKindID(rawValue: UInt8(topicKinds.count))
+    }
+
+    // MARK: HTTP
+
+    /// A call over HTTP.
+    ///
+    /// - Parameter path: `/v1/users/{id}/profile`: each `{id}` stands for one id, percent-encoded.
+    package mutating func route(
+        _ method: String, _ path: String, for audience: Route.Audience = .backends,
+        _ handle: @escaping (HTTPCall) throws(DecodingFailure) -> Void
+    ) {
+        routes.append(HTTPRouteEntry(method: method, path: path, audience: audience, handle: handle))
+    }
+
+    // MARK: Metrics
+
+    /// A number that only grows; the page shows the sum over all shards.
+    mutating func counter(_ name: String, help: String) -> MetricCounter {
+        let counter = MetricCounter()
+        metrics.append(FeatureMetric(name: name, type: "counter", help: help) { counter.value })
+        return counter
+    }
+
+    /// A number that is read when the page is asked for; the page shows the sum over all shards.
+    mutating func gauge(_ name: String, help: String, read: @escaping () -> Int) {
+        metrics.append(FeatureMetric(name: name, type: "gauge", help: help, read: read))
+    }
+}
+
+/// Decodes a request, and handles it if its sender may ask so fast.
+package typealias RequestHandler = (ShardLogic, ClientMembers, Int64?, Connection) throws(DecodingFailure) -> Void
+
+/// Whose request it is, and where its answer goes.
+package struct RequestContext {
+    package let connection: Connection
+    package let session: Session
+    /// The request's id, for the answer.
+    package let id: Int64?
+    package var user: UserID { session.user.id }
+}
+
+/// The type of a request as a key that costs no `String` to look up: up to 24 bytes.
+private struct RequestName: Hashable {
+    static let longest = 24
+    private var words: (UInt64, UInt64, UInt64) = (0, 0, 0)
+    private let count: Int
+
+    init(_ name: String) {
+        self = Array(name.utf8).withUnsafeBytes { RequestName($0) }
+    }
+
+    init(_ bytes: UnsafeRawBufferPointer) {
+        count = bytes.count
+        withUnsafeMutableBytes(of: &words) { words in
+            words.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes.prefix(words.count)))
+        }
+    }
+
+    static func == (a: RequestName, b: RequestName) -> Bool { a.words == b.words && a.count == b.count }
+
+    func hash(into hasher: inout Hasher) {
+        hasher.combine(words.0)
+        hasher.combine(words.1)
+    }
+}
+
+/// A feature's number that only grows.
+final class MetricCounter {
+    package var value = 0
+}
+
+package struct FeatureMetric {
+    package let name: String
+    package let type: String
+    let help: String
+    package let read: () -> Int
+}
+
+/// Messages to a user's own connections that wait to be written, as bits.
+package struct OwnMessages: OptionSet {
+    package let rawValue: UInt8
+    package init(rawValue: UInt8) { self.rawValue = rawValue }
+}
+
+/// What kind of thing falls due, as a feature registered it.
+package struct DeadlineKind: Equatable {
+    package let index: UInt8
+}
+
+/// What a feature's deadline is about.
+package enum DeadlineKey: Equatable {
+    case none
+    case number(UInt64)
+    case id(Identifier)
+}

@@ -1,0 +1,126 @@
+import PresenceProtocol
+import Redis
+
+/// Changes that clients ask for.
+extension ShardLogic {
+    /// Runs one script for a request and answers it: `succeeded` gets the words of an `OK`. `changes`: whether the script
+    /// changes anything.
+    package func write(
+        _ connection: Connection, _ id: Int64?, changes: Bool = true, run: (@escaping StoreReply) -> Void,
+        succeeded: @escaping ([RedisValue]) -> Void
+    ) {
+        guard link.isLive else {
+            return refuse(WriteRefusal(.disconnected(sent: false)).message(id: id), on: connection)
+        }
+        guard !isStoreFull() else { return refuse(WriteRefusal(.overloaded).message(id: id), on: connection) }
+        let reply = replies.expect(on: connection)
+        run { [self] result in
+            replies.fulfil(reply, on: connection) { [self] in
+                guard !connection.isClosed else { return }
+                link.noticeFencing(in: result)
+                if let refusal = WriteRefusal(result, changes: changes) {
+                    if refusal.code == .internal { logInternalError(result, session: connection.session) }
+                    replies.error(refusal.message(id: id), to: connection)
+                } else if case .success(let value) = result {
+                    succeeded(value.array ?? [])
+                }
+            }
+        }
+    }
+
+    /// So much waits for Redis that a request is refused before it is given anything more; the limit is counted.
+    func isStoreFull() -> Bool {
+        guard store.isFull else { return false }
+        metrics.met(.redisBytes)
+        return true
+    }
+
+    /// Redis' own words, which name no key and no value; of an answer that makes no sense nothing, since it may hold
+    /// anything.
+    func logInternalError(_ result: Result<RedisValue, RedisFailure>, session: Session? = nil) {
+        var fields = ["reason": "an answer that no script gives"]
+        if case .failure(let failure) = result { fields["reason"] = "\(failure)" }
+        fields["session"] = session?.id
+        log("internal error", fields, level: .error)
+    }
+}
+
+/// Why a script's change was not made, or may not have been, as clients and backends are told.
+struct WriteRefusal {
+    package let code: ErrorCode
+    package let text: String
+    package let retryAfter: Milliseconds?
+    /// Whether it may have been made all the same.
+    package let outcomeUnknown: Bool
+
+    /// `nil` for an `OK`. `changes`: whether the script changes anything.
+    init?(_ result: Result<RedisValue, RedisFailure>, changes: Bool = true) {
+        switch result {
+        case .failure(let failure): self.init(failure, changes: changes)
+        case .success(let value):
+            switch value.array?.first?.string {
+            case "OK": return nil
+            case "FENCED": self.init(.disconnected(sent: false))
+            case "FORBIDDEN": self.init(code: .forbidden, text: "only participants may do this", retryAfter: nil)
+            case "TOOMANY":
+                self.init(code: .tooMany, text: "no more conversations may be made by this user", retryAfter: nil)
+            case "FULL": self.init(code: .tooMany, text: "no more users may be in this list", retryAfter: nil)
+            case "CONFLICT": self.init(code: .conflict, text: "it exists already", retryAfter: nil)
+            default:
+                self.init(
+                    code: .internal, text: "the store gave an answer that makes no sense", retryAfter: nil,
+                    outcomeUnknown: changes)
+            }
+        }
+    }
+
+    init(_ failure: RedisFailure, changes: Bool = true) {
+        let outcomeUnknown = changes && failure.mayHaveRun
+        // What Redis says for a moment; anything else that it says is a fault of ours.
+        if failure.isLasting {
+            // A script that fails leaves what it had done by then.
+            self.init(
+                code: .internal, text: "the server could not do this", retryAfter: nil,
+                outcomeUnknown: outcomeUnknown)
+            return
+        }
+        if case .server(let code, _) = failure {
+            // Redis says these before it runs anything.
+            let text = code == "OOM" ? "the store is full" : "the store refused this for now"
+            self.init(code: .unavailable, text: text + ": nothing was changed", retryAfter: 1_000)
+        } else if case .overloaded = failure {
+            self.init(
+                code: .unavailable, text: "too much waits for the store: nothing was changed", retryAfter: 1_000)
+        } else {
+            let text =
+                outcomeUnknown
+                ? "the store was lost while this was under way: whether it was changed is unknown"
+                : "the store is out of reach: nothing was changed"
+            self.init(code: .unavailable, text: text, retryAfter: 1_000, outcomeUnknown: outcomeUnknown)
+        }
+    }
+
+    private init(code: ErrorCode, text: String, retryAfter: Milliseconds?, outcomeUnknown: Bool = false) {
+        self.code = code
+        self.text = text
+        self.retryAfter = retryAfter
+        self.outcomeUnknown = outcomeUnknown
+    }
+
+    package func message(id: Int64?) -> ServerMessage.ErrorMessage {
+        .init(id: id, code: code, message: text, retryAfter: retryAfter, outcomeUnknown: outcomeUnknown)
+    }
+}
+
+extension ServerMessage.ErrorMessage {
+    /// What is held of a user is nothing that a server wrote.
+    package static func damagedRecord(_ id: Int64? = nil) -> Self {
+        .init(id: id, code: .internal, message: "the store holds something of this user that cannot be read")
+    }
+
+    package func with(id: Int64?) -> Self {
+        var copy = self
+        copy.id = id
+        return copy
+    }
+}

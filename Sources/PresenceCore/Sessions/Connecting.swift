@@ -1,0 +1,164 @@
+import PresenceProtocol
+import Tokens
+
+/// Who speaks on a connection: its `connect`, and the token that it holds it by.
+extension ShardLogic {
+    func connect(_ connection: Connection, _ id: Int64?, _ connect: ClientMessage.Connect) {
+        guard connection.session == nil else {
+            return refuse(.init(id: id, code: .badRequest, message: "connected already"), on: connection)
+        }
+        guard let token = connect.token ?? connection.headerToken else {
+            return turnAway(connection, id, "a token is needed")
+        }
+        switch check(token, from: connection.address) {
+        case .tooMany(let wait): limitRate(of: connection, id, .failedTokens, retryAfter: wait)
+        case .refused(let failure): turnAway(connection, id, "\(failure)")
+        case .valid(let claims) where claims.isBackend:
+            turnAway(connection, id, "a backend's token opens no session")
+        // What Redis has said of the user to another of their sessions here.
+        case .valid(let claims) where (claims.issuedAt ?? 0) < sessions.users[claims.subject]?.revokedAt ?? 0:
+            noteFailedToken(from: connection.address)
+            turnAway(connection, id, "\(AuthenticationFailure.revoked)")
+        case .valid(let claims):
+            guard admits(claims.subject, connection, id) else { return }
+            connection.tokenExpiresAt = claims.expiresAt
+            let reply = replies.expect(on: connection)
+            sessions.open(
+                connection, user: claims.subject, issuedAt: claims.issuedAt ?? 0, connect: connect
+            ) { [self] opening in
+                replies.fulfil(reply, on: connection) { [self] in
+                    answer(connection, id, opening)
+                }
+                handleHeld(of: connection)
+            }
+        }
+    }
+
+    private func turnAway(_ connection: Connection, _ id: Int64?, _ message: String) {
+        replies.now(on: connection) { [self] in
+            replies.error(.init(id: id, code: .unauthorized, message: message), to: connection)
+            close(connection, .unauthorized, reason: "unauthorized")
+        }
+    }
+
+    private func answer(_ connection: Connection, _ id: Int64?, _ opening: Sessions.Opening) {
+        guard !connection.isClosed else { return }
+        switch opening {
+        case .crowded: return crowdOut(connection, id)
+        case .revoked:
+            noteFailedToken(from: connection.address)
+            return turnAway(connection, id, "\(AuthenticationFailure.revoked)")
+        case .refused(let message):
+            replies.error(
+                .init(id: id, code: .unavailable, message: "the store takes no session now", retryAfter: 1_000),
+                to: connection)
+            return refuse(connection, message)
+        case .opened: greet(connection, id)
+        }
+    }
+
+    private func greet(_ connection: Connection, _ id: Int64?) {
+        guard let session = connection.session else { return }
+        // Without it if Redis could not be asked: it is told as soon as it is known.
+        let chosen = session.user.chosen
+        connection.toldStatus = chosen
+        var payload: [UInt8] = []
+        ServerMessageWriter.connected(
+            id: id,
+            .init(
+                user: session.user.id, session: session.id, serverTime: clock.redisNow,
+                status: chosen.map { OwnStatus($0) },
+                heartbeatInterval: configuration.heartbeat.interval, heartbeatTimeout: configuration.heartbeat.timeout,
+                linger: configuration.linger, limits: connectionLimits),
+            to: &payload)
+        replies.send(payload, to: connection)
+        connection.isGreeted = true
+        if !link.isLive { connection.staleness = .stale }
+        scheduleTokenCheck(connection)
+    }
+
+    // MARK: Tokens
+
+    /// The user has as many connections as one may have. Some of them may be lingering: to try later is not in vain.
+    func crowdOut(_ connection: Connection, _ id: Int64? = nil) {
+        guard !connection.isClosed else { return }
+        metrics.met(.connectionsPerUser)
+        let most = configuration.limits.connectionsPerUser
+        replies.error(
+            .init(
+                id: id, code: .tooMany, message: "at most \(most) connections of one user",
+                retryAfter: configuration.linger),
+            to: connection)
+        close(connection, .tryAgainLater, reason: reconnectAdvice())
+    }
+
+    func refresh(_ connection: Connection, _ id: Int64?, _ token: String) {
+        switch check(token, from: connection.address) {
+        case .tooMany(let wait): limitRate(of: connection, id, .failedTokens, retryAfter: wait)
+        // What Redis said when the session was opened, and has told since, holds here too.
+        case .valid(let claims) where (claims.issuedAt ?? 0) < connection.session?.user.revokedAt ?? 0:
+            noteFailedToken(from: connection.address)
+            refuseRefresh(connection, id, "\(AuthenticationFailure.revoked)")
+        case .valid(let claims) where !claims.isBackend && claims.subject == connection.session?.user.id:
+            connection.session?.issuedAt = claims.issuedAt ?? 0
+            connection.tokenExpiresAt = claims.expiresAt
+            connection.tokenNoticeGiven = false
+            replies.now(on: connection) { [self] in
+                var payload: [UInt8] = []
+                ServerMessageWriter.refreshed(id: id, to: &payload)
+                replies.send(payload, to: connection)
+                scheduleTokenCheck(connection)
+            }
+        case .valid:
+            noteFailedToken(from: connection.address)
+            refuseRefresh(connection, id, "this token is another's")
+        case .refused(let failure): refuseRefresh(connection, id, "\(failure)")
+        }
+    }
+
+    /// The old token goes on; but a client that has shown so many worthless ones has to come again with a good one.
+    private func refuseRefresh(_ connection: Connection, _ id: Int64?, _ message: String) {
+        connection.failedRefreshes += 1
+        let isTooMany = connection.failedRefreshes >= configuration.limits.failedRefreshes
+        replies.now(on: connection) { [self] in
+            replies.error(.init(id: id, code: .unauthorized, message: message), to: connection)
+            if isTooMany { close(connection, .unauthorized, reason: "too many refused tokens") }
+        }
+    }
+
+    /// A token has come: its notice or end may fall due before anything else.
+    private func scheduleTokenCheck(_ connection: Connection) {
+        guard let due = checkToken(connection), due < connection.nextLook else { return }
+        look(at: connection, due)
+    }
+
+    /// Gives notice when it is time, and closes at the end. Returns when to look again.
+    func checkToken(_ connection: Connection) -> Milliseconds? {
+        guard let expiresAt = connection.tokenExpiresAt else { return nil }
+        let left = expiresAt - clock.redisNow
+        let notice = configuration.tokenExpiringNotice
+        if left <= 0 {
+            close(connection, .tokenExpired, reason: "token expired")
+            return nil
+        }
+        guard left <= notice else { return clock.now + left - notice }
+        // Not before `connected`, which is the first thing that a client hears.
+        if !connection.tokenNoticeGiven, connection.isGreeted {
+            connection.tokenNoticeGiven = true
+            var payload: [UInt8] = []
+            ServerMessageWriter.tokenExpiring(expiresIn: left, to: &payload)
+            replies.send(payload, to: connection)
+        }
+        return clock.now + left
+    }
+}
+
+extension OwnStatus {
+    package init(_ chosen: LocalUser.Chosen?) {
+        self.init()
+        guard let chosen else { return }
+        status = chosen.status
+        text = chosen.plainText
+        clearAt = chosen.clearAt
+    }
+}

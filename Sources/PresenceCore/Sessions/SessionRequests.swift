@@ -1,0 +1,62 @@
+import PresenceProtocol
+
+/// Connecting, tokens and leaving, over WebSockets and HTTP. The sessions themselves are in `Sessions`.
+package final class SessionRequests: Feature {
+    package static let plan = FeaturePlan(
+        name: "sessions", isOptional: false, scripts: [.open, .assert, .end, .activity, .disconnect, .revoke])
+
+    private unowned let shard: ShardLogic
+
+    package init(_ shard: ShardLogic) { self.shard = shard }
+
+    package func register(in registry: inout Registry) {
+        let shard = shard
+        registry.opening("connect", decode: ClientRequest.connect) { [unowned shard] request, connection, id in
+            shard.connect(connection, id, request)
+        }
+        registry.request(
+            "refresh", decode: { (members, _) throws(DecodingFailure) in try ClientRequest.refresh(members) }
+        ) {
+            [unowned shard] token, context in
+            shard.refresh(context.connection, context.id, token)
+        }
+        // Leaving costs nothing: it frees what others could use.
+        registry.request("disconnect", price: { _ in 0 }, decode: { (_, _) throws(DecodingFailure) in }) {
+            [unowned shard] _, context in
+            shard.replies.now(on: context.connection) {
+                shard.replies.ok(context.id, to: context.connection)
+                shard.close(context.connection, .normal)
+            }
+        }
+        registry.event("X") { [unowned shard] in shard.sessions.handle(replaced: $0) }
+        registry.event("D") { [unowned shard] in shard.sessions.handle(disconnected: $0) }
+        registry.event("R") { [unowned shard] in shard.sessions.handle(revoked: $0) }
+        registry.event("Q") { [unowned shard] in shard.sessions.handle(question: $0) }
+        registerRoutes(in: &registry)
+    }
+
+    private func registerRoutes(in registry: inout Registry) {
+        let shard = shard
+        registry.route("POST", "/v1/users/{id}/disconnect") { [unowned shard] call in
+            call.write {
+                shard.disconnect(call.ids[0], done: $0)
+            } succeeded: { value in
+                .json(200, #"{"disconnected":\#(value.array?.last?.int ?? 0)}"#)
+            }
+        }
+        registry.route("POST", "/v1/users/{id}/revokeTokens") { [unowned shard] call in
+            call.write {
+                shard.revokeTokens(of: call.ids[0], done: $0)
+            } succeeded: { value in
+                let words = value.array ?? []
+                let (sessions, notBefore) = (words.count > 2 ? words[1].int : nil, words.last?.int ?? 0)
+                // The first whole second all of which is after the revocation: an `iat` without a fraction may stand for
+                // any moment of its second.
+                return .json(
+                    200,
+                    #"{"disconnected":\#(sessions ?? 0),"notBefore":\#(notBefore),"#
+                        + #""notBeforeSeconds":\#((notBefore + 999) / 1_000)}"#)
+            }
+        }
+    }
+}

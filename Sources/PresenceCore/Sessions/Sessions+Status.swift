@@ -1,0 +1,91 @@
+import PresenceProtocol
+import Redis
+
+/// What the users of this shard chose: set, read from what Redis answers, and ended when its time is over.
+extension Sessions {
+    /// How far ahead the end of a chosen status is waited for.
+    private static let longestLapse: Milliseconds = 60_000
+    /// Until that end is looked at again when Redis cannot be asked, refuses, or sees it otherwise.
+    private static let lapsePause: Milliseconds = 500
+
+    package func choose(_ status: StatusChange, for user: LocalUser, done: @escaping (Result<RedisValue, RedisFailure>) -> Void)
+    {
+        shard.store.run(
+            .status, keys: [user.keys.shards, user.keys.floor, user.userKey, user.sessionsKey],
+            arguments: [user.keys.events, shard.link.incarnation, user.id.string] + StatusArguments(status).words,
+            lane: .commands
+        ) { [self] result in
+            // First the answer, then what it means for all of the user's sessions here.
+            done(result)
+            if case .success(let value) = result, let words = value.array, words.first?.string == "OK" {
+                learn(words, of: user)
+            }
+        }
+    }
+
+    /// A chosen status may have run out by now.
+    package func lapse(_ id: UserID) {
+        guard let user = users[id], shard.clock.now >= user.nextLook else { return }
+        user.nextLook = .max
+        guard let clearAt = user.chosen?.clearAt else { return }
+        guard clearAt <= redisNow(for: user) else { return scheduleLapse(of: user) }
+        // Out of reach, Redis is told afterwards: every session said again looks at it too, unless that was a moment ago.
+        guard shard.link.isLive else { return lapseLater(user) }
+        shard.store.run(
+            .lapse, keys: [user.keys.shards, user.keys.floor, user.userKey, user.sessionsKey],
+            arguments: [user.keys.events, shard.link.incarnation, user.id.string], lane: .commands
+        ) { [self] result in
+            guard !shard.link.noticeFencing(in: result), case .success(let value) = result, let words = value.array
+            else { return lapseLater(user) }
+            learn(words, of: user)
+        }
+    }
+
+    /// Redis could not be asked, or refused: it is asked again, as long as the user has sessions here.
+    private func lapseLater(_ user: LocalUser) {
+        user.nextLook = shard.clock.now + Self.lapsePause
+        shard.deadlines.set(.lapse(user.id), at: user.nextLook)
+    }
+
+    /// By the clock that the user's record goes by.
+    package func redisNow(for user: LocalUser) -> Timestamp {
+        shard.store.hasOneClock ? shard.clock.redisNow : shard.clock.now + user.redisOffset
+    }
+
+    private func scheduleLapse(of user: LocalUser) {
+        guard let clearAt = user.chosen?.clearAt else { return }
+        // One past it: the script must find it over. What is far off is looked at again, so that entries of users who
+        // have left do not pile up.
+        let left = clearAt - redisNow(for: user) + 1
+        // Over, and Redis has not ended it: its clock has jumped, and it is not asked without a pause.
+        let look = shard.clock.now + min(left > 0 ? left : Self.lapsePause, Self.longestLapse)
+        guard look < user.nextLook else { return }
+        user.nextLook = look
+        shard.deadlines.set(.lapse(user.id), at: look)
+    }
+
+    /// Takes in a script's answer `OK, now, chosen, text, clearAt, version, revokedAt, visibility`.
+    func learn(_ words: [RedisValue], of user: LocalUser) {
+        guard words.count >= 7, let time = words[1].int else { return }
+        user.revokedAt = max(user.revokedAt, words[6].int ?? 0)
+        user.redisOffset = time - shard.clock.now
+        if shard.store.hasOneClock { shard.clock.learn(redisTime: time) }
+        let text = words[3].string.flatMap { $0.isEmpty ? nil : $0 }
+        take(
+            .init(
+                status: words[2].string.flatMap(ChosenStatus.init) ?? .auto, text: text, clearAt: words[4].int,
+                version: words[5].int ?? 0),
+            of: user)
+    }
+
+    package func take(_ chosen: LocalUser.Chosen, of user: LocalUser) {
+        guard chosen.version >= user.chosen?.version ?? 0 else { return }
+        let differs = user.chosen != chosen
+        user.chosen = chosen
+        if differs {
+            if chosen.clearAt != nil { scheduleLapse(of: user) }
+            for feature in shard.features { feature.statusChosen(chosen.status, by: user.id) }
+        }
+        for feature in shard.features { feature.statusKnown(of: user) }
+    }
+}

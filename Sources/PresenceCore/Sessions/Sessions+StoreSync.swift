@@ -1,0 +1,286 @@
+import PresenceProtocol
+import Redis
+import Tokens
+
+/// What Redis has to know of this shard's sessions: that they are there, active or idle, and that they have ended.
+///
+/// Each session says itself what it is (`state`, `hasEnded`) and what Redis has acknowledged (`assertedRound`,
+/// `storedState`). Where they differ Redis is told; when it refuses for a moment (a full disk, too few replicas) it is told
+/// again after a pause that doubles, until it acknowledges. After a break the resynchronisation tells everything.
+extension Sessions {
+    private static let shortestPause: Milliseconds = 100
+    /// A refusal that passes by itself: the bounds of the promises count from when Redis takes writes again.
+    private static let longestPause: Milliseconds = 1_000
+    /// A record that no script can work on, until it has been repaired.
+    private static let longestPauseForDamage: Milliseconds = 60_000
+
+    /// A time of issue that no revocation is later than.
+    private static let noToken = "9007199254740991"
+
+    package enum Outcome {
+        case stored
+        case unreachable(RedisFailure?)
+        case refused(String)
+        case crowded
+        case revoked
+        case replaced
+        case disconnected
+    }
+
+    /// Sessions of which Redis does not know the present state.
+    var untold: Int {
+        ended.count
+            + byNumber.values.count { $0.assertedRound < shard.link.round || $0.storedState != $0.state }
+    }
+
+    // MARK: That a session is there
+
+    /// Tells Redis of a session: a new one, or one that it may have forgotten.
+    func tell(_ session: Session, done: @escaping (Outcome) -> Void) {
+        let user = session.user
+        let chosen = chosenStatus(toTell: session)
+        // A session that Redis has forgotten was within the limit when it began.
+        let most = session.isAdmitted ? 0 : shard.configuration.limits.connectionsPerUser
+        // What was let in once is kept even when memory is full.
+        let script: Script = session.isAdmitted ? .assert : .open
+        let telling = Telling(session, round: shard.link.round, policy: shard.policies[user.id]?.head.version ?? 0)
+        shard.store.run(
+            script,
+            keys: [
+                user.keys.shards, user.keys.floor, user.userKey, user.sessionsKey,
+                user.keys.users(ofShard: shard.link.incarnation),
+            ],
+            arguments: [
+                user.keys.events, shard.link.incarnation, user.id.string, session.id, session.deviceField,
+                session.kind, telling.state, String(shard.clock.now - session.began),
+            ] + chosen + [
+                // One that lingers does nothing: its client comes back with a token of its own.
+                String(most), session.connection == nil ? Self.noToken : String(session.issuedAt),
+                shard.store.hasOneClock ? String(session.began + (shard.clock.redisNow - shard.clock.now)) : "",
+            ],
+            lane: .commands
+        ) { [self] result in
+            switch result {
+            case .failure(let failure): notTold(telling, failure, done)
+            case .success(let value): told(telling, value, done)
+            }
+        }
+    }
+
+    /// What the session's client wants its user's status to be, or what it is, for a Redis that has forgotten it.
+    private func chosenStatus(toTell session: Session) -> [String] {
+        let user = session.user
+        if let status = session.wantedStatus { return StatusArguments(status).words + [""] }
+        guard session.isAdmitted || user.sessions.contains(where: \.isAdmitted), let held = user.chosen,
+            held.version > 0
+        else { return ["", "", "", ""] }
+        let clearAfter = held.clearAt.map { String(max(1, $0 - redisNow(for: user))) } ?? ""
+        return [held.status.rawValue, held.text ?? "null", clearAfter, String(held.version)]
+    }
+
+    /// One telling of a session, and what was so when it was sent.
+    private struct Telling {
+        let session: Session
+        let round: Int
+        let number: Int
+        let state: String
+        let status: StatusChange?
+        let policy: Int64
+        /// Whether Redis might have known the session before.
+        let wasStored: Bool
+
+        init(_ session: Session, round: Int, policy: Int64) {
+            session.assertedRound = round
+            session.storedState = nil
+            session.tellings += 1
+            self.session = session
+            self.round = round
+            self.policy = policy
+            number = session.tellings
+            state = session.state
+            status = session.wantedStatus
+            wasStored = session.mayBeStored
+            session.mayBeStored = true
+        }
+    }
+
+    private func notTold(_ telling: Telling, _ failure: RedisFailure, _ done: (Outcome) -> Void) {
+        let session = telling.session
+        if session.assertedRound == telling.round { session.assertedRound = 0 }
+        if !failure.mayHaveRun || failure.code == "OOM" { session.mayBeStored = telling.wasStored }
+        if case .server(_, let message) = failure, !failure.isTransient || !session.isAdmitted {
+            return done(.refused(message))
+        }
+        if case .overloaded = failure, !session.isAdmitted { return done(.refused("\(failure)")) }
+        tellLater(session, failure)
+        done(.unreachable(failure))
+    }
+
+    private func told(_ telling: Telling, _ value: RedisValue, _ done: @escaping (Outcome) -> Void) {
+        let session = telling.session
+        let words = value.array ?? []
+        let word = words.first?.string
+        if word == "OK" { return taken(telling, words, done) }
+        session.mayBeStored = telling.wasStored
+        switch word {
+        case "REPLACED": done(.replaced)
+        case "CROWDED": done(.crowded)
+        case "REVOKED": done(.revoked)
+        case "DISCONNECTED": done(.disconnected)
+        default:
+            session.assertedRound = 0
+            shard.link.noticeFencing(in: .success(value))
+            done(.unreachable(nil))
+        }
+    }
+
+    private func taken(_ telling: Telling, _ words: [RedisValue], _ done: @escaping (Outcome) -> Void) {
+        let (session, user) = (telling.session, telling.session.user)
+        session.isAdmitted = true
+        if telling.number == session.tellings { session.storedState = telling.state }
+        session.failures = 0
+        if telling.status == session.wantedStatus { session.wantedStatus = nil }
+        shard.policies.take(words.last.flatMap { PolicyHead.read($0) }, of: user.id, asOf: telling.policy)
+        endOlder(than: session)
+        learn(words, of: user)
+        // What others show to this user depends on it.
+        shard.policies.complete(user.id) { _ in done(.stored) }
+    }
+
+    /// A device has one session. Redis has taken a younger one, and the event that says so may be lost.
+    private func endOlder(than session: Session) {
+        guard let device = session.device?.id else { return }
+        for older in session.user.sessions where older.number < session.number && older.device?.id == device {
+            if let connection = older.connection { shard.close(connection, .replaced) } else { end(older) }
+        }
+    }
+
+    // MARK: Active or idle
+
+    /// The client says whether its user is active. `done` gets whether Redis holds it; if not, it is told again until it
+    /// does.
+    package func change(_ session: Session, to activity: Activity, done: @escaping (_ isStored: Bool) -> Void) {
+        session.activity = activity
+        if let connection = session.connection { shard.watchers.setBackground(activity == .background, connection) }
+        guard session.storedState != session.state else { return done(true) }
+        guard shard.link.isLive else {
+            // It may have been asserted already, as it was before: then it is asserted once more.
+            if session.assertedRound == shard.link.round { session.assertedRound -= 1 }
+            return done(false)
+        }
+        tellState(session, done: done)
+    }
+
+    private func tellState(_ session: Session, done: @escaping (_ isStored: Bool) -> Void = { _ in }) {
+        let user = session.user
+        let state = session.state
+        session.storedState = nil
+        session.tellings += 1
+        let telling = session.tellings
+        shard.store.run(
+            .activity, keys: [user.keys.shards, user.keys.floor, user.userKey, user.sessionsKey],
+            arguments: [user.keys.events, shard.link.incarnation, user.id.string, session.id, state],
+            lane: .commands
+        ) { [self] result in
+            var isStored = false
+            switch result {
+            case .failure(let failure): tellLater(session, failure)
+            case .success(let value):
+                switch value.array?.first?.string {
+                case "OK":
+                    isStored = true
+                    if telling == session.tellings { session.storedState = state }
+                    session.failures = 0
+                // Redis lost it, or it was ended elsewhere and the event is on its way: telling it again finds out.
+                case "GONE": if !session.hasEnded { assertAgain(session) }
+                default: shard.link.noticeFencing(in: result)
+                }
+            }
+            done(isStored)
+        }
+    }
+
+    // MARK: That a session has ended
+
+    func tellEnd(_ session: Session, done: @escaping () -> Void) {
+        let user = session.user
+        shard.store.run(
+            .end,
+            keys: [
+                user.keys.shards, user.keys.floor, user.userKey, user.sessionsKey,
+                user.keys.users(ofShard: shard.link.incarnation),
+            ],
+            arguments: [
+                user.keys.events, shard.link.incarnation, user.id.string, session.id,
+                String(max(0, shard.clock.now - session.lastHeard)),
+            ],
+            lane: .commands
+        ) { [self] result in
+            switch result {
+            case .failure(let failure): tellLater(session, failure)
+            case .success: if !shard.link.noticeFencing(in: result) { ended[session.number] = nil }
+            }
+            done()
+        }
+    }
+
+    // MARK: Again
+
+    /// Redis did not do as it was told. A broken connection is followed by a resynchronisation, which tells everything.
+    private func tellLater(_ session: Session, _ failure: RedisFailure) {
+        switch failure {
+        case .server, .overloaded: break
+        case .disconnected, .timedOut, .unreachable: return
+        }
+        if shard.clock.now - lastComplaint >= 1_000 {
+            lastComplaint = shard.clock.now
+            shard.log("session not stored yet", ["session": session.id, "reason": "\(failure)"], level: .warning)
+        }
+        let longest = failure.isTransient ? Self.longestPause : Self.longestPauseForDamage
+        let pause = min(longest, Self.shortestPause << min(session.failures, 20))
+        session.failures += 1
+        shard.metrics.storeRetries += 1
+        shard.deadlines.set(.tell(session: session.number), at: shard.clock.now + pause)
+    }
+
+    /// The pause is over.
+    func tellAgain(_ number: UInt64) {
+        guard shard.link.isLive, let session = byNumber[number] ?? ended[number] else { return }
+        if session.hasEnded {
+            tellEnd(session) {}
+        } else if session.assertedRound < shard.link.round {
+            assertAgain(session)
+        } else if session.storedState != session.state {
+            tellState(session)
+        }
+    }
+
+    private func assertAgain(_ session: Session) {
+        tell(session) { [self] outcome in settle(session, outcome) }
+    }
+
+    /// What follows from telling Redis again of a session.
+    func settle(_ session: Session, _ outcome: Outcome) {
+        guard !session.hasEnded else { return }
+        let connection = session.connection
+        switch outcome {
+        case .stored:
+            if let connection { shard.handleHeld(of: connection) }
+        case .unreachable: break
+        case .refused(let message):
+            // It is not kept, so it must not look as if it were.
+            if !session.mayBeStored { drop(session) }
+            if let connection { shard.refuse(connection, message) } else { end(session) }
+        case .crowded:
+            drop(session)
+            if let connection { shard.crowdOut(connection) }
+        case .revoked:
+            guard let connection else { return end(session) }
+            shard.close(connection, .unauthorized, reason: "\(AuthenticationFailure.revoked)")
+        case .replaced:
+            if let connection { shard.close(connection, .replaced) } else { end(session) }
+        case .disconnected:
+            if let connection { shard.close(connection, .disconnected) } else { end(session) }
+        }
+    }
+}

@@ -1,0 +1,71 @@
+import HeapModule
+import PresenceProtocol
+import WebSockets
+
+/// What falls due when, in the order of its time: the shard's only timers beside the loop's own.
+///
+/// Stale entries are not taken out; the code they wake checks whether there is still something to do. That makes
+/// "heard from it again" free: a heartbeat's entry is looked at once an interval, not moved at every message.
+package struct Deadlines {
+    package enum Subject: Equatable {
+        /// Ping, death by silence, no `connect` in time, a token that runs out: whatever comes first.
+        case heartbeat(SocketID)
+        /// Nothing could be written since.
+        case congestion(SocketID)
+        /// A lost session counts as gone.
+        case linger(session: UInt64)
+        /// Redis did not take what it was told of a session.
+        case tell(session: UInt64)
+        /// A user's chosen status runs out.
+        case lapse(UserID)
+        /// Redis did not take a newer version of what was shown already.
+        case renumber(user: UserID)
+        /// A client is sent away by a server that goes, and told to come back elsewhere after so many ms.
+        case departure(SocketID, reconnectAfter: Milliseconds)
+        /// Who may see a user could not be read.
+        case policy(UserID)
+        /// What a feature has set, with a number or an id of its own, or without.
+        case feature(DeadlineKind)
+        case featureNumber(DeadlineKind, UInt64)
+        case featureID(DeadlineKind, Identifier)
+    }
+
+    private struct Entry: Comparable {
+        let time: Milliseconds
+        /// Entries of one time fall due in the order in which they were set: runs are repeatable.
+        let order: UInt64
+        let subject: Subject
+
+        static func == (a: Entry, b: Entry) -> Bool { a.order == b.order }
+        static func < (a: Entry, b: Entry) -> Bool { (a.time, a.order) < (b.time, b.order) }
+    }
+
+    private var heap = Heap<Entry>()
+    private var orders: UInt64 = 0
+
+    package var count: Int { heap.count }
+    /// What for, in no order.
+    var subjects: [Subject] { heap.unordered.map(\.subject) }
+
+    /// When the next one falls due, on the loop's monotonic clock.
+    package var next: Milliseconds? { heap.min?.time }
+
+    mutating func set(_ subject: Subject, at time: Milliseconds) {
+        orders += 1
+        heap.insert(Entry(time: time, order: orders, subject: subject))
+    }
+
+    package mutating func set(_ kind: DeadlineKind, _ key: DeadlineKey = .none, at time: Milliseconds) {
+        switch key {
+        case .none: set(.feature(kind), at: time)
+        case .number(let number): set(.featureNumber(kind, number), at: time)
+        case .id(let id): set(.featureID(kind, id), at: time)
+        }
+    }
+
+    /// Takes out the next one that is due at `now`.
+    mutating func popDue(_ now: Milliseconds) -> Subject? {
+        guard let first = heap.min, first.time <= now else { return nil }
+        return heap.removeMin().subject
+    }
+}

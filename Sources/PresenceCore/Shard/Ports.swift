@@ -1,0 +1,57 @@
+import PresenceProtocol
+import Redis
+import WebSockets
+
+/// What the shard's logic asks of its sockets: one of its two ports. The real ones are libwebsockets', the
+/// simulator's are lists.
+package protocol Sockets: AnyObject {
+    /// Sends bytes that are framed already, one or many messages at once.
+    func write(_ bytes: UnsafeRawBufferPointer, to socket: SocketID) -> WriteResult
+    func ping(_ socket: SocketID)
+    /// How long ago the host last received anything from the peer, in ms; `nil` if that cannot be told.
+    func silence(of socket: SocketID) -> Milliseconds?
+    func close(_ socket: SocketID, code: CloseCode, reason: String)
+    func pauseReading(_ socket: SocketID)
+    func resumeReading(_ socket: SocketID)
+    /// Room for so many bytes of messages that wait, in the process' budget (`limits.inboxBytes`); false if there is none.
+    func reserveInbox(_ bytes: Int) -> Bool
+    func releaseInbox(_ bytes: Int)
+}
+
+/// What the shard's logic asks of Redis: the other port. Commands of one lane with the same keys run in the order in
+/// which they were given; their replies come in that order too, each exactly once, never from within the call. (Only the
+/// reply of an acknowledged change may come later than those of commands that were given after it: it waits for replicas.)
+package protocol Store: AnyObject {
+    /// Runs a script; the store puts the time before `arguments` (0 for Redis' own clock, in tests the invented one).
+    func run(_ script: Script, keys: [String], arguments: [String], lane: StoreLane, reply: @escaping StoreReply)
+    /// Runs a plain command.
+    func command(_ words: [String], lane: StoreLane, reply: @escaping StoreReply)
+    /// Drops the subscription, if there is one, and subscribes anew: to every partition's events and to `canary`.
+    func subscribe(canary: String)
+    /// Commands that have not been answered.
+    var pending: Int { get }
+    /// So much waits for Redis that requests which can be repeated are refused.
+    var isFull: Bool { get }
+    /// Drops both command connections and makes them anew: they have been silent.
+    func reconnect()
+    /// Whether all scripts go by the same clock. In a cluster each goes by that of its slot's master.
+    var hasOneClock: Bool { get }
+}
+
+package typealias StoreReply = (Result<RedisValue, RedisFailure>) -> Void
+
+/// The lease has a connection of its own, where bulk work cannot delay it.
+package enum StoreLane: CaseIterable {
+    case commands, lease
+}
+
+/// What becomes of the way to Redis, told to the shard's logic.
+package enum StoreChange: Equatable {
+    case up(StoreLane)
+    case down(StoreLane, reason: String)
+    case subscribed
+    case unsubscribed(reason: String)
+    /// The events of these partitions come from another server now (their slots have moved). None is known to be lost,
+    /// but of those that came in between none can be sure.
+    case rerouted(partitions: Set<Int>)
+}

@@ -1,0 +1,290 @@
+import EventLoops
+import Glibc
+import Installation
+import Logging
+import PresenceProtocol
+import Redis
+import Tokens
+import WebSockets
+
+/// One thread with one loop, and everything that happens on it: its sockets, its connections to Redis, its logic.
+///
+/// The actor is how everyone else calls it. Inside, libwebsockets and hiredis call on the loop's thread, and what they
+/// call is plain synchronous code: no lock, no `await` and no hop between threads on the way of data.
+package actor Shard {
+    /// The actor's executor. It is kept alive by the actor, as an executor must be.
+    package nonisolated let loop: EventLoop
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+
+    private let clock: ShardClock
+    private let store: any ConnectedStore
+    private let sockets: ShardSockets
+    private let logic: ShardLogic
+    private let server: WebSocketServer
+    private let logger: Logger
+    /// Replaced as a whole when the keys are.
+    private let tokens: CurrentAuthenticator
+
+    private var wake: LoopTimer!
+    private var endOfTurn: EndOfTurnHook!
+    /// The shards of this process, itself among them, for the metrics page.
+    private var family: [Shard] = []
+    /// In seconds since 1970.
+    private var certificateExpiry: Int64?
+    private var nextClockLog: Milliseconds = .min
+    private var onceLive: [CheckedContinuation<Void, any Error>] = []
+    private var refusal: StartFailure?
+
+    package struct Parts: Sendable {
+        package let configuration: ServerConfiguration
+        package let authenticator: Authenticator
+        package let redis: RedisLocation
+        package let places: Places
+        package let addresses: AddressLimits
+        package let failedTokens: FailedTokens
+        package let outboxes: OutboxBudget
+        package let inbox: InboxBudget
+        /// Nobody but this process uses this Redis.
+        package let isAlone: Bool
+        package let logger: Logger
+        package let name: String
+        package let place: (number: Int, of: Int)
+        /// `nil` without TLS.
+        package let identity: TLSIdentity?
+        package let features: [any Feature.Type]
+
+        package init(
+            configuration: ServerConfiguration, authenticator: Authenticator, redis: RedisLocation, places: Places,
+            addresses: AddressLimits, failedTokens: FailedTokens, outboxes: OutboxBudget, inbox: InboxBudget,
+            isAlone: Bool, logger: Logger, name: String, place: (number: Int, of: Int), identity: TLSIdentity?,
+            features: [any Feature.Type]
+        ) {
+            self.configuration = configuration
+            self.authenticator = authenticator
+            self.redis = redis
+            self.places = places
+            self.addresses = addresses
+            self.failedTokens = failedTokens
+            self.outboxes = outboxes
+            self.inbox = inbox
+            self.isAlone = isAlone
+            self.logger = logger
+            self.name = name
+            self.place = place
+            self.identity = identity
+            self.features = features
+        }
+    }
+
+    package init(_ parts: Parts) throws {
+        let configuration = parts.configuration
+        loop = try EventLoop(name: parts.name)
+        logger = parts.logger
+        let loop = loop
+        clock = ShardClock(now: loop.now)
+        var options = RedisOptions()
+        options.commandTimeout = configuration.commandTimeout
+        store = parts.redis.store(
+            loop: loop, options: options, partitions: Partitions(configuration, database: parts.redis.database),
+            scripts: Script.all(of: configuration.enabled(parts.features)),
+            replicas: configuration.redis.wait, mostBytes: configuration.limits.redisBytes(of: parts.place.of),
+            name: "presence")
+        let proxies = TrustedProxies(configuration.trustedProxies.compactMap(AddressRange.init))
+        sockets = ShardSockets(
+            clock: clock, places: parts.places, addresses: parts.addresses, proxies: proxies,
+            origins: AllowedOrigins(configuration.allowedOrigins), logger: parts.logger
+        ) { loop.now }
+        let tokens = CurrentAuthenticator(parts.authenticator)
+        self.tokens = tokens
+        logic = ShardLogic(
+            configuration: configuration, clock: clock, store: store, sockets: sockets, isAlone: parts.isAlone,
+            random: SystemRandomNumberGenerator(), logger: parts.logger, place: parts.place,
+            outboxBudget: parts.outboxes, failedTokens: parts.failedTokens, database: parts.redis.database,
+            features: parts.features
+        ) { tokens.authenticator.verify($0, now: $1) }
+        var settings = WebSocketServerConfiguration()
+        settings.subprotocols = ["presence.v1"]
+        settings.maxMessageBytes = configuration.limits.maxMessageBytes
+        settings.errorResponse = { status, message in
+            status == 503
+                ? .error(status, .init(code: .unavailable, message: message, retryAfter: 1_000))
+                : .error(status, .init(code: .badRequest, message: message))
+        }
+        settings.handshakeTimeout = configuration.handshakeTimeout
+        settings.maxHandshakes = max(1, configuration.limits.handshakes / parts.place.of)
+        settings.inbox = parts.inbox
+        settings.proxies = proxies
+        settings.servesTLS = parts.identity != nil
+        // The process' own limit is kept by `Places`, over all shards.
+        settings.maxConnections = 1_000_000
+        server = try WebSocketServer(loop: loop, configuration: settings, delegate: sockets)
+        sockets.logic = logic
+        sockets.server = server
+        if let identity = parts.identity { server.use(identity) }
+        certificateExpiry = parts.identity?.expiry
+    }
+
+    // MARK: Starting
+
+    /// Connects to Redis and returns once everything is known that has to be.
+    package func start(family: [Shard]) async throws {
+        self.family = family
+        let loop = loop
+        let clock = clock
+        let logic = logic
+        sockets.api = HTTPAPI(logic: logic) { [server] exchange, response in
+            server.respond(exchange, response)
+        } respondMetrics: { [weak self] exchange in
+            guard let self else { return }
+            Task { await self.respondMetrics(exchange) }
+        }
+        store.onChange = { change in
+            clock.advance(to: loop.now)
+            logic.handle(change)
+        }
+        store.onEvent = { payload, partition in
+            clock.advance(to: loop.now)
+            logic.handle(event: payload, partition: partition)
+        }
+        store.onCanary = { payload in
+            clock.advance(to: loop.now)
+            logic.link.handle(canary: payload)
+        }
+        store.onRoundTrip = { logic.metrics.redisRoundTrip.record($0) }
+        logic.link.onLive = { [weak self] in self?.assumeIsolated { $0.becameLive() } }
+        logic.link.onRefusal = { [weak self] reason in self?.assumeIsolated { $0.refuse(reason) } }
+        wake = LoopTimer(loop) { [weak self] in self?.assumeIsolated { $0.tick() } }
+        endOfTurn = loop.atEndOfTurn { [weak self] in self?.assumeIsolated { $0.endTurn() } }
+        store.connect()
+        logic.link.start()
+        tick()
+        try await withCheckedThrowingContinuation { onceLive.append($0) }
+    }
+
+    private func becameLive() {
+        let waiting = onceLive
+        onceLive = []
+        waiting.forEach { $0.resume() }
+    }
+
+    private func refuse(_ reason: String) {
+        let waiting = onceLive
+        onceLive = []
+        logger.error("refused", metadata: ["reason": .string(reason)])
+        waiting.forEach { $0.resume(throwing: StartFailure(reason)) }
+    }
+
+    package func listen(on socket: ListeningSocket, as kind: ListenerKind) { server.listen(on: socket, as: kind) }
+
+    /// New connections are shown this certificate.
+    package func use(_ identity: TLSIdentity) {
+        server.use(identity)
+        certificateExpiry = identity.expiry
+    }
+
+    /// From now on tokens are verified by these keys. Clients stay connected until their token expires.
+    package func use(_ authenticator: Authenticator) { tokens.authenticator = authenticator }
+
+    // MARK: The loop
+
+    private func tick() {
+        clock.advance(to: loop.now)
+        logic.tick()
+        watchClocks()
+        logic.metrics.loopTurn.record(loop.takeLag().longestTurn)
+    }
+
+    /// Redis' clock judges tokens: far from this host's it refuses good ones, or lets in what has expired. Which of the two
+    /// clocks is wrong cannot be told here.
+    private func watchClocks() {
+        guard clock.now >= nextClockLog, let offset = clockOffset, abs(offset) > Self.tolerableOffset else { return }
+        nextClockLog = clock.now + Self.clockLogPause
+        logger.warning(
+            "Redis' clock differs from this host's", metadata: ["redis_is_ahead_by_ms": "\(offset)"])
+    }
+
+    /// How far Redis' clock is ahead of this host's, in ms. Only told, never reckoned with.
+    private var clockOffset: Milliseconds? {
+        guard clock.redisOffset != nil else { return nil }
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return clock.redisNow - (Milliseconds(time.tv_sec) * 1_000 + Milliseconds(time.tv_nsec) / 1_000_000)
+    }
+
+    /// Hosts whose clocks are kept are closer than this; an answer takes less.
+    private static let tolerableOffset: Milliseconds = 2_000
+    private static let clockLogPause: Milliseconds = 600_000
+
+    private func endTurn() {
+        clock.advance(to: loop.now)
+        let began = loop.preciseNow
+        let gathering = logic.endTurn()
+        logic.delivery.turnEnded(after: (loop.preciseNow - began) / 1_000)
+        let sleep = min(gathering ?? .max, ShardLogic.longestSleep)
+        let next = min(max(logic.nextWake, clock.now + 1), clock.now + sleep)
+        wake.set(at: next)
+    }
+
+    // MARK: Metrics
+
+    package func metrics() -> MetricsSnapshot {
+        var snapshot = logic.snapshot
+        snapshot.counters[.writes] = server.counters.writes
+        snapshot.counters[.partialWrites] = server.counters.partialWrites
+        snapshot.counters[.bytesOut] = server.counters.bytesWritten
+        snapshot.gauges[.redisPending] = store.pending
+        snapshot.gauges[.redisPendingBytes] = store.pendingBytes
+        snapshot.counters[.handshakeTimeouts] = server.counters.handshakeTimeouts
+        snapshot.counters[.handshakesDisplaced] = server.counters.handshakesDisplaced
+        snapshot.counters[.tlsHandshakes] = server.counters.tlsHandshakes
+        snapshot.counters[.tlsFailures] = server.counters.tlsFailures
+        snapshot.counters[.originsRefused] = sockets.originsRefused
+        snapshot.gauges[.handshakes] = server.handshakeCount
+        snapshot.gauges[.inboxBytes] = server.inboxHeld
+        snapshot.limitsMet[.inboxBytes] = server.counters.inboxRefusals
+        snapshot.certificateExpiry = certificateExpiry
+        snapshot.redisClockOffset = clockOffset
+        return snapshot
+    }
+
+    private func respondMetrics(_ exchange: HTTPExchangeID) async {
+        var sum = MetricsSnapshot()
+        for shard in family { sum.add(await shard.metrics()) }
+        server.respond(
+            exchange,
+            HTTPResponse(
+                status: 200, headers: [("Content-Type", "text/plain; version=0.0.4; charset=utf-8")],
+                body: Array(sum.page.utf8)))
+    }
+
+    // MARK: Stopping
+
+    /// Sends everyone away with a time to come back, and renews the lease once more: it is then their linger.
+    package func drain() async {
+        clock.advance(to: loop.now)
+        server.stopListening()
+        logic.drain()
+        // Clients that have left are not waited for.
+        while logic.departures > 0, server.openCount > 0 { try? await Task.sleep(for: .milliseconds(5)) }
+        await withCheckedContinuation { continuation in
+            logic.link.renewOnceMore { continuation.resume() }
+        }
+        let end = loop.now + logic.configuration.drain.timeout
+        while server.openCount > 0, loop.now < end { try? await Task.sleep(for: .milliseconds(5)) }
+    }
+
+    package func stop() {
+        wake?.cancel()
+        server.shutdown()
+        endOfTurn?.cancel()
+        store.close()
+        refuseWaiting()
+        family = []
+    }
+
+    private func refuseWaiting() {
+        let waiting = onceLive
+        onceLive = []
+        waiting.forEach { $0.resume(throwing: StartFailure("stopped")) }
+    }
+}

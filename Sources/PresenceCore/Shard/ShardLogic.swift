@@ -1,0 +1,385 @@
+import Logging
+import PresenceProtocol
+import Redis
+import Tokens
+import WebSockets
+
+/// All that a shard decides, between its two ports: what comes in is a message, a reply, an event or the time; what
+/// goes out goes to `Sockets` and `Store`. It does no I/O, knows no thread and asks no clock, so the same code runs in
+/// the server and in the simulator.
+///
+/// Everything in it is plain and synchronous: one input is handled to its end before the next.
+package final class ShardLogic {
+    package let configuration: ServerConfiguration
+    package let clock: ShardClock
+    package let partitions: Partitions
+    package let store: any Store
+    let sockets: any Sockets
+    package let metrics = Metrics()
+    package let outboxes: Outboxes
+    /// How fast one connection may ask; `nil`: as fast as it pleases.
+    let connectionRate: RateLimit?
+    package var userRates: Rates<UserID>
+    package let failedTokens: FailedTokens
+    package var deadlines = Deadlines()
+    package let watchers: Watchers
+    let delivery: Delivery
+    package let replies: Replies
+    package private(set) var link: ShardMembership!
+    package private(set) var sessions: Sessions!
+    package private(set) var loader: TopicLoader!
+    package private(set) var reaper: Reaper!
+    package private(set) var policies: Policies!
+    /// In the order of their list.
+    package private(set) var features: [any Feature] = []
+    package private(set) var registry = Registry()
+    let verify: (_ token: String, _ now: Timestamp) -> Result<Claims, AuthenticationFailure>
+    private var random: any RandomNumberGenerator
+    private let logger: Logger
+    /// Which of the process' shards this is.
+    private let place: (number: Milliseconds, of: Milliseconds)
+    /// No one is let in any more.
+    var isDraining = false
+    private var nextDamageLog: Milliseconds = .min
+    /// Connections that have still to be sent away.
+    private(set) var departures = 0
+
+    /// The longest that the loop sleeps: `tick` comes at least so often.
+    static let longestSleep: Milliseconds = 250
+
+    package init(
+        configuration: ServerConfiguration, clock: ShardClock, store: any Store, sockets: any Sockets, isAlone: Bool,
+        random: any RandomNumberGenerator, logger: Logger, place: (number: Int, of: Int) = (0, 1),
+        outboxBudget: OutboxBudget? = nil, failedTokens: FailedTokens? = nil, database: Int = 0,
+        features: [any Feature.Type],
+        verify: @escaping (String, Timestamp) -> Result<Claims, AuthenticationFailure>
+    ) {
+        self.configuration = configuration
+        self.clock = clock
+        self.store = store
+        self.sockets = sockets
+        self.random = random
+        self.logger = logger
+        self.place = (Milliseconds(place.number), Milliseconds(place.of))
+        self.verify = verify
+        partitions = Partitions(configuration, database: database)
+        let limits = configuration.limits
+        outboxes = Outboxes(outboxBudget ?? OutboxBudget(limits.outboxBytes))
+        connectionRate = RateLimit(perSecond: limits.requestsPerSecond, burst: limits.requestBurst)
+        self.failedTokens = failedTokens ?? FailedTokens(limits)
+        userRates = Rates(RateLimit(perSecond: limits.userRequestsPerSecond, burst: limits.userRequestBurst))
+        watchers = Watchers(metrics: metrics)
+        delivery = Delivery(watchers: watchers, sockets: sockets, clock: clock, metrics: metrics, outboxes: outboxes)
+        replies = Replies(watchers: watchers, sockets: sockets, limits: limits, metrics: metrics, outboxes: outboxes)
+        link = ShardMembership(self, isAlone: isAlone)
+        sessions = Sessions(self)
+        loader = TopicLoader(self)
+        reaper = Reaper(self)
+        policies = Policies(self)
+        watchers.onDiscard = { [unowned self] in policies.forgetIfUnused($0) }
+        clock.onPause = { [unowned self] in stoodStill(for: $0) }
+        delivery.onCongestion = { [unowned self] in
+            deadlines.set(.congestion($0.socket), at: self.clock.now + configuration.slowConsumer.timeout)
+        }
+        plug(in: features)
+    }
+
+    private func plug(in types: [any Feature.Type]) {
+        features = configuration.enabled(types).map { $0.init(self) }
+        for feature in features { feature.register(in: &registry) }
+        watchers.register(registry.topicKinds)
+        delivery.ownMessages = registry.ownMessages
+    }
+
+    /// A feature by its type; `nil` if it is switched off.
+    package func feature<Wanted: Feature>(_ type: Wanted.Type) -> Wanted? {
+        for case let feature as Wanted in features { return feature }
+        return nil
+    }
+
+    // MARK: Inputs: sockets
+
+    /// `address`: as what its tokens are counted that let nobody in.
+    package func opened(_ socket: SocketID, headerToken: String?, address: AddressBlock = .none) {
+        let connection = Connection(
+            socket: socket, headerToken: headerToken, address: address, now: clock.now,
+            firstPing: nextPing)
+        watchers.add(connection)
+        metrics.connectionsOpened += 1
+        look(at: connection, clock.now + min(configuration.connectTimeout, configuration.heartbeat.interval))
+    }
+
+    func received(_ message: UnsafeRawBufferPointer, on socket: SocketID) {
+        guard let connection = watchers[socket], !connection.isClosed else { return }
+        metrics.messagesIn += 1
+        connection.lastHeard = clock.now
+        if mustWait(connection) { return hold(message, of: connection) }
+        handle(message, on: connection)
+    }
+
+    package func heard(_ socket: SocketID) {
+        watchers[socket]?.lastHeard = clock.now
+    }
+
+    func writable(_ socket: SocketID) {
+        guard let connection = watchers[socket] else { return }
+        connection.congestedSince = nil
+        outboxes.change(by: -Int(connection.unsent))
+        connection.unsent = 0
+        watchers.setCongested(false, connection)
+        replies.adjustReading(of: connection)
+    }
+
+    /// `code`: the peer's close code, or ours; `nil` when it was lost without one. `hadCloseFrame`: even without a code.
+    func closed(_ socket: SocketID, code: UInt16?, hadCloseFrame: Bool) {
+        guard let connection = watchers[socket] else { return }
+        let final: Set<UInt16> = [1000, 1005, 1008, 4004, 4006]
+        let code = connection.closedWith?.rawValue ?? code ?? (hadCloseFrame ? 1005 : 1006)
+        metrics.countClose(code)
+        dropHeld(of: connection)
+        outboxes.release(connection)
+        watchers.close(connection)
+        watchers.remove(connection)
+        replies.abandon(connection)
+        if let session = connection.session {
+            sessions.lost(session, lastHeard: connection.lastHeard, isFinal: final.contains(code))
+        }
+    }
+
+    // MARK: Inputs: Redis
+
+    package func handle(_ change: StoreChange) { link.handle(change) }
+
+    /// An event of a partition, as a script published it. The bytes are lent for the call.
+    package func handle(event payload: UnsafeRawBufferPointer, partition: Int) {
+        metrics.eventsIn += 1
+        guard let event = StoreEvent(payload) else { return }
+        link.sawVersion(event.version, partition: partition)
+        switch event.kind {
+        case StoreEvent.presence: handle(.presence, event)
+        case StoreEvent.profile: handle(.profile, event)
+        default: registry.events[Int(event.kind)]?(event)
+        }
+    }
+
+    private func handle(_ kind: RegisterKind, _ event: StoreEvent) {
+        guard let topic = watchers.person(event.subjectBytes) else {
+            metrics.eventsUnwatched += 1
+            return
+        }
+        guard event.version > topic.version(of: kind) else { return }
+        guard RegisterFrame.isBody(event.rest) else {
+            return noteDamage(kind == .presence ? "presence" : "profile", of: topic.subject)
+        }
+        metrics.changeToWrite.record(max(0, clock.redisNow - event.at))
+        policies.announce(
+            RegisterFrame.event(kind, user: topic.subject, version: event.version, body: event.rest, at: event.at),
+            kind, on: topic, at: event.at)
+    }
+
+    // MARK: Inputs: time
+
+    /// Something may be due. Comes at `nextWake`, and at least every `longestSleep`.
+    func tick() {
+        link.tick()
+        userRates.expire(now: clock.now)
+        while let subject = deadlines.popDue(clock.now) { due(subject) }
+    }
+
+    var nextWake: Milliseconds { min(deadlines.next ?? .max, link.nextWake) }
+
+    /// The loop's turn is over: what is pending is written, at the latest when so many ms are over as it returns.
+    func endTurn() -> Milliseconds? {
+        let wait = delivery.flush(commandsPending: store.pending)
+        boundOutboxes()
+        return wait
+    }
+
+    /// The clients were not silent while the loop stood still (SIGSTOP, a stalled machine): it was deaf.
+    private func stoodStill(for gap: Milliseconds) {
+        log("the loop stood still", ["ms": "\(gap)"])
+        for case let connection? in watchers.connections {
+            connection.lastHeard += gap
+            connection.nextPing += gap
+        }
+    }
+
+    private func due(_ subject: Deadlines.Subject) {
+        switch subject {
+        case .heartbeat(let socket):
+            if let connection = watchers[socket] { heartbeat(connection) }
+        case .congestion(let socket):
+            guard let connection = watchers[socket], let since = connection.congestedSince else { return }
+            let end = since + configuration.slowConsumer.timeout
+            if clock.now >= end { close(connection, .tooSlow) } else { deadlines.set(subject, at: end) }
+        case .linger(let number): sessions.lingerOver(number)
+        case .lapse(let user): sessions.lapse(user)
+        case .tell(let session): sessions.tellAgain(session)
+        case .renumber(let user): loader.renumberAgain(user)
+        case .departure(let socket, let wait):
+            departures -= 1
+            if let connection = watchers[socket] { sendAway(connection, reconnectAfter: wait) }
+        case .policy(let user): policies.retry(user)
+        case .feature(let kind): registry.deadlines[Int(kind.index)](.none)
+        case .featureNumber(let kind, let number): registry.deadlines[Int(kind.index)](.number(number))
+        case .featureID(let kind, let id): registry.deadlines[Int(kind.index)](.id(id))
+        }
+    }
+
+    /// Whatever falls due for a connection: one entry each, however often something changes.
+    private func heartbeat(_ connection: Connection) {
+        guard !connection.isClosed, clock.now >= connection.nextLook else { return }
+        let settings = configuration.heartbeat
+        var silentUntil = connection.lastHeard + settings.interval + settings.timeout
+        if clock.now >= silentUntil {
+            // Not every sign of life is reported, an empty pong is not: the kernel has the last word.
+            if let silence = sockets.silence(of: connection.socket) {
+                connection.lastHeard = max(connection.lastHeard, clock.now - silence)
+            }
+            silentUntil = connection.lastHeard + settings.interval + settings.timeout
+            if clock.now >= silentUntil { return lose(connection) }
+        }
+        var next = silentUntil
+        if connection.session == nil {
+            let end = connection.began + configuration.connectTimeout
+            if clock.now >= end { return close(connection, .noConnect) }
+            next = min(next, end)
+        }
+        if let tokenDue = checkToken(connection) { next = min(next, tokenDue) }
+        guard !connection.isClosed else { return }
+        if clock.now >= connection.nextPing {
+            connection.nextPing = nextPing
+            if connection.congestedSince == nil { sockets.ping(connection.socket) }
+        }
+        look(at: connection, min(next, connection.nextPing))
+    }
+
+    /// An interval from now, or up to a 128th of it earlier: pings that fall due together cost one turn of the loop, and
+    /// so do their answers, which is most of what an idle connection costs.
+    private var nextPing: Milliseconds {
+        let interval = configuration.heartbeat.interval
+        let beat = max(1, interval / 128)
+        return max(clock.now + 1, (clock.now + interval) / beat * beat)
+    }
+
+    package func look(at connection: Connection, _ time: Milliseconds) {
+        connection.nextLook = time
+        deadlines.set(.heartbeat(connection.socket), at: time)
+    }
+
+    /// Dead by silence: its session lingers. If it is there after all, it took nothing: it was not even pinged.
+    private func lose(_ connection: Connection) {
+        if connection.congestedSince != nil { return close(connection, .tooSlow) }
+        close(connection, .goingAway, reason: "no answer to pings")
+    }
+
+    // MARK: Helpers of the parts
+
+    /// Closes with a code; what follows for the session comes with `closed`.
+    package func close(_ connection: Connection, _ code: CloseCode, reason: String = "") {
+        guard !connection.isClosed else { return }
+        // What was answered before the close is still to go out.
+        delivery.flush(now: connection)
+        dropHeld(of: connection)
+        outboxes.release(connection)
+        watchers.close(connection)
+        connection.closedWith = code
+        // The session's fate does not wait for the peer to answer the close.
+        if let session = connection.session {
+            sessions.lost(
+                session, lastHeard: connection.lastHeard,
+                isFinal: [.normal, .policyViolation, .replaced, .disconnected].contains(code))
+        }
+        sockets.close(connection.socket, code: code, reason: reason)
+    }
+
+    /// The store does not take this session: the client may try again.
+    package func refuse(_ connection: Connection, _ message: String) {
+        log("session refused", ["reason": message])
+        close(connection, .tryAgainLater, reason: reconnectAdvice())
+    }
+
+    /// How long clients may be told to wait: shorter than linger, spread so that they do not come at once.
+    private var waits: ClosedRange<Milliseconds> {
+        let longest = max(2, configuration.linger * 6 / 10)
+        return longest / 10...longest
+    }
+
+    func reconnectAdvice() -> String {
+        #"{"reconnectAfter":\#(Milliseconds.random(in: waits, using: &random))}"#
+    }
+
+    /// The server goes: every client is told when to come back, each at a time of its own, before its linger is over. A
+    /// drain that is to take longer closes their connections one after the other; the others go on meanwhile.
+    package func drain() {
+        isDraining = true
+        let leaving = watchers.connections.compactMap { $0 }
+        for (index, connection) in leaving.enumerated() {
+            func part(of whole: Milliseconds) -> Milliseconds {
+                whole * Milliseconds(index) / Milliseconds(leaving.count)
+            }
+            // No two the same, here or on the process' other shards, as far as there are milliseconds enough.
+            let spread = waits.lowerBound + part(of: waits.upperBound - waits.lowerBound)
+            let wait = max(1, spread / place.of * place.of + place.number)
+            if configuration.drain.duration == 0 {
+                sendAway(connection, reconnectAfter: wait)
+            } else {
+                departures += 1
+                deadlines.set(
+                    .departure(connection.socket, reconnectAfter: wait),
+                    at: clock.now + part(of: configuration.drain.duration))
+            }
+        }
+    }
+
+    private func sendAway(_ connection: Connection, reconnectAfter wait: Milliseconds) {
+        close(connection, .serviceRestart, reason: #"{"reconnectAfter":\#(wait)}"#)
+    }
+
+    func announceStaleness(since: Timestamp) {
+        var payload: [UInt8] = []
+        ServerMessageWriter.stale(since: since, to: &payload)
+        delivery.staleMessage = WebSocketFrame.text(payload)
+        announce(.stale)
+    }
+
+    func announceLive() { announce(.live) }
+
+    private func announce(_ staleness: Connection.Staleness) {
+        // Clients not greeted yet are told with `connected`.
+        for case let connection? in watchers.connections where connection.isGreeted {
+            connection.staleness = staleness
+            watchers.markMail(connection)
+        }
+    }
+
+    /// 100 random bits: session ids, incarnations and conversation ids that cannot be guessed.
+    package func randomName() -> String {
+        // Ten characters of five bits out of each number: one asked of the system for each character would cost a
+        // connect 20 system calls.
+        let numbers = (random.next(), random.next())
+        return String(unsafeUninitializedCapacity: 20) { buffer in
+            for place in 0..<20 {
+                let bits = place < 10 ? numbers.0 >> (place * 5) : numbers.1 >> ((place - 10) * 5)
+                buffer[place] = Self.nameAlphabet[Int(bits & 31)]
+            }
+            return 20
+        }
+    }
+
+    /// 32 characters that are not taken for one another.
+    private static let nameAlphabet = Array("abcdefghijkmnpqrstuvwxyz23456789".utf8)
+
+    /// Redis holds something that no server has written: clients get nothing of it, and `presenced doctor` finds it. The
+    /// log names the partition, as ids do not belong there, and that once a minute.
+    package func noteDamage(_ what: String, of id: Identifier) {
+        metrics.damagedRecords += 1
+        guard clock.now >= nextDamageLog else { return }
+        nextDamageLog = clock.now + 60_000
+        log("damaged record", ["what": what, "partition": "\(partitions.index(of: id))"], level: .error)
+    }
+
+    package func log(_ event: String, _ fields: [String: String] = [:], level: Logger.Level = .info) {
+        logger.log(level: level, "\(event)", metadata: fields.mapValues { .string($0) })
+    }
+}

@@ -1,0 +1,191 @@
+import Logging
+import PresenceProtocol
+import Synchronization
+import WebSockets
+
+/// The shard's sockets: libwebsockets on one side, the logic on the other. Everything here is on the loop's thread.
+final class ShardSockets: Sockets, WebSocketServerDelegate {
+    /// Set once, before anything is listened to. The shard owns all three.
+    unowned var logic: ShardLogic!
+    package var server: WebSocketServer!
+    package var api: HTTPAPI!
+
+    private let clock: ShardClock
+    private let now: () -> Milliseconds
+    private let places: Places
+    private let addresses: AddressLimits
+    private let proxies: TrustedProxies
+    private var addressPlaces = AddressPlaces()
+    /// Connections whose address has no room for another WebSocket.
+    private var spare: Set<SocketID> = []
+    private var nextAddressLog: Milliseconds = 0
+    private let logger: Logger
+    /// Connections that came when the process was full: they are told so, and nothing else.
+    private var turnedAway: Set<SocketID> = []
+
+    private let origins: AllowedOrigins
+    /// Upgrades of browsers whose page is from elsewhere.
+    private(set) var originsRefused = 0
+
+    init(
+        clock: ShardClock, places: Places, addresses: AddressLimits, proxies: TrustedProxies,
+        origins: AllowedOrigins, logger: Logger, now: @escaping () -> Milliseconds
+    ) {
+        self.clock = clock
+        self.places = places
+        self.addresses = addresses
+        self.proxies = proxies
+        self.origins = origins
+        self.logger = logger
+        self.now = now
+    }
+
+    // MARK: What libwebsockets tells
+
+    /// A proxy's connection counts for the client that the request on it comes from.
+    func accepted(_ socket: SocketID, from peer: PeerAddress) -> Bool {
+        if proxies.isTrusted(peer) { return true }
+        switch addresses.take(peer) {
+        case .uncounted: return true
+        case .counted(let block):
+            addressPlaces.set(block, socket)
+            return true
+        case .spare(let block):
+            addressPlaces.set(block, socket)
+            spare.insert(socket)
+            return true
+        case .none:
+            clock.advance(to: now())
+            tellOfAddress(peer)
+            return false
+        }
+    }
+
+    func departed(_ socket: SocketID) {
+        spare.remove(socket)
+        if let block = addressPlaces.remove(socket) { addresses.give(block) }
+    }
+
+    package func refusal(of request: inout HTTPRequest) -> HTTPResponse? {
+        clock.advance(to: now())
+        return api.refusal(of: &request)
+    }
+
+    func shouldUpgrade(_ request: UpgradeRequest) -> UpgradeDecision {
+        let route = Route(request.request.method, request.path, in: logic.registry.routes)
+        guard case .webSocket = route, ListenerRole(rawValue: request.request.tag)?.leads(to: route) ?? false else {
+            return .refuse(.error(404, .init(code: .badRequest, message: "there is nothing at this path")))
+        }
+        guard origins.allows(request.origin, host: request.request.host) else {
+            originsRefused += 1
+            return .refuse(.error(403, .init(code: .forbidden, message: "pages of this origin may not connect here")))
+        }
+        return .accept
+    }
+
+    package func opened(_ socket: SocketID, request: UpgradeRequest) {
+        clock.advance(to: now())
+        guard places.take() else {
+            logic.metrics.met(.connections)
+            return turnAway(socket)
+        }
+        guard !logic.isDraining, takePlace(of: request.peer, socket) else { return turnAway(socket) }
+        logic.opened(
+            socket, headerToken: bearerToken(request.authorization),
+            address: logic.failedTokens.block(of: request.peer))
+    }
+
+    private func turnAway(_ socket: SocketID) {
+        turnedAway.insert(socket)
+        server.close(socket, code: CloseCode.tryAgainLater.rawValue, reason: logic.reconnectAdvice())
+    }
+
+    /// Whether the address of a WebSocket has room for it.
+    private func takePlace(of peer: PeerAddress, _ socket: SocketID) -> Bool {
+        var hasRoom = !spare.contains(socket)
+        if hasRoom, !addressPlaces.isCounted(socket) {
+            // A proxy's connection, or one that is not counted.
+            switch addresses.take(peer) {
+            case .uncounted: break
+            case .counted(let block): addressPlaces.set(block, socket)
+            case .spare(let block):
+                addressPlaces.set(block, socket)
+                hasRoom = false
+            case .none: hasRoom = false
+            }
+        }
+        if !hasRoom { tellOfAddress(peer) }
+        return hasRoom
+    }
+
+    private func tellOfAddress(_ peer: PeerAddress) {
+        logic.metrics.met(.connectionsPerAddress)
+        // In a flood an operator needs the address, and no line for each connection.
+        guard clock.now >= nextAddressLog else { return }
+        nextAddressLog = clock.now + 60_000
+        logger.warning("an address has too many connections", metadata: ["address": .string(peer.host)])
+    }
+
+    func received(_ message: UnsafeRawBufferPointer, on socket: SocketID) {
+        clock.advance(to: now())
+        logic.received(message, on: socket)
+    }
+
+    package func heard(_ socket: SocketID) {
+        clock.advance(to: now())
+        logic.heard(socket)
+    }
+
+    func writable(_ socket: SocketID) {
+        clock.advance(to: now())
+        logic.writable(socket)
+    }
+
+    func closed(_ socket: SocketID, _ closure: Closure) {
+        clock.advance(to: now())
+        places.give()
+        guard turnedAway.remove(socket) == nil else { return }
+        switch closure {
+        case .byPeer(let code, _): logic.closed(socket, code: code, hadCloseFrame: true)
+        case .byServer(let code): logic.closed(socket, code: code, hadCloseFrame: true)
+        case .lost: logic.closed(socket, code: nil, hadCloseFrame: false)
+        }
+    }
+
+    package func request(_ exchange: HTTPExchangeID, _ request: HTTPRequest) {
+        clock.advance(to: now())
+        api.handle(exchange, request)
+    }
+
+    func reasonWhenFull() -> String { logic.reconnectAdvice() }
+
+    func acceptingFailed(_ description: String) {
+        logger.warning("accepting failed", metadata: ["reason": .string(description)])
+    }
+
+    // MARK: What the logic asks
+
+    package func write(_ bytes: UnsafeRawBufferPointer, to socket: SocketID) -> WriteResult { server.write(bytes, to: socket) }
+    func ping(_ socket: SocketID) { server.ping(socket) }
+    package func silence(of socket: SocketID) -> Milliseconds? { server.silence(of: socket) }
+    func pauseReading(_ socket: SocketID) { server.pauseReading(socket) }
+    func resumeReading(_ socket: SocketID) { server.resumeReading(socket) }
+    func reserveInbox(_ bytes: Int) -> Bool { server.hold(bytes) }
+    func releaseInbox(_ bytes: Int) { server.letGo(bytes) }
+
+    package func close(_ socket: SocketID, code: CloseCode, reason: String) {
+        server.close(socket, code: code.rawValue, reason: reason)
+    }
+}
+
+/// How many connections the process has room for, counted over all its shards: the kernel spreads them unevenly.
+package final class Places: Sendable {
+    private let most: Int
+    private let taken = Atomic(0)
+
+    package init(_ most: Int) { self.most = most }
+
+    /// Takes a place in any case, to be given back; false when there was none left.
+    package func take() -> Bool { taken.wrappingAdd(1, ordering: .relaxed).newValue <= most }
+    func give() { taken.wrappingSubtract(1, ordering: .relaxed) }
+}

@@ -1,0 +1,43 @@
+/// What tells the keys and channels of one installation from everything else in the same Redis.
+///
+///     PREFIX:{p017}:user:ID         a key; without a prefix {p017}:user:ID
+///     PREFIX:@1:{p017}:events       a channel of an installation in database 1; in database 0 without @0:
+///
+/// Each database has keys of its own, but Redis delivers a message to the subscribers of all databases. So channels name
+/// the database too. A prefix holds neither `@`, `{` nor `}`: no name belongs to two installations, and in a cluster the
+/// hash tag alone decides the slot.
+package struct KeySpace: Sendable, Equatable {
+    static let longestPrefix = 64
+
+    /// What every key begins with.
+    package let keys: String
+    /// What every channel begins with.
+    package let channels: String
+
+    /// - Parameters:
+    ///   - prefix: As configured (`redis.prefix`); empty: none.
+    ///   - database: The number of the database that the keys are in.
+    package init(prefix: String = "", database: Int = 0) {
+        keys = prefix.isEmpty ? "" : prefix + ":"
+        channels = keys + (database == 0 ? "" : "@\(database):")
+    }
+
+    /// Whether an installation can be named so.
+    static func isPrefix(_ text: String) -> Bool {
+        text.utf8.count <= longestPrefix
+            && text.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
+                    true
+                default: false
+                }
+            }
+    }
+
+    // The keys that belong to no partition.
+
+    package var leases: String { keys + "leases" }
+    /// Version of the layout and number of partitions.
+    package var format: String { keys + "presence:format" }
+}

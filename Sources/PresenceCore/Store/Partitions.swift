@@ -1,0 +1,67 @@
+import PresenceProtocol
+
+/// Where a user's or a conversation's state lives in Redis.
+///
+/// Ids hash into a fixed number of partitions. A partition's name is a Redis hash tag, so all its keys and its event
+/// channel live in one cluster slot and one script can change them together.
+package struct Partitions: Sendable {
+    /// Written into Redis at the first start; another number would look for everyone in the wrong place.
+    package let count: Int
+    /// What the names of all keys and channels begin with.
+    package let space: KeySpace
+    private let names: [String]
+
+    package init(count: Int, in space: KeySpace = KeySpace()) {
+        precondition(count > 0)
+        self.count = count
+        self.space = space
+        names = (0..<count).map { index in
+            let digits = String(index)
+            return "{p" + String(repeating: "0", count: max(0, 3 - digits.count)) + digits + "}"
+        }
+    }
+
+    /// FNV-1a over the id's bytes: cheap, the same in every process and for ever.
+    package func index(of id: Identifier) -> Int {
+        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+        for byte in id.string.utf8 {
+            hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3
+        }
+        return Int((hash ^ (hash >> 32)) % UInt64(count))
+    }
+
+    /// As configured, in a database of the Redis.
+    package init(_ configuration: ServerConfiguration, database: Int) {
+        self.init(
+            count: configuration.partitions, in: KeySpace(prefix: configuration.redis.prefix, database: database))
+    }
+
+    package func keys(_ index: Int) -> PartitionKeys { PartitionKeys(tag: names[index], space: space) }
+    package func keys(of id: Identifier) -> PartitionKeys { keys(index(of: id)) }
+
+    var eventChannels: [String] { names.map { space.channels + $0 + ":events" } }
+}
+
+/// The names of one partition's keys; what each holds is written in docs/architecture.md.
+package struct PartitionKeys {
+    /// What each of them begins with.
+    package let name: String
+    /// The channel of the partition's events.
+    package let events: String
+
+    /// - Parameter tag: The partition's name as a hash tag: `{p017}`.
+    package init(tag: String, space: KeySpace) {
+        name = space.keys + tag
+        events = space.channels + tag + ":events"
+    }
+
+    package var shards: String { name + ":shards" }
+    package var floor: String { name + ":floor" }
+    package func user(_ id: UserID) -> String { name + ":user:" + id.string }
+    package func sessions(_ id: UserID) -> String { name + ":sessions:" + id.string }
+    package func contacts(_ id: UserID) -> String { name + ":contacts:" + id.string }
+    package func blocks(_ id: UserID) -> String { name + ":blocks:" + id.string }
+    package func conversation(_ id: ConversationID) -> String { name + ":conversation:" + id.string }
+    package func fenced(_ incarnation: String) -> String { name + ":fenced:" + incarnation }
+    package func users(ofShard incarnation: String) -> String { name + ":shard:" + incarnation + ":users" }
+}

@@ -1,0 +1,175 @@
+import EventLoops
+import Redis
+
+/// The shard's way to one Redis, as the logic's `Store`: three connections on its loop, four if replicas are asked for.
+///
+/// Commands, the lease, and subscriptions are apart so that bulk work delays no renewal, and because a connection that
+/// has subscribed can do nothing else; nor can one that waits for replicas (`ReplicaWaits`). Where sentinels name the
+/// Redis, all three use the same one: as soon as they name another, connections elsewhere are dropped.
+final class RedisStore: ConnectedStore {
+    var onChange: (StoreChange) -> Void = { _ in }
+    var onEvent: (_ payload: UnsafeRawBufferPointer, _ partition: Int) -> Void = { _, _ in }
+    var onCanary: (_ payload: UnsafeRawBufferPointer) -> Void = { _ in }
+    var onRoundTrip: (_ microseconds: Int64) -> Void = { _ in }
+
+    private let loop: EventLoop
+    private let place: Place
+    private let options: RedisOptions
+    private let partitions: Partitions
+    /// So many bytes may wait before requests are refused.
+    private let mostBytes: Int
+    private let commands: RedisConnection
+    /// `nil`: no replicas are asked for.
+    private let waits: ReplicaWaits?
+    private var areCommandsUp = false
+    private let lease: RedisConnection
+    private var subscriber: RedisSubscriber?
+    private let name: String
+
+    package enum Place {
+        case fixed(RedisEndpoint)
+        case master(RedisMaster)
+    }
+
+    init(
+        loop: EventLoop, place: Place, options: RedisOptions, partitions: Partitions, scripts: [Script], replicas: Int,
+        mostBytes: Int, name: String
+    ) {
+        self.loop = loop
+        self.place = place
+        self.options = options
+        self.partitions = partitions
+        self.mostBytes = mostBytes
+        self.name = name
+        func connection(_ lane: String, scripts: [RedisScript] = []) -> RedisConnection {
+            switch place {
+            case .fixed(let endpoint):
+                RedisConnection(loop: loop, endpoint: endpoint, name: name + lane, options: options, scripts: scripts)
+            case .master(let master):
+                RedisConnection(loop: loop, master: master, name: name + lane, options: options, scripts: scripts)
+            }
+        }
+        // Loaded once for all calls: a script that is missing all the same is loaded when it is called.
+        commands = connection(":commands", scripts: scripts.map(\.redis))
+        lease = connection(":lease")
+        waits =
+            replicas == 0
+            ? nil
+            : ReplicaWaits(
+                loop: loop, of: commands, on: connection(":replicas"), replicas: replicas,
+                patience: options.commandTimeout / 2)
+        commands.onRoundTrip = { [unowned self] in onRoundTrip($0) }
+        commands.onState = { [unowned self] in follow(.commands, $0) }
+        lease.onState = { [unowned self] in follow(.lease, $0) }
+        waits?.onState = { [unowned self] in followWaits($0) }
+        if case .master(let master) = place { master.onMove = { [unowned self] in move(to: $0) } }
+    }
+
+    /// Commands that Redis has not answered yet.
+    var pending: Int { commands.pending + lease.pending + (waits?.pending ?? 0) }
+    var pendingBytes: Int { commands.pendingBytes + lease.pendingBytes }
+    var isFull: Bool { pendingBytes >= mostBytes }
+    var hasOneClock: Bool { true }
+
+    func connect() {
+        if case .master(let master) = place { master.start() }
+        commands.connect()
+        lease.connect()
+        waits?.connect()
+    }
+
+    package func close() {
+        commands.close()
+        lease.close()
+        waits?.close()
+        subscriber?.close()
+        if case .master(let master) = place { master.close() }
+    }
+
+    /// A lease at one Redis and sessions at another would be believed by neither.
+    private func move(to master: RedisEndpoint) {
+        let reason = "the sentinels name another master: \(master)"
+        if commands.endpoint != master { commands.reconnect(reason: reason) }
+        if lease.endpoint != master { lease.reconnect(reason: reason) }
+        if let waits, waits.endpoint != master { waits.reconnect(reason: reason) }
+        if let subscriber, subscriber.endpoint != master { subscriber.reconnect(reason: reason) }
+    }
+
+    private func follow(_ lane: StoreLane, _ state: RedisConnection.State) {
+        switch state {
+        case .connecting, .closed: break
+        case .disconnected(let reason):
+            if lane == .commands { areCommandsUp = false }
+            onChange(.down(lane, reason: reason))
+        case .ready where lane == .commands: commandsMayBeUp()
+        case .ready: onChange(.up(lane))
+        }
+    }
+
+    /// The lane comes up with the connection for replicas, but does not go down with it: changes are refused meanwhile,
+    /// and all else goes on.
+    private func followWaits(_ state: RedisConnection.State) {
+        switch state {
+        case .connecting, .closed: break
+        case .disconnected(let reason): if !areCommandsUp { onChange(.down(.commands, reason: reason)) }
+        case .ready: commandsMayBeUp()
+        }
+    }
+
+    private func commandsMayBeUp() {
+        guard !areCommandsUp, commands.state == .ready, waits?.isReady != false else { return }
+        areCommandsUp = true
+        onChange(.up(.commands))
+    }
+
+    // MARK: Store
+
+    package func run(_ script: Script, keys: [String], arguments: [String], lane: StoreLane, reply: @escaping StoreReply) {
+        let connection = lane == .commands ? commands : lease
+        let keys = keys.map(RedisArgument.string)
+        let arguments = [.string("0")] + arguments.map(RedisArgument.string)
+        guard let waits, script.isAcknowledged, lane == .commands else {
+            return connection.run(script.redis, keys: keys, arguments: arguments, reply: reply)
+        }
+        // A change that nobody could confirm is not begun.
+        guard let ticket = waits.begin() else { return commands.refuse(.disconnected(sent: false), reply) }
+        commands.run(script.redis, keys: keys, arguments: arguments) { waits.confirm($0, ticket, reply: reply) }
+    }
+
+    package func command(_ words: [String], lane: StoreLane, reply: @escaping StoreReply) {
+        let connection = lane == .commands ? commands : lease
+        connection.send(words.map(RedisArgument.string), reply: reply)
+    }
+
+    package func subscribe(canary: String) {
+        if let subscriber { return subscriber.reconnect(reason: "the subscription is silent") }
+        let channels = partitions.eventChannels + [canary]
+        let subscriber =
+            switch place {
+            case .fixed(let endpoint):
+                RedisSubscriber(
+                    loop: loop, endpoint: endpoint, name: name + ":events", channels: channels, options: options)
+            case .master(let master):
+                RedisSubscriber(
+                    loop: loop, master: master, name: name + ":events", channels: channels, options: options)
+            }
+        subscriber.onState = { [unowned self] state in
+            switch state {
+            case .connecting, .closed: break
+            case .subscribed: onChange(.subscribed)
+            case .lost(let reason): onChange(.unsubscribed(reason: reason))
+            }
+        }
+        subscriber.onMessage = { [unowned self] channel, payload in
+            if channel < partitions.count { onEvent(payload, channel) } else { onCanary(payload) }
+        }
+        self.subscriber = subscriber
+        subscriber.connect()
+    }
+
+    func reconnect() {
+        commands.reconnect(reason: "resynchronising failed")
+        lease.reconnect(reason: "resynchronising failed")
+        waits?.reconnect(reason: "resynchronising failed")
+    }
+}

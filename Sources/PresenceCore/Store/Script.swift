@@ -1,0 +1,74 @@
+import CAssets
+import Redis
+
+/// A Lua script that decides what is true. Each file is headed by its keys, arguments and replies.
+///
+/// A script is one feature's, which names it in its plan; those of the core are here.
+package struct Script: Sendable {
+    package let name: String
+    /// Whether a client waits for its answer as the sign that its change is kept.
+    package let isAcknowledged: Bool
+    /// What Redis is given: the flags as its first line, the shared functions, the script.
+    package let source: String
+    package let redis: RedisScript
+
+    /// - Parameters:
+    ///   - name: Unique among all scripts; for logs.
+    ///   - body: Its text. The first lines may say `-- flags: allow-oom`.
+    ///   - library: What is put before it, after the shared functions.
+    ///   - allowsFullMemory: Whether it runs also when memory is full; `nil`: as the file says.
+    ///
+    /// Without `allow-oom` a script is refused whole when memory is full; with no first line at all it would run until its
+    /// first denied write and stay half done.
+    package init(
+        _ name: String, _ body: String, library: String = "", isAcknowledged: Bool = false,
+        allowsFullMemory: Bool? = nil
+    ) {
+        self.name = name
+        self.isAcknowledged = isAcknowledged
+        let head = body.split(separator: "\n", maxSplits: 2, omittingEmptySubsequences: false).prefix(2)
+        let flags =
+            allowsFullMemory ?? head.contains("-- flags: allow-oom") ? "#!lua flags=allow-oom\n" : "#!lua\n"
+        source = flags + asset_lib().text + library + body
+        redis = RedisScript(name: name, source: source)
+    }
+
+    /// The same of files that the program carries in it (`CAssets`).
+    package init(
+        _ name: String, _ file: asset, library: asset? = nil, isAcknowledged: Bool = false,
+        allowsFullMemory: Bool? = nil
+    ) {
+        self.init(
+            name, file.text, library: library?.text ?? "", isAcknowledged: isAcknowledged,
+            allowsFullMemory: allowsFullMemory)
+    }
+
+    /// Every script of a server with these features.
+    package static func all(of features: [any Feature.Type]) -> [Script] { core + features.flatMap { $0.plan.scripts } }
+}
+
+extension Script: Hashable {
+    package static func == (a: Script, b: Script) -> Bool { a.name == b.name }
+    package func hash(into hasher: inout Hasher) { hasher.combine(name) }
+}
+
+extension Script: CustomStringConvertible {
+    package var description: String { name }
+}
+
+/// Leases and the right to write.
+extension Script {
+    package static let join = Script("join", asset_join())
+    package static let renew = Script("renew", asset_renew())
+    package static let sweep = Script("sweep", asset_sweep())
+    package static let fence = Script("fence", asset_fence())
+    package static let reap = Script("reap", asset_reap())
+    /// A register that Redis lost gets a version above the one that was shown.
+    static let renumber = Script("renumber", asset_renumber())
+    static let core: [Script] = [.join, .renew, .sweep, .fence, .reap, .renumber]
+}
+
+extension asset {
+    /// A file of text, which is UTF-8.
+    package var text: String { String(decoding: UnsafeBufferPointer(start: bytes, count: count), as: UTF8.self) }
+}
