@@ -1,5 +1,3 @@
-import PresenceCore
-
 import Installation
 import PresenceCore
 

@@ -1,7 +1,7 @@
-import PresenceCore
 import Glibc
 import Installation
 public import Logging
+import PresenceCore
 import Redis
 import Tokens
 import WebSockets

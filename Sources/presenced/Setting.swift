@@ -1,6 +1,6 @@
 import Logging
-import PresenceProtocol
 import PresenceCore
+import PresenceProtocol
 import PresenceServer
 import Tokens
 

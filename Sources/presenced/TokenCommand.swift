@@ -1,8 +1,8 @@
 import ArgumentParser
 import Foundation
 import Installation
-import PresenceProtocol
 import PresenceCore
+import PresenceProtocol
 import PresenceServer
 import Tokens
 

@@ -13,17 +13,17 @@ import Redis
 /// A policy with lists still to be read freezes its topic: what changes meanwhile waits, and so do requests. A lost
 /// subscription freezes every changed topic until it is read again: a change of policy before it may have been lost.
 package final class Policies {
-    private unowned let shard: ShardLogic
+    unowned let shard: ShardLogic
     private var held: [UserID: Policy] = [:]
     /// Topics whose policy is being read, by their numbers. They are held.
-    private var frozen: [UInt32: Frozen] = [:]
+    var frozen: [UInt32: Frozen] = [:]
     /// A partition's number grows whenever events of it may have been missed, changes of policies among them: until Redis
     /// has been asked again who may see a person there, nothing is announced of them.
-    private var rounds: [Int]
-    private var changes: [PendingChange] = []
+    var rounds: [Int]
+    private let changes = PendingPolicyChanges()
 
     /// The newest registers that came meanwhile.
-    private struct Frozen {
+    struct Frozen {
         var registers: [RegisterKind: (register: Register, at: Timestamp)] = [:]
     }
 
@@ -89,11 +89,11 @@ package final class Policies {
         let topic = shard.watchers.person(event.subjectBytes)
         let local = shard.sessions.users[user]
         // Most shards have nothing to do with this user: they do not read further.
-        guard topic != nil || local != nil else { return settle(user, event.version) }
+        guard topic != nil || local != nil else { return changes.settle(user, event.version) }
         guard let change = PolicyChange(event) else { return }
         let isKnown = topic?.isLoaded == true || local?.chosen != nil
         let policy = held[user] ?? Policy(of: user, isNew: isKnown)
-        guard change.head.version > policy.head.version else { return settle(user, event.version) }
+        guard change.head.version > policy.head.version else { return changes.settle(user, event.version) }
         let concerned = policy.concerned(by: change)
         held[user] = policy
         policy.take(change)
@@ -101,7 +101,7 @@ package final class Policies {
         if let local { tellFeatures(of: local) }
         // What is answered afterwards obeys the change, so its `ok` waits for lists that have to be read.
         complete(user) { [self, version = event.version] outcome in
-            if outcome == .loaded { settle(user, version) } else { lost(user, version) }
+            if outcome == .loaded { changes.settle(user, version) } else { changes.lost(user, version) }
         }
     }
 
@@ -137,7 +137,7 @@ package final class Policies {
         read(policy)
     }
 
-    private func read(_ policy: Policy) {
+    func read(_ policy: Policy) {
         guard !policy.isReading else { return }
         // Somebody who changes long lists all the time makes each shard that needs them read them twice a second.
         let next = policy.lastReading.map { $0 + Self.readingPause } ?? .min
@@ -200,103 +200,6 @@ package final class Policies {
         if !policy.isReading { tell(policy, .failed) }
     }
 
-    // MARK: Consequences
-
-    /// Moves all users to where the policy wants them, or only those a change concerns.
-    private func follow(_ policy: Policy, concerning users: [UserID]?, at: Timestamp) {
-        guard policy.isComplete else {
-            if let person = shard.watchers.person(policy.user), person.isLoaded { freeze(person) }
-            withhold(true, from: shard.sessions.users[policy.user])
-            return read(policy)
-        }
-        if let person = shard.watchers.person(policy.user), person.isLoaded {
-            let wasFrozen = frozen[person.index] != nil
-            shard.watchers.refreshUnknown(person, at: at)
-            if let users, !wasFrozen { rehome(users, on: person, at: at) } else { rehomeAll(on: person, at: at) }
-            thaw(person)
-        }
-        if let local = shard.sessions.users[policy.user] { rehome(local, at: at) }
-    }
-
-    private func freeze(_ person: Topic) {
-        guard frozen[person.index] == nil else { return }
-        person.holds += 1
-        frozen[person.index] = Frozen()
-    }
-
-    /// The version of the newest register that is held of a topic, announced or not.
-    func newest(_ kind: RegisterKind, of topic: Topic) -> Int64 {
-        (frozen.isEmpty ? nil : frozen[topic.index]?.registers[kind]?.register.version) ?? topic.version(of: kind)
-    }
-
-    func isFrozen(_ topic: Topic) -> Bool { !frozen.isEmpty && frozen[topic.index] != nil }
-
-    /// To be noted before Redis is asked, and set in the topic (`policyRound`) with its answer.
-    func round(of person: UserID) -> Int { rounds[shard.partitions.index(of: person)] }
-
-    /// Events may have been missed, of all partitions or of these.
-    func doubt() { doubt(rounds.indices) }
-    func doubt(_ partitions: some Sequence<Int>) { for partition in partitions { rounds[partition] += 1 } }
-
-    /// Who may see a person is known and followed: what waited for that is announced.
-    func thaw(_ person: Topic) {
-        guard person.policyRound == round(of: person.subject), self[person.subject]?.isComplete ?? true,
-            let waiting = frozen.removeValue(forKey: person.index)
-        else { return }
-        let registers = waiting.registers.sorted { $0.value.register.version < $1.value.register.version }
-        for (kind, entry) in registers where entry.register.version > 0 || person.version(of: kind) > 0 {
-            announce(entry.register, kind, on: person, at: entry.at)
-        }
-        shard.watchers.release(person)
-    }
-
-    private func rehomeAll(on person: Topic, at: Timestamp) {
-        person.holds += 1
-        for part in [person, person.limited, person.hidden].compactMap({ $0 }) {
-            // From the end: the watcher filling a gap has been looked at.
-            var place = part.watchers.count
-            while place > 0 {
-                place -= 1
-                let watch = part.watchers[place]
-                guard let user = shard.watchers.connections[Int(watch.connection)]?.session?.user.id else { continue }
-                let home = topic(person, for: user)
-                guard home !== part else { continue }
-                shard.watchers.move(Int(watch.position), of: Int(watch.connection), to: home, at: at)
-            }
-        }
-        shard.watchers.release(person)
-    }
-
-    private func rehome(_ users: [UserID], on person: Topic, at: Timestamp) {
-        person.holds += 1
-        for user in users {
-            for case let connection? in shard.sessions.users[user]?.sessions.map(\.connection) ?? [] {
-                guard let position = shard.watchers.place(of: person, in: connection) else { continue }
-                let home = topic(person, for: user)
-                shard.watchers.move(position, of: connection.index, to: home, at: at)
-            }
-        }
-        shard.watchers.release(person)
-    }
-
-    /// What a user shows of themselves decides what they see of others.
-    private func rehome(_ local: LocalUser, at: Timestamp) {
-        for case let connection? in local.sessions.map(\.connection) {
-            shard.watchers.moveAll(of: connection, at: at) { part in
-                let person = part.whole ?? part
-                return frozen[person.index] == nil ? topic(person, for: local.id) : part
-            }
-        }
-        withhold(false, from: local)
-    }
-
-    /// Until a user's own lists have been read, events wait for their connections: what others show them depends on it.
-    private func withhold(_ isWithheld: Bool, from local: LocalUser?) {
-        for case let connection? in local?.sessions.map(\.connection) ?? [] {
-            shard.watchers.setWithheld(isWithheld, connection)
-        }
-    }
-
     // MARK: Changing
 
     /// Changes a policy in Redis. An `OK` is handed on when this shard has followed the change.
@@ -307,8 +210,7 @@ package final class Policies {
     ) {
         let keys = shard.partitions.keys(of: user)
         let limits = shard.configuration.limits
-        let pending = PendingChange(of: user)
-        changes.append(pending)
+        let pending = changes.begin(of: user)
         shard.store.run(
             .visibility,
             keys: [
@@ -324,55 +226,15 @@ package final class Policies {
             guard case .success(let value) = result, let words = value.array, words.first?.string == "OK",
                 words.count > 1, let version = words[1].int, version > pending.seen
             else {
-                changes.removeAll { $0 === pending }
+                changes.drop(pending)
                 return done(result)
             }
             pending.wait(for: version) { done($0 ? result : .failure(.disconnected(sent: true))) }
             // Its event may never come: the resynchronisation brings the change itself.
-            if !shard.link.isLive { lost() } else if version <= pending.lost { lost(user, version) }
+            if !shard.link.isLive { lost() } else if version <= pending.lost { changes.lost(user, version) }
         }
-    }
-
-    private func settle(_ user: UserID, _ version: Int64) {
-        guard !changes.isEmpty else { return }
-        for pending in changes where pending.user == user { pending.seen = max(pending.seen, version) }
-        let settled = changes.filter { $0.isSettled }
-        guard !settled.isEmpty else { return }
-        changes.removeAll { $0.isSettled }
-        settled.forEach { $0.done?(true) }
-    }
-
-    /// The lists of a user could not be read: whether a change of theirs is followed here cannot be said.
-    private func lost(_ user: UserID, _ version: Int64) {
-        for pending in changes where pending.user == user { pending.lost = max(pending.lost, version) }
-        let waiting = changes.filter { $0.user == user && $0.done != nil }
-        changes.removeAll { pending in waiting.contains { $0 === pending } }
-        waiting.forEach { $0.done?(false) }
     }
 
     /// Sight of the truth is lost: whether a change that is stored is followed here cannot be said now.
-    package func lost() {
-        let waiting = changes.filter { $0.done != nil }
-        changes.removeAll { $0.done != nil }
-        waiting.forEach { $0.done?(false) }
-    }
-
-    /// A change whose answer waits until its event has come.
-    private final class PendingChange {
-        let user: UserID
-        var seen: Int64 = 0
-        /// The newest that came and could not be followed.
-        var lost: Int64 = 0
-        private var version: Int64 = .max
-        private(set) var done: ((Bool) -> Void)?
-
-        init(of user: UserID) { self.user = user }
-
-        var isSettled: Bool { done != nil && seen >= version }
-
-        func wait(for version: Int64, done: @escaping (Bool) -> Void) {
-            self.version = version
-            self.done = done
-        }
-    }
+    package func lost() { changes.lostAll() }
 }

@@ -221,7 +221,7 @@ final class Delivery {
             connection.congestedSince = clock.now
             connection.unsent = UInt32(clamping: bytes.count)
             outboxes.change(by: Int(connection.unsent))
-            watchers.setCongested(true, connection)
+            watchers.set(.congested, true, on: connection)
             onCongestion(connection)
             return false
         case .refused:

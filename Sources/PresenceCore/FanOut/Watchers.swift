@@ -25,7 +25,7 @@ package final class Watchers {
     private(set) var dirty: [UInt32] = []
     private(set) var turn = Turn()
     /// Watches over all connections.
-    private(set) var subscriptionCount = 0
+    var subscriptionCount = 0
     private let metrics: Metrics
     /// Told of a person without watchers left.
     var onDiscard: (UserID) -> Void = { _ in }
@@ -83,35 +83,15 @@ package final class Watchers {
         markDirty(connection.index)
     }
 
-    /// Whether its events are held back.
-    func setBackground(_ isInBackground: Bool, _ connection: Connection) {
+    /// While a line has one of the flags `keeps` names, what changes waits: the client is in the background, cannot take
+    /// more, or it is not known yet what its user may see.
+    func set(_ flag: Line.Flags, _ isSet: Bool, on connection: Connection) {
         let index = connection.index
-        if isInBackground {
+        if isSet {
             // What has not been written by now waits.
             keepTurn(of: index)
-            lines[index].flags.insert(.background)
-        } else if lines[index].flags.remove(.background) != nil {
-            markDirty(index)
-        }
-    }
-
-    /// Whether its events wait until it is known what its user may see.
-    func setWithheld(_ isWithheld: Bool, _ connection: Connection) {
-        let index = connection.index
-        if isWithheld {
-            keepTurn(of: index)
-            lines[index].flags.insert(.withheld)
-        } else if lines[index].flags.remove(.withheld) != nil {
-            markDirty(index)
-        }
-    }
-
-    func setCongested(_ isCongested: Bool, _ connection: Connection) {
-        let index = connection.index
-        if isCongested {
-            keepTurn(of: index)
-            lines[index].flags.insert(.congested)
-        } else if lines[index].flags.remove(.congested) != nil {
+            lines[index].flags.insert(flag)
+        } else if lines[index].flags.remove(flag) != nil {
             markDirty(index)
         }
     }
@@ -191,7 +171,7 @@ package final class Watchers {
         return part
     }
 
-    private func discardIfUnused(_ topic: Topic) {
+    func discardIfUnused(_ topic: Topic) {
         guard topic.holds == 0, topic.watchers.isEmpty else { return }
         topics[Int(topic.index)] = nil
         freeTopics.append(topic.index)
@@ -205,105 +185,6 @@ package final class Watchers {
             topic.subject.withBytes { people.remove(topic.index, $0) }
             onDiscard(topic.subject)
         }
-    }
-
-    // MARK: Watching
-
-    package func subscriptions(of connection: Connection) -> Int { lines[connection.index].subscriptions.count }
-
-    /// How many of `topics` the connection does not watch yet.
-    package func unwatched(_ wanted: [Topic], by connection: Connection) -> Int {
-        let isWatched = lookUp(connection, for: wanted.count)
-        return wanted.count {
-            !isWatched($0) && !($0.limited.map(isWatched) ?? false) && !($0.hidden.map(isWatched) ?? false)
-        }
-    }
-
-    /// From now on the connection hears of every change of these topics.
-    package func subscribe(_ connection: Connection, to wanted: [Topic]) {
-        let index = connection.index
-        let isWatched = lookUp(connection, for: wanted.count)
-        // What changed before is in the snapshot.
-        if wanted.contains(where: { !$0.changed.isEmpty }) { markWatchers() }
-        // So is what waits for a client that asks again about topics it watches.
-        if !lines[index].turn.isEmpty || !lines[index].kept.isEmpty {
-            keepTurn(of: index)
-            let answered = Set(wanted.map(\.index))
-            lines[index].kept.removeAll { answered.contains($0.topic) }
-        }
-        lines[index].subscriptions.reserveCapacity(lines[index].subscriptions.count + wanted.count)
-        for topic in wanted where !isWatched(topic) { append(topic, to: index) }
-    }
-
-    /// Both sides of a new watch.
-    func append(_ topic: Topic, to index: Int) {
-        let place = UInt32(topic.watchers.count)
-        let position = UInt32(lines[index].subscriptions.count)
-        topic.watchers.appendSparingly(.init(connection: UInt32(index), position: position))
-        lines[index].subscriptions.append(.init(topic: topic.index, place: place))
-        subscriptionCount += 1
-    }
-
-    /// Tells whether the connection watches a topic, for so many questions.
-    private func lookUp(_ connection: Connection, for questions: Int) -> (Topic) -> Bool {
-        let watched = lines[connection.index].subscriptions
-        if watched.isEmpty { return { _ in false } }
-        // Many are checked against a set; building one for a few would cost more than looking.
-        guard questions > 8 else { return { [self] in position(of: $0, in: connection.index) != nil } }
-        let set = Set(watched.map(\.topic))
-        return { set.contains($0.index) }
-    }
-
-    package func unsubscribe(_ connection: Connection, from topic: Topic) {
-        guard let position = place(of: topic, in: connection) else { return }
-        remove(position, of: connection.index)
-    }
-
-    /// The same for many, in one walk over what the connection watches.
-    package func unsubscribe(_ connection: Connection, from unwanted: [Topic]) {
-        guard unwanted.count > 8 else { return unwanted.forEach { unsubscribe(connection, from: $0) } }
-        let index = connection.index
-        let parts = Set(unwanted.flatMap { [$0.index, $0.limited?.index, $0.hidden?.index].compactMap { $0 } })
-        keepTurn(of: index)
-        lines[index].kept.removeAll { parts.contains($0.topic) }
-        let kept = lines[index].kept
-        lines[index].kept = []
-        // From the end: what takes a place that becomes free has been looked at.
-        for position in lines[index].subscriptions.indices.reversed()
-        where parts.contains(lines[index].subscriptions[position].topic) {
-            remove(position, of: index)
-        }
-        lines[index].kept = kept
-    }
-
-    func position(of topic: Topic, in index: Int) -> Int? {
-        // Whichever side has fewer to look through.
-        if topic.watchers.count < lines[index].subscriptions.count {
-            return topic.watchers.first { $0.connection == index }.map { Int($0.position) }
-        }
-        return lines[index].subscriptions.firstIndex { $0.topic == topic.index }
-    }
-
-    /// Both sides keep dense arrays: the last entry moves into the gap, and its other side is told where it is now.
-    func remove(_ position: Int, of index: Int) {
-        let removed = lines[index].subscriptions[position]
-        let topic = topics[Int(removed.topic)]!
-
-        let lastWatch = topic.watchers.removeLast()
-        if Int(removed.place) < topic.watchers.count {
-            topic.watchers[Int(removed.place)] = lastWatch
-            lines[Int(lastWatch.connection)].subscriptions[Int(lastWatch.position)].place = removed.place
-        }
-        let moved = lines[index].subscriptions.removeLast()
-        if position < lines[index].subscriptions.count {
-            lines[index].subscriptions[position] = moved
-            topics[Int(moved.topic)]!.watchers[Int(moved.place)].position = UInt32(position)
-        }
-        // What it was to be written of this topic, it is not written any more.
-        keepTurn(of: index)
-        if !lines[index].kept.isEmpty { lines[index].kept.removeAll { $0.topic == removed.topic } }
-        subscriptionCount -= 1
-        discardIfUnused(topic)
     }
 
     // MARK: Changes

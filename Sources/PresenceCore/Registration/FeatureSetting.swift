@@ -23,7 +23,9 @@ public struct FeatureSetting: Sendable, Hashable {
         FeatureSetting(key: key, unit: .milliseconds, standard: standard, range: range, about: about)
     }
 
-    package static func count(_ key: String, _ standard: Int, in range: ClosedRange<Int>, about: String) -> FeatureSetting {
+    package static func count(_ key: String, _ standard: Int, in range: ClosedRange<Int>, about: String)
+        -> FeatureSetting
+    {
         FeatureSetting(
             key: key, unit: .count, standard: Int64(standard),
             range: Int64(range.lowerBound)...Int64(range.upperBound), about: about)

@@ -8,8 +8,9 @@ extension Sessions {
     /// Until that end is looked at again when Redis cannot be asked, refuses, or sees it otherwise.
     private static let lapsePause: Milliseconds = 500
 
-    package func choose(_ status: StatusChange, for user: LocalUser, done: @escaping (Result<RedisValue, RedisFailure>) -> Void)
-    {
+    package func choose(
+        _ status: StatusChange, for user: LocalUser, done: @escaping (Result<RedisValue, RedisFailure>) -> Void
+    ) {
         shard.store.run(
             .status, keys: [user.keys.shards, user.keys.floor, user.userKey, user.sessionsKey],
             arguments: [user.keys.events, shard.link.incarnation, user.id.string] + StatusArguments(status).words,

@@ -161,7 +161,9 @@ extension Sessions {
     /// does.
     package func change(_ session: Session, to activity: Activity, done: @escaping (_ isStored: Bool) -> Void) {
         session.activity = activity
-        if let connection = session.connection { shard.watchers.setBackground(activity == .background, connection) }
+        if let connection = session.connection {
+            shard.watchers.set(.background, activity == .background, on: connection)
+        }
         guard session.storedState != session.state else { return done(true) }
         guard shard.link.isLive else {
             // It may have been asserted already, as it was before: then it is asserted once more.

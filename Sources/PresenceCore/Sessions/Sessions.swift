@@ -38,7 +38,7 @@ package final class Sessions {
             activity: connect.activity, connection: connection, issuedAt: issuedAt, now: shard.clock.now)
         session.wantedStatus = connect.status
         connection.session = session
-        shard.watchers.setBackground(session.activity == .background, connection)
+        shard.watchers.set(.background, session.activity == .background, on: connection)
         // Of two of one device that come in the same ms the earlier one is older, also when both are told again.
         if let device = connect.device?.id {
             var next = session.began

@@ -34,15 +34,15 @@ package final class ShardLogic {
     package private(set) var features: [any Feature] = []
     package private(set) var registry = Registry()
     let verify: (_ token: String, _ now: Timestamp) -> Result<Claims, AuthenticationFailure>
-    private var random: any RandomNumberGenerator
+    var random: any RandomNumberGenerator
     private let logger: Logger
     /// Which of the process' shards this is.
-    private let place: (number: Milliseconds, of: Milliseconds)
+    let place: (number: Milliseconds, of: Milliseconds)
     /// No one is let in any more.
     var isDraining = false
     private var nextDamageLog: Milliseconds = .min
     /// Connections that have still to be sent away.
-    private(set) var departures = 0
+    var departures = 0
 
     /// The longest that the loop sleeps: `tick` comes at least so often.
     static let longestSleep: Milliseconds = 250
@@ -126,7 +126,7 @@ package final class ShardLogic {
         connection.congestedSince = nil
         outboxes.change(by: -Int(connection.unsent))
         connection.unsent = 0
-        watchers.setCongested(false, connection)
+        watchers.set(.congested, false, on: connection)
         replies.adjustReading(of: connection)
     }
 
@@ -226,53 +226,6 @@ package final class ShardLogic {
         }
     }
 
-    /// Whatever falls due for a connection: one entry each, however often something changes.
-    private func heartbeat(_ connection: Connection) {
-        guard !connection.isClosed, clock.now >= connection.nextLook else { return }
-        let settings = configuration.heartbeat
-        var silentUntil = connection.lastHeard + settings.interval + settings.timeout
-        if clock.now >= silentUntil {
-            // Not every sign of life is reported, an empty pong is not: the kernel has the last word.
-            if let silence = sockets.silence(of: connection.socket) {
-                connection.lastHeard = max(connection.lastHeard, clock.now - silence)
-            }
-            silentUntil = connection.lastHeard + settings.interval + settings.timeout
-            if clock.now >= silentUntil { return lose(connection) }
-        }
-        var next = silentUntil
-        if connection.session == nil {
-            let end = connection.began + configuration.connectTimeout
-            if clock.now >= end { return close(connection, .noConnect) }
-            next = min(next, end)
-        }
-        if let tokenDue = checkToken(connection) { next = min(next, tokenDue) }
-        guard !connection.isClosed else { return }
-        if clock.now >= connection.nextPing {
-            connection.nextPing = nextPing
-            if connection.congestedSince == nil { sockets.ping(connection.socket) }
-        }
-        look(at: connection, min(next, connection.nextPing))
-    }
-
-    /// An interval from now, or up to a 128th of it earlier: pings that fall due together cost one turn of the loop, and
-    /// so do their answers, which is most of what an idle connection costs.
-    private var nextPing: Milliseconds {
-        let interval = configuration.heartbeat.interval
-        let beat = max(1, interval / 128)
-        return max(clock.now + 1, (clock.now + interval) / beat * beat)
-    }
-
-    package func look(at connection: Connection, _ time: Milliseconds) {
-        connection.nextLook = time
-        deadlines.set(.heartbeat(connection.socket), at: time)
-    }
-
-    /// Dead by silence: its session lingers. If it is there after all, it took nothing: it was not even pinged.
-    private func lose(_ connection: Connection) {
-        if connection.congestedSince != nil { return close(connection, .tooSlow) }
-        close(connection, .goingAway, reason: "no answer to pings")
-    }
-
     // MARK: Helpers of the parts
 
     /// Closes with a code; what follows for the session comes with `closed`.
@@ -299,43 +252,6 @@ package final class ShardLogic {
         close(connection, .tryAgainLater, reason: reconnectAdvice())
     }
 
-    /// How long clients may be told to wait: shorter than linger, spread so that they do not come at once.
-    private var waits: ClosedRange<Milliseconds> {
-        let longest = max(2, configuration.linger * 6 / 10)
-        return longest / 10...longest
-    }
-
-    func reconnectAdvice() -> String {
-        #"{"reconnectAfter":\#(Milliseconds.random(in: waits, using: &random))}"#
-    }
-
-    /// The server goes: every client is told when to come back, each at a time of its own, before its linger is over. A
-    /// drain that is to take longer closes their connections one after the other; the others go on meanwhile.
-    package func drain() {
-        isDraining = true
-        let leaving = watchers.connections.compactMap { $0 }
-        for (index, connection) in leaving.enumerated() {
-            func part(of whole: Milliseconds) -> Milliseconds {
-                whole * Milliseconds(index) / Milliseconds(leaving.count)
-            }
-            // No two the same, here or on the process' other shards, as far as there are milliseconds enough.
-            let spread = waits.lowerBound + part(of: waits.upperBound - waits.lowerBound)
-            let wait = max(1, spread / place.of * place.of + place.number)
-            if configuration.drain.duration == 0 {
-                sendAway(connection, reconnectAfter: wait)
-            } else {
-                departures += 1
-                deadlines.set(
-                    .departure(connection.socket, reconnectAfter: wait),
-                    at: clock.now + part(of: configuration.drain.duration))
-            }
-        }
-    }
-
-    private func sendAway(_ connection: Connection, reconnectAfter wait: Milliseconds) {
-        close(connection, .serviceRestart, reason: #"{"reconnectAfter":\#(wait)}"#)
-    }
-
     func announceStaleness(since: Timestamp) {
         var payload: [UInt8] = []
         ServerMessageWriter.stale(since: since, to: &payload)
@@ -352,23 +268,6 @@ package final class ShardLogic {
             watchers.markMail(connection)
         }
     }
-
-    /// 100 random bits: session ids, incarnations and conversation ids that cannot be guessed.
-    package func randomName() -> String {
-        // Ten characters of five bits out of each number: one asked of the system for each character would cost a
-        // connect 20 system calls.
-        let numbers = (random.next(), random.next())
-        return String(unsafeUninitializedCapacity: 20) { buffer in
-            for place in 0..<20 {
-                let bits = place < 10 ? numbers.0 >> (place * 5) : numbers.1 >> ((place - 10) * 5)
-                buffer[place] = Self.nameAlphabet[Int(bits & 31)]
-            }
-            return 20
-        }
-    }
-
-    /// 32 characters that are not taken for one another.
-    private static let nameAlphabet = Array("abcdefghijkmnpqrstuvwxyz23456789".utf8)
 
     /// Redis holds something that no server has written: clients get nothing of it, and `presenced doctor` finds it. The
     /// log names the partition, as ids do not belong there, and that once a minute.

@@ -165,7 +165,9 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
 
     // MARK: What the logic asks
 
-    package func write(_ bytes: UnsafeRawBufferPointer, to socket: SocketID) -> WriteResult { server.write(bytes, to: socket) }
+    package func write(_ bytes: UnsafeRawBufferPointer, to socket: SocketID) -> WriteResult {
+        server.write(bytes, to: socket)
+    }
     func ping(_ socket: SocketID) { server.ping(socket) }
     package func silence(of socket: SocketID) -> Milliseconds? { server.silence(of: socket) }
     func pauseReading(_ socket: SocketID) { server.pauseReading(socket) }

@@ -87,7 +87,9 @@ final class ClusterStore: ConnectedStore {
     var isFull: Bool { pendingBytes >= mostBytes }
     var hasOneClock: Bool { false }
 
-    package func run(_ script: Script, keys: [String], arguments: [String], lane: StoreLane, reply: @escaping StoreReply) {
+    package func run(
+        _ script: Script, keys: [String], arguments: [String], lane: StoreLane, reply: @escaping StoreReply
+    ) {
         self.lane(lane).run(
             script.redis, keys: keys, arguments: [.string("0")] + arguments.map(RedisArgument.string),
             isAcknowledged: script.isAcknowledged && lane == .commands, reply: reply)

@@ -124,7 +124,9 @@ final class RedisStore: ConnectedStore {
 
     // MARK: Store
 
-    package func run(_ script: Script, keys: [String], arguments: [String], lane: StoreLane, reply: @escaping StoreReply) {
+    package func run(
+        _ script: Script, keys: [String], arguments: [String], lane: StoreLane, reply: @escaping StoreReply
+    ) {
         let connection = lane == .commands ? commands : lease
         let keys = keys.map(RedisArgument.string)
         let arguments = [.string("0")] + arguments.map(RedisArgument.string)

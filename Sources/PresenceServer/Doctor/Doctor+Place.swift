@@ -1,6 +1,6 @@
-import PresenceCore
 import Foundation
 import Installation
+import PresenceCore
 import Redis
 
 extension Doctor {

@@ -1,5 +1,5 @@
-import PresenceCore
 import Foundation
+import PresenceCore
 import PresenceProtocol
 import Redis
 

@@ -1,5 +1,5 @@
-import PresenceCore
 import Foundation
+import PresenceCore
 
 /// The names of time zones that this host knows, read once: looking one up later touches no file, so it may be done on a
 /// loop.

@@ -1,5 +1,5 @@
-import PresenceCore
 import CAssets
+import PresenceCore
 
 /// The scripts of this folder's feature.
 extension Script {

@@ -1,0 +1,57 @@
+import PresenceProtocol
+
+/// Changes of policies that Redis has been asked for, until this shard has followed them: their answers wait for that.
+final class PendingPolicyChanges {
+    private var changes: [PendingPolicyChange] = []
+
+    func begin(of user: UserID) -> PendingPolicyChange {
+        let change = PendingPolicyChange(of: user)
+        changes.append(change)
+        return change
+    }
+
+    func drop(_ change: PendingPolicyChange) { changes.removeAll { $0 === change } }
+
+    func settle(_ user: UserID, _ version: Int64) {
+        guard !changes.isEmpty else { return }
+        for pending in changes where pending.user == user { pending.seen = max(pending.seen, version) }
+        let settled = changes.filter { $0.isSettled }
+        guard !settled.isEmpty else { return }
+        changes.removeAll { $0.isSettled }
+        settled.forEach { $0.done?(true) }
+    }
+
+    /// The lists of a user could not be read: whether a change of theirs is followed here cannot be said.
+    func lost(_ user: UserID, _ version: Int64) {
+        for pending in changes where pending.user == user { pending.lost = max(pending.lost, version) }
+        let waiting = changes.filter { $0.user == user && $0.done != nil }
+        changes.removeAll { pending in waiting.contains { $0 === pending } }
+        waiting.forEach { $0.done?(false) }
+    }
+
+    /// Sight of the truth is lost: whether a change that is stored is followed here cannot be said now.
+    func lostAll() {
+        let waiting = changes.filter { $0.done != nil }
+        changes.removeAll { $0.done != nil }
+        waiting.forEach { $0.done?(false) }
+    }
+}
+
+/// A change whose answer waits until its event has come.
+final class PendingPolicyChange {
+    let user: UserID
+    var seen: Int64 = 0
+    /// The newest that came and could not be followed.
+    var lost: Int64 = 0
+    private var version: Int64 = .max
+    private(set) var done: ((Bool) -> Void)?
+
+    init(of user: UserID) { self.user = user }
+
+    var isSettled: Bool { done != nil && seen >= version }
+
+    func wait(for version: Int64, done: @escaping (Bool) -> Void) {
+        self.version = version
+        self.done = done
+    }
+}

@@ -1,0 +1,99 @@
+import PresenceProtocol
+
+/// What a known policy means for watchers: their topic is frozen while lists are read, and they move to the view that is theirs.
+extension Policies {
+    /// Moves all users to where the policy wants them, or only those a change concerns.
+    func follow(_ policy: Policy, concerning users: [UserID]?, at: Timestamp) {
+        guard policy.isComplete else {
+            if let person = shard.watchers.person(policy.user), person.isLoaded { freeze(person) }
+            withhold(true, from: shard.sessions.users[policy.user])
+            return read(policy)
+        }
+        if let person = shard.watchers.person(policy.user), person.isLoaded {
+            let wasFrozen = frozen[person.index] != nil
+            shard.watchers.refreshUnknown(person, at: at)
+            if let users, !wasFrozen { rehome(users, on: person, at: at) } else { rehomeAll(on: person, at: at) }
+            thaw(person)
+        }
+        if let local = shard.sessions.users[policy.user] { rehome(local, at: at) }
+    }
+
+    func freeze(_ person: Topic) {
+        guard frozen[person.index] == nil else { return }
+        person.holds += 1
+        frozen[person.index] = Frozen()
+    }
+
+    /// The version of the newest register that is held of a topic, announced or not.
+    func newest(_ kind: RegisterKind, of topic: Topic) -> Int64 {
+        (frozen.isEmpty ? nil : frozen[topic.index]?.registers[kind]?.register.version) ?? topic.version(of: kind)
+    }
+
+    func isFrozen(_ topic: Topic) -> Bool { !frozen.isEmpty && frozen[topic.index] != nil }
+
+    /// To be noted before Redis is asked, and set in the topic (`policyRound`) with its answer.
+    func round(of person: UserID) -> Int { rounds[shard.partitions.index(of: person)] }
+
+    /// Events may have been missed, of all partitions or of these.
+    func doubt() { doubt(rounds.indices) }
+    func doubt(_ partitions: some Sequence<Int>) { for partition in partitions { rounds[partition] += 1 } }
+
+    /// Who may see a person is known and followed: what waited for that is announced.
+    func thaw(_ person: Topic) {
+        guard person.policyRound == round(of: person.subject), self[person.subject]?.isComplete ?? true,
+            let waiting = frozen.removeValue(forKey: person.index)
+        else { return }
+        let registers = waiting.registers.sorted { $0.value.register.version < $1.value.register.version }
+        for (kind, entry) in registers where entry.register.version > 0 || person.version(of: kind) > 0 {
+            announce(entry.register, kind, on: person, at: entry.at)
+        }
+        shard.watchers.release(person)
+    }
+
+    func rehomeAll(on person: Topic, at: Timestamp) {
+        person.holds += 1
+        for part in [person, person.limited, person.hidden].compactMap({ $0 }) {
+            // From the end: the watcher filling a gap has been looked at.
+            var place = part.watchers.count
+            while place > 0 {
+                place -= 1
+                let watch = part.watchers[place]
+                guard let user = shard.watchers.connections[Int(watch.connection)]?.session?.user.id else { continue }
+                let home = topic(person, for: user)
+                guard home !== part else { continue }
+                shard.watchers.move(Int(watch.position), of: Int(watch.connection), to: home, at: at)
+            }
+        }
+        shard.watchers.release(person)
+    }
+
+    func rehome(_ users: [UserID], on person: Topic, at: Timestamp) {
+        person.holds += 1
+        for user in users {
+            for case let connection? in shard.sessions.users[user]?.sessions.map(\.connection) ?? [] {
+                guard let position = shard.watchers.place(of: person, in: connection) else { continue }
+                let home = topic(person, for: user)
+                shard.watchers.move(position, of: connection.index, to: home, at: at)
+            }
+        }
+        shard.watchers.release(person)
+    }
+
+    /// What a user shows of themselves decides what they see of others.
+    func rehome(_ local: LocalUser, at: Timestamp) {
+        for case let connection? in local.sessions.map(\.connection) {
+            shard.watchers.moveAll(of: connection, at: at) { part in
+                let person = part.whole ?? part
+                return frozen[person.index] == nil ? topic(person, for: local.id) : part
+            }
+        }
+        withhold(false, from: local)
+    }
+
+    /// Until a user's own lists have been read, events wait for their connections: what others show them depends on it.
+    func withhold(_ isWithheld: Bool, from local: LocalUser?) {
+        for case let connection? in local?.sessions.map(\.connection) ?? [] {
+            shard.watchers.set(.withheld, isWithheld, on: connection)
+        }
+    }
+}

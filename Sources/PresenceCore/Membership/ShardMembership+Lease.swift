@@ -1,0 +1,69 @@
+import PresenceProtocol
+import Redis
+
+/// The lease: renewed with a canary through the subscription, and swept when it has run out.
+extension ShardMembership {
+    package func renew() {
+        nextRenewal = shard.clock.now + shard.configuration.lease.renewal
+        guard lanesUp.contains(.lease), !incarnation.isEmpty, !needsIncarnation else { return }
+        renewalNumber += 1
+        let number = renewalNumber
+        let sentAt = shard.clock.now
+        let renewing = incarnation
+        // The oldest tells how long Redis has been silent.
+        if renewals.count >= 100 { renewals.remove(at: 1) }
+        renewals.append(Renewal(number: number, sentAt: sentAt))
+        runRenewal(of: renewing, entering: false) { [self] result in
+            // If Redis refuses for a moment, the lease is not renewed; the next renewal that it takes makes up for it.
+            guard renewing == incarnation, !noticeFencing(in: result), case .success(let value) = result else { return }
+            renewed(sentAt: sentAt, answer: value)
+            renewalAnswered = max(renewalAnswered, number)
+            if let index = renewals.firstIndex(where: { $0.number == number }) { renewals[index].isAnswered = true }
+            settleRenewals()
+        }
+        shard.store.command(["PUBLISH", canary, String(number)], lane: .lease) { _ in }
+    }
+
+    func runRenewal(of incarnation: String, entering: Bool, reply: @escaping StoreReply) {
+        shard.store.run(
+            .renew, keys: [shard.partitions.space.leases],
+            arguments: [
+                incarnation, String(shard.configuration.lease.duration), entering ? "1" : "0",
+                String(shard.clock.now - started), String(grace),
+                shard.clock.redisOffset == nil ? "" : String(shard.clock.redisNow),
+            ],
+            lane: .lease, reply: reply)
+    }
+
+    package func renewed(sentAt: Milliseconds, answer: RedisValue) {
+        lastRenewal = max(lastRenewal, sentAt)
+        if let words = answer.array, words.count > 1, let time = words[1].int { shard.clock.learn(redisTime: time) }
+    }
+
+    func sweep() {
+        let lease = shard.configuration.lease
+        nextSweep = shard.clock.now + lease.sweep
+        let late = max((lease.duration - lease.renewal) / 2, 2 * lease.sweep)
+        shard.store.run(
+            .sweep, keys: [shard.partitions.space.leases],
+            arguments: [lease.sweep * 7 / 10, late, lease.duration, lease.duration, grace].map { String($0) }
+                + [incarnation],
+            lane: .lease
+        ) { [self] result in
+            guard case .success(let value) = result, let words = value.array?.compactMap(\.string) else { return }
+            for index in stride(from: 0, to: words.count - 1, by: 2) {
+                if words[index] == incarnation {
+                    fence("the lease has run out")
+                } else {
+                    shard.reaper.reap(words[index], renewedAt: Timestamp(words[index + 1]) ?? 0)
+                }
+            }
+        }
+    }
+
+    /// At a drain: one more renewal, which is then the sessions' linger.
+    func renewOnceMore(done: @escaping () -> Void) {
+        guard isLive else { return done() }
+        runRenewal(of: incarnation, entering: false) { _ in done() }
+    }
+}
