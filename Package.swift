@@ -45,6 +45,7 @@ let package = Package(
             name: "CLibWebSockets",
             linkerSettings: [.linkedLibrary("websockets"), .linkedLibrary("ssl"), .linkedLibrary("crypto")]),
         .target(name: "CTLS", linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
+        .target(name: "CCurl", linkerSettings: [.linkedLibrary("curl")]),
         .target(name: "CHiredis", dependencies: ["CLibEV"], linkerSettings: [.linkedLibrary("hiredis")]),
 
         // Files that programs carry in them, embedded where they are: scripts stay in their features' folders.
@@ -54,6 +55,15 @@ let package = Package(
         .target(name: "EventLoops", dependencies: ["CLibEV"], swiftSettings: ours),
         .target(name: "WebSockets", dependencies: ["CLibWebSockets", "CLibEV", "EventLoops"], swiftSettings: ours),
         .target(name: "Redis", dependencies: ["CHiredis", "CLibEV", "CTLS", "EventLoops"], swiftSettings: ours),
+        // What takes too long for a loop: jobs of our own, and calls to other servers.
+        .target(
+            name: "Workers",
+            dependencies: ["EventLoops", .product(name: "DequeModule", package: "swift-collections")],
+            swiftSettings: ours),
+        .target(
+            name: "OutgoingHTTP",
+            dependencies: ["CCurl", "EventLoops", .product(name: "DequeModule", package: "swift-collections")],
+            swiftSettings: ours),
 
         // What may be said, and what is true.
         .target(name: "PresenceProtocol", swiftSettings: ours),
@@ -69,7 +79,7 @@ let package = Package(
         .target(
             name: "PresenceCore",
             dependencies: [
-                "CAssets", "EventLoops", "WebSockets", "Redis", "PresenceProtocol", "Installation", "Tokens",
+                "CAssets", "EventLoops", "Workers", "WebSockets", "Redis", "PresenceProtocol", "Installation", "Tokens",
                 .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -150,11 +160,16 @@ let package = Package(
         .target(
             name: "Simulator",
             dependencies: [
-                "PresenceCore", "PresenceServer", "PresenceProtocol", "Redis", "WebSockets", "Tokens", "TestSupport",
+                "PresenceCore", "PresenceServer", "PresenceProtocol", "Redis", "WebSockets", "Tokens", "Workers",
+                "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],
             path: "Tests/Simulator", swiftSettings: ours),
         .testTarget(name: "EventLoopsTests", dependencies: ["EventLoops"], swiftSettings: ours),
+        .testTarget(name: "WorkersTests", dependencies: ["Workers", "EventLoops"], swiftSettings: ours),
+        .testTarget(
+            name: "OutgoingHTTPTests", dependencies: ["OutgoingHTTP", "EventLoops", "TestSupport"],
+            exclude: ["servers.py"], swiftSettings: ours),
         .testTarget(
             name: "WebSocketsTests", dependencies: ["WebSockets", "EventLoops", "TestSupport"], swiftSettings: ours),
         .testTarget(name: "RedisTests", dependencies: ["Redis", "EventLoops", "TestSupport"], swiftSettings: ours),

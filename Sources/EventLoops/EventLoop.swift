@@ -51,7 +51,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     }
 
     /// The running thread until somebody joined it.
-    private let thread = Locked<pthread_t?>(nil)
+    private let thread = Locked<QuietThread?>(nil)
     private let hasStarted = Atomic(false)
     /// Held by the thread that runs late work.
     private let afterwards = Locked(())
@@ -72,7 +72,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     deinit {
         // The thread holds the loop while it runs, so it has ended or never began.
         thread.withLock { thread in
-            if let thread { pthread_detach(thread) }
+            thread?.detach()
         }
         ev_loop_destroy(raw)
         watchers.deinitialize(count: 1)
@@ -82,30 +82,12 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     // MARK: - From any thread
 
     /// Starts the thread; it runs until `stop()`. Once only.
-    ///
-    /// All signals are blocked in it (but those that faults raise), so that they go to the threads that want them.
     public func start() {
         precondition(!hasStarted.exchange(true, ordering: .sequentiallyConsistent), "loop \(name) was started already")
         thread.withLock { thread in
-            thread = spawn(runThread)
+            // It holds the loop for as long as it runs.
+            thread = QuietThread(name: name) { [self] in run() }
         }
-    }
-
-    /// A thread for `body`, which takes over the reference to this loop that it is given.
-    private func spawn(_ body: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer?) -> pthread_t {
-        var blocked = sigset_t()
-        var before = sigset_t()
-        sigfillset(&blocked)
-        for fault in [SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF] {
-            sigdelset(&blocked, fault)
-        }
-        pthread_sigmask(SIG_SETMASK, &blocked, &before)
-        var created = pthread_t()
-        // The thread holds the loop for as long as it runs: it takes this reference over.
-        let result = pthread_create(&created, nil, body, Unmanaged.passRetained(self).toOpaque())
-        pthread_sigmask(SIG_SETMASK, &before, nil)
-        precondition(result == 0, "loop \(name): pthread_create failed with \(result)")
-        return created
     }
 
     /// Ends the loop after everything that was posted before. Returns at once; `join()` waits.
@@ -119,7 +101,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         // A second caller waits for the lock, and by then the thread has ended.
         thread.withLock { thread in
             guard let running = thread else { return }
-            pthread_join(running, nil)
+            running.join()
             thread = nil
         }
     }
@@ -136,7 +118,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         switch mailbox.post(work, fromLoop: isCurrent) {
         case .none: break
         case .ring: ring()
-        case .runElsewhere: pthread_detach(spawn(runLateWork))
+        case .runElsewhere: QuietThread(name: name) { [self] in runAfterwards() }.detach()
         }
     }
 
@@ -192,9 +174,8 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         Unmanaged<EventLoop>.fromOpaque(data).takeUnretainedValue()
     }
 
-    fileprivate func run() {
+    private func run() {
         clibev_set_current(raw)
-        clibev_name_thread(String(decoding: name.utf8.prefix(15), as: UTF8.self))
         ev_now_update(raw)
         wakeUp()
         ev_run(raw, 0)
@@ -202,7 +183,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         clibev_set_current(nil)
     }
 
-    fileprivate func runAfterwards() {
+    private func runAfterwards() {
         afterwards.withLock { _ in
             clibev_set_current(raw)
             while !mailbox.isEmpty { runPosted() }
@@ -240,18 +221,4 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         lag.busy += took
         lag.longestTurn = max(lag.longestTurn, took)
     }
-}
-
-/// The thread's function: takes over the reference that `start` retained.
-private func runThread(_ loop: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
-    let loop = Unmanaged<EventLoop>.fromOpaque(loop!).takeRetainedValue()
-    loop.run()
-    return nil
-}
-
-/// The function of a thread for what was posted after the loop's own has ended.
-private func runLateWork(_ loop: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
-    let loop = Unmanaged<EventLoop>.fromOpaque(loop!).takeRetainedValue()
-    loop.runAfterwards()
-    return nil
 }

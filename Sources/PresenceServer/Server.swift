@@ -14,6 +14,7 @@ public actor Server {
     private let redis: String
     private let logger: Logger
     private var shards: [Shard] = []
+    private var workers: WorkerPools?
     private var port: ListeningPort?
     private var apiPort: ListeningPort?
 
@@ -68,11 +69,13 @@ public actor Server {
         let count = configuration.shards ?? max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
         let outboxes = OutboxBudget(configuration.limits.outboxBytes, shards: count)
         let inbox = InboxBudget(configuration.limits.inboxBytes)
+        let workers = WorkerPools(WorkerPlan.all(of: configuration.enabled(features)), configuration)
+        self.workers = workers
         for index in 0..<count {
             let shard = try Shard(
                 .init(
                     configuration: configuration, authenticator: authenticator, redis: location, places: places,
-                    addresses: addresses, failedTokens: failedTokens, outboxes: outboxes, inbox: inbox,
+                    addresses: addresses, failedTokens: failedTokens, outboxes: outboxes, inbox: inbox, workers: workers,
                     isAlone: configuration.redis.url == nil, logger: logger,
                     name: "shard-\(index)", place: (index, count), identity: identity, features: features))
             shard.loop.start()
@@ -138,6 +141,9 @@ public actor Server {
         await withTaskGroup(of: Void.self) { group in
             for shard in shards { group.addTask { await shard.drain() } }
         }
+        // Before the loops: what runs still is handed over to them.
+        workers?.stop()
+        workers = nil
         for shard in shards {
             await shard.stop()
             shard.loop.stop()

@@ -10,14 +10,21 @@ import WebSockets
 ///
 ///     {"type":"vote","poll":"lunch","choice":"soup"}   answered {"type":"voted",…,"counts":{"soup":3}}
 ///     {"type":"watchPoll","poll":"lunch"}              answered {"type":"pollWatched"}, then {"type":"poll",…} at each vote
+///     {"type":"tally","ballots":["soup","pie","soup"]} answered {"type":"tallied",…,"winner":"soup"}, counted off the loop
 ///     GET /v1/polls/{id}                               {"poll":"lunch","counts":{"soup":3}}
+///     GET /v1/polls/{id}/winner                        {"winner":"soup"}, found off the loop
 final class Polls: Feature, TopicKind {
     static let duration = FeatureSetting.duration(
         "polls.duration", 60_000, about: "How long a poll is open after its last vote on this server.")
 
     static let vote = Script("vote", script, isAcknowledged: true)
     static let family = KeyFamily(name: "poll", isPassing: false, type: "hash")
-    static let plan = FeaturePlan(name: "polls", scripts: [vote], keys: [family], settings: [duration])
+    static let waiting = FeatureSetting.count(
+        "polls.waiting", 100, in: 0...10_000, about: "How many tallies wait for a thread before more are refused.")
+    static let tallies = WorkerPlan(
+        "tallies", threads: { _ in 1 }, queue: { Int($0[waiting]) }, hasLowPriority: true)
+    static let plan = FeaturePlan(
+        name: "polls", scripts: [vote], keys: [family], settings: [duration, waiting], pools: [tallies])
 
     private unowned let shard: ShardLogic
     private var kind: TopicKindID!
@@ -55,6 +62,20 @@ final class Polls: Feature, TopicKind {
                 try members.needed(members["poll"], "poll").checkedIdentifier("poll")
             }
         ) { [unowned self] poll, context in watch(poll, context) }
+        registry.request("tally", decode: Self.ballots) { [unowned self] ballots, context in tally(ballots, context) }
+        registry.route("GET", "/v1/polls/{id}/winner", for: .users) { [unowned self] call in
+            read(call.ids[0]) { result in
+                guard case .success(let value) = result else {
+                    return call.refuse(503, .unavailable, "the store is out of reach")
+                }
+                let counts = Self.counts(value)
+                call.work(Self.tallies) {
+                    Self.winner(of: counts)
+                } then: { winner in
+                    call.respond(.json(200, #"{"winner":"\#(winner)"}"#))
+                }
+            }
+        }
         registry.route("GET", "/v1/polls/{id}", for: .users) { [unowned self] call in
             call.write(changes: false) {
                 read(call.ids[0], reply: $0)
@@ -106,6 +127,36 @@ final class Polls: Feature, TopicKind {
                 shard.replies.send(Array(answer.utf8), to: context.connection)
             }
         }
+    }
+
+    private static func ballots(
+        _ members: ClientMembers, _ limits: ConnectionLimits
+    ) throws(DecodingFailure) -> [String] {
+        let list = try members.needed(members["ballots"], "ballots")
+        var scanner = JSONScanner(list)
+        var ballots: [String] = []
+        do {
+            try scanner.beginArray()
+            while try scanner.nextElement() { ballots.append(try scanner.value().string ?? "") }
+        } catch {
+            throw .wrongKind("ballots", wanted: "a list")
+        }
+        return ballots
+    }
+
+    private func tally(_ ballots: [String], _ context: RequestContext) {
+        shard.work(Self.tallies, for: context) {
+            Self.winner(of: Dictionary(grouping: ballots, by: \.self).map { ($0.key, $0.value.count) })
+        } then: { [unowned self] winner in
+            shard.replies.send(
+                Array(#"{"type":"tallied","id":\#(context.id ?? 0),"winner":"\#(winner)"}"#.utf8),
+                to: context.connection)
+        }
+    }
+
+    /// Of those with as many votes the first by the alphabet.
+    private static func winner(of counts: [(String, Int)]) -> String {
+        counts.max { ($0.1, $1.0) < ($1.1, $0.0) }?.0 ?? ""
     }
 
     private func end(_ poll: Identifier) {

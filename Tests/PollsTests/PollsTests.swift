@@ -93,6 +93,48 @@ import Tokens
         #expect(world.shards[0].logic.feature(Polls.self) == nil && world.shards[0].logic.feature(Typing.self) == nil)
     }
 
+    // MARK: Off the loop
+
+    @Test func `what is counted off the loop is answered in its turn`() throws {
+        let world = try world()
+        let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+        let before = ana.texts.count
+        ana.sendText(#"{"type":"tally","id":1,"ballots":["soup","pie","soup"]}"#)
+        ana.sendText(#"{"type":"vote","id":2,"poll":"lunch","choice":"soup"}"#)
+        ana.sendText(#"{"type":"tally","id":3}"#)
+        try world.run(until: "all are answered") {
+            ana.texts[before...].contains { $0.contains("ballots is missing") }
+        }
+        let answers = ana.texts[before...].filter { $0.contains(#""id":"#) }
+        #expect(answers[0] == #"{"type":"tallied","id":1,"winner":"soup"}"#)
+        #expect(answers[1].contains(#""type":"voted","id":2"#) && answers.count == 3)
+        #expect(world.shards[0].workers.ran == 1 && world.shards[0].logic.jobs.count == 0)
+    }
+
+    @Test func `a job of a connection that goes is not run if it waits, and not heard of if it runs`() throws {
+        let world = try world()
+        let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+        let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
+        for id in 1...3 { ana.sendText(#"{"type":"tally","id":\#(id),"ballots":["soup"]}"#) }
+        bob.sendText(#"{"type":"tally","id":4,"ballots":["pie"]}"#)
+        #expect(world.shards[0].logic.jobs.count == 4)
+        ana.close(code: 1000)
+        try world.run(until: "bob has his answer") { bob.texts.last == #"{"type":"tallied","id":4,"winner":"pie"}"# }
+        #expect(world.shards[0].workers.ran == 2 && world.shards[0].logic.jobs.count == 0)
+        #expect(!ana.texts.contains { $0.contains("tallied") })
+    }
+
+    @Test func `more jobs than may wait are refused, with the time after which there may be room`() throws {
+        let world = try world { $0[Polls.waiting] = 1 }
+        let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+        for id in 1...3 { ana.sendText(#"{"type":"tally","id":\#(id),"ballots":["soup"]}"#) }
+        try world.run(until: "all are answered") { ana.texts.last?.contains("unavailable") == true }
+        let answers = ana.texts.suffix(3)
+        #expect(answers.dropLast().allSatisfy { $0.contains("tallied") })
+        #expect(answers.last?.contains(#""id":3"#) == true && answers.last?.contains(#""retryAfter":1000"#) == true)
+        try ask(ana, #"{"type":"tally","id":4,"ballots":["soup"]}"#, #""type":"tallied","id":4"#, in: world)
+    }
+
     // MARK: Over real sockets and a real Redis
 
     @Test func `over a real socket, a real Redis and HTTP it works as any other feature`() async throws {
@@ -125,7 +167,13 @@ import Tokens
         let response = try PollsClient.get("/v1/polls/lunch", port: port, token: token)
         #expect(
             response.contains("200 OK") && response.contains(#"{"poll":"lunch","counts":{"soup":1}}"#), "\(response)")
+        try client.say(#"{"type":"tally","id":4,"ballots":["soup","pie","pie"]}"#)
+        try client.hear(#"{"type":"tallied","id":4,"winner":"pie"}"#)
+        #expect(try PollsClient.get("/v1/polls/lunch/winner", port: port, token: token).contains(#"{"winner":"soup"}"#))
         #expect(try PollsClient.get("/v1/polls/lunch", port: port, token: "none").contains("401"))
+        let metrics = try PollsClient.get("/metrics", port: port, token: token)
+        #expect(metrics.contains(#"presence_workers_done_total{pool="tallies"} 2"#), "\(metrics)")
+        #expect(metrics.contains(#"presence_workers_running_microseconds_count{pool="tallies"} 2"#))
         #expect(try PollsClient.get("/metrics", port: port, token: token).contains("presence_poll_votes_total 1"))
     }
 }

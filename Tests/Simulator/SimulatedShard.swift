@@ -12,6 +12,7 @@ final class SimulatedShard {
     unowned let world: World
     let name: String
     private(set) var logic: ShardLogic!
+    private(set) var workers: SimulatedWorkers!
     private let clock: ShardClock
     /// This host's monotonic clock runs hours ahead of the world's time.
     private let clockOffset: Milliseconds
@@ -40,19 +41,25 @@ final class SimulatedShard {
         clock = ShardClock(now: world.now + clockOffset)
         let partitions = Partitions(count: world.configuration.partitions)
         channels = Dictionary(uniqueKeysWithValues: zip(partitions.eventChannels, 0...))
+        workers = SimulatedWorkers(world: world, shard: self)
         logic = ShardLogic(
-            configuration: world.configuration, clock: clock, store: self, sockets: self, isAlone: false,
-            random: SplitMix64(world.random.next()), logger: Logger(label: name) { _ in SwiftLogNoOpLogHandler() },
+            configuration: world.configuration, clock: clock, store: self, sockets: self, workers: workers,
+            isAlone: false, random: SplitMix64(world.random.next()), logger: Logger(label: name) { _ in SwiftLogNoOpLogHandler() },
             features: world.features
-        ) { token, now in
-            // In the simulation a token is its user's name, and when it was issued if that matters.
-            let parts = token.split(separator: "#", maxSplits: 1).map(String.init)
-            guard let user = parts.first.flatMap({ UserID($0) }) else { return .failure(.malformed) }
-            return .success(
-                Claims(
-                    subject: user, isBackend: false, expiresAt: now + 1_000_000_000,
-                    issuedAt: parts.count > 1 ? Timestamp(parts[1]) : nil))
+        ) { [unowned world] token, now in
+            let result = Self.verify(token, now)
+            return world.signaturesTakeTime ? .signature { result } : .done(result)
         }
+    }
+
+    private static func verify(_ token: String, _ now: Timestamp) -> Result<Claims, AuthenticationFailure> {
+        // In the simulation a token is its user's name, and when it was issued if that matters.
+        let parts = token.split(separator: "#", maxSplits: 1).map(String.init)
+        guard let user = parts.first.flatMap({ UserID($0) }) else { return .failure(.malformed) }
+        return .success(
+            Claims(
+                subject: user, isBackend: false, expiresAt: now + 1_000_000_000,
+                issuedAt: parts.count > 1 ? Timestamp(parts[1]) : nil))
     }
 
     func start() {

@@ -26,6 +26,8 @@ final class World {
     let redis: SimulatedRedis
     /// What the ports do wrong on purpose.
     var misbehaviour: Set<PortMisbehaviour> = []
+    /// Tokens are signed by what is verified off the loop.
+    var signaturesTakeTime = false
     private var agenda = Agenda()
     /// What each shard has plugged in.
     let features: [any Feature.Type]

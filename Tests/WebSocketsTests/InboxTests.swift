@@ -65,7 +65,7 @@ struct InboxTests {
             await server.on { _, recorder in
                 recorder.onBody = { request in
                     request.grant = "seen"
-                    return request.headers["authorization"] == nil ? .text(401, "who are you?") : nil
+                    return request.headers["authorization"] == nil ? .refused(.text(401, "who are you?")) : .granted
                 }
             }
             let stranger = try RawClient(port: server.port)
@@ -77,6 +77,61 @@ struct InboxTests {
             #expect(try known.readResponse().text == "POST / abc")
             guard case .request(_, let request) = server.log.all.last else { return }
             #expect(request.grant as? String == "seen")
+        }
+    }
+
+    @Test func `a body waits until the delegate has said whether it may come`() async throws {
+        try await withServer({ $0.closeTimeout = 50 }) { server in
+            await server.on { _, recorder in recorder.onBody = { _ in .later } }
+            func post(_ body: String, announced: Int, _ headers: String = "") throws -> RawClient {
+                let client = try RawClient(port: server.port)
+                try client.send("POST /x HTTP/1.1\r\nHost: h\r\n\(headers)Content-Length: \(announced)\r\n\r\n\(body)")
+                return client
+            }
+            // Granted when all of it has come, when a part has, and when the client waits to be told.
+            let whole = try post("abc", announced: 3)
+            let first = await server.asked(1)
+            await server.on { server, _ in server.admit(first, grant: "known") }
+            #expect(try whole.readResponse().text == "POST /x abc")
+            let part = try post("ab", announced: 4)
+            let second = await server.asked(2)
+            try part.send("cd")
+            await server.on { server, _ in
+                server.admit(second, grant: "known")
+                // A second word, and one about a request that is over, do nothing.
+                server.admit(second, grant: "other")
+                server.refuse(first, .text(500, "no"))
+            }
+            #expect(try part.readResponse().text == "POST /x abcd")
+            let asking = try post("", announced: 2, "Expect: 100-continue\r\n")
+            let third = await server.asked(3)
+            await server.on { server, _ in server.admit(third, grant: "known") }
+            #expect(try asking.readHead().hasPrefix("HTTP/1.1 100"))
+            try asking.send("ef")
+            #expect(try asking.readResponse().text == "POST /x ef")
+            let requests = server.log.all.compactMap { if case .request(_, let request) = $0 { request } else { nil } }
+            #expect(requests.count == 3 && requests.allSatisfy { $0.grant as? String == "known" })
+            // Refused.
+            let stranger = try post("abc", announced: 100)
+            let fourth = await server.asked(4)
+            await server.on { server, _ in server.refuse(fourth, .text(401, "who are you?")) }
+            #expect(try stranger.readResponse().status == 401)
+            #expect(stranger.readToEnd() == [])
+            try await wait(server, until: 0)
+        }
+    }
+
+    @Test func `a connection that waits for the delegate's word ends with the server`() async throws {
+        try await withServer { server in
+            await server.on { _, recorder in recorder.onBody = { _ in .later } }
+            let client = try RawClient(port: server.port)
+            try client.send("POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc")
+            let exchange = await server.asked(1)
+            await server.on { server, _ in
+                server.shutdown()
+                server.admit(exchange, grant: nil)
+            }
+            #expect(client.readToEnd() == [])
         }
     }
 }

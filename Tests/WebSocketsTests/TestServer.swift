@@ -10,6 +10,8 @@ final class TestServer: Sendable {
         case writable(SocketID)
         case closed(SocketID, Closure)
         case request(HTTPExchangeID, HTTPRequest)
+        /// Of this request `later` was said.
+        case asked(HTTPExchangeID)
         case failing(String)
     }
 
@@ -69,6 +71,13 @@ final class TestServer: Sendable {
         return socket
     }
 
+    /// The so manieth request of which `later` was said.
+    func asked(_ count: Int) async -> HTTPExchangeID {
+        await log.count(count) { if case .asked = $0 { true } else { false } }
+        let asked = log.all.compactMap { if case .asked(let exchange) = $0 { exchange } else { nil } }
+        return asked[count - 1]
+    }
+
     func closed(_ socket: SocketID) async -> Closure {
         let event = await log.first { if case .closed(let other, _) = $0 { other == socket } else { false } }
         guard case .closed(_, let closure) = event else { fatalError() }
@@ -100,11 +109,15 @@ final class TestServer: Sendable {
                 HTTPResponse(status: 200, body: Array("\(request.method) \(request.path) ".utf8) + request.body))
         }
 
-        var onBody: (inout HTTPRequest) -> HTTPResponse? = { _ in nil }
+        var onBody: (inout HTTPRequest) -> BodyAdmission = { _ in .granted }
 
         init(_ log: EventLog<Event>) { self.log = log }
 
-        func refusal(of request: inout HTTPRequest) -> HTTPResponse? { onBody(&request) }
+        func admission(of request: inout HTTPRequest, _ exchange: HTTPExchangeID) -> BodyAdmission {
+            let admission = onBody(&request)
+            if case .later = admission { log.append(.asked(exchange)) }
+            return admission
+        }
 
         func shouldUpgrade(_ request: UpgradeRequest) -> UpgradeDecision { decide(request) }
         func opened(_ socket: SocketID, request: UpgradeRequest) {

@@ -15,6 +15,8 @@ package final class Connection {
     package let began: Milliseconds
 
     package var session: Session?
+    /// A token of it is being verified, off the loop.
+    var isVerifying = false
     /// When its token runs out, by Redis' clock.
     var tokenExpiresAt: Timestamp?
     var tokenNoticeGiven = false

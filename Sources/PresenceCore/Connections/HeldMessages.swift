@@ -1,6 +1,6 @@
-/// Messages of a connection whose session Redis has not let in yet: its token may have been revoked, or its user have too
-/// many connections. They wait, so that nothing acts or answers for a client that turns out not to be let in; when it is,
-/// they are handled in their order, as if they had come then.
+/// Messages of a connection whose token is being verified, or whose session Redis has not let in yet: the token may have been
+/// revoked, or its user have too many connections. They wait, so that nothing acts or answers for a client that turns out not
+/// to be let in; when it is, they are handled in their order, as if they had come then.
 ///
 /// A client can send as much ahead as one connection may have pending (`limits.pendingRequests`), or one message of the
 /// largest size; beyond that it is not read from (`Replies.adjustReading`). All of them count in
@@ -9,29 +9,41 @@ extension ShardLogic {
     /// Whether what comes on the connection has to wait. While Redis is out of reach nothing can be decided: the session is
     /// let in for the time being, reads are answered from what is held, and writes are refused.
     func mustWait(_ connection: Connection) -> Bool {
+        if connection.isVerifying { return true }
         guard let session = connection.session, !session.isAdmitted else { return false }
         return link.isLive || !connection.isGreeted
     }
 
     package func hold(_ message: UnsafeRawBufferPointer, of connection: Connection) {
-        guard sockets.reserveInbox(message.count) else {
+        guard reserve(message.count, of: connection) else {
             return close(connection, .tryAgainLater, reason: reconnectAdvice())
         }
         connection.held.append(Array(message))
-        connection.heldBytes += message.count
         replies.adjustReading(of: connection)
     }
 
-    /// The session was let in, or Redis is out of reach: what waited is handled.
+    /// The token was verified, the session was let in, or Redis is out of reach: what waited is handled, up to a message
+    /// (a `refresh`) for which the others have to wait again.
     func handleHeld(of connection: Connection) {
-        guard !connection.held.isEmpty, !connection.isClosed, !mustWait(connection) else { return }
-        let messages = connection.held
-        dropHeld(of: connection)
-        for message in messages {
-            guard !connection.isClosed else { return }
+        guard !connection.held.isEmpty else { return }
+        while !connection.held.isEmpty, !connection.isClosed, !mustWait(connection) {
+            let message = connection.held.removeFirst()
+            release(message.count, of: connection)
             message.withUnsafeBytes { handle($0, on: connection) }
         }
         replies.adjustReading(of: connection)
+    }
+
+    /// Room for so many bytes more that are kept for the connection; false if there is none.
+    func reserve(_ bytes: Int, of connection: Connection) -> Bool {
+        guard sockets.reserveInbox(bytes) else { return false }
+        connection.heldBytes += bytes
+        return true
+    }
+
+    func release(_ bytes: Int, of connection: Connection) {
+        sockets.releaseInbox(bytes)
+        connection.heldBytes -= bytes
     }
 
     func handleAllHeld() {

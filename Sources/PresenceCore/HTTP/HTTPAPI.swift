@@ -7,6 +7,8 @@ import WebSockets
 package struct HTTPAPI {
     let logic: ShardLogic
     package let keep: (HTTPExchangeID, HTTPResponse) -> Void
+    /// Lets the body of a request come, or refuses it, after `later` was said of it.
+    let settle: (HTTPExchangeID, Result<Claims, Refusal>) -> Void
     /// Answers `/metrics` with the numbers of all the process' shards.
     let respondMetrics: (HTTPExchangeID) -> Void
 
@@ -56,31 +58,48 @@ package struct HTTPAPI {
     }
 
     /// Refuses a call by its head, before anything of its body is kept, or notes its claims.
-    package func refusal(of request: inout HTTPRequest) -> HTTPResponse? {
+    package func admission(of request: inout HTTPRequest, _ exchange: HTTPExchangeID) -> BodyAdmission {
         let route = route(of: request)
         guard ListenerRole(rawValue: request.tag)?.leads(to: route) ?? false, case .api(let call, _) = route else {
             request.keepsBody = false
-            return nil
+            return .granted
         }
-        switch claims(of: request, call) {
-        case .failure(let refusal): return refusal.response
+        var now: Result<Claims, Refusal>?
+        var isWithin = true
+        claims(of: request, call, exchange) { claims in
+            if isWithin { now = claims } else { settle(exchange, claims) }
+        }
+        isWithin = false
+        switch now {
+        case nil: return .later
+        case .failure(let refusal): return .refused(refusal.response)
         case .success(let claims):
             request.grant = claims
-            return nil
+            return .granted
         }
     }
 
-    private struct Refusal: Error { let response: HTTPResponse }
+    struct Refusal: Error { let response: HTTPResponse }
 
-    private func claims(of request: HTTPRequest, _ call: HTTPRouteEntry) -> Result<Claims, Refusal> {
-        if let claims = request.grant as? Claims { return .success(claims) }
+    /// Whose call it is; within this call, or later if the token's signature takes long.
+    private func claims(
+        of request: HTTPRequest, _ call: HTTPRouteEntry, _ exchange: HTTPExchangeID,
+        found: @escaping (Result<Claims, Refusal>) -> Void
+    ) {
+        if let claims = request.grant as? Claims { return found(.success(claims)) }
         guard let token = bearerToken(request.headers["authorization"]) else {
-            return .failure(.init(response: Self.unauthorized("a token is needed: Authorization: Bearer …")))
+            return found(.failure(.init(response: Self.unauthorized("a token is needed: Authorization: Bearer …"))))
         }
-        switch logic.check(token, from: logic.failedTokens.block(of: request.peer)) {
+        let address = logic.failedTokens.block(of: request.peer)
+        logic.check(token, from: address, of: exchange.socket) { verdict in found(claims(by: verdict, call)) }
+    }
+
+    private func claims(by verdict: ShardLogic.TokenVerdict, _ call: HTTPRouteEntry) -> Result<Claims, Refusal> {
+        switch verdict {
         case .tooMany(let wait):
             return .failure(
                 .init(response: tooFast(.failedTokens, ShardLogic.tooManyFailedTokens, retryAfter: wait)))
+        case .overloaded(let refusal): return .failure(.init(response: .overloaded(refusal)))
         case .refused(let failure): return .failure(.init(response: Self.unauthorized("\(failure)")))
         case .valid(let claims):
             guard claims.isBackend || call.audience == .users else {
@@ -102,21 +121,29 @@ package struct HTTPAPI {
                 respond(exchange, .error(Self.status(of: error.code), error.errorMessage))
             }
         }
-        switch claims(of: request, route) {
-        case .failure(let refusal): respond(exchange, refusal.response)
-        case .success(let claims):
-            guard !claims.isBackend else { return run(for: nil) }
-            guard admits(claims.subject, exchange) else { return }
-            logic.isRevoked(claims) { isRevoked in
-                switch isRevoked {
-                case false?: run(for: claims.subject)
-                case true?:
-                    logic.noteFailedToken(from: logic.failedTokens.block(of: request.peer))
-                    respond(exchange, Self.unauthorized("\(AuthenticationFailure.revoked)"))
-                case nil:
-                    let message = "the store is out of reach, and whether this token was revoked is not known here"
-                    respond(exchange, .error(503, .init(code: .unavailable, message: message, retryAfter: 1_000)))
-                }
+        claims(of: request, route, exchange) { found in
+            switch found {
+            case .failure(let refusal): respond(exchange, refusal.response)
+            case .success(let claims) where claims.isBackend: run(for: nil)
+            case .success(let claims): authorize(exchange, request, claims) { run(for: claims.subject) }
+            }
+        }
+    }
+
+    /// A user's call, if its token was not revoked and the user does not ask too fast.
+    private func authorize(
+        _ exchange: HTTPExchangeID, _ request: HTTPRequest, _ claims: Claims, run: @escaping () -> Void
+    ) {
+        guard admits(claims.subject, exchange) else { return }
+        logic.isRevoked(claims) { isRevoked in
+            switch isRevoked {
+            case false?: run()
+            case true?:
+                logic.noteFailedToken(from: logic.failedTokens.block(of: request.peer))
+                respond(exchange, Self.unauthorized("\(AuthenticationFailure.revoked)"))
+            case nil:
+                let message = "the store is out of reach, and whether this token was revoked is not known here"
+                respond(exchange, .error(503, .init(code: .unavailable, message: message, retryAfter: 1_000)))
             }
         }
     }

@@ -2,6 +2,7 @@ import EventLoops
 import PresenceProtocol
 import Tokens
 import WebSockets
+import Workers
 
 /// How fast tokens from one address may turn out to be worthless, counted over all shards of the process.
 ///
@@ -46,12 +47,53 @@ extension ShardLogic {
         case refused(AuthenticationFailure)
         /// It was not looked at.
         case tooMany(retryAfter: Milliseconds)
+        /// Too many others are being verified.
+        case overloaded(WorkRefusal)
     }
 
-    /// Verifies a token, unless too many from its address were worthless.
-    func check(_ token: String, from address: AddressBlock) -> TokenVerdict {
-        if let wait = failedTokens.wait(address, at: clock.now) { return .tooMany(retryAfter: wait) }
+    /// Verifies a token, unless too many from its address were worthless. A signature that takes long is verified off the
+    /// loop; else `verdict` is called within this call.
+    ///
+    /// - Parameter socket: of whoever shows it. When that connection goes meanwhile, `verdict` is not called.
+    func check(
+        _ token: String, from address: AddressBlock, of socket: SocketID, verdict: @escaping (TokenVerdict) -> Void
+    ) {
+        if let wait = failedTokens.wait(address, at: clock.now) { return verdict(.tooMany(retryAfter: wait)) }
         switch verify(token, clock.redisNow) {
+        case .done(let result): verdict(judge(result, from: address))
+        case .signature(let rest):
+            do throws(WorkRefusal) {
+                try jobs.run(in: .signatures, for: socket, rest) { [self] outcome in
+                    switch outcome {
+                    case .success(let result): verdict(judge(result, from: address))
+                    case .failure(let refusal): verdict(.overloaded(refusal))
+                    }
+                }
+            } catch {
+                verdict(.overloaded(error))
+            }
+        }
+    }
+
+    /// The same for a token that a client shows on its connection: its further messages wait for the verdict.
+    func check(_ token: String, of connection: Connection, verdict: @escaping (TokenVerdict) -> Void) {
+        let size = token.utf8.count
+        guard reserve(size, of: connection) else {
+            return close(connection, .tryAgainLater, reason: reconnectAdvice())
+        }
+        connection.isVerifying = true
+        var isWithin = true
+        check(token, from: connection.address, of: connection.socket) { [self] result in
+            connection.isVerifying = false
+            release(size, of: connection)
+            verdict(result)
+            if !isWithin { handleHeld(of: connection) }
+        }
+        isWithin = false
+    }
+
+    private func judge(_ result: Result<Claims, AuthenticationFailure>, from address: AddressBlock) -> TokenVerdict {
+        switch result {
         case .success(let claims): return .valid(claims)
         case .failure(let failure):
             noteFailedToken(from: address)

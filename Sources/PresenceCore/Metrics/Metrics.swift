@@ -1,3 +1,4 @@
+import EventLoops
 import PresenceProtocol
 
 /// What a shard counts. Plain numbers, added on the shard's thread; the metrics page adds the shards up.
@@ -41,31 +42,5 @@ package final class Metrics {
     func countClose(_ code: UInt16) {
         let isKnown = (1000...1015).contains(code) || (4001...4006).contains(code)
         closes[isKnown ? code : 0, default: 0] += 1
-    }
-}
-
-/// Counts of values up to each bound, as Prometheus wants them.
-struct MetricHistogram: Sendable {
-    let bounds: [Int64]
-    package private(set) var counts: [Int]
-    private(set) var sum: Int64 = 0
-
-    init(bounds: [Int64]) {
-        self.bounds = bounds
-        counts = Array(repeating: 0, count: bounds.count + 1)
-    }
-
-    package var count: Int { counts.reduce(0, +) }
-
-    package mutating func record(_ value: Int64, times: Int = 1) {
-        var index = 0
-        while index < bounds.count, value > bounds[index] { index += 1 }
-        counts[index] += times
-        sum += value * Int64(times)
-    }
-
-    package mutating func add(_ other: MetricHistogram) {
-        for index in counts.indices { counts[index] += other.counts[index] }
-        sum += other.sum
     }
 }

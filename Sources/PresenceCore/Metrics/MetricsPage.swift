@@ -1,4 +1,6 @@
+import EventLoops
 import Installation
+import Workers
 
 /// One shard's numbers at a moment, to be added up over the process and written as Prometheus text.
 package struct MetricsSnapshot: Sendable {
@@ -10,6 +12,8 @@ package struct MetricsSnapshot: Sendable {
     var histograms: [Histogram: MetricHistogram] = [:]
     /// The features' own, in the order of their registration.
     package var features: [Feature] = []
+    /// Of the process, not of a shard: given once, when the shards have been added up.
+    var workers: [WorkerNumbers] = []
     /// When the certificate ends, in seconds since 1970; `nil` without TLS.
     var certificateExpiry: Int64?
     /// How far Redis' clock is ahead of this host's, in ms; `nil` before Redis has answered.
@@ -195,6 +199,7 @@ package struct MetricsSnapshot: Sendable {
             lines.append("presence_\(histogram.rawValue)_sum \(values.sum)")
             lines.append("presence_\(histogram.rawValue)_count \(values.count)")
         }
+        lines += workerLines
         head("build_info", "gauge", "1; the label is the server's version")
         lines.append("presence_build_info{version=\"\(ServerVersion.current)\"} 1")
         return lines.joined(separator: "\n") + "\n"

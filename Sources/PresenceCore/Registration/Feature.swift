@@ -65,16 +65,19 @@ package struct FeaturePlan: Sendable {
     package var scripts: [Script] = []
     package var keys: [KeyFamily] = []
     package var settings: [FeatureSetting] = []
+    /// Threads for what takes too long for a loop.
+    package var pools: [WorkerPlan] = []
 
     package init(
         name: String, isOptional: Bool = true, scripts: [Script] = [], keys: [KeyFamily] = [],
-        settings: [FeatureSetting] = []
+        settings: [FeatureSetting] = [], pools: [WorkerPlan] = []
     ) {
         self.name = name
         self.isOptional = isOptional
         self.scripts = scripts
         self.keys = keys
         self.settings = settings
+        self.pools = pools
     }
 }
 

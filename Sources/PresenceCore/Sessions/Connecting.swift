@@ -10,8 +10,19 @@ extension ShardLogic {
         guard let token = connect.token ?? connection.headerToken else {
             return turnAway(connection, id, "a token is needed")
         }
-        switch check(token, from: connection.address) {
+        check(token, of: connection) { [self] verdict in decide(verdict, connection, id, connect) }
+    }
+
+    private func decide(
+        _ verdict: TokenVerdict, _ connection: Connection, _ id: Int64?, _ connect: ClientMessage.Connect
+    ) {
+        switch verdict {
         case .tooMany(let wait): limitRate(of: connection, id, .failedTokens, retryAfter: wait)
+        case .overloaded(let refusal):
+            replies.now(on: connection) { [self] in
+                replies.error(.init(refusal, id: id), to: connection)
+                close(connection, .tryAgainLater, reason: reconnectAdvice())
+            }
         case .refused(let failure): turnAway(connection, id, "\(failure)")
         case .valid(let claims) where claims.isBackend:
             turnAway(connection, id, "a backend's token opens no session")
@@ -93,8 +104,14 @@ extension ShardLogic {
     }
 
     func refresh(_ connection: Connection, _ id: Int64?, _ token: String) {
-        switch check(token, from: connection.address) {
+        check(token, of: connection) { [self] verdict in renew(verdict, connection, id) }
+    }
+
+    private func renew(_ verdict: TokenVerdict, _ connection: Connection, _ id: Int64?) {
+        switch verdict {
         case .tooMany(let wait): limitRate(of: connection, id, .failedTokens, retryAfter: wait)
+        // The old token goes on.
+        case .overloaded(let refusal): refuse(.init(refusal, id: id), on: connection)
         // What Redis said when the session was opened, and has told since, holds here too.
         case .valid(let claims) where (claims.issuedAt ?? 0) < connection.session?.user.revokedAt ?? 0:
             noteFailedToken(from: connection.address)

@@ -1,8 +1,9 @@
 import PresenceProtocol
 import Redis
 import WebSockets
+import Workers
 
-/// What the shard's logic asks of its sockets: one of its two ports. The real ones are libwebsockets', the
+/// What the shard's logic asks of its sockets: one of its three ports. The real ones are libwebsockets', the
 /// simulator's are lists.
 package protocol Sockets: AnyObject {
     /// Sends bytes that are framed already, one or many messages at once.
@@ -18,7 +19,7 @@ package protocol Sockets: AnyObject {
     func releaseInbox(_ bytes: Int)
 }
 
-/// What the shard's logic asks of Redis: the other port. Commands of one lane with the same keys run in the order in
+/// What the shard's logic asks of Redis: another port. Commands of one lane with the same keys run in the order in
 /// which they were given; their replies come in that order too, each exactly once, never from within the call. (Only the
 /// reply of an acknowledged change may come later than those of commands that were given after it: it waits for replicas.)
 package protocol Store: AnyObject {
@@ -36,6 +37,16 @@ package protocol Store: AnyObject {
     func reconnect()
     /// Whether all scripts go by the same clock. In a cluster each goes by that of its slot's master.
     var hasOneClock: Bool { get }
+}
+
+/// What the shard's logic asks of threads: the third port. In the server they are the process' (`WorkerPools`); in the
+/// simulator jobs take simulated time.
+package protocol WorkerThreads: AnyObject {
+    /// Runs `work` on a thread of the pool, and hands its result to `then`, on the shard's thread and never within the call.
+    func submit<Value: Sendable>(
+        to plan: WorkerPlan, _ work: @escaping @Sendable () -> Value,
+        then: @escaping (Result<Value, WorkRefusal>) -> Void
+    ) throws(WorkRefusal) -> any CancellableWork
 }
 
 package typealias StoreReply = (Result<RedisValue, RedisFailure>) -> Void

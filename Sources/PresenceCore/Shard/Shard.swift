@@ -21,6 +21,7 @@ package actor Shard {
     private let sockets: ShardSockets
     private let logic: ShardLogic
     private let server: WebSocketServer
+    private let workers: WorkerPools
     private let logger: Logger
     /// Replaced as a whole when the keys are.
     private let tokens: CurrentAuthenticator
@@ -44,6 +45,7 @@ package actor Shard {
         package let failedTokens: FailedTokens
         package let outboxes: OutboxBudget
         package let inbox: InboxBudget
+        package let workers: WorkerPools
         /// Nobody but this process uses this Redis.
         package let isAlone: Bool
         package let logger: Logger
@@ -56,7 +58,7 @@ package actor Shard {
         package init(
             configuration: ServerConfiguration, authenticator: Authenticator, redis: RedisLocation, places: Places,
             addresses: AddressLimits, failedTokens: FailedTokens, outboxes: OutboxBudget, inbox: InboxBudget,
-            isAlone: Bool, logger: Logger, name: String, place: (number: Int, of: Int), identity: TLSIdentity?,
+            workers: WorkerPools, isAlone: Bool, logger: Logger, name: String, place: (number: Int, of: Int), identity: TLSIdentity?,
             features: [any Feature.Type]
         ) {
             self.configuration = configuration
@@ -67,6 +69,7 @@ package actor Shard {
             self.failedTokens = failedTokens
             self.outboxes = outboxes
             self.inbox = inbox
+            self.workers = workers
             self.isAlone = isAlone
             self.logger = logger
             self.name = name
@@ -80,6 +83,7 @@ package actor Shard {
         let configuration = parts.configuration
         loop = try EventLoop(name: parts.name)
         logger = parts.logger
+        workers = parts.workers
         let loop = loop
         clock = ShardClock(now: loop.now)
         var options = RedisOptions()
@@ -97,11 +101,11 @@ package actor Shard {
         let tokens = CurrentAuthenticator(parts.authenticator)
         self.tokens = tokens
         logic = ShardLogic(
-            configuration: configuration, clock: clock, store: store, sockets: sockets, isAlone: parts.isAlone,
-            random: SystemRandomNumberGenerator(), logger: parts.logger, place: parts.place,
+            configuration: configuration, clock: clock, store: store, sockets: sockets,
+            workers: ShardWorkers(parts.workers, loop: loop, clock: clock), isAlone: parts.isAlone, random: SystemRandomNumberGenerator(), logger: parts.logger, place: parts.place,
             outboxBudget: parts.outboxes, failedTokens: parts.failedTokens, database: parts.redis.database,
             features: parts.features
-        ) { tokens.authenticator.verify($0, now: $1) }
+        ) { tokens.authenticator.begin($0, now: $1) }
         var settings = WebSocketServerConfiguration()
         settings.subprotocols = ["presence.v1"]
         settings.maxMessageBytes = configuration.limits.maxMessageBytes
@@ -134,6 +138,11 @@ package actor Shard {
         let logic = logic
         sockets.api = HTTPAPI(logic: logic) { [server] exchange, response in
             server.respond(exchange, response)
+        } settle: { [server] exchange, settlement in
+            switch settlement {
+            case .success(let claims): server.admit(exchange, grant: claims)
+            case .failure(let refusal): server.refuse(exchange, refusal.response)
+            }
         } respondMetrics: { [weak self] exchange in
             guard let self else { return }
             Task { await self.respondMetrics(exchange) }
@@ -250,6 +259,7 @@ package actor Shard {
     private func respondMetrics(_ exchange: HTTPExchangeID) async {
         var sum = MetricsSnapshot()
         for shard in family { sum.add(await shard.metrics()) }
+        sum.workers = workers.numbers
         server.respond(
             exchange,
             HTTPResponse(

@@ -16,7 +16,8 @@ extension ShardLogic {
             if clock.now >= silentUntil { return lose(connection) }
         }
         var next = silentUntil
-        if connection.session == nil {
+        // A token that is being verified has come in time.
+        if connection.session == nil, !connection.isVerifying {
             let end = connection.began + configuration.connectTimeout
             if clock.now >= end { return close(connection, .noConnect) }
             next = min(next, end)

@@ -4,8 +4,8 @@ import Redis
 import Tokens
 import WebSockets
 
-/// All that a shard decides, between its two ports: what comes in is a message, a reply, an event or the time; what
-/// goes out goes to `Sockets` and `Store`. It does no I/O, knows no thread and asks no clock, so the same code runs in
+/// All that a shard decides, between its ports: what comes in is a message, a reply, an event or the time; what
+/// goes out goes to `Sockets`, `Store` and `WorkerThreads`. It does no I/O, knows no thread and asks no clock, so the same code runs in
 /// the server and in the simulator.
 ///
 /// Everything in it is plain and synchronous: one input is handled to its end before the next.
@@ -15,6 +15,7 @@ package final class ShardLogic {
     package let partitions: Partitions
     package let store: any Store
     let sockets: any Sockets
+    package let jobs: Jobs
     package let metrics = Metrics()
     package let outboxes: Outboxes
     /// How fast one connection may ask; `nil`: as fast as it pleases.
@@ -33,7 +34,7 @@ package final class ShardLogic {
     /// In the order of their list.
     package private(set) var features: [any Feature] = []
     package private(set) var registry = Registry()
-    let verify: (_ token: String, _ now: Timestamp) -> Result<Claims, AuthenticationFailure>
+    let verify: (_ token: String, _ now: Timestamp) -> Authenticator.Verification
     var random: any RandomNumberGenerator
     private let logger: Logger
     /// Which of the process' shards this is.
@@ -48,16 +49,17 @@ package final class ShardLogic {
     static let longestSleep: Milliseconds = 250
 
     package init(
-        configuration: ServerConfiguration, clock: ShardClock, store: any Store, sockets: any Sockets, isAlone: Bool,
-        random: any RandomNumberGenerator, logger: Logger, place: (number: Int, of: Int) = (0, 1),
-        outboxBudget: OutboxBudget? = nil, failedTokens: FailedTokens? = nil, database: Int = 0,
-        features: [any Feature.Type],
-        verify: @escaping (String, Timestamp) -> Result<Claims, AuthenticationFailure>
+        configuration: ServerConfiguration, clock: ShardClock, store: any Store, sockets: any Sockets,
+        workers: any WorkerThreads, isAlone: Bool, random: any RandomNumberGenerator, logger: Logger,
+        place: (number: Int, of: Int) = (0, 1), outboxBudget: OutboxBudget? = nil, failedTokens: FailedTokens? = nil,
+        database: Int = 0, features: [any Feature.Type],
+        verify: @escaping (String, Timestamp) -> Authenticator.Verification
     ) {
         self.configuration = configuration
         self.clock = clock
         self.store = store
         self.sockets = sockets
+        jobs = Jobs(workers)
         self.random = random
         self.logger = logger
         self.place = (Milliseconds(place.number), Milliseconds(place.of))
@@ -136,6 +138,7 @@ package final class ShardLogic {
         let final: Set<UInt16> = [1000, 1005, 1008, 4004, 4006]
         let code = connection.closedWith?.rawValue ?? code ?? (hadCloseFrame ? 1005 : 1006)
         metrics.countClose(code)
+        jobs.cancel(of: socket)
         dropHeld(of: connection)
         outboxes.release(connection)
         watchers.close(connection)
@@ -233,6 +236,7 @@ package final class ShardLogic {
         guard !connection.isClosed else { return }
         // What was answered before the close is still to go out.
         delivery.flush(now: connection)
+        jobs.cancel(of: connection.socket)
         dropHeld(of: connection)
         outboxes.release(connection)
         watchers.close(connection)

@@ -62,13 +62,14 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
     }
 
     func departed(_ socket: SocketID) {
+        logic.jobs.cancel(of: socket)
         spare.remove(socket)
         if let block = addressPlaces.remove(socket) { addresses.give(block) }
     }
 
-    package func refusal(of request: inout HTTPRequest) -> HTTPResponse? {
+    package func admission(of request: inout HTTPRequest, _ exchange: HTTPExchangeID) -> BodyAdmission {
         clock.advance(to: now())
-        return api.refusal(of: &request)
+        return api.admission(of: &request, exchange)
     }
 
     func shouldUpgrade(_ request: UpgradeRequest) -> UpgradeDecision {

@@ -5,7 +5,7 @@ import EventLoops
 ///     greeting ─▶ shaking ─┐ (TLS only)
 ///                          ▼
 ///                        head ◀──────────────────┐
-///                          │ ─▶ body ─┐          │ kept
+///                          │ ─▶ body ─┐          │ kept         (judging: between head and body)
 ///                          ▼          ▼          │
 ///        (WebSocket) ◀── upgrade   answering ─▶ writing ─▶ draining ─▶ (end)
 ///
@@ -22,6 +22,8 @@ final class HTTPConnection {
         case shaking
         /// A head is waited for, or coming.
         case head
+        /// The delegate has not said yet whether the request's body may come.
+        case judging
         /// A request's body is coming.
         case body
         /// The delegate has the request.
@@ -73,7 +75,7 @@ final class HTTPConnection {
     var waitsForPeer: Bool {
         switch stage {
         case .greeting, .shaking, .head, .body: true
-        case .answering, .writing, .draining: false
+        case .judging, .answering, .writing, .draining: false
         }
     }
 

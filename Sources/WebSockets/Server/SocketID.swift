@@ -17,7 +17,7 @@ public struct SocketID: Hashable, Sendable, CustomStringConvertible {
 /// One HTTP request that waits for its response.
 public struct HTTPExchangeID: Hashable, Sendable {
     /// The connection that it came on.
-    let socket: SocketID
+    public let socket: SocketID
     /// Counts the requests of that connection.
     let number: UInt32
 }

@@ -56,8 +56,40 @@ extension WebSocketServer {
                 configuration.errorResponse(413, "a body has at most \(configuration.maxBodyBytes) bytes"))
         }
         guard length > 0 else { return dispatch(index, http, request) }
-        if let refusal = delegate.refusal(of: &request) { return refuse(index, http, refusal) }
-        return expectBody(index, http, request, length)
+        switch delegate.admission(of: &request, HTTPExchangeID(socket: table.id(index), number: http.number)) {
+        case .granted: return expectBody(index, http, request, length)
+        case .refused(let response): return refuse(index, http, response)
+        case .later:
+            http.stage = .judging
+            http.request = request
+            http.missing = length
+            // What comes of the body meanwhile waits in the kernel.
+            http.pauseInput()
+            begins(index)
+            return false
+        }
+    }
+
+    /// The body of a request of which the delegate said `later` may come; does nothing if its client is gone.
+    ///
+    /// - Parameter grant: for the request.
+    public func admit(_ exchange: HTTPExchangeID, grant: (any Sendable)?) {
+        guard let (index, http) = judged(exchange), var request = http.request else { return }
+        request.grant = grant
+        if expectBody(index, http, request, http.missing) { advance(exchange.socket) }
+    }
+
+    /// The same if it may not.
+    public func refuse(_ exchange: HTTPExchangeID, _ response: HTTPResponse) {
+        guard let (index, http) = judged(exchange) else { return }
+        if refuse(index, http, response) { advance(exchange.socket) }
+    }
+
+    private func judged(_ exchange: HTTPExchangeID) -> (Int, HTTPConnection)? {
+        guard let index = table.index(exchange.socket), let http = table[index].extras?.http,
+            http.stage == .judging, http.number == exchange.number, !table[index].isDoomed
+        else { return nil }
+        return (index, http)
     }
 
     /// Hands a whole request to the delegate. Whether there is more to do at once.

@@ -26,7 +26,7 @@ extension WebSocketServer {
                 case .head: readHead(index, http)
                 case .body: readBody(index, http)
                 case .draining: drain(index, http)
-                case .answering, .writing: false
+                case .judging, .answering, .writing: false
                 }
             guard goesOn else { return }
         }

@@ -9,10 +9,10 @@ public protocol WebSocketServerDelegate: AnyObject {
     /// A connection of which `accepted` was true is gone. The last that is heard of it.
     func departed(_ socket: SocketID)
 
-    /// A request with a body has come as far as its head. An answer refuses it, and its body is not kept.
+    /// A request with a body has come as far as its head: whether its body may come.
     ///
     /// What was found out may be noted in its `grant`, and that the body is not wanted in `keepsBody`.
-    func refusal(of request: inout HTTPRequest) -> HTTPResponse?
+    func admission(of request: inout HTTPRequest, _ exchange: HTTPExchangeID) -> BodyAdmission
 
     /// Whether the request may become a WebSocket.
     func shouldUpgrade(_ request: UpgradeRequest) -> UpgradeDecision
@@ -45,8 +45,18 @@ public protocol WebSocketServerDelegate: AnyObject {
 extension WebSocketServerDelegate {
     public func accepted(_ socket: SocketID, from peer: PeerAddress) -> Bool { true }
     public func departed(_ socket: SocketID) {}
-    public func refusal(of request: inout HTTPRequest) -> HTTPResponse? { nil }
+    public func admission(of request: inout HTTPRequest, _ exchange: HTTPExchangeID) -> BodyAdmission { .granted }
     public func heard(_ socket: SocketID) {}
     public func reasonWhenFull() -> String { "" }
     public func acceptingFailed(_ description: String) {}
+}
+
+/// Whether the body of a request may come.
+public enum BodyAdmission {
+    case granted
+    /// It is answered so, and its body is not kept.
+    case refused(HTTPResponse)
+    /// Nothing more is read from it until ``WebSocketServer/admit(_:grant:)`` or ``WebSocketServer/refuse(_:_:)`` is called,
+    /// which is never within the call.
+    case later
 }

@@ -1,0 +1,61 @@
+import CLibEV
+import Glibc
+
+/// A thread of our own for a function that may block. All signals are blocked in it (but those that faults raise), so that
+/// they go to the threads that want them.
+///
+/// It holds what `body` captures while it runs. Either `join` or `detach` is called, once.
+package struct QuietThread: Sendable {
+    // pthread_t is a plain number, which any thread may use.
+    private let thread: pthread_t
+
+    /// - Parameter name: The system shows its first 15 bytes; `nil`: that of the thread that starts it.
+    package init(name: String?, _ body: @escaping @Sendable () -> Void) {
+        var blocked = sigset_t()
+        var before = sigset_t()
+        sigfillset(&blocked)
+        for fault in [SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF] {
+            sigdelset(&blocked, fault)
+        }
+        pthread_sigmask(SIG_SETMASK, &blocked, &before)
+        var created = pthread_t()
+        let start = Start(name, body)
+        // The thread takes this reference over.
+        let result = pthread_create(&created, nil, runQuietThread, Unmanaged.passRetained(start).toOpaque())
+        pthread_sigmask(SIG_SETMASK, &before, nil)
+        precondition(result == 0, "pthread_create failed with \(result)")
+        thread = created
+    }
+
+    /// Blocks until it has ended.
+    package func join() { pthread_join(thread, nil) }
+
+    package func detach() { pthread_detach(thread) }
+
+    /// Lets the calling thread run when others do not want to: 10 steps of `nice` below what it had.
+    package static func lowerPriority() {
+        // On Linux this is of the calling thread alone (setpriority(2), "C library/kernel differences").
+        let process = __priority_which_t(PRIO_PROCESS.rawValue)
+        let present = getpriority(process, 0)
+        _ = setpriority(process, 0, min(19, present + 10))
+    }
+}
+
+/// What a thread is given.
+private final class Start: Sendable {
+    let name: String?
+    let body: @Sendable () -> Void
+
+    init(_ name: String?, _ body: @escaping @Sendable () -> Void) {
+        self.name = name
+        self.body = body
+    }
+}
+
+/// The thread's function: takes over the reference that `init` retained.
+private func runQuietThread(_ start: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+    let start = Unmanaged<Start>.fromOpaque(start!).takeRetainedValue()
+    if let name = start.name { clibev_name_thread(String(decoding: name.utf8.prefix(15), as: UTF8.self)) }
+    start.body()
+    return nil
+}

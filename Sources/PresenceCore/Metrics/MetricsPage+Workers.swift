@@ -1,0 +1,41 @@
+import EventLoops
+import Workers
+
+/// The part of the metrics page about pools of threads: each number with the pool's name as its label.
+extension MetricsSnapshot {
+    var workerLines: [String] {
+        guard !workers.isEmpty else { return [] }
+        var lines: [String] = []
+        func head(_ name: String, _ type: String, _ help: String) {
+            lines.append("# HELP presence_\(name) \(help)")
+            lines.append("# TYPE presence_\(name) \(type)")
+        }
+        func numbers(_ name: String, _ type: String, _ help: String, _ value: (WorkerNumbers) -> Int) {
+            head(name, type, help)
+            for pool in workers { lines.append("presence_\(name){pool=\"\(pool.name)\"} \(value(pool))") }
+        }
+        func times(_ name: String, _ help: String, _ value: (WorkerNumbers) -> MetricHistogram) {
+            head(name, "histogram", help)
+            for pool in workers {
+                let (values, label) = (value(pool), "pool=\"\(pool.name)\"")
+                var total = 0
+                for (bound, count) in zip(values.bounds, values.counts) {
+                    total += count
+                    lines.append("presence_\(name)_bucket{\(label),le=\"\(bound)\"} \(total)")
+                }
+                lines.append("presence_\(name)_bucket{\(label),le=\"+Inf\"} \(values.count)")
+                lines.append("presence_\(name)_sum{\(label)} \(values.sum)")
+                lines.append("presence_\(name)_count{\(label)} \(values.count)")
+            }
+        }
+        numbers("workers_threads", "gauge", "threads of each pool") { $0.threads }
+        numbers("workers_queued", "gauge", "jobs that wait for a thread") { $0.queued }
+        numbers("workers_running", "gauge", "jobs that run") { $0.running }
+        numbers("workers_done_total", "counter", "jobs done") { $0.done }
+        numbers("workers_refused_total", "counter", "jobs refused because too many waited") { $0.refused }
+        numbers("workers_cancelled_total", "counter", "jobs whose asker was gone before they were done") { $0.cancelled }
+        times("workers_waiting_microseconds", "how long jobs waited for a thread") { $0.waitingTimes }
+        times("workers_running_microseconds", "how long jobs ran") { $0.runningTimes }
+        return lines
+    }
+}

@@ -1,0 +1,43 @@
+import Glibc
+
+/// A pool of threads for what would take too long on a shard's loop. There is one for the whole process, whichever shard
+/// asks; a feature names its pools in its plan.
+package struct WorkerPlan: Sendable, Hashable {
+    /// Unique among all features; the label of its metrics.
+    package let name: String
+    /// How many jobs run at a time; at least one.
+    package let threads: @Sendable (ServerConfiguration) -> Int
+    /// How many wait at most. More are refused at once.
+    package let queue: @Sendable (ServerConfiguration) -> Int
+    /// Whether its threads run only when others do not want to.
+    let hasLowPriority: Bool
+
+    /// - Parameters:
+    ///   - threads: Of a feature that lets operators set it: `{ Int($0[Self.threads]) }`.
+    package init(
+        _ name: String, threads: @escaping @Sendable (ServerConfiguration) -> Int,
+        queue: @escaping @Sendable (ServerConfiguration) -> Int, hasLowPriority: Bool = false
+    ) {
+        self.name = name
+        self.threads = threads
+        self.queue = queue
+        self.hasLowPriority = hasLowPriority
+    }
+
+    package static func == (a: WorkerPlan, b: WorkerPlan) -> Bool { a.name == b.name }
+    package func hash(into hasher: inout Hasher) { hasher.combine(name) }
+
+    /// The processor cores that there are.
+    package static var cores: Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
+
+    /// Every pool of a server with these features.
+    package static func all(of features: [any Feature.Type]) -> [WorkerPlan] {
+        let plans = [signatures] + features.flatMap { $0.plan.pools }
+        precondition(Set(plans).count == plans.count, "two features have a pool of the same name")
+        return plans
+    }
+
+    /// Verifies what takes 30 to 200 µs: the signatures of tokens by RSA and elliptic curves. Of clients that all come back
+    /// at once, so many wait; their tokens count in `limits.inboxBytes`.
+    package static let signatures = WorkerPlan("signatures", threads: { _ in max(1, cores / 2) }, queue: { _ in 16_384 })
+}

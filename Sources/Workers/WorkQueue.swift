@@ -1,0 +1,168 @@
+import DequeModule
+import EventLoops
+import Glibc
+
+/// The jobs of a pool, between those who ask for them and its threads.
+// @unchecked: `state` locks itself, and the semaphore may be used by any thread; nothing else changes.
+final class WorkQueue: @unchecked Sendable {
+    struct Work {
+        /// Runs it. What it returns hands the result over.
+        let run: @Sendable () -> @Sendable () -> Void
+        /// Tells that it will not be run.
+        let drop: @Sendable () -> Void
+    }
+
+    struct Entry {
+        let number: UInt64
+        let queuedAt: Int64
+        let work: Work
+    }
+
+    private struct Running {
+        let beganAt: Int64
+        var isCancelled = false
+    }
+
+    private struct State {
+        var waiting = Deque<Entry>()
+        var running: [UInt64: Running] = [:]
+        var isClosed = false
+        var numbers: UInt64 = 0
+        /// Of the latest jobs, in µs; `nil` before the first is done.
+        var meanTime: Double?
+        var done = 0
+        var refused = 0
+        var cancelled = 0
+        var waitingTimes = MetricHistogram(bounds: WorkQueue.bounds)
+        var runningTimes = MetricHistogram(bounds: WorkQueue.bounds)
+    }
+
+    /// In µs: from signatures (100) to a queue full of hashes (1.5 s).
+    private static let bounds: [Int64] = [
+        50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 500_000, 1_500_000, 5_000_000,
+    ]
+
+    private let threads: Int
+    private let bound: Int
+    private let state = Locked(State())
+    /// Rung once for each job, and for each thread when the queue is closed. (Of a cancelled job the ring stays: some
+    /// thread looks once for nothing.) Owned; freed in `deinit`.
+    private let bell: UnsafeMutablePointer<sem_t>
+
+    init(threads: Int, bound: Int) {
+        self.threads = threads
+        self.bound = bound
+        bell = .allocate(capacity: 1)
+        sem_init(bell, 0, 0)
+    }
+
+    deinit {
+        sem_destroy(bell)
+        bell.deallocate()
+    }
+
+    // MARK: Those who ask
+
+    /// The job's number.
+    func add(_ work: Work) throws(WorkRefusal) -> UInt64 {
+        let now = MonotonicClock.microseconds
+        let result: Result<UInt64, WorkRefusal> = state.withLock { state in
+            guard !state.isClosed else { return .failure(.stopped) }
+            // Threads that are free take a job each, though they may not have come round to it.
+            guard state.waiting.count + state.running.count < bound + threads else {
+                state.refused += 1
+                return .failure(.overloaded(retryAfter: retryAfter(state, now)))
+            }
+            state.numbers += 1
+            state.waiting.append(Entry(number: state.numbers, queuedAt: now, work: work))
+            return .success(state.numbers)
+        }
+        let number = try result.get()
+        sem_post(bell)
+        return number
+    }
+
+    /// In seconds. A job that runs for longer than jobs do counts as what to expect.
+    private func retryAfter(_ state: State, _ now: Int64) -> Double {
+        let oldest = state.running.values.map { Double(now - $0.beganAt) }.max() ?? 0
+        let time = max(state.meanTime ?? 0, oldest)
+        let seconds = time * Double(state.waiting.count + 1) / Double(threads) / 1_000_000
+        return min(max(seconds, 0.1), 60)
+    }
+
+    func cancel(_ number: UInt64) {
+        // What the job holds is released after the lock.
+        let entry: Entry? = state.withLock { state in
+            if state.running[number] != nil {
+                state.running[number]?.isCancelled = true
+                state.cancelled += 1
+            } else if let index = state.waiting.firstIndex(where: { $0.number == number }) {
+                state.cancelled += 1
+                return state.waiting.remove(at: index)
+            }
+            return nil
+        }
+        _ = entry
+    }
+
+    /// Nothing is added any more. Returns what is dropped.
+    func close(dropping: Bool) -> [Entry] {
+        let dropped: [Entry] = state.withLock { state in
+            state.isClosed = true
+            guard dropping else { return [] }
+            defer { state.waiting = [] }
+            return Array(state.waiting)
+        }
+        for _ in 0..<threads { sem_post(bell) }
+        return dropped
+    }
+
+    // MARK: The threads
+
+    /// What each thread does until the queue is closed and empty.
+    func work() {
+        while let entry = next() {
+            let handOver = entry.work.run()
+            // Counted first: who has heard of it finds it in the numbers.
+            if finished(entry.number) { handOver() }
+        }
+    }
+
+    /// Blocks until there is a job; `nil` when there will be none any more.
+    private func next() -> Entry? {
+        while true {
+            while sem_wait(bell) != 0 {}
+            let now = MonotonicClock.microseconds
+            let (entry, isOver): (Entry?, Bool) = state.withLock { state in
+                guard let entry = state.waiting.popFirst() else { return (nil, state.isClosed) }
+                state.waitingTimes.record(now - entry.queuedAt)
+                state.running[entry.number] = Running(beganAt: now)
+                return (entry, false)
+            }
+            if let entry { return entry }
+            if isOver { return nil }
+        }
+    }
+
+    /// Whether somebody waits for its result.
+    private func finished(_ number: UInt64) -> Bool {
+        let now = MonotonicClock.microseconds
+        return state.withLock { state in
+            guard let running = state.running.removeValue(forKey: number) else { return false }
+            let time = now - running.beganAt
+            state.runningTimes.record(time)
+            state.meanTime = state.meanTime.map { $0 + (Double(time) - $0) / 16 } ?? Double(time)
+            if !running.isCancelled { state.done += 1 }
+            return !running.isCancelled
+        }
+    }
+
+    func numbers(of name: String) -> WorkerNumbers {
+        state.withLock { state in
+            WorkerNumbers(
+                name: name, threads: threads, queued: state.waiting.count, running: state.running.count,
+                done: state.done, refused: state.refused, cancelled: state.cancelled, waitingTimes: state.waitingTimes,
+                runningTimes: state.runningTimes)
+        }
+    }
+}

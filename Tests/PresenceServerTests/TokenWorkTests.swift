@@ -1,0 +1,118 @@
+import PresenceProtocol
+import Testing
+
+@testable import PresenceCore
+@testable import PresenceServer
+@testable import Simulator
+
+/// Tokens whose signatures are verified off the loop: what waits for the verdict, and what becomes of it.
+@Suite struct TokenWorkTests {
+    private func world(
+        _ times: ClosedRange<Milliseconds> = 1...30, _ adjust: (inout ServerConfiguration) -> Void = { _ in }
+    ) throws -> World {
+        let world = try World(shards: 1, adjust)
+        world.signaturesTakeTime = true
+        world.shards[0].workers.times = times
+        return world
+    }
+
+    private func heldBytes(_ world: World) -> Int {
+        world.shards[0].logic.watchers.connections.reduce(0) { $0 + ($1?.heldBytes ?? 0) }
+    }
+
+    @Test func `what is sent behind connect waits for the verdict, and is answered in its order`() throws {
+        let world = try world()
+        let ana = SimulatedClient("ana", in: world)
+        ana.dial(world.shards[0])
+        ana.send(.updateProfile(.init(displayName: .set("Ana"))))
+        ana.send(.subscribe(.init(users: [UserID("ana")!])))
+        let shard = world.shards[0]
+        #expect(shard.logic.sessions.count == 0 && shard.logic.jobs.count == 1 && heldBytes(world) > 0)
+        #expect(shard.inboxBytes == heldBytes(world))
+        try world.run(until: "all are answered") { ana.received.count >= 3 }
+        guard case .connected = ana.received[0], case .subscribed = ana.received[2] else {
+            Issue.record("\(ana.received)")
+            return
+        }
+        #expect(heldBytes(world) == 0 && shard.inboxBytes == 0 && shard.logic.jobs.count == 0 && shard.workers.ran == 1)
+    }
+
+    @Test func `a refused token closes, and what was sent behind it is not done`() throws {
+        let world = try world()
+        let eve = SimulatedClient("no user", in: world)
+        eve.dial(world.shards[0])
+        eve.send(.getVisibility)
+        try world.run(until: "it is closed") { eve.closeCode != nil }
+        #expect(eve.closeCode == .unauthorized && eve.received.count == 1)
+        #expect(world.shards[0].inboxBytes == 0 && world.shards[0].logic.metrics.tokensRefused == 1)
+    }
+
+    @Test func `a connection that goes meanwhile takes its verification with it`() throws {
+        let world = try world(500...500)
+        let first = SimulatedClient("ana", in: world)
+        first.dial(world.shards[0])
+        let rest = (0..<20).map { SimulatedClient("bob\($0)", in: world) }
+        for client in rest {
+            client.dial(world.shards[0])
+            client.send(.getVisibility)
+        }
+        let shard = world.shards[0]
+        #expect(shard.logic.jobs.count == 21)
+        first.lost()
+        for client in rest { client.close(code: 1000) }
+        #expect(shard.logic.jobs.count == 0 && shard.inboxBytes == 0)
+        try world.run(for: 5_000)
+        // Those that had begun were run for nobody.
+        #expect(shard.workers.ran <= WorkerPlan.signatures.threads(world.configuration))
+        #expect(shard.logic.sessions.count == 0 && first.received.isEmpty)
+    }
+
+    @Test func `a verification that takes longer than connecting may is not the client's fault`() throws {
+        let world = try world(15_000...15_000) { $0.connectTimeout = 2_000 }
+        let ana = SimulatedClient("ana", in: world)
+        ana.dial(world.shards[0])
+        try world.run(until: "it is connected") { ana.received.contains { if case .connected = $0 { true } else { false } } }
+        let mute = SimulatedClient("bob", in: world)
+        mute.open(on: world.shards[0])
+        try world.run(until: "who said nothing is closed") { mute.closeCode == .noConnect }
+    }
+
+    @Test func `a refresh waits for its verdict, what is sent behind it for the refresh`() throws {
+        let world = try world()
+        let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+        let before = ana.received.count
+        ana.send(.refresh(token: ana.token))
+        ana.send(.getVisibility)
+        ana.send(.refresh(token: "bob"))
+        ana.send(.getVisibility)
+        try world.run(until: "all are answered") { ana.received.count >= before + 4 }
+        let answers = ana.received[before...].map { "\($0)".prefix { $0 != "(" } }
+        #expect(answers == ["refreshed", "visibility", "error", "visibility"], "\(answers)")
+        #expect(world.shards[0].inboxBytes == 0 && ana.isConnected)
+    }
+
+    @Test func `more verifications than may wait send clients away with a time to come back`() throws {
+        let world = try world(500...500)
+        world.shards[0].workers.room = 2
+        let clients = (0..<3).map { SimulatedClient("ana\($0)", in: world) }
+        for client in clients { client.dial(world.shards[0]) }
+        try world.run(until: "the first two are connected") {
+            clients.prefix(2).allSatisfy { $0.received.contains { if case .connected = $0 { true } else { false } } }
+        }
+        #expect(clients[2].closeCode == .tryAgainLater && clients[2].closeReason.contains("reconnectAfter"))
+        guard case .error(let error)? = clients[2].received.first else {
+            Issue.record("\(clients[2].received)")
+            return
+        }
+        #expect(error.code == .unavailable && error.retryAfter == 1_000)
+    }
+
+    @Test func `tokens that are verified count in the budget for what waits`() throws {
+        let world = try world()
+        world.shards[0].maxInboxBytes = 10
+        let ana = SimulatedClient("anastasia-the-first", in: world)
+        ana.dial(world.shards[0])
+        try world.run(until: "it is sent away") { ana.closeCode == .tryAgainLater }
+        #expect(world.shards[0].inboxBytes == 0 && world.shards[0].logic.jobs.count == 0)
+    }
+}

@@ -1,0 +1,75 @@
+import PresenceProtocol
+import Workers
+
+@testable import PresenceCore
+@testable import PresenceServer
+
+/// The threads of a simulated shard: jobs begin in the order in which they came, as many at a time as their pool has threads,
+/// and each takes an invented time.
+final class SimulatedWorkers: WorkerThreads {
+    private unowned let world: World
+    private weak var shard: SimulatedShard?
+    private var pools: [WorkerPlan: Pool] = [:]
+
+    /// What jobs take, in ms.
+    var times: ClosedRange<Milliseconds> = 1...30
+    /// How many jobs each pool takes, if not what its plan says.
+    var room: Int?
+    /// How many were run.
+    private(set) var ran = 0
+
+    private final class Pool {
+        var waiting: [Job] = []
+        var running = 0
+    }
+
+    private final class Job: CancellableWork {
+        /// Runs it. What it returns hands the result over.
+        let run: () -> () -> Void
+        var isCancelled = false
+
+        init(_ run: @escaping () -> () -> Void) { self.run = run }
+
+        func cancel() { isCancelled = true }
+    }
+
+    init(world: World, shard: SimulatedShard) {
+        self.world = world
+        self.shard = shard
+    }
+
+    func submit<Value: Sendable>(
+        to plan: WorkerPlan, _ work: @escaping @Sendable () -> Value,
+        then: @escaping (Result<Value, WorkRefusal>) -> Void
+    ) throws(WorkRefusal) -> any CancellableWork {
+        precondition(WorkerPlan.all(of: world.features).contains(plan), "no feature has planned the pool \(plan.name)")
+        let pool = pools[plan] ?? Pool()
+        pools[plan] = pool
+        pool.waiting.removeAll { $0.isCancelled }
+        let most = room ?? plan.threads(world.configuration) + plan.queue(world.configuration)
+        guard pool.waiting.count + pool.running < most else { throw .overloaded(retryAfter: 1) }
+        let job = Job {
+            let value = work()
+            return { then(.success(value)) }
+        }
+        pool.waiting.append(job)
+        begin(pool, plan)
+        return job
+    }
+
+    private func begin(_ pool: Pool, _ plan: WorkerPlan) {
+        pool.waiting.removeAll { $0.isCancelled }
+        while pool.running < plan.threads(world.configuration), !pool.waiting.isEmpty {
+            let job = pool.waiting.removeFirst()
+            pool.running += 1
+            ran += 1
+            let handOver = job.run()
+            world.after(Milliseconds.random(in: times, using: &world.random)) { [weak self] in
+                guard let self else { return }
+                pool.running -= 1
+                shard?.input { _ in if !job.isCancelled { handOver() } }
+                begin(pool, plan)
+            }
+        }
+    }
+}

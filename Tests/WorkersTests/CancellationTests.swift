@@ -1,0 +1,130 @@
+import EventLoops
+import Testing
+
+@testable import Workers
+
+/// Jobs that nobody wants any more, and pools that end.
+@Suite struct CancellationTests {
+    @Test func `a job that is cancelled while it waits is not run, and its place is free`() async throws {
+        let asker = try Asker()
+        let pool = WorkerPool(name: "waiting", threads: 1, queue: 1)
+        let gate = Gate()
+        let ran = Locked(false)
+        await asker.turn { asker in
+            asker.ask(pool) { gate.pass(0) }
+            let job = asker.ask(pool) {
+                ran.withLock { $0 = true }
+                return 1
+            }
+            job?.cancel()
+            job?.cancel()
+            asker.ask(pool) { 2 }
+        }
+        gate.open()
+        #expect(await asker.heard(2) == [.result(0), .result(2)])
+        #expect(!ran.withLock { $0 } && pool.numbers.cancelled == 1 && pool.numbers.done == 2)
+    }
+
+    @Test func `of a job that is cancelled while it runs nothing is heard`() async throws {
+        let asker = try Asker()
+        let pool = WorkerPool(name: "running", threads: 1, queue: 1)
+        let gate = Gate()
+        await asker.turn { asker in
+            let job = asker.ask(pool) { gate.pass(0) }
+            gate.awaitJob()
+            job?.cancel()
+            asker.ask(pool) { 1 }
+        }
+        gate.open()
+        #expect(await asker.heard(1) == [.result(1)])
+        let numbers = pool.numbers
+        #expect(numbers.cancelled == 1 && numbers.done == 1 && numbers.runningTimes.count == 2)
+    }
+
+    @Test func `of a job that is cancelled when it is done, but was not heard of, nothing is heard`() async throws {
+        let asker = try Asker()
+        let pool = WorkerPool(name: "done", threads: 1, queue: 2)
+        let gate = Gate()
+        await asker.turn { asker in
+            let job = asker.ask(pool) { 0 }
+            asker.ask(pool) { gate.pass(1) }
+            // The next one runs, so this one's result is on its way.
+            gate.awaitJob()
+            job?.cancel()
+        }
+        gate.open()
+        #expect(await asker.heard(1) == [.result(1)])
+        #expect(pool.numbers.cancelled == 0 && pool.numbers.done == 2)
+    }
+
+    @Test func `what a cancelled job would have told is released on its loop`() async throws {
+        let asker = try Asker()
+        let pool = WorkerPool(name: "release", threads: 1, queue: 2)
+        let gate = Gate()
+        let isGone = await asker.turn { asker -> Bool in
+            asker.ask(pool) { gate.pass(0) }
+            var token: Token? = Token()
+            weak let weakToken = token
+            let job = try? pool.submit(on: asker.loop, { 1 }) { [token] _ in _ = token }
+            token = nil
+            let isHeld = weakToken != nil
+            job?.cancel()
+            return isHeld && weakToken == nil
+        }
+        gate.open()
+        #expect(isGone)
+    }
+
+    private final class Token {}
+
+    @Test func `a pool that is drained runs what waits`() async throws {
+        let asker = try Asker()
+        let pool = WorkerPool(name: "drain", threads: 2, queue: 50)
+        await asker.turn { asker in for number in 0..<50 { asker.ask(pool) { number } } }
+        pool.stop(.drain)
+        #expect(pool.numbers.done == 50)
+        #expect(await asker.heard(50).allSatisfy { if case .result = $0 { true } else { false } })
+    }
+
+    @Test func `a pool that drops what waits tells so, and waits for what runs`() async throws {
+        let asker = try Asker()
+        let pool = WorkerPool(name: "drop", threads: 1, queue: 5)
+        let gate = Gate()
+        await asker.turn { asker in for number in 0..<4 { asker.ask(pool) { gate.pass(number) } } }
+        gate.awaitJob()
+        async let stopped: Void = Self.onThread { pool.stop(.drop) }
+        #expect(await asker.heard(3) == Array(repeating: .refused(.stopped), count: 3))
+        // The pool has not ended: its thread is in the job.
+        #expect(pool.numbers.running == 1)
+        gate.open()
+        await stopped
+        #expect(await asker.heard(4).last == .result(0))
+        await asker.turn { $0.ask(pool) { 9 } }
+        #expect(await asker.heard(5).last == .refused(.stopped))
+        pool.stop(.drain)
+    }
+
+    @Test func `a pool that nobody holds ends`() async throws {
+        let asker = try Asker()
+        let gate = Gate()
+        await asker.turn { asker in
+            let pool = WorkerPool(name: "held", threads: 1, queue: 5)
+            for number in 0..<3 { asker.ask(pool) { gate.pass(number) } }
+            gate.awaitJob()
+            gate.open()
+        }
+        // Those that waited were dropped, unless they had begun: then they stand at the gate no longer than this.
+        for _ in 0..<2 { gate.open() }
+        #expect(await asker.heard(3).count == 3)
+    }
+
+    /// A thread of its own for what blocks.
+    static func onThread(_ work: @escaping @Sendable () -> Void) async {
+        await withCheckedContinuation { done in
+            QuietThread(name: nil) {
+                work()
+                done.resume()
+            }.detach()
+        }
+    }
+}
