@@ -1,0 +1,23 @@
+/// libcurl for Swift, which imports no variadic functions: `curl_easy_setopt` and its like by the type of their argument.
+#pragma once
+#include <curl/curl.h>
+
+CURLcode ccurl_set_long(CURL *_Nonnull easy, CURLoption option, long value);
+CURLcode ccurl_set_size(CURL *_Nonnull easy, CURLoption option, curl_off_t value);
+/// libcurl copies the text.
+CURLcode ccurl_set_text(CURL *_Nonnull easy, CURLoption option, const char *_Nullable value);
+/// For what libcurl does not copy: the owner keeps it until the transfer is over.
+CURLcode ccurl_set_pointer(CURL *_Nonnull easy, CURLoption option, void *_Nullable value);
+/// For functions that take bytes, or give them: both have the same type.
+CURLcode ccurl_set_bytes_function(CURL *_Nonnull easy, CURLoption option, curl_write_callback _Nonnull function);
+CURLcode ccurl_set_socket_function(CURL *_Nonnull easy, curl_opensocket_callback _Nonnull function);
+CURLcode ccurl_set_prerequest_function(CURL *_Nonnull easy, curl_prereq_callback _Nonnull function);
+
+/// 0 if it is not known.
+long ccurl_get_long(CURL *_Nonnull easy, CURLINFO info);
+
+/// A message of a finished transfer; NULL if there is none.
+CURL *_Nullable ccurl_multi_finished(CURLM *_Nonnull multi, CURLcode *_Nonnull result);
+
+/// A socket for an address that libcurl wants to connect to.
+curl_socket_t ccurl_socket(const struct curl_sockaddr *_Nonnull address);

@@ -1,0 +1,132 @@
+public import EventLoops
+
+/// The ways to ask: from a loop, whose code does not wait, and from a task.
+extension OutgoingClient {
+    /// Sends a request; `then` hears what came of it on `loop`, on which this is called, and never within the call.
+    ///
+    /// - Throws: `overloaded`, `invalid` or `stopped`.
+    public func send(
+        _ request: OutgoingRequest, on loop: EventLoop,
+        then: @escaping (Result<OutgoingResponse, OutgoingFailure>) -> Void
+    ) throws(OutgoingFailure) -> OutgoingTask {
+        try add(try .init(request), on: loop, then)
+    }
+
+    /// The same for a mail. That it was answered means that the server took it.
+    public func send(
+        _ mail: OutgoingMail, on loop: EventLoop,
+        then: @escaping (Result<OutgoingResponse, OutgoingFailure>) -> Void
+    ) throws(OutgoingFailure) -> OutgoingTask {
+        try add(try .init(mail), on: loop, then)
+    }
+
+    private func add(
+        _ order: TransferOrder, on loop: EventLoop, _ then: @escaping (Result<OutgoingResponse, OutgoingFailure>) -> Void
+    ) throws(OutgoingFailure) -> OutgoingTask {
+        let task = OutgoingTask(queue: queue, loop: loop, then: then)
+        task.number = try queue.add(order) { task.deliver($0) }
+        return task
+    }
+
+    /// Sends a request and waits for the answer.
+    ///
+    /// - Throws: any ``OutgoingFailure``; `cancelled` when the task is.
+    public func send(_ request: OutgoingRequest) async throws(OutgoingFailure) -> OutgoingResponse {
+        try await wait(for: try .init(request))
+    }
+
+    /// Hands a mail over and waits until the server has taken it.
+    public func send(_ mail: OutgoingMail) async throws(OutgoingFailure) -> OutgoingResponse {
+        try await wait(for: try .init(mail))
+    }
+
+    private func wait(for order: TransferOrder) async throws(OutgoingFailure) -> OutgoingResponse {
+        guard !Task.isCancelled else { throw .cancelled }
+        let waiter = Waiter()
+        let result = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                waiter.continuation.withLock { $0 = continuation }
+                do throws(OutgoingFailure) {
+                    let number = try queue.add(order) { waiter.resume($0) }
+                    if waiter.began(number) { queue.cancel(number) }
+                } catch {
+                    waiter.resume(.failure(error))
+                }
+            }
+        } onCancel: {
+            if let number = waiter.cancel() { queue.cancel(number) }
+        }
+        return try result.get()
+    }
+}
+
+/// A transfer in the hands of who asked for it on a loop.
+// @unchecked: `then` is touched on the loop's thread only (after that has ended, on the one that does its late work); the
+// rest does not change once the task is handed to its asker.
+public final class OutgoingTask: @unchecked Sendable {
+    private let queue: TransferQueue
+    private let loop: EventLoop
+    /// What it captures is the loop's: released there too, by `cancel` or after its call.
+    private var then: ((Result<OutgoingResponse, OutgoingFailure>) -> Void)?
+    /// Set before anything but its asker has the task's number.
+    fileprivate(set) var number: UInt64 = 0
+
+    init(
+        queue: TransferQueue, loop: EventLoop, then: @escaping (Result<OutgoingResponse, OutgoingFailure>) -> Void
+    ) {
+        self.queue = queue
+        self.loop = loop
+        self.then = then
+    }
+
+    /// On its loop. If the request waits, it is not sent; otherwise it is broken off, and how far it came is not known.
+    public func cancel() {
+        guard then != nil else { return }
+        then = nil
+        queue.cancel(number)
+    }
+
+    /// From any thread.
+    fileprivate func deliver(_ result: Result<OutgoingResponse, OutgoingFailure>) {
+        loop.execute { [self] in
+            let then = then
+            self.then = nil
+            then?(result)
+        }
+    }
+}
+
+/// A task that waits for a transfer: it is resumed once.
+private final class Waiter: Sendable {
+    typealias Outcome = Result<OutgoingResponse, OutgoingFailure>
+    let continuation = Locked<CheckedContinuation<Outcome, Never>?>(nil)
+    private let state = Locked((number: UInt64?.none, isCancelled: false))
+
+    func resume(_ result: Outcome) {
+        let continuation = continuation.withLock { continuation in
+            defer { continuation = nil }
+            return continuation
+        }
+        continuation?.resume(returning: result)
+    }
+
+    /// Whether its task was cancelled before it had this number.
+    func began(_ number: UInt64) -> Bool {
+        let isCancelled = state.withLock { state in
+            state.number = number
+            return state.isCancelled
+        }
+        if isCancelled { resume(.failure(.cancelled)) }
+        return isCancelled
+    }
+
+    /// The number of what has to be cancelled, if it has one.
+    func cancel() -> UInt64? {
+        let number = state.withLock { state in
+            state.isCancelled = true
+            return state.number
+        }
+        if number != nil { resume(.failure(.cancelled)) }
+        return number
+    }
+}

@@ -1,0 +1,165 @@
+import CCurl
+import EventLoops
+
+/// One transfer of libcurl, with what libcurl calls back for and what came of it.
+///
+/// Confined to the client's thread, which holds it until libcurl has forgotten it: so the pointers to it that libcurl has,
+/// unretained, are good for as long as it calls back.
+final class Transfer {
+    let entry: TransferQueue.Entry
+    /// Owned; given back by `free`.
+    let easy: UnsafeMutableRawPointer
+    /// Lists that libcurl does not copy. Owned; given back by `free`.
+    var lists: [UnsafeMutablePointer<curl_slist>] = []
+    /// What is sent; libcurl copies a call's body, and takes a mail's from here.
+    private var sent = 0
+    private var headers: [(String, String)] = []
+    private var headerBytes = 0
+    private var body: [UInt8] = []
+    private var isTooLarge = false
+    private var isForbidden = false
+
+    /// A server's headers have room for this, those of "100 Continue" included.
+    private static let mostHeaderBytes = 65_536
+
+    /// `nil` if libcurl does not take an option.
+    init?(_ entry: TransferQueue.Entry, userAgent: String?, now: Int64) {
+        guard let easy = curl_easy_init() else { return nil }
+        self.entry = entry
+        self.easy = easy
+        var options = TransferOptions(easy)
+        options.set(entry.order, left: max(1, (entry.end - now) / 1_000), userAgent: userAgent)
+        lists = options.lists
+        // Unretained: see the type.
+        let me = Unmanaged.passUnretained(self).toOpaque()
+        options.check(ccurl_set_pointer(easy, CURLOPT_WRITEDATA, me))
+        options.check(ccurl_set_bytes_function(easy, CURLOPT_WRITEFUNCTION) { Transfer.of($3).take($0, $1 * $2) })
+        options.check(ccurl_set_pointer(easy, CURLOPT_HEADERDATA, me))
+        options.check(ccurl_set_bytes_function(easy, CURLOPT_HEADERFUNCTION) { Transfer.of($3).takeHeader($0, $1 * $2) })
+        options.check(ccurl_set_pointer(easy, CURLOPT_READDATA, me))
+        options.check(ccurl_set_bytes_function(easy, CURLOPT_READFUNCTION) { Transfer.of($3).give($0, $1 * $2) })
+        options.check(ccurl_set_pointer(easy, CURLOPT_OPENSOCKETDATA, me))
+        options.check(ccurl_set_socket_function(easy) { Transfer.of($0).open($2!) })
+        options.check(ccurl_set_pointer(easy, CURLOPT_PREREQDATA, me))
+        options.check(ccurl_set_prerequest_function(easy) { data, address, _, _, _ in Transfer.of(data).begin(address) })
+        guard options.isTaken else {
+            free()
+            return nil
+        }
+    }
+
+    // Unretained: see the type.
+    private static func of(_ data: UnsafeMutableRawPointer?) -> Transfer {
+        Unmanaged<Transfer>.fromOpaque(data!).takeUnretainedValue()
+    }
+
+    /// Once, when libcurl's multi handle has it no more.
+    func free() {
+        curl_easy_cleanup(easy)
+        for list in lists { curl_slist_free_all(list) }
+        lists = []
+    }
+
+    // MARK: What libcurl asks
+
+    /// Fewer bytes than came end the transfer.
+    private func take(_ bytes: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {
+        guard count > 0, let bytes else { return count }
+        guard body.count + count <= entry.order.limits.responseBytes else {
+            isTooLarge = true
+            return 0
+        }
+        body += UnsafeRawBufferPointer(start: bytes, count: count)
+        return count
+    }
+
+    private func takeHeader(_ bytes: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {
+        guard count > 0, let bytes else { return count }
+        headerBytes += count
+        guard headerBytes <= Self.mostHeaderBytes else {
+            isTooLarge = true
+            return 0
+        }
+        guard case .call = entry.order.kind else { return count }
+        let line = String(decoding: UnsafeRawBufferPointer(start: bytes, count: count), as: UTF8.self)
+        if line.hasPrefix("HTTP/") {
+            // Another answer: what came before was "100 Continue".
+            headers = []
+        } else if let colon = line.utf8.firstIndex(of: UInt8(ascii: ":")) {
+            let value = line[line.index(after: colon)...].drop(while: Self.isBlank)
+            let length = value.reversed().drop(while: Self.isBlank).count
+            headers.append((line[..<colon].lowercased(), String(value.prefix(length))))
+        }
+        return count
+    }
+
+    private static func isBlank(_ character: Character) -> Bool { character == " " || character == "\t" || character.isNewline }
+
+    private func give(_ room: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {
+        guard case .mail(let mail) = entry.order.kind, let room else { return 0 }
+        let part = mail.message[sent..<min(mail.message.count, sent + count)]
+        part.withUnsafeBytes { UnsafeMutableRawPointer(room).copyMemory(from: $0.baseAddress ?? .init(room), byteCount: $0.count) }
+        sent += part.count
+        return part.count
+    }
+
+    private func open(_ address: UnsafeMutablePointer<curl_sockaddr>) -> curl_socket_t {
+        if entry.order.destinations == .publicOnly {
+            let length = Int(address.pointee.addrlen)
+            let isPrivate = withUnsafePointer(to: &address.pointee.addr) {
+                PrivateAddresses.contain($0, length: length)
+            }
+            if isPrivate {
+                isForbidden = true
+                return -1
+            }
+        }
+        return ccurl_socket(address)
+    }
+
+    /// The connection is there. It may be one that an earlier transfer has opened, which might go anywhere.
+    private func begin(_ address: UnsafeMutablePointer<CChar>?) -> Int32 {
+        guard entry.order.destinations == .publicOnly else { return CURL_PREREQFUNC_OK }
+        guard let address, !PrivateAddresses.contain(String(cString: address)) else {
+            isForbidden = true
+            return CURL_PREREQFUNC_ABORT
+        }
+        return CURL_PREREQFUNC_OK
+    }
+
+    // MARK: The end
+
+    func result(_ code: CURLcode) -> Result<OutgoingResponse, OutgoingFailure> {
+        let status = ccurl_get_long(easy, CURLINFO_RESPONSE_CODE)
+        guard code == CURLE_OK else { return .failure(failure(code, status)) }
+        let version = ccurl_get_long(easy, CURLINFO_HTTP_VERSION)
+        return .success(
+            OutgoingResponse(
+                status: status, headers: headers, body: body, isHTTP2: version == Int(CURL_HTTP_VERSION_2_0)))
+    }
+
+    private func failure(_ code: CURLcode, _ status: Int) -> OutgoingFailure {
+        if isTooLarge { return .tooLarge }
+        switch code {
+        case CURLE_COULDNT_CONNECT, CURLE_ABORTED_BY_CALLBACK: return isForbidden ? .forbidden : .unreachable
+        case CURLE_COULDNT_RESOLVE_HOST: return .unresolved
+        case CURLE_OPERATION_TIMEDOUT: return .timeout
+        case CURLE_FILESIZE_EXCEEDED: return .tooLarge
+        case CURLE_URL_MALFORMAT: return .invalid("the URL is none")
+        case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CERTPROBLEM,
+            CURLE_SSL_CIPHER, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_ENGINE_INITFAILED, CURLE_USE_SSL_FAILED:
+            return .untrusted
+        default: break
+        }
+        // A call has no credentials of this kind but in its URL.
+        if case .call = entry.order.kind, code == CURLE_LOGIN_DENIED { return .invalid("the URL names a user") }
+        if case .mail = entry.order.kind, status >= 400 || code == CURLE_LOGIN_DENIED { return .rejected(status) }
+        switch code {
+        case CURLE_PARTIAL_FILE, CURLE_GOT_NOTHING, CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_WEIRD_SERVER_REPLY,
+            // The scheme was checked: this is an answer that is not HTTP.
+            CURLE_UNSUPPORTED_PROTOCOL, CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_BAD_CONTENT_ENCODING, CURLE_WRITE_ERROR:
+            return .broken
+        default: return .other(code.rawValue)
+        }
+    }
+}

@@ -1,0 +1,166 @@
+import CCurl
+import DequeModule
+import EventLoops
+
+/// What is asked for, between the askers and the thread.
+// @unchecked: `state` locks itself; `multi` is libcurl's, of which other threads than the client's use only
+// `curl_multi_wakeup`, which any thread may (and which the lock keeps from coming after its end).
+final class TransferQueue: @unchecked Sendable {
+    struct Entry {
+        let number: UInt64
+        let order: TransferOrder
+        /// On the monotonic clock, in µs.
+        let askedAt: Int64
+        let deliver: @Sendable (Result<OutgoingResponse, OutgoingFailure>) -> Void
+        var end: Int64 { askedAt + Int64(order.limits.total * 1_000_000) }
+    }
+
+    /// What the thread is to do.
+    struct Orders {
+        var starts: [Entry] = []
+        /// Those whose time was over before they began.
+        var expired: [Entry] = []
+        var cancels: [UInt64] = []
+        /// Nothing more comes, and from this time on what there is is broken off.
+        var stopAt: Int64?
+        /// Nothing waits.
+        var isEmpty = true
+        /// When the next of those that wait is out of time.
+        var nextEnd: Int64?
+    }
+
+    private struct State {
+        var waiting = Deque<Entry>()
+        /// Those that the thread has, and when they were asked for.
+        var running: [UInt64: Int64] = [:]
+        var cancels: [UInt64] = []
+        var stopAt: Int64?
+        var lastNumber: UInt64 = 0
+        /// Of the latest transfers, in ms; `nil` before the first is over.
+        var meanTime: Double?
+        var numbers = OutgoingNumbers()
+        /// The thread has ended, and `multi` with it.
+        var isClosed = false
+    }
+
+    let mostRunning: Int
+    private let mostQueued: Int
+    private let state = Locked(State())
+    /// Made here, the thread's from then on, which gives it back.
+    let multi: UnsafeMutableRawPointer
+
+    init(mostRunning: Int, mostQueued: Int) {
+        guard let multi = curl_multi_init() else { preconditionFailure("libcurl has no memory") }
+        self.mostRunning = mostRunning
+        self.mostQueued = mostQueued
+        self.multi = multi
+    }
+
+    // MARK: Askers
+
+    func add(
+        _ order: TransferOrder, deliver: @escaping @Sendable (Result<OutgoingResponse, OutgoingFailure>) -> Void
+    ) throws(OutgoingFailure) -> UInt64 {
+        let now = MonotonicClock.microseconds
+        let result: Result<UInt64, OutgoingFailure> = state.withLock { state in
+            guard state.stopAt == nil else { return .failure(.stopped) }
+            guard state.waiting.count + state.running.count < mostRunning + mostQueued else {
+                state.numbers.refused += 1
+                let seconds =
+                    (state.meanTime ?? 0) * Double(state.waiting.count + 1) / Double(mostRunning) / 1_000
+                return .failure(.overloaded(retryAfter: min(max(seconds, 0.1), 60)))
+            }
+            state.lastNumber += 1
+            state.waiting.append(Entry(number: state.lastNumber, order: order, askedAt: now, deliver: deliver))
+            wake(state)
+            return .success(state.lastNumber)
+        }
+        return try result.get()
+    }
+
+    func cancel(_ number: UInt64) {
+        // What it holds is released after the lock.
+        let entry: Entry? = state.withLock { state in
+            if state.running[number] != nil {
+                state.cancels.append(number)
+                wake(state)
+            } else if let index = state.waiting.firstIndex(where: { $0.number == number }) {
+                state.numbers.cancelled += 1
+                return state.waiting.remove(at: index)
+            }
+            return nil
+        }
+        _ = entry
+    }
+
+    func stop(within grace: Double) {
+        let at = MonotonicClock.microseconds + Int64(grace * 1_000_000)
+        state.withLock { state in
+            state.stopAt = min(state.stopAt ?? .max, at)
+            wake(state)
+        }
+    }
+
+    private func wake(_ state: State) {
+        if !state.isClosed { curl_multi_wakeup(multi) }
+    }
+
+    var numbers: OutgoingNumbers {
+        state.withLock { state in
+            var numbers = state.numbers
+            numbers.queued = state.waiting.count
+            numbers.running = state.running.count
+            return numbers
+        }
+    }
+
+    // MARK: The thread
+
+    func take(now: Int64) -> Orders {
+        state.withLock { state in
+            var orders = Orders(cancels: state.cancels, stopAt: state.stopAt)
+            state.cancels = []
+            if state.waiting.contains(where: { $0.end <= now }) {
+                orders.expired = state.waiting.filter { $0.end <= now }
+                state.waiting.removeAll { $0.end <= now }
+                for entry in orders.expired { state.running[entry.number] = entry.askedAt }
+            }
+            while state.running.count < mostRunning, let entry = state.waiting.popFirst() {
+                state.running[entry.number] = entry.askedAt
+                orders.starts.append(entry)
+            }
+            orders.isEmpty = state.waiting.isEmpty
+            orders.nextEnd = state.waiting.lazy.map(\.end).min()
+            return orders
+        }
+    }
+
+    /// - Parameter failure: `nil` for an answer. `cancelled` counts apart.
+    func ended(_ number: UInt64, _ failure: OutgoingFailure?) {
+        let now = MonotonicClock.microseconds
+        state.withLock { state in
+            guard let askedAt = state.running.removeValue(forKey: number) else { return }
+            guard failure != .cancelled else { return state.numbers.cancelled += 1 }
+            let time = (now - askedAt) / 1_000
+            state.numbers.durations.record(time)
+            state.meanTime = state.meanTime.map { $0 + (Double(time) - $0) / 16 } ?? Double(time)
+            if let failure {
+                state.numbers.failed[failure.reason, default: 0] += 1
+            } else {
+                state.numbers.answered += 1
+            }
+        }
+    }
+
+    /// Those that wait, when the thread ends.
+    func drop() -> [Entry] {
+        state.withLock { state in
+            defer { state.waiting = [] }
+            for entry in state.waiting { state.running[entry.number] = entry.askedAt }
+            return Array(state.waiting)
+        }
+    }
+
+    /// The thread has ended: nobody is woken any more.
+    func closed() { state.withLock { $0.isClosed = true } }
+}

@@ -1,0 +1,85 @@
+import CCurl
+import EventLoops
+
+/// The client's thread: hands orders to libcurl, and what became of them to the askers.
+///
+/// Confined to that thread: made, run and released on it.
+final class TransferThread {
+    private let queue: TransferQueue
+    private let multi: UnsafeMutableRawPointer
+    private let userAgent: String?
+    private var transfers: [UInt64: Transfer] = [:]
+    /// By their handles, as libcurl names them.
+    private var byHandle: [UnsafeMutableRawPointer: UInt64] = [:]
+
+    /// The longest that it sleeps, in ms. libcurl wakes it up for its own deadlines.
+    private static let longestSleep: Int64 = 60_000
+
+    init(_ queue: TransferQueue, userAgent: String?) {
+        self.queue = queue
+        self.userAgent = userAgent
+        multi = queue.multi
+    }
+
+    func run() {
+        while true {
+            let now = MonotonicClock.microseconds
+            let orders = queue.take(now: now)
+            for number in orders.cancels { end(number, .failure(.cancelled)) }
+            for entry in orders.expired { deliver(entry, .failure(.timeout)) }
+            for entry in orders.starts { start(entry, now) }
+            if let stopAt = orders.stopAt, stopAt <= now || orders.isEmpty && transfers.isEmpty { break }
+            var running: Int32 = 0
+            curl_multi_perform(multi, &running)
+            guard !finish() else { continue }
+            let next = min(orders.stopAt ?? .max, orders.nextEnd ?? .max, now + Self.longestSleep * 1_000)
+            let sleep = max(0, min(Self.longestSleep, (next - now + 999) / 1_000))
+            curl_multi_poll(multi, nil, 0, Int32(sleep), nil)
+        }
+        for number in transfers.keys.sorted() { end(number, .failure(.stopped)) }
+        for entry in queue.drop() { deliver(entry, .failure(.stopped)) }
+        queue.closed()
+        curl_multi_cleanup(multi)
+    }
+
+    private func start(_ entry: TransferQueue.Entry, _ now: Int64) {
+        guard let transfer = Transfer(entry, userAgent: userAgent, now: now) else {
+            return deliver(entry, .failure(.invalid("libcurl does not take it")))
+        }
+        transfers[entry.number] = transfer
+        byHandle[transfer.easy] = entry.number
+        guard curl_multi_add_handle(multi, transfer.easy) == CURLM_OK else {
+            return end(entry.number, .failure(.other(CURLE_OUT_OF_MEMORY.rawValue)))
+        }
+    }
+
+    /// Ends what is over; whether anything was, so that there may be room for more.
+    private func finish() -> Bool {
+        var code = CURLE_OK
+        var isAny = false
+        while let easy = ccurl_multi_finished(multi, &code) {
+            isAny = true
+            guard let number = byHandle[easy], let transfer = transfers[number] else { continue }
+            end(number, transfer.result(code))
+        }
+        return isAny
+    }
+
+    private func end(_ number: UInt64, _ result: Result<OutgoingResponse, OutgoingFailure>) {
+        // It may have ended before its cancellation came.
+        guard let transfer = transfers.removeValue(forKey: number) else { return }
+        byHandle[transfer.easy] = nil
+        curl_multi_remove_handle(multi, transfer.easy)
+        transfer.free()
+        deliver(transfer.entry, result)
+    }
+
+    private func deliver(_ entry: TransferQueue.Entry, _ result: Result<OutgoingResponse, OutgoingFailure>) {
+        var failure: OutgoingFailure?
+        if case .failure(let reason) = result { failure = reason }
+        // Counted first: who has heard of it finds it in the numbers.
+        queue.ended(entry.number, failure)
+        // Who cancelled hears nothing.
+        if failure != .cancelled { entry.deliver(result) }
+    }
+}

@@ -1,0 +1,114 @@
+import EventLoops
+import Testing
+
+@testable import OutgoingHTTP
+
+/// How much goes on at a time, and how it ends.
+@Suite struct BoundTests {
+    @Test func `of two hundred calls at once sixty-four run, and all are answered`() async throws {
+        let servers = try await Servers()
+        let client = OutgoingClient()
+        let request = servers.request("/hold", within: 60)
+        await withTaskGroup(of: Int.self) { group in
+            for _ in 0..<200 { group.addTask { (try? await client.send(request))?.status ?? 0 } }
+            group.addTask {
+                await servers.heard("arrived GET /hold", 64)
+                #expect(client.numbers.running == 64)
+                // The bound is for all: this one would wait behind those that it frees, so it has a client of its own.
+                let most = try? await OutgoingClient().send(servers.request("/release"))
+                #expect(most?.body == Array("64".utf8))
+                return 200
+            }
+            let all = await group.reduce(into: [Int]()) { $0.append($1) }
+            #expect(all.count == 201 && all.allSatisfy { $0 == 200 })
+        }
+        #expect(try await servers.count("arrived GET /hold") == 200)
+        let numbers = client.numbers
+        #expect(numbers.answered == 200 && numbers.running == 0 && numbers.queued == 0 && numbers.refused == 0)
+    }
+
+    @Test func `more than may wait is refused at once, and sent when there is room`() async throws {
+        let servers = try await Servers()
+        let client = OutgoingClient(mostRunning: 1, mostQueued: 1)
+        async let first = client.result(servers.request("/hold"))
+        await servers.heard("arrived GET /hold")
+        let asker = try LoopAsker()
+        await asker.send(client, servers.request("/status/201"))
+        #expect(client.numbers.queued == 1)
+        guard case .overloaded(let wait)? = await client.failure(servers.request("/echo")) else {
+            Issue.record("it was not refused")
+            return
+        }
+        #expect((0.1...60).contains(wait) && client.numbers.refused == 1)
+        _ = try await OutgoingClient().send(servers.request("/release"))
+        #expect(try await first.get().status == 200)
+        #expect(try await asker.heard(1)[0].get().status == 201)
+        #expect(try await servers.count("arrived GET /echo") == 0)
+        #expect(try await client.send(servers.request("/echo")).status == 200)
+    }
+
+    @Test func `the time limit counts in the queue, and what never began is not sent`() async throws {
+        let servers = try await Servers()
+        let client = OutgoingClient(mostRunning: 1, mostQueued: 5)
+        async let first = client.failure(servers.request("/never", within: 30))
+        await servers.heard("arrived GET /never")
+        #expect(await client.failure(servers.request("/echo", within: 0.2)) == .timeout)
+        #expect(try await servers.count("arrived GET /echo") == 0 && client.numbers.running == 1)
+        client.stop()
+        #expect(await first == .stopped)
+    }
+
+    @Test func `when it stops, what runs and waits is broken off, and all are told`() async throws {
+        let servers = try await Servers()
+        let client = OutgoingClient(mostRunning: 3)
+        let asker = try LoopAsker()
+        for path in ["/never", "/begun", "/slow", "/echo"] { await asker.send(client, servers.request(path)) }
+        for path in ["/never", "/begun", "/slow"] { await servers.heard("arrived GET \(path)") }
+        client.stop()
+        let heard = await asker.heard(4)
+        #expect(heard.allSatisfy { if case .failure(.stopped) = $0 { true } else { false } }, "\(heard)")
+        await servers.heard("left /slow")
+        #expect(try await servers.count("arrived GET /echo") == 0)
+        #expect(await client.failure(servers.request("/echo")) == .stopped)
+        client.stop()
+        #expect(client.numbers.running == 0 && client.numbers.queued == 0)
+    }
+
+    @Test func `with a time to stop in, what runs and waits is finished first`() async throws {
+        let servers = try await Servers()
+        let client = OutgoingClient(mostRunning: 1)
+        let asker = try LoopAsker()
+        for path in ["/hold", "/status/204"] { await asker.send(client, servers.request(path)) }
+        await servers.heard("arrived GET /hold")
+        async let stopped: Void = onThread { client.stop(within: 30) }
+        // None is taken any more while it stops.
+        while await client.failure(servers.request("/status/500", within: 0.01)) != .stopped {}
+        _ = try await OutgoingClient().send(servers.request("/release"))
+        await stopped
+        let statuses = await asker.heard(2).map { try? $0.get().status }
+        #expect(statuses == [200, 204])
+    }
+
+    @Test func `a client that nobody holds breaks off what it has`() async throws {
+        let servers = try await Servers()
+        let asker = try LoopAsker()
+        var client: OutgoingClient? = OutgoingClient()
+        await asker.send(client!, servers.request("/never"))
+        await servers.heard("arrived GET /never")
+        client = nil
+        guard case .failure(.stopped)? = await asker.heard(1).first else {
+            Issue.record("it was not told")
+            return
+        }
+        await servers.heard("left /never")
+    }
+
+    private func onThread(_ work: @escaping @Sendable () -> Void) async {
+        await withCheckedContinuation { done in
+            QuietThread(name: nil) {
+                work()
+                done.resume()
+            }.detach()
+        }
+    }
+}

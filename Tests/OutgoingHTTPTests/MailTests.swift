@@ -1,0 +1,98 @@
+import Testing
+
+@testable import OutgoingHTTP
+
+@Suite struct MailTests {
+    private let text = "Subject: hello\r\nTo: ana@example.org\r\n\r\nFirst\r\n.\r\n.dot\r\n..two\r\nlast\r\n"
+
+    private func mail(_ servers: Servers, _ server: String, to: [String] = ["ana@example.org"]) -> OutgoingMail {
+        let scheme = server == "smtps" ? "smtps" : "smtp"
+        var mail = OutgoingMail(
+            "\(scheme)://127.0.0.1:\(servers.port(server))", from: "app@example.org", to: to, message: Array(text.utf8))
+        mail.tls.authorities = servers.file("authority.pem")
+        mail.limits.total = 20
+        return mail
+    }
+
+    private func failure(_ client: OutgoingClient, _ mail: OutgoingMail) async -> OutgoingFailure? {
+        do throws(OutgoingFailure) {
+            _ = try await client.send(mail)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test func `a mail is taken over STARTTLS with its envelope, its text and who sent it`() async throws {
+        let servers = try await Servers()
+        let client = OutgoingClient()
+        var mail = mail(servers, "starttls", to: ["ana@example.org", "bob@example.org"])
+        mail.credentials = .init(user: "app", password: "letmein")
+        mail.clientName = "presence.example.org"
+        #expect(try await client.send(mail).status == 250)
+        let taken = try #require(try await servers.mails.first)
+        #expect(taken.from == "app@example.org" && taken.to == ["ana@example.org", "bob@example.org"])
+        #expect(taken.tls && taken.user.contains("app") && taken.name == "presence.example.org")
+        #expect(taken.text == text)
+    }
+
+    @Test func `a server without STARTTLS gets nothing, unless it may`() async throws {
+        let servers = try await Servers()
+        let client = OutgoingClient()
+        var mail = mail(servers, "smtp")
+        mail.credentials = .init(user: "app", password: "letmein")
+        #expect(await failure(client, mail) == .untrusted)
+        #expect(try await servers.mails.isEmpty)
+        mail.startTLS = .never
+        mail.credentials = nil
+        #expect(try await client.send(mail).status == 250)
+        let taken = try await servers.mails
+        #expect(taken.map(\.text) == [text] && taken.first?.tls == false)
+    }
+
+    @Test func `smtps is TLS from the start, and its server is verified too`() async throws {
+        let servers = try await Servers()
+        let client = OutgoingClient()
+        var mail = mail(servers, "smtps")
+        #expect(try await client.send(mail).status == 250)
+        #expect(try await servers.mails.first?.text == text)
+        for server in ["smtps", "starttls"] {
+            mail = self.mail(servers, server)
+            mail.tls.authorities = servers.file("other.pem")
+            #expect(await failure(client, mail) == .untrusted)
+        }
+        #expect(try await servers.mails.count == 1)
+    }
+
+    @Test func `a refused recipient and refused credentials are told by their code`() async throws {
+        let servers = try await Servers()
+        let client = OutgoingClient()
+        var mail = mail(servers, "starttls", to: ["ana@example.org", "nobody@example.org"])
+        mail.credentials = .init(user: "app", password: "letmein")
+        #expect(await failure(client, mail) == .rejected(550))
+        mail.credentials = .init(user: "app", password: "wrong")
+        #expect(await failure(client, mail) == .rejected(535))
+        mail.credentials = nil
+        #expect(await failure(client, mail) == .rejected(530))
+        #expect(try await servers.mails.isEmpty)
+        #expect(client.numbers.failed == ["rejected": 3])
+    }
+
+    @Test func `an envelope or a name that holds more than itself is not sent`() async throws {
+        let client = OutgoingClient()
+        for address in ["", "a b@example.org", "a@example.org\r\nRCPT TO:<b@example.org>", "a>@example.org", "é@example.org"] {
+            let to = OutgoingMail("smtp://127.0.0.1:1", from: "a@example.org", to: [address], message: [])
+            #expect(await failure(client, to)?.reason == "invalid", "\(address)")
+            let from = OutgoingMail("smtp://127.0.0.1:1", from: address, to: ["a@example.org"], message: [])
+            #expect(await failure(client, from)?.reason == "invalid", "\(address)")
+        }
+        var mail = OutgoingMail("http://127.0.0.1:1", from: "a@example.org", to: ["b@example.org"], message: [])
+        #expect(await failure(client, mail)?.reason == "invalid")
+        mail.url = "smtp://127.0.0.1:1"
+        mail.clientName = "a\r\nMAIL"
+        #expect(await failure(client, mail)?.reason == "invalid")
+        mail.clientName = "a"
+        mail.recipients = []
+        #expect(await failure(client, mail)?.reason == "invalid")
+    }
+}
