@@ -109,7 +109,7 @@ struct DeliveryTests {
         bench.change(0, "<profile>", .second)
         #expect(bench.endTurn() == [])
         bench.sockets.slow = []
-        bench.watchers.setCongested(false, bench.connections[0])
+        bench.watchers.set(.congested, false, on: bench.connections[0])
         #expect(bench.endTurn() == ["<a5><profile><b5>"])
         #expect(bench.metrics.conflated == 6)
         #expect(bench.endTurn() == [])
@@ -118,13 +118,13 @@ struct DeliveryTests {
     @Test func `a client in the background gets nothing, and the newest when it is back`() {
         let bench = Bench(people: 2, connections: 1)
         bench.watch(0, [0, 1])
-        bench.watchers.setBackground(true, bench.connections[0])
+        bench.watchers.set(.background, true, on: bench.connections[0])
         bench.change(0, "<1>")
         bench.change(1, "<other>")
         #expect(bench.endTurn() == [])
         bench.change(0, "<2>")
         #expect(bench.endTurn() == [])
-        bench.watchers.setBackground(false, bench.connections[0])
+        bench.watchers.set(.background, false, on: bench.connections[0])
         #expect(bench.endTurn() == ["<2><other>"])
     }
 
@@ -166,7 +166,7 @@ struct DeliveryTests {
         bench.change(39, "<39 again>")
         #expect(bench.endTurn() == [])
         bench.sockets.slow = []
-        bench.watchers.setCongested(false, bench.connections[0])
+        bench.watchers.set(.congested, false, on: bench.connections[0])
         let rest = (first + bench.endTurn()).joined()
         #expect(rest == (0..<39).map { "<\($0)>\(long)" }.joined() + "<39 again>")
     }
@@ -210,7 +210,7 @@ struct DeliveryTests {
         bench.watch(0, Array(0..<count))
         bench.watch(1, Array(0..<count))
         _ = bench.endTurn()
-        bench.watchers.setBackground(true, bench.connections[0])
+        bench.watchers.set(.background, true, on: bench.connections[0])
         for round in 0..<3 {
             for person in 0..<count {
                 bench.change(person, "\(round) \(person) ", person % 2 == 0 ? .first : .second)
@@ -221,13 +221,13 @@ struct DeliveryTests {
         #expect(kept.count <= 3 * count && Set(kept.map(\.topic)).count == count)
         // Looked at in merging, over 12,000 changes: with a search for each it would be some 20 million.
         #expect(bench.watchers.merger.steps < 8 * 3 * count, "\(bench.watchers.merger.steps)")
-        bench.watchers.setBackground(false, bench.connections[0])
+        bench.watchers.set(.background, false, on: bench.connections[0])
         let written = bench.endTurn().joined()
         #expect(written == (0..<count).map { "2 \($0) " }.joined())
         #expect(bench.watchers.lines[0].kept.isEmpty)
         #expect(bench.metrics.conflated == 2 * count)
 
-        bench.watchers.setBackground(true, bench.connections[0])
+        bench.watchers.set(.background, true, on: bench.connections[0])
         for person in 0..<count { bench.change(person, "late ") }
         _ = bench.endTurn()
         bench.watchers.close(bench.connections[0])
@@ -240,12 +240,12 @@ struct DeliveryTests {
     @Test func `leaving many at once leaves what is kept of the others in its order`() {
         let bench = Bench(people: 100, connections: 1)
         bench.watch(0, Array(0..<100))
-        bench.watchers.setBackground(true, bench.connections[0])
+        bench.watchers.set(.background, true, on: bench.connections[0])
         for person in (0..<100).reversed() { bench.change(person, "\(person) ") }
         _ = bench.endTurn()
         bench.watchers.unsubscribe(bench.connections[0], from: (0..<50).map { bench.people[$0] })
         #expect(bench.watchers.subscriptions(of: bench.connections[0]) == 50)
-        bench.watchers.setBackground(false, bench.connections[0])
+        bench.watchers.set(.background, false, on: bench.connections[0])
         #expect(bench.endTurn().joined() == (50..<100).reversed().map { "\($0) " }.joined())
         for person in 0..<100 { bench.change(person, "\(person) ") }
         #expect(bench.endTurn().joined() == (50..<100).map { "\($0) " }.joined())
