@@ -80,7 +80,9 @@ import Testing
 
     @Test func `an envelope or a name that holds more than itself is not sent`() async throws {
         let client = OutgoingClient()
-        for address in ["", "a b@example.org", "a@example.org\r\nRCPT TO:<b@example.org>", "a>@example.org", "é@example.org"] {
+        for address in [
+            "", "a b@example.org", "a@example.org\r\nRCPT TO:<b@example.org>", "a>@example.org", "é@example.org",
+        ] {
             let to = OutgoingMail("smtp://127.0.0.1:1", from: "a@example.org", to: [address], message: [])
             #expect(await failure(client, to)?.reason == "invalid", "\(address)")
             let from = OutgoingMail("smtp://127.0.0.1:1", from: address, to: ["a@example.org"], message: [])

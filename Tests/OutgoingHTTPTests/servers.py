@@ -212,11 +212,16 @@ def authenticate(server, session, envelope, mechanism, data):
 
 
 def mail(**options):
-    # Port 0 is of no use to its own start-up check.
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    Controller(Inbox(), hostname="127.0.0.1", port=port, **options).start()
-    return port
+    # Port 0 is of no use to its own start-up check; another may take a free one first.
+    for attempt in range(10):
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        try:
+            Controller(Inbox(), hostname="127.0.0.1", port=port, ready_timeout=60, **options).start()
+            return port
+        except OSError:
+            continue
+    raise SystemExit("no port is free")
 
 
 def main():
