@@ -1,5 +1,6 @@
 import CCurl
 import EventLoops
+import Glibc
 
 /// One transfer of libcurl, with what libcurl calls back for and what came of it.
 ///
@@ -53,6 +54,14 @@ final class Transfer {
     // Unretained: see the type.
     private static func of(_ data: UnsafeMutableRawPointer?) -> Transfer {
         Unmanaged<Transfer>.fromOpaque(data!).takeUnretainedValue()
+    }
+
+    /// Ends the connection of a mail past libcurl, which would keep it, and one day say QUIT on it and wait up to two minutes
+    /// for the answer, and all transfers with it.
+    func hangUp() {
+        guard case .mail = entry.order.kind else { return }
+        let socket = ccurl_get_socket(easy)
+        if socket >= 0 { shutdown(socket, Int32(SHUT_RDWR)) }
     }
 
     /// Once, when libcurl's multi handle has it no more.
