@@ -56,7 +56,7 @@ struct UpgradeTests {
         (RawClient.upgrade().replacing("dGhlIHNhbXBsZSBub25jZQ==", with: "short"), 400),
         (RawClient.upgrade().replacing("Connection: keep-alive, Upgrade", with: "Connection: keep-alive"), 400),
         (RawClient.upgrade().replacing("Host: localhost\r\n", with: ""), 400),
-        (RawClient.upgrade().replacing("GET ", with: "DELETE "), 400),
+        (RawClient.upgrade().replacing("GET ", with: "DELETE "), 405),
     ])
     func `an upgrade that cannot be is refused in HTTP 1.1`(request: String, status: Int) async throws {
         try await withServer { server in
