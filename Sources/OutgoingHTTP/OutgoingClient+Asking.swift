@@ -21,7 +21,8 @@ extension OutgoingClient {
     }
 
     private func add(
-        _ order: TransferOrder, on loop: EventLoop, _ then: @escaping (Result<OutgoingResponse, OutgoingFailure>) -> Void
+        _ order: TransferOrder, on loop: EventLoop,
+        _ then: @escaping (Result<OutgoingResponse, OutgoingFailure>) -> Void
     ) throws(OutgoingFailure) -> OutgoingTask {
         let task = OutgoingTask(queue: queue, loop: loop, then: then)
         task.number = try queue.add(order) { task.deliver($0) }

@@ -1,4 +1,4 @@
-/// A mail to be handed to a server.
+/// A mail to be handed to a server, over a connection of its own, which is ended without a QUIT once the mail was taken.
 public struct OutgoingMail: Sendable {
     /// `smtp://HOST:PORT` or `smtps://HOST:PORT`.
     public var url: String

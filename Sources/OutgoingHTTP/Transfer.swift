@@ -1,5 +1,6 @@
 import CCurl
 import EventLoops
+import Glibc
 
 /// One transfer of libcurl, with what libcurl calls back for and what came of it.
 ///
@@ -35,13 +36,15 @@ final class Transfer {
         options.check(ccurl_set_pointer(easy, CURLOPT_WRITEDATA, me))
         options.check(ccurl_set_bytes_function(easy, CURLOPT_WRITEFUNCTION) { Transfer.of($3).take($0, $1 * $2) })
         options.check(ccurl_set_pointer(easy, CURLOPT_HEADERDATA, me))
-        options.check(ccurl_set_bytes_function(easy, CURLOPT_HEADERFUNCTION) { Transfer.of($3).takeHeader($0, $1 * $2) })
+        options.check(
+            ccurl_set_bytes_function(easy, CURLOPT_HEADERFUNCTION) { Transfer.of($3).takeHeader($0, $1 * $2) })
         options.check(ccurl_set_pointer(easy, CURLOPT_READDATA, me))
         options.check(ccurl_set_bytes_function(easy, CURLOPT_READFUNCTION) { Transfer.of($3).give($0, $1 * $2) })
         options.check(ccurl_set_pointer(easy, CURLOPT_OPENSOCKETDATA, me))
         options.check(ccurl_set_socket_function(easy) { Transfer.of($0).open($2!) })
         options.check(ccurl_set_pointer(easy, CURLOPT_PREREQDATA, me))
-        options.check(ccurl_set_prerequest_function(easy) { data, address, _, _, _ in Transfer.of(data).begin(address) })
+        options.check(
+            ccurl_set_prerequest_function(easy) { data, address, _, _, _ in Transfer.of(data).begin(address) })
         guard options.isTaken else {
             free()
             return nil
@@ -51,6 +54,14 @@ final class Transfer {
     // Unretained: see the type.
     private static func of(_ data: UnsafeMutableRawPointer?) -> Transfer {
         Unmanaged<Transfer>.fromOpaque(data!).takeUnretainedValue()
+    }
+
+    /// Ends the connection of a mail past libcurl, which would keep it, and one day say QUIT on it and wait up to two minutes
+    /// for the answer, and all transfers with it.
+    func hangUp() {
+        guard case .mail = entry.order.kind else { return }
+        let socket = ccurl_get_socket(easy)
+        if socket >= 0 { shutdown(socket, Int32(SHUT_RDWR)) }
     }
 
     /// Once, when libcurl's multi handle has it no more.
@@ -93,12 +104,16 @@ final class Transfer {
         return count
     }
 
-    private static func isBlank(_ character: Character) -> Bool { character == " " || character == "\t" || character.isNewline }
+    private static func isBlank(_ character: Character) -> Bool {
+        character == " " || character == "\t" || character.isNewline
+    }
 
     private func give(_ room: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {
         guard case .mail(let mail) = entry.order.kind, let room else { return 0 }
         let part = mail.message[sent..<min(mail.message.count, sent + count)]
-        part.withUnsafeBytes { UnsafeMutableRawPointer(room).copyMemory(from: $0.baseAddress ?? .init(room), byteCount: $0.count) }
+        part.withUnsafeBytes {
+            UnsafeMutableRawPointer(room).copyMemory(from: $0.baseAddress ?? .init(room), byteCount: $0.count)
+        }
         sent += part.count
         return part.count
     }

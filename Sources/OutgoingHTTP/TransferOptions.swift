@@ -62,7 +62,9 @@ struct TransferOptions {
         // Rather share a connection than open another.
         if request.offersHTTP2 { set(CURLOPT_PIPEWAIT, 1) }
         // "Expect: 100-continue" would cost a second where nobody answers it.
-        set(CURLOPT_HTTPHEADER, request.headers.map { $0.value.isEmpty ? "\($0.name);" : "\($0.name): \($0.value)" } + ["Expect:"])
+        set(
+            CURLOPT_HTTPHEADER,
+            request.headers.map { $0.value.isEmpty ? "\($0.name);" : "\($0.name): \($0.value)" } + ["Expect:"])
         switch (request.method, request.body) {
         case ("GET", nil): set(CURLOPT_HTTPGET, 1)
         case ("HEAD", nil): set(CURLOPT_NOBODY, 1)

@@ -30,7 +30,8 @@ struct TransferOrder: Sendable {
         try Self.check(mail.url, ["smtp://", "smtps://"])
         guard !mail.recipients.isEmpty else { throw .invalid("the mail has no recipient") }
         for address in [mail.sender] + mail.recipients {
-            guard !address.isEmpty, address.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != 0x3C && $0 != 0x3E }) else {
+            guard !address.isEmpty, address.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != 0x3C && $0 != 0x3E })
+            else {
                 throw .invalid("an address of the envelope is none")
             }
         }

@@ -28,6 +28,8 @@ final class TransferThread {
             for number in orders.cancels { end(number, .failure(.cancelled)) }
             for entry in orders.expired { deliver(entry, .failure(.timeout)) }
             for entry in orders.starts { start(entry, now) }
+            // What ended has made room, for which others may wait.
+            guard orders.cancels.isEmpty, orders.expired.isEmpty else { continue }
             if let stopAt = orders.stopAt, stopAt <= now || orders.isEmpty && transfers.isEmpty { break }
             var running: Int32 = 0
             curl_multi_perform(multi, &running)
@@ -69,6 +71,7 @@ final class TransferThread {
         // It may have ended before its cancellation came.
         guard let transfer = transfers.removeValue(forKey: number) else { return }
         byHandle[transfer.easy] = nil
+        transfer.hangUp()
         curl_multi_remove_handle(multi, transfer.easy)
         transfer.free()
         deliver(transfer.entry, result)

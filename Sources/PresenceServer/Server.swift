@@ -75,7 +75,8 @@ public actor Server {
             let shard = try Shard(
                 .init(
                     configuration: configuration, authenticator: authenticator, redis: location, places: places,
-                    addresses: addresses, failedTokens: failedTokens, outboxes: outboxes, inbox: inbox, workers: workers,
+                    addresses: addresses, failedTokens: failedTokens, outboxes: outboxes, inbox: inbox,
+                    workers: workers,
                     isAlone: configuration.redis.url == nil, logger: logger,
                     name: "shard-\(index)", place: (index, count), identity: identity, features: features))
             shard.loop.start()

@@ -74,8 +74,8 @@ def test_its_examples_are_what_its_schemas_describe(example):
 
 def test_it_has_the_paths_that_the_server_knows():
     """Every path of the source is in the document, which asking alone could not find out."""
-    source = os.path.join(DOCS, "..", "Sources")
-    files = [os.path.join(folder, name) for folder, _, names in os.walk(source) for name in names]
+    files = [os.path.join(folder, name) for folder, _, names in os.walk(os.path.join(DOCS, "..", "Sources"))
+             for name in names]
     texts = [open(file, encoding="utf-8").read() for file in files if file.endswith(".swift")]
     routes = {route for text in texts for route in re.findall(r'registry\.route\(\s*"([A-Z]+)", "([^"]+)"', text)}
     assert len(routes) > 10

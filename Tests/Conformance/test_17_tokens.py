@@ -1,5 +1,6 @@
 """Tokens: what lets nobody in, keys that come and go without a restart, and tokens that are taken back."""
 
+import asyncio
 import json
 import os
 import signal
@@ -9,6 +10,7 @@ import time
 import pytest
 
 from support.patience import PATIENCE, eventually
+from support.raw import RawSocket, text
 from support.room import Room
 from support.tokens import FOR_EVER, encode, sign
 
@@ -137,6 +139,62 @@ async def test_what_lets_nobody_in(keyed, tmp_path):
         assert not await is_let_in(room, token), what
         assert (await room.api.request("GET", "/v1/users/bob", token=token)).status == 401, what
     assert await is_let_in(room, good)
+
+
+# Signatures that are verified beside everything else
+
+
+async def test_what_is_sent_behind_a_connect_is_answered_behind_it(keyed):
+    room, tokens = Room(keyed), [keyed.pem_key.token(f"user-{number}", **RIGHT) for number in range(20)]
+    for token in tokens:
+        # All in one go, before the server can have said a word.
+        raw = await RawSocket(keyed).dial()
+        await raw.write(raw.upgrade())
+        await raw.reader.readuntil(b"\r\n\r\n")
+        messages = [{"type": "connect", "id": 1, "token": token}, {"type": "getVisibility", "id": 2},
+                    {"type": "refresh", "id": 3, "token": token}, {"type": "getVisibility", "id": 4},
+                    {"type": "refresh", "id": 5, "token": tokens[0][:-4] + "AAAA"}, {"type": "getVisibility", "id": 6}]
+        await raw.write(b"".join(text(json.dumps(message)) for message in messages))
+        said = []
+        while len(said) < 6:
+            message = await raw.read_message()
+            if "id" in message:
+                said.append((message["id"], message["type"]))
+        assert said == [(1, "connected"), (2, "visibility"), (3, "refreshed"), (4, "visibility"), (5, "error"),
+                        (6, "visibility")]
+        raw.abort()
+    assert await room.api.metric("workers_done_total", pool="signatures") >= 60
+
+
+async def test_connections_that_are_gone_before_their_token_is_verified_leave_nothing(keyed):
+    room, token = Room(keyed), keyed.pem_key.token("fleeting", **RIGHT)
+    for _ in range(50):
+        raw = await RawSocket(keyed).dial()
+        await raw.write(raw.upgrade() + text(json.dumps({"type": "connect", "id": 1, "token": token})))
+        raw.abort()
+
+    async def is_idle():
+        return await room.api.metric("workers_queued") == 0 and await room.api.metric("inbox_bytes") == 0
+    await eventually(is_idle, "nothing waits")
+    assert await is_let_in(room, token)
+
+
+async def test_the_body_of_a_call_is_not_waited_for_if_its_signature_is_wrong(keyed):
+    room = Room(keyed)
+    good = keyed.pem_key.token("app", role="backend", **RIGHT)
+    answer = await room.api.request("POST", "/v1/users/get", {"users": ["ana"]}, token=good)
+    assert answer.status == 200, answer
+    header, claims, signature = good.split(".")
+    for token, status in ((good, 200), (f"{header}.{claims}.{signature[:-8]}AAAAAAAA", 401)):
+        raw = await RawSocket(keyed).dial()
+        body = json.dumps({"users": ["ana"]}).encode()
+        await raw.write((f"POST /v1/users/get HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {token}\r\n"
+                         f"Content-Length: {len(body)}\r\n\r\n").encode() + body[:5])
+        if status == 200:
+            await raw.write(body[5:])
+        line = await asyncio.wait_for(raw.reader.readline(), PATIENCE)
+        assert line.split()[1] == str(status).encode(), line
+        raw.abort()
 
 
 # Keys that come and go

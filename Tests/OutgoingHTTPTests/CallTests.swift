@@ -15,7 +15,8 @@ import Testing
         let servers = try await Servers()
         let client = OutgoingClient(userAgent: "test/1")
         for (method, body) in [
-            ("GET", nil), ("POST", [0, 1, 0xFF, 0x0D, 0x0A]), ("PUT", []), ("PATCH", [1]), ("DELETE", nil), ("GET", [7]),
+            ("GET", nil), ("POST", [0, 1, 0xFF, 0x0D, 0x0A]), ("PUT", []), ("PATCH", [1]), ("DELETE", nil),
+            ("GET", [7]),
         ] as [(String, [UInt8]?)] {
             var request = servers.request("/echo", method: method, body: body)
             request.headers = [("X-Custom", "a b"), ("X-Empty", ""), ("Content-Type", "text/plain")]
@@ -109,7 +110,9 @@ import Testing
             change(&request)
             return await client.failure(request)?.reason
         }
-        for url in ["ftp://h/", "file:///etc/passwd", "h", "http://h/a b", "http://h/\r\nX: y", "gopher://h/", "http://h/é"] {
+        for url in [
+            "ftp://h/", "file:///etc/passwd", "h", "http://h/a b", "http://h/\r\nX: y", "gopher://h/", "http://h/é",
+        ] {
             #expect(await refusal { $0.url = url } == "invalid", "\(url)")
         }
         #expect(await refusal { $0.url = "http://user:secret@127.0.0.1:1/" } == "invalid")

@@ -34,6 +34,18 @@ import Testing
         #expect(numbers.cancelled == 1 && numbers.answered == 1 && numbers.failed.isEmpty)
     }
 
+    @Test func `when one that runs is cancelled, the next that waits begins`() async throws {
+        let servers = try await Servers()
+        let client = OutgoingClient(mostRunning: 1)
+        let asker = try LoopAsker()
+        let running = await asker.send(client, servers.request("/never", within: 60))
+        await asker.send(client, servers.request("/status/204", within: 60))
+        await servers.heard("arrived GET /never")
+        await asker.cancel(running)
+        await servers.heard("arrived GET /status/204")
+        #expect(await asker.heard(1).map { try? $0.get().status } == [204])
+    }
+
     @Test func `one that is over is cancelled in vain`() async throws {
         let servers = try await Servers()
         let client = OutgoingClient()

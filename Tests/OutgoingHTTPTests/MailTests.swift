@@ -78,9 +78,25 @@ import Testing
         #expect(client.numbers.failed == ["rejected": 3])
     }
 
+    @Test func `a mail server that answers nothing in the end holds up nobody`() async throws {
+        let servers = try await Servers()
+        let client = OutgoingClient(mostRunning: 1)
+        var mail = mail(servers, "mute")
+        mail.startTLS = .never
+        #expect(try await client.send(mail).status == 250)
+        // libcurl would say QUIT at the end, and wait for its answer.
+        await servers.heard("left mail without a word")
+        #expect(try await client.send(servers.request("/status/204")).status == 204)
+        #expect(try await client.send(mail).status == 250)
+        client.stop()
+        await servers.heard("left mail without a word", 2)
+    }
+
     @Test func `an envelope or a name that holds more than itself is not sent`() async throws {
         let client = OutgoingClient()
-        for address in ["", "a b@example.org", "a@example.org\r\nRCPT TO:<b@example.org>", "a>@example.org", "é@example.org"] {
+        for address in [
+            "", "a b@example.org", "a@example.org\r\nRCPT TO:<b@example.org>", "a>@example.org", "é@example.org",
+        ] {
             let to = OutgoingMail("smtp://127.0.0.1:1", from: "a@example.org", to: [address], message: [])
             #expect(await failure(client, to)?.reason == "invalid", "\(address)")
             let from = OutgoingMail("smtp://127.0.0.1:1", from: address, to: ["a@example.org"], message: [])

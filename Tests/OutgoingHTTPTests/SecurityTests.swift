@@ -37,7 +37,8 @@ import Testing
         var request = servers.request("/push", "h2", method: "POST", body: [1, 2, 3])
         request.offersHTTP2 = true
         let first = try await client.send(request)
-        #expect(first.isHTTP2 && first.status == 200 && first.body == Array("over h2".utf8) && first["x-protocol"] == "h2")
+        #expect(
+            first.isHTTP2 && first.status == 200 && first.body == Array("over h2".utf8) && first["x-protocol"] == "h2")
         await withTaskGroup(of: Bool.self) { [request] group in
             for _ in 0..<20 { group.addTask { (try? await client.send(request))?.isHTTP2 == true } }
             #expect(await group.reduce(0) { $0 + ($1 ? 1 : 0) } == 20)

@@ -12,6 +12,9 @@ final class Servers: Sendable {
 
     /// Lines in their order; those who wait for one are told.
     private final class Lines: Sendable {
+        /// Behind the last one: who waits for anything else waits in vain, and is told.
+        static let end = "ended"
+
         struct State {
             var all: [String] = []
             var waiting: [(isThere: @Sendable ([String]) -> Bool, done: CheckedContinuation<Void, Never>)] = []
@@ -28,7 +31,8 @@ final class Servers: Sendable {
             told.forEach { $0.resume() }
         }
 
-        func wait(_ isThere: @escaping @Sendable ([String]) -> Bool) async {
+        func wait(_ isWanted: @escaping @Sendable ([String]) -> Bool) async {
+            let isThere = { @Sendable (lines: [String]) in isWanted(lines) || lines.last == Self.end }
             await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
                 let isNow: Bool = state.withLock { state in
                     if isThere(state.all) { return true }
@@ -47,7 +51,7 @@ final class Servers: Sendable {
         place = try await Self.certificates.value
         let lines = Lines()
         self.lines = lines
-        process = try ChildProcess(["/usr/bin/python3", Self.script, place.path]) { if let line = $0 { lines.add(line) } }
+        process = try ChildProcess(["/usr/bin/python3", Self.script, place.path]) { lines.add($0 ?? Lines.end) }
         await lines.wait { !$0.isEmpty }
         ports = try JSONDecoder().decode([String: Int].self, from: Data(lines.state.withLock { $0.all[0] }.utf8))
     }

@@ -212,11 +212,35 @@ def authenticate(server, session, envelope, mechanism, data):
 
 
 def mail(**options):
-    # Port 0 is of no use to its own start-up check.
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    Controller(Inbox(), hostname="127.0.0.1", port=port, **options).start()
+    listener = socket.create_server(("127.0.0.1", 0))
+    port = listener.getsockname()[1]
+
+    class OnSocket(Controller):
+        """On a socket that is there: a port that was free a moment ago may be another's."""
+        def _create_server(self):
+            return self.loop.create_server(self._factory_invoker, sock=listener, ssl=self.ssl_context)
+
+    OnSocket(Inbox(), hostname="127.0.0.1", port=port, ready_timeout=120, **options).start()
     return port
+
+
+def speak_mutely(connection):
+    """A mail server that takes a mail and then answers nothing any more."""
+    stream = connection.makefile("rb")
+
+    def say(line):
+        connection.sendall(line.encode() + b"\r\n")
+
+    say("220 here")
+    while line := stream.readline().decode().strip():
+        if line == "DATA":
+            say("354 go on")
+            while stream.readline() != b".\r\n":
+                pass
+            say("250 taken")
+            rest = stream.read()
+            return tell("left", "mail", "with" if rest else "without", "a word")
+        say("250 fine")
 
 
 def main():
@@ -231,7 +255,7 @@ def main():
         "named": listen(speak_http, context("named")), "h2": listen(speak_h2, context("server", ["h2"])),
         "smtp": mail(), "starttls": mail(**secured),
         "smtps": mail(ssl_context=context("server"), authenticator=authenticate, auth_require_tls=False),
-        "marks": listen(speak_http, quiet=True), "dead": dead.getsockname()[1],
+        "mute": listen(speak_mutely), "marks": listen(speak_http, quiet=True), "dead": dead.getsockname()[1],
     }))
     threading.Event().wait()
 

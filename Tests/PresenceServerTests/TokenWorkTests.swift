@@ -71,7 +71,9 @@ import Testing
         let world = try world(15_000...15_000) { $0.connectTimeout = 2_000 }
         let ana = SimulatedClient("ana", in: world)
         ana.dial(world.shards[0])
-        try world.run(until: "it is connected") { ana.received.contains { if case .connected = $0 { true } else { false } } }
+        try world.run(until: "it is connected") {
+            ana.received.contains { if case .connected = $0 { true } else { false } }
+        }
         let mute = SimulatedClient("bob", in: world)
         mute.open(on: world.shards[0])
         try world.run(until: "who said nothing is closed") { mute.closeCode == .noConnect }

@@ -44,7 +44,8 @@ final class SimulatedShard {
         workers = SimulatedWorkers(world: world, shard: self)
         logic = ShardLogic(
             configuration: world.configuration, clock: clock, store: self, sockets: self, workers: workers,
-            isAlone: false, random: SplitMix64(world.random.next()), logger: Logger(label: name) { _ in SwiftLogNoOpLogHandler() },
+            isAlone: false, random: SplitMix64(world.random.next()),
+            logger: Logger(label: name) { _ in SwiftLogNoOpLogHandler() },
             features: world.features
         ) { [unowned world] token, now in
             let result = Self.verify(token, now)

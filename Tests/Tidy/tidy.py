@@ -15,10 +15,13 @@ IMPORTS = {
     "EventLoops": set(),
     "WebSockets": {"EventLoops"},
     "Redis": {"EventLoops"},
+    "Workers": {"EventLoops"},
+    "OutgoingHTTP": {"EventLoops"},
     "PresenceProtocol": set(),
     "Installation": {"EventLoops", "Redis"},
     "Tokens": {"Installation", "PresenceProtocol"},
-    "PresenceCore": {"EventLoops", "WebSockets", "Redis", "PresenceProtocol", "Installation", "Tokens"},
+    "PresenceCore": {
+        "EventLoops", "Workers", "WebSockets", "Redis", "PresenceProtocol", "Installation", "Tokens"},
     "PresenceServer": {
         "PresenceCore", "EventLoops", "WebSockets", "Redis", "PresenceProtocol", "Installation", "Tokens"},
     "PresenceTransport": set(),

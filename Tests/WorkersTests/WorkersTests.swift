@@ -5,7 +5,9 @@ import Testing
 @testable import Workers
 
 @Suite struct WorkersTests {
-    @Test func `results come on the loop that asked, in the order of one thread, and never within the call`() async throws {
+    @Test func `results come on the loop that asked, in the order of one thread, and never within the call`()
+        async throws
+    {
         let asker = try Asker()
         let pool = WorkerPool(name: "order", threads: 1, queue: 100)
         await asker.turn { asker in
@@ -112,7 +114,9 @@ import Testing
                         // Once the pool is full, another is asked for when one has come back.
                         let isCancelled = await asker.turn { asker in
                             let before = asker.heardSoFar.count
-                            guard let job = asker.ask(pool, { index * jobs + number }), number % 7 == 0 else { return false }
+                            guard let job = asker.ask(pool, { index * jobs + number }), number % 7 == 0 else {
+                                return false
+                            }
                             job.cancel()
                             return before == asker.heardSoFar.count
                         }

@@ -16,6 +16,9 @@ CURLcode ccurl_set_prerequest_function(CURL *_Nonnull easy, curl_prereq_callback
 /// 0 if it is not known.
 long ccurl_get_long(CURL *_Nonnull easy, CURLINFO info);
 
+/// The connection of a transfer that is over; -1 if it has none.
+curl_socket_t ccurl_get_socket(CURL *_Nonnull easy);
+
 /// A message of a finished transfer; NULL if there is none.
 CURL *_Nullable ccurl_multi_finished(CURLM *_Nonnull multi, CURLcode *_Nonnull result);
 

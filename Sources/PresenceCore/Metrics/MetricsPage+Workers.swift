@@ -33,7 +33,9 @@ extension MetricsSnapshot {
         numbers("workers_running", "gauge", "jobs that run") { $0.running }
         numbers("workers_done_total", "counter", "jobs done") { $0.done }
         numbers("workers_refused_total", "counter", "jobs refused because too many waited") { $0.refused }
-        numbers("workers_cancelled_total", "counter", "jobs whose asker was gone before they were done") { $0.cancelled }
+        numbers("workers_cancelled_total", "counter", "jobs whose asker was gone before they were done") {
+            $0.cancelled
+        }
         times("workers_waiting_microseconds", "how long jobs waited for a thread") { $0.waitingTimes }
         times("workers_running_microseconds", "how long jobs ran") { $0.runningTimes }
         return lines

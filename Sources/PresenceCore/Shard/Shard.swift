@@ -58,7 +58,8 @@ package actor Shard {
         package init(
             configuration: ServerConfiguration, authenticator: Authenticator, redis: RedisLocation, places: Places,
             addresses: AddressLimits, failedTokens: FailedTokens, outboxes: OutboxBudget, inbox: InboxBudget,
-            workers: WorkerPools, isAlone: Bool, logger: Logger, name: String, place: (number: Int, of: Int), identity: TLSIdentity?,
+            workers: WorkerPools, isAlone: Bool, logger: Logger, name: String, place: (number: Int, of: Int),
+            identity: TLSIdentity?,
             features: [any Feature.Type]
         ) {
             self.configuration = configuration
@@ -102,7 +103,8 @@ package actor Shard {
         self.tokens = tokens
         logic = ShardLogic(
             configuration: configuration, clock: clock, store: store, sockets: sockets,
-            workers: ShardWorkers(parts.workers, loop: loop, clock: clock), isAlone: parts.isAlone, random: SystemRandomNumberGenerator(), logger: parts.logger, place: parts.place,
+            workers: ShardWorkers(parts.workers, loop: loop, clock: clock), isAlone: parts.isAlone,
+            random: SystemRandomNumberGenerator(), logger: parts.logger, place: parts.place,
             outboxBudget: parts.outboxes, failedTokens: parts.failedTokens, database: parts.redis.database,
             features: parts.features
         ) { tokens.authenticator.begin($0, now: $1) }
@@ -170,17 +172,17 @@ package actor Shard {
         try await withCheckedThrowingContinuation { onceLive.append($0) }
     }
 
-    private func becameLive() {
-        let waiting = onceLive
-        onceLive = []
-        waiting.forEach { $0.resume() }
-    }
+    private func becameLive() { resumeWaiting(.success(())) }
 
     private func refuse(_ reason: String) {
+        logger.error("refused", metadata: ["reason": .string(reason)])
+        resumeWaiting(.failure(StartFailure(reason)))
+    }
+
+    private func resumeWaiting(_ result: Result<Void, any Error>) {
         let waiting = onceLive
         onceLive = []
-        logger.error("refused", metadata: ["reason": .string(reason)])
-        waiting.forEach { $0.resume(throwing: StartFailure(reason)) }
+        waiting.forEach { $0.resume(with: result) }
     }
 
     package func listen(on socket: ListeningSocket, as kind: ListenerKind) { server.listen(on: socket, as: kind) }
@@ -288,13 +290,7 @@ package actor Shard {
         server.shutdown()
         endOfTurn?.cancel()
         store.close()
-        refuseWaiting()
+        resumeWaiting(.failure(StartFailure("stopped")))
         family = []
-    }
-
-    private func refuseWaiting() {
-        let waiting = onceLive
-        onceLive = []
-        waiting.forEach { $0.resume(throwing: StartFailure("stopped")) }
     }
 }

@@ -39,5 +39,6 @@ package struct WorkerPlan: Sendable, Hashable {
 
     /// Verifies what takes 30 to 200 µs: the signatures of tokens by RSA and elliptic curves. Of clients that all come back
     /// at once, so many wait; their tokens count in `limits.inboxBytes`.
-    package static let signatures = WorkerPlan("signatures", threads: { _ in max(1, cores / 2) }, queue: { _ in 16_384 })
+    package static let signatures = WorkerPlan(
+        "signatures", threads: { _ in max(1, cores / 2) }, queue: { _ in 16_384 })
 }
