@@ -107,6 +107,12 @@ struct Watchlist: Sendable {
         if conversations.refuse(conversation, error, at: uptime) { subscriptions -= 1 }
     }
 
+    /// The client closed, or opened again: all observers look.
+    mutating func problemChanged() {
+        people.touch { _ in true }
+        conversations.touch { _ in true }
+    }
+
     /// The server knows the newest, or does not any more.
     mutating func freshnessChanged() {
         people.touch { $0.isConfirmed }

@@ -96,24 +96,24 @@ import Testing
 
     @Test mutating func `if the app asks, it is kept and sent when there is a connection`() {
         let loop = bench.open(.keptProfile)
-        #expect(bench.engine.nextKeptProfile(loop) == KeptProfileChanges())
-        let first = bench.call(.updateProfile(Self.name, .keep))
-        #expect(profile(first) == .kept)
-        #expect(bench.engine.nextKeptProfile(loop)?.waiting == Self.name)
-        let second = bench.call(.updateProfile(ProfileChanges(displayName: .set("Anna"), locale: .set("de")), .keep))
-        #expect(profile(second) == .kept)
+        #expect(bench.engine.nextKeptProfile(loop) == PendingProfileChanges())
+        let first = bench.call(.updateProfile(Self.name, .queue))
+        #expect(profile(first) == .queued)
+        #expect(bench.engine.nextKeptProfile(loop)?.waiting?.wire == Self.name)
+        let second = bench.call(.updateProfile(ProfileChanges(displayName: .set("Anna"), locale: .set("de")), .queue))
+        #expect(profile(second) == .queued)
         bench.connect()
         #expect(bench.bodies == [.updateProfile(ProfileChanges(displayName: .set("Anna"), locale: .set("de")))])
         #expect(bench.engine.nextKeptProfile(loop)?.waiting != nil)
         bench.receive(.profileUpdated(id: bench.lastID, Self.stored))
-        #expect(bench.engine.nextKeptProfile(loop) == KeptProfileChanges())
+        #expect(bench.engine.nextKeptProfile(loop) == PendingProfileChanges())
     }
 
     @Test mutating func `kept and in flight, it is sent again after a break`() {
         bench.connect()
-        let call = bench.call(.updateProfile(Self.name, .keep))
+        let call = bench.call(.updateProfile(Self.name, .queue))
         bench.end(.lost(""))
-        #expect(profile(call) == .kept)
+        #expect(profile(call) == .queued)
         bench.comeBack()
         #expect(bench.bodies == [.updateProfile(Self.name)])
         bench.end(.lost(""))
@@ -126,7 +126,7 @@ import Testing
     }
 
     @Test mutating func `what is kept goes before what is asked later`() {
-        _ = bench.call(.updateProfile(Self.name, .keep))
+        _ = bench.call(.updateProfile(Self.name, .queue))
         _ = bench.call(.updateProfile(ProfileChanges(displayName: .set("Later")), .fail))
         bench.connect()
         #expect(
@@ -135,20 +135,20 @@ import Testing
 
     @Test mutating func `a refused member of what was kept is told, the others are saved`() {
         let loop = bench.open(.keptProfile)
-        _ = bench.call(.updateProfile(ProfileChanges(displayName: .set("A"), timezone: .set("Mars")), .keep))
+        _ = bench.call(.updateProfile(ProfileChanges(displayName: .set("A"), timezone: .set("Mars")), .queue))
         bench.connect()
         bench.receive(.refusal(bench.lastID, .validationFailed, field: "timezone"))
         #expect(bench.bodies == [.updateProfile(ProfileChanges(displayName: .set("A")))])
         let kept = bench.engine.nextKeptProfile(loop)
         #expect(kept?.refusal?.field == "timezone")
-        #expect(kept?.waiting == ProfileChanges(displayName: .set("A")))
+        #expect(kept?.waiting?.wire == ProfileChanges(displayName: .set("A")))
     }
 
     @Test mutating func `a server that cannot store it now gets what is kept later`() {
         bench.connect()
-        let call = bench.call(.updateProfile(Self.name, .keep))
+        let call = bench.call(.updateProfile(Self.name, .queue))
         bench.receive(.refusal(bench.lastID, .unavailable, retryAfter: 2_000))
-        #expect(profile(call) == .kept)
+        #expect(profile(call) == .queued)
         bench.pass(.milliseconds(1_999))
         #expect(bench.sent.isEmpty)
         bench.pass(.milliseconds(1))

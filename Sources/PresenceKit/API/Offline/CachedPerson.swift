@@ -28,10 +28,10 @@ public struct CachedPerson: Codable, Hashable, Sendable {
 
     /// The presence as it was; unknown if a later version of this library wrote a status that this one cannot read.
     var presenceRegister: Presence {
-        guard let status = PresenceStatus(rawValue: presence.status) else { return .unknown }
+        guard let status = PresenceProtocol.PresenceStatus(rawValue: presence.status) else { return .unknown }
         return Presence(
             version: presence.version, status: status, since: presence.since, lastSeen: presence.lastSeen,
-            text: presence.text, devices: presence.devices.compactMap(DeviceKind.init(rawValue:)))
+            text: presence.text, devices: presence.devices.compactMap(PresenceProtocol.DeviceKind.init(rawValue:)))
     }
 
     /// The profile as it was.

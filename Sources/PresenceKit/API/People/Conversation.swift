@@ -1,7 +1,7 @@
 /// A conversation: a place where people see each other typing.
-public struct Conversation: Hashable, Sendable, Identifiable {
+public struct Conversation: Codable, Hashable, Sendable, Identifiable {
     /// Cannot be guessed.
-    public var id: String
+    public let id: String
     /// Everyone in it, the creator among them.
     public var participants: [String]
 

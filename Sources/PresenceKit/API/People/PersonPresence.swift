@@ -4,9 +4,9 @@ import PresenceProtocol
 /// What is known of one person's presence: whether they are here, and since when.
 ///
 /// Dates are by the server's clock; compare them with ``PresenceClient/serverNow`` rather than with the device's.
-public struct PersonPresence: Hashable, Sendable {
+public struct PersonPresence: Codable, Hashable, Sendable {
     /// The id that the app asked for.
-    public var user: String
+    public let user: String
     public var status: PresenceStatus
     /// When `status` began; `nil` for an unknown user.
     public var since: Date?
@@ -20,6 +20,8 @@ public struct PersonPresence: Hashable, Sendable {
     public var version: Int64
     /// Whether this is the truth of this moment.
     public var freshness: Freshness
+    /// Why nothing newer comes: the id is malformed, the server will not show the user, or the client is closed.
+    public var problem: PresenceError?
     /// When the newest change was made and received; `nil` while what is shown came as an answer, not as a change.
     public var arrival: Arrival?
 
@@ -35,7 +37,7 @@ public struct PersonPresence: Hashable, Sendable {
     public init(
         user: String, status: PresenceStatus = .offline, since: Date? = nil, lastSeen: Date? = nil,
         text: String? = nil, devices: [DeviceKind] = [], version: Int64 = 0, freshness: Freshness,
-        arrival: Arrival? = nil
+        problem: PresenceError? = nil, arrival: Arrival? = nil
     ) {
         self.user = user
         self.status = status
@@ -45,14 +47,18 @@ public struct PersonPresence: Hashable, Sendable {
         self.devices = devices
         self.version = version
         self.freshness = freshness
+        self.problem = problem
         self.arrival = arrival
     }
 
-    init(user: String, _ presence: Presence, freshness: Freshness, arrival: Arrival? = nil) {
+    init(
+        user: String, _ presence: Presence, freshness: Freshness, problem: PresenceError? = nil, arrival: Arrival? = nil
+    ) {
         self.init(
-            user: user, status: presence.status, since: presence.since.map(Date.init(timestamp:)),
-            lastSeen: presence.lastSeen.map(Date.init(timestamp:)), text: presence.text, devices: presence.devices,
-            version: presence.version, freshness: freshness, arrival: arrival)
+            user: user, status: PresenceStatus(presence.status), since: presence.since.map(Date.init(timestamp:)),
+            lastSeen: presence.lastSeen.map(Date.init(timestamp:)), text: presence.text,
+            devices: presence.devices.map(DeviceKind.init),
+            version: presence.version, freshness: freshness, problem: problem, arrival: arrival)
     }
 }
 

@@ -1,7 +1,7 @@
 import Foundation
 
 /// What the user chose for all their devices, as the server holds it.
-public struct MyStatus: Hashable, Sendable {
+public struct MyStatus: Codable, Hashable, Sendable {
     public var status: ChosenStatus
     public var text: String?
     /// When status and text go back to `auto` and none, by the server's clock.

@@ -1,7 +1,7 @@
 import Foundation
 
 /// How a change came here: when the server made it, and when it was received.
-public struct Arrival: Hashable, Sendable {
+public struct Arrival: Codable, Hashable, Sendable {
     /// When the server made the change, by its clock.
     public var madeAt: Date
     /// When it was received here, in terms of the server's clock.

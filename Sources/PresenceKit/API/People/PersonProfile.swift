@@ -2,9 +2,9 @@ import Foundation
 import PresenceProtocol
 
 /// What is known of one person's profile.
-public struct PersonProfile: Hashable, Sendable {
+public struct PersonProfile: Codable, Hashable, Sendable {
     /// The id that the app asked for.
-    public var user: String
+    public let user: String
     /// Whether they have a profile that may be seen; without one every other member is empty.
     public var exists: Bool
     public var displayName: String?
@@ -19,13 +19,15 @@ public struct PersonProfile: Hashable, Sendable {
     public var version: Int64
     /// Whether this is the truth of this moment.
     public var freshness: Freshness
+    /// Why nothing newer comes, as ``PersonPresence/problem``.
+    public var problem: PresenceError?
     /// When the newest change was made and received; `nil` while what is shown came as an answer, not as a change.
     public var arrival: Arrival?
 
     public init(
         user: String, exists: Bool = false, displayName: String? = nil, photoURL: URL? = nil,
         timezone: String? = nil, locale: String? = nil, createdAt: Date? = nil, updatedAt: Date? = nil,
-        version: Int64 = 0, freshness: Freshness, arrival: Arrival? = nil
+        version: Int64 = 0, freshness: Freshness, problem: PresenceError? = nil, arrival: Arrival? = nil
     ) {
         self.user = user
         self.exists = exists
@@ -37,12 +39,16 @@ public struct PersonProfile: Hashable, Sendable {
         self.updatedAt = updatedAt
         self.version = version
         self.freshness = freshness
+        self.problem = problem
         self.arrival = arrival
     }
 
-    init(user: String, _ register: ProfileRegister, freshness: Freshness, arrival: Arrival? = nil) {
+    init(
+        user: String, _ register: ProfileRegister, freshness: Freshness, problem: PresenceError? = nil,
+        arrival: Arrival? = nil
+    ) {
         guard case .profile(let profile) = register else {
-            self.init(user: user, freshness: freshness, arrival: arrival)
+            self.init(user: user, freshness: freshness, problem: problem, arrival: arrival)
             return
         }
         self.init(
@@ -50,6 +56,6 @@ public struct PersonProfile: Hashable, Sendable {
             photoURL: profile.photoURL.flatMap { URL(string: $0) }, timezone: profile.timezone,
             locale: profile.locale, createdAt: profile.createdAt.map(Date.init(timestamp:)),
             updatedAt: profile.updatedAt.map(Date.init(timestamp:)), version: profile.version,
-            freshness: freshness, arrival: arrival)
+            freshness: freshness, problem: problem, arrival: arrival)
     }
 }

@@ -1,6 +1,4 @@
-import PresenceProtocol
-
-/// Who may see the user, and the user's lists.
+/// Who may see the user, and the user's lists whole.
 public struct MyVisibility: Hashable, Sendable {
     /// To anyone else the user looks unknown.
     public var presence: Audience

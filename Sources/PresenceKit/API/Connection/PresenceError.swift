@@ -1,7 +1,10 @@
 import PresenceProtocol
 
-/// The one error of this library: why something asked for was not done.
-public struct PresenceError: Error, Hashable, Sendable, CustomStringConvertible {
+/// The one error of this library: why something asked for was not done. Programs read ``code``, developers ``message``,
+/// people `localizedDescription` and `recoverySuggestion`.
+///
+/// A call whose task was cancelled throws `CancellationError` instead.
+public struct PresenceError: Error, Codable, Hashable, Sendable, CustomStringConvertible {
     public var code: Code
     /// For developers and logs, in English.
     public var message: String
@@ -26,12 +29,11 @@ public struct PresenceError: Error, Hashable, Sendable, CustomStringConvertible 
     public var description: String {
         var text = "\(code.rawValue): \(message)"
         if let field { text += " (\(field))" }
-        if outcomeUnknown { text += " (it may have been done all the same)" }
         return text
     }
 
     /// Why. Open: a later server may send codes that this library does not know.
-    public struct Code: RawRepresentable, Hashable, Sendable {
+    public struct Code: RawRepresentable, Codable, Hashable, Sendable {
         public let rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }
     }
@@ -59,7 +61,7 @@ extension PresenceError.Code {
     /// The server's store is out of reach; `retryAfter` says when to try again.
     public static let unavailable = Self(.unavailable)
     /// The server's fault.
-    public static let serverFault = Self(.internal)
+    public static let internalError = Self(.internal)
 
     // What this library says.
 
@@ -73,8 +75,8 @@ extension PresenceError.Code {
     public static let connectionLost = Self(rawValue: "connection_lost")
     /// No answer came within ``PresenceClient/Configuration/requestTimeout``.
     public static let timedOut = Self(rawValue: "timed_out")
-    /// The task was cancelled.
-    public static let cancelled = Self(rawValue: "cancelled")
+    /// The task was cancelled: thrown as `CancellationError`.
+    static let cancelled = Self(rawValue: "cancelled")
     /// The token provider threw.
     public static let tokenUnavailable = Self(rawValue: "token_unavailable")
     /// The server said or did something that the protocol does not allow, or says that this library did.
@@ -87,6 +89,9 @@ extension PresenceError.Code {
     public static let serverUnavailable = Self(rawValue: "server_unavailable")
     /// The app signed out, disconnected or changed the user meanwhile.
     public static let signedOut = Self(rawValue: "signed_out")
+
+    /// What was asked for could not be written to the ``Storage``.
+    public static let storageFailed = Self(rawValue: "storage_failed")
 
     init(_ code: ErrorCode) { self.init(rawValue: code.rawValue) }
 }

@@ -1,5 +1,5 @@
 /// What is known of one person: presence and profile together.
-public struct Person: Hashable, Sendable, Identifiable {
+public struct Person: Codable, Hashable, Sendable, Identifiable {
     public var presence: PersonPresence
     public var profile: PersonProfile
 
@@ -11,6 +11,9 @@ public struct Person: Hashable, Sendable, Identifiable {
     public var displayName: String? { profile.displayName }
     /// Whether both halves are the truth of this moment.
     public var freshness: Freshness { presence.freshness }
+
+    /// Why nothing newer comes: the id is malformed, the server will not show the user, or the client is closed.
+    public var problem: PresenceError? { presence.problem }
 
     /// Whether anything is known of them: missing and hidden users are not found.
     public var isFound: Bool { presence.isKnown || profile.exists }

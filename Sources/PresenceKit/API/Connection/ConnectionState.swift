@@ -22,6 +22,18 @@ public enum ConnectionState: Hashable, Sendable {
     /// Not connected, and no attempt will be made before ``PresenceClient/connect()``. `nil`: the app asked for it.
     case closed(PresenceError?)
 
+    /// For a log.
+    var sentence: String {
+        switch self {
+        case .idle: "idle"
+        case .connecting: "connecting"
+        case .live: "connected"
+        case .stale(let since): "connected to a server that has had no news since \(since)"
+        case .reconnecting(let delay, let error): "not connected, trying again in \(delay): \(error)"
+        case .closed(let error): "closed: \(error.map(\.description) ?? "by the app")"
+        }
+    }
+
     /// Whether there is a connection, live or stale.
     public var isConnected: Bool {
         switch self {
