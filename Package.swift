@@ -21,7 +21,11 @@ let package = Package(
     name: "presence",
     platforms: [.macOS(.v15), .iOS(.v17)],
     products: [
+        // For apps. PresenceKit is all that presence alone needs; the others stand beside it.
         .library(name: "PresenceKit", targets: ["PresenceKit"]),
+        .library(name: "PresenceDomain", targets: ["PresenceDomain"]),
+        .library(name: "PresenceModels", targets: ["PresenceModels"]),
+        .library(name: "PresenceKitTesting", targets: ["PresenceKitTesting"]),
         .executable(name: "presenced", targets: ["presenced"]),
         .executable(name: "presence-watch", targets: ["presence-watch"]),
         .executable(name: "presence-load", targets: ["presence-load"]),
@@ -91,6 +95,11 @@ let package = Package(
             ],
             swiftSettings: ours
         ),
+
+        // Beside it: what an app's users are, models for views, and fakes for an app's tests.
+        .target(name: "PresenceDomain", swiftSettings: ours),
+        .target(name: "PresenceModels", dependencies: ["PresenceDomain", "PresenceKit"], swiftSettings: ours),
+        .target(name: "PresenceKitTesting", dependencies: ["PresenceDomain", "PresenceKit"], swiftSettings: ours),
 
         // Commands.
         .executableTarget(
@@ -177,6 +186,11 @@ let package = Package(
         .testTarget(
             name: "PresenceKitTests",
             dependencies: ["PresenceKit", "PresenceProtocol", "PresenceTransport", "EventLoops", "WebSockets"],
+            swiftSettings: ours),
+        .testTarget(name: "PresenceDomainTests", dependencies: ["PresenceDomain"], swiftSettings: ours),
+        .testTarget(
+            name: "PresenceModelsTests",
+            dependencies: ["PresenceDomain", "PresenceKit", "PresenceKitTesting", "PresenceModels"],
             swiftSettings: ours),
         .testTarget(
             name: "PresenceURLSessionTests", dependencies: ["PresenceURLSession", "PresenceTransport"],

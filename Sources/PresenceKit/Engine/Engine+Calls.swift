@@ -12,8 +12,8 @@ extension Engine {
         case _ where link.flaw != nil: answer(id, .failure(link.whyAway))
         case .setStatus(let change): setStatus(PendingStatus(change, call: id, at: now.uptime), at: now)
         case _ where link.isConnected: perform(id, call, at: now)
-        case .updateProfile(let changes, .queue): queue(changes, for: id, at: now)
-        case .updateProfile(_, .fail), .createConversation, .changeVisibility, .readVisibility:
+        case .updateProfile(let changes, .queue) where link.isAway: queue(changes, for: id, at: now)
+        case .updateProfile, .createConversation, .changeVisibility, .readVisibility:
             if link.isAway {
                 answer(id, .failure(link.whyAway))
             } else {
@@ -139,8 +139,14 @@ extension Engine {
     }
 
     /// There is no connection and will be none soon.
-    mutating func failWhatCannotWait() {
-        for (id, _) in calls.takeDeferred() { answer(id, .failure(link.whyAway)) }
+    mutating func failWhatCannotWait(at now: Moment) {
+        for (id, call) in calls.takeDeferred() {
+            if case .updateProfile(let changes, .queue) = call, link.flaw == nil {
+                queue(changes, for: id, at: now)
+            } else {
+                answer(id, .failure(link.whyAway))
+            }
+        }
         for id in calls.takePaced() { answer(id, .failure(link.whyAway)) }
         if link.isClosed {
             var error = link.whyAway

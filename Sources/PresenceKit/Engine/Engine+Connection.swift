@@ -74,21 +74,21 @@ extension Engine {
         guard link.isUnderWay else { return }
         drop(at: now)
         switch link.end(ending, at: now) {
-        case .again: failWhatCannotWait()
-        case .never(let error): finish(error)
+        case .again: failWhatCannotWait(at: now)
+        case .never(let error): finish(error, at: now)
         }
     }
 
     /// Makes no further attempt until the app asks.
     mutating func close(_ error: PresenceError?, at now: Moment) {
         drop(at: now)
-        finish(error)
+        finish(error, at: now)
     }
 
-    private mutating func finish(_ error: PresenceError?) {
+    private mutating func finish(_ error: PresenceError?, at now: Moment) {
         link.close(error)
         watchlist.problemChanged()
-        failWhatCannotWait()
+        failWhatCannotWait(at: now)
         fail(me.takePending(), link.whyAway)
     }
 
@@ -131,7 +131,7 @@ extension Engine {
             emit(.cancelFetch)
             drop(at: now)
             link.wait(for: Self.networkWait, because: PresenceError(.notConnected, "there is no network"), at: now)
-            failWhatCannotWait()
+            failWhatCannotWait(at: now)
         }
     }
 
