@@ -11,8 +11,11 @@ extension Engine {
         // There will never be a connection to wait for.
         case _ where link.flaw != nil: answer(id, .failure(link.whyAway))
         case .setStatus(let change): setStatus(PendingStatus(change, call: id, at: now.uptime), at: now)
+        // What waits goes first, also if this process ends before it does.
+        case .updateProfile(let changes, .queue) where link.isAway || me.hasQueuedProfile:
+            queue(changes, for: id, at: now)
+            send(me.sendKept(at: now.uptime, if: link.isConnected))
         case _ where link.isConnected: perform(id, call, at: now)
-        case .updateProfile(let changes, .queue) where link.isAway: queue(changes, for: id, at: now)
         case .updateProfile, .createConversation, .changeVisibility, .readVisibility:
             if link.isAway {
                 answer(id, .failure(link.whyAway))

@@ -6,6 +6,7 @@ extension Engine {
         observers.add(id, topic)
         watchlist.join(topic)
         if topic != .connection { connect(again: false, at: now) }
+        if link.isClosed { watchlist.problemChanged(of: topic) }
         if topic == .me { return observeMe(id, at: now) }
         if !link.isConnected { readCache(watchlist.unknown(in: topic)) }
     }
@@ -40,7 +41,7 @@ extension Engine {
     mutating func recall(_ owner: UserID?, _ writes: [QueuedWrite], at now: Moment) {
         me.recall(owner, writes)
         observeMe(at: now)
-        sendIfConnected(link.isConnected ? me.sendKept(at: now.uptime) : [])
+        send(me.sendKept(at: now.uptime, if: link.isConnected))
     }
 
     mutating func readCache(_ users: [UserID]) {

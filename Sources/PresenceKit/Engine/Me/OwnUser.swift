@@ -267,9 +267,13 @@ struct OwnUser: Sendable {
         keptStamp += 1
     }
 
+    /// Whether a change waits to be sent or answered.
+    var hasQueuedProfile: Bool { profile.isBusy }
+
     /// What is kept, if there is anything to send now and nothing is on its way.
-    mutating func sendKept(at uptime: Duration) -> [Outgoing] {
-        profile.take(at: uptime).map { [Outgoing(.updateProfile($0), .keptProfile)] } ?? []
+    mutating func sendKept(at uptime: Duration, if isConnected: Bool = true) -> [Outgoing] {
+        guard isConnected else { return [] }
+        return profile.take(at: uptime).map { [Outgoing(.updateProfile($0), .keptProfile)] } ?? []
     }
 
     /// What was kept and sent is stored by the server.

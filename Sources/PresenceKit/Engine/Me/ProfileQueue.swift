@@ -34,6 +34,9 @@ struct ProfileQueue: Sendable {
         return entries.dropFirst().reduce(entries.first) { $0?.merged(with: $1) }?.changes
     }
 
+    /// Whether something is on its way or waits to be.
+    var isBusy: Bool { sent != nil || next != nil }
+
     /// Takes up a change; what waits unsent becomes one with it. `id` is the write that holds what is then unsent; the
     /// writes that it replaces.
     mutating func append(_ changes: Wire.ProfileChanges, id: String) -> (unsent: Wire.ProfileChanges, replaced: [String])? {

@@ -113,6 +113,12 @@ struct Watchlist: Sendable {
         conversations.touch { _ in true }
     }
 
+    /// Somebody looks at these, and the client is closed: that is something to show, though nothing is known.
+    mutating func problemChanged(of topic: Topic) {
+        for user in topic.users { people.update(user) { _ in true } }
+        if let conversation = topic.conversation { conversations.update(conversation) { _ in true } }
+    }
+
     /// The server knows the newest, or does not any more.
     mutating func freshnessChanged() {
         people.touch { $0.isConfirmed }

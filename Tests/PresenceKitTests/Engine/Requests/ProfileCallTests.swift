@@ -211,6 +211,23 @@ import Testing
             bench.bodies == [.updateProfile(Self.name), .updateProfile(ProfileChanges(displayName: .set("Later")))])
     }
 
+    @Test mutating func `a change made while an older one waits goes behind it`() {
+        bench.connect()
+        bench.end(.lost(""))
+        _ = bench.call(.updateProfile(Self.name, .queue))
+        bench.comeBack()
+        #expect(bench.bodies == [.updateProfile(Self.name)])
+        let later = bench.call(.updateProfile(ProfileChanges(displayName: .set("Later")), .queue))
+        #expect(profile(later) == .queued)
+        #expect(bench.sent.isEmpty && bench.writes.count == 2)
+        bench.receive(.profileUpdated(id: bench.lastID, Self.stored))
+        #expect(bench.bodies == [.updateProfile(ProfileChanges(displayName: .set("Later")))])
+        bench.receive(.profileUpdated(id: bench.lastID, Self.stored))
+        #expect(bench.writes.isEmpty)
+        let next = bench.call(.updateProfile(Self.name, .queue))
+        #expect(bench.answer(to: next) == nil && bench.bodies == [.updateProfile(Self.name)])
+    }
+
     @Test mutating func `a refused member of what was kept is told, the others are saved`() {
         let loop = bench.open(.keptProfile)
         bench.disconnect()
