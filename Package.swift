@@ -14,14 +14,19 @@ let ours: [SwiftSetting] =
     ] + optimised
 
 /// Where the client's transport is Apple's URLSession; elsewhere it is libwebsockets. Only the Linux build is tested: on
-/// none of these platforms was it ever run, and for tvOS, watchOS and visionOS it was never built.
+/// none of these platforms was it ever built or run.
 let apple: [Platform] = [.macOS, .iOS, .tvOS, .watchOS, .visionOS]
 
 let package = Package(
     name: "presence",
-    platforms: [.macOS(.v15), .iOS(.v17)],
+    // What the client's code needs (Observation, in its models). The server is built on Linux only.
+    platforms: [.macOS(.v14), .iOS(.v17), .tvOS(.v17), .watchOS(.v10), .visionOS(.v1)],
     products: [
+        // For apps. PresenceKit is all that presence alone needs; the others stand beside it.
         .library(name: "PresenceKit", targets: ["PresenceKit"]),
+        .library(name: "PresenceDomain", targets: ["PresenceDomain"]),
+        .library(name: "PresenceModels", targets: ["PresenceModels"]),
+        .library(name: "PresenceKitTesting", targets: ["PresenceKitTesting"]),
         .executable(name: "presenced", targets: ["presenced"]),
         .executable(name: "presence-watch", targets: ["presence-watch"]),
         .executable(name: "presence-load", targets: ["presence-load"]),
@@ -116,6 +121,11 @@ let package = Package(
             swiftSettings: ours
         ),
 
+        // Beside it: what an app's users are, models for views, and fakes for an app's tests.
+        .target(name: "PresenceDomain", swiftSettings: ours),
+        .target(name: "PresenceModels", dependencies: ["PresenceDomain", "PresenceKit"], swiftSettings: ours),
+        .target(name: "PresenceKitTesting", dependencies: ["PresenceDomain", "PresenceKit"], swiftSettings: ours),
+
         // Commands.
         .executableTarget(
             name: "presenced",
@@ -150,9 +160,15 @@ let package = Package(
             swiftSettings: ours
         ),
 
+        // What the client library's calls cost: loadtest/client-latency.
+        .executableTarget(
+            name: "kit-latency", dependencies: ["PresenceKit"], path: "loadtest/KitLatency", swiftSettings: ours),
+
         // Tests: a folder a module, and what they share.
         .executableTarget(
             name: "chaos-crowd", dependencies: ["PresenceKit"], path: "Tests/Chaos/Crowd", swiftSettings: ours),
+        .executableTarget(
+            name: "kit-writer", dependencies: ["PresenceKit"], path: "Tests/KitWriter", swiftSettings: ours),
         .target(
             name: "TestSupport", dependencies: ["EventLoops", "Redis", "WebSockets"], path: "Tests/Support",
             swiftSettings: ours),
@@ -207,7 +223,15 @@ let package = Package(
             swiftSettings: ours),
         .testTarget(
             name: "PresenceKitTests",
-            dependencies: ["PresenceKit", "PresenceProtocol", "PresenceTransport", "EventLoops", "WebSockets"],
+            dependencies: [
+                "PresenceKit", "PresenceProtocol", "PresenceTransport", "EventLoops", "WebSockets", "TestSupport",
+                "kit-writer",
+            ],
+            swiftSettings: ours),
+        .testTarget(name: "PresenceDomainTests", dependencies: ["PresenceDomain"], swiftSettings: ours),
+        .testTarget(
+            name: "PresenceModelsTests",
+            dependencies: ["PresenceDomain", "PresenceKit", "PresenceKitTesting", "PresenceModels"],
             swiftSettings: ours),
         .testTarget(
             name: "PresenceURLSessionTests", dependencies: ["PresenceURLSession", "PresenceTransport"],

@@ -7,11 +7,14 @@ import PresenceTransport
 
 /// Makes connections with URLSession: the transport on Apple platforms.
 package struct URLSessionDialler: Dialler {
-    package init() {}
+    private let configuration: URLSessionConfiguration
+
+    /// - Parameter configuration: proxies, headers and the like.
+    package init(_ configuration: URLSessionConfiguration = .ephemeral) { self.configuration = configuration }
 
     package func dial(
         _ url: URL, subprotocol: String, report: @escaping @Sendable (TransportEvent) -> Void
     ) -> any Transport {
-        URLSessionTransport(url, subprotocol: subprotocol, report: report)
+        URLSessionTransport(url, subprotocol: subprotocol, configuration: configuration, report: report)
     }
 }

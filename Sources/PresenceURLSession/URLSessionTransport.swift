@@ -19,12 +19,15 @@ final class URLSessionTransport: NSObject, Transport, URLSessionWebSocketDelegat
     /// The longest message taken: the server sends none over 256 KiB.
     private static let maximumMessageSize = 1 << 20
 
-    init(_ url: URL, subprotocol: String, report: @escaping @Sendable (TransportEvent) -> Void) {
+    init(
+        _ url: URL, subprotocol: String, configuration: URLSessionConfiguration,
+        report: @escaping @Sendable (TransportEvent) -> Void
+    ) {
         self.report = report
         super.init()
         queue.maxConcurrentOperationCount = 1
         // The session retains its delegate until it is invalidated, which the end does.
-        let session = URLSession(configuration: .ephemeral, delegate: self, delegateQueue: queue)
+        let session = URLSession(configuration: configuration, delegate: self, delegateQueue: queue)
         let task = session.webSocketTask(with: url, protocols: [subprotocol])
         task.maximumMessageSize = Self.maximumMessageSize
         self.session = session

@@ -14,34 +14,34 @@ struct ClientCallTests {
         #expect(!unknown.isKnown && !unknown.isOnline && unknown.since == nil && unknown.lastSeen == nil)
 
         let person = server.client("come", device: Device(kind: .tablet))
-        await person.connect()
+        person.connect()
         let here = try await presence.next("online", \.isOnline)
         #expect(here.status == .online && here.devices == [.tablet] && here.isKnown && here.lastSeen == nil)
         let latency = try #require(here.changeLatency)
         #expect(latency >= .zero && latency < Patience.limit)
-        #expect(await person.currentUser == "come")
+        #expect(await person.me.user == "come")
         let distance = abs((try #require(here.since)).timeIntervalSince(await watcher.serverNow))
         #expect(distance < 60)
 
         await person.disconnect()
         let gone = try await presence.next("offline") { !$0.isOnline }
         #expect(gone.version > here.version && gone.lastSeen != nil && gone.devices.isEmpty)
-        await person.connect()
+        person.connect()
         try await presence.next("online again", \.isOnline)
     }
 
     @Test func `a person is presence and profile together, a roster many of them`() async throws {
         let watcher = server.client("pair-watcher")
-        let person = Sightings(watcher.user("pair"))
+        let person = Sightings(watcher.updates(of: "pair"))
         let profile = Sightings(watcher.profile(of: "pair"))
-        let roster = Sightings(watcher.roster(["pair", "pair-2", "pair"]))
+        let roster = Sightings(watcher.roster(of: ["pair", "pair-2", "pair"]))
         let unknown = try await roster.until("a whole roster") { $0.isComplete && $0.freshness.isLive }
         #expect(unknown.users == ["pair", "pair-2"] && unknown.online.isEmpty)
         #expect(try await !profile.until("an answer") { $0.freshness.isLive }.exists)
 
         let client = server.client("pair")
         let update = try await client.updateProfile(
-            displayName: "  Pair O’Connor ", photoURL: .set("https://example.org/p.png"),
+            displayName: "  Pair O’Connor ", photoURL: .set(URL(string: "https://example.org/p.png")!),
             timezone: .set("Europe/Paris"), locale: .set("pt-BR"))
         guard case .saved(let saved) = update else {
             Issue.record("\(update)")
@@ -70,19 +70,19 @@ struct ClientCallTests {
         let person = server.client("get-1")
         try await person.updateProfile(displayName: "One")
         try await server.client("get-2").updateProfile(displayName: "Two")
-        let one = try #require(try await watcher.get("get-1"))
+        let one = try #require(try await watcher.person("get-1"))
         #expect(one.displayName == "One" && one.isOnline && one.freshness.isLive)
-        #expect(try await watcher.get("get-nobody") == nil)
-        let people = try await watcher.get(["get-2", "get-nobody", "get-1", "get-2"])
+        #expect(try await watcher.person("get-nobody") == nil)
+        let people = try await watcher.people(["get-2", "get-nobody", "get-1", "get-2"])
         #expect(people.map(\.displayName) == ["Two", "One"])
-        await #expect(throws: PresenceError.self) { try await watcher.get("not an id") }
+        await #expect(throws: PresenceError.self) { try await watcher.person("not an id") }
 
         // Away, the cache answers.
         let presence = Sightings(watcher.presence(of: "get-1"))
         try await presence.until("online") { $0.isOnline && $0.freshness.isLive }
         await presence.stop()
         await watcher.disconnect()
-        let remembered = try #require(try await watcher.get("get-1"))
+        let remembered = try #require(try await watcher.person("get-1"))
         #expect(remembered.displayName == "One" && remembered.freshness.staleSince != nil)
     }
 
@@ -90,7 +90,7 @@ struct ClientCallTests {
         let presence = Sightings(server.client("status-watcher").presence(of: "status"))
         let person = server.client("status")
         let other = server.client("status", device: Device(kind: .desktop))
-        let own = Sightings(other.ownStatus)
+        let own = Sightings(other.statusUpdates)
         try await own.until("auto") { $0.status == .auto && $0.freshness.isLive }
 
         try await person.setStatus(.busy, text: "on the phone", clearAfter: .seconds(3_600))
@@ -109,16 +109,16 @@ struct ClientCallTests {
         try await own.until("no text any more") { $0.text == nil && $0.clearsAt == nil }
 
         // Any active device keeps them online.
-        await person.setActivity(.idle)
-        await other.setActivity(.idle)
+        person.setActivity(.idle)
+        other.setActivity(.idle)
         try await presence.until("away") { $0.status == .away }
-        await person.setActivity(.active)
+        person.setActivity(.active)
         try await presence.until("online") { $0.status == .online }
         try await person.setStatus(.invisible)
         try await presence.until("invisible") { $0.status == .offline && $0.lastSeen != nil }
 
         let error = await #expect(throws: PresenceError.self) {
-            try await person.setStatus(.busy, text: String(repeating: "x", count: 141))
+            try await person.setStatus(.busy, text: .set(String(repeating: "x", count: 141)))
         }
         #expect(error?.code == .validationFailed && error?.field == "text")
     }
@@ -128,19 +128,19 @@ struct ClientCallTests {
         let person = server.client("keep")
         try await person.updateProfile(displayName: "Before")
         let error = await #expect(throws: PresenceError.self) {
-            try await person.updateProfile(displayName: "Half", photoURL: .set("no address"))
+            try await person.updateProfile(displayName: "Half", photoURL: .set(URL(string: "ftp://no.address")!))
         }
         #expect(error?.code == .validationFailed && error?.field == "photoURL")
 
         await person.disconnect()
-        let away = await #expect(throws: PresenceError.self) { try await person.updateProfile(displayName: "Lost") }
+        let away = await #expect(throws: PresenceError.self) { try await person.updateProfile(displayName: "Lost", offline: .fail) }
         #expect(away?.code == .notConnected)
-        let kept = Sightings(person.keptProfileChanges)
-        #expect(try await person.updateProfile(displayName: "Kept", whenAway: .keep) == .kept)
-        #expect(try await person.updateProfile(locale: .set("not a locale"), whenAway: .keep) == .kept)
-        #expect(try await person.updateProfile(timezone: .set("Asia/Tokyo"), whenAway: .keep) == .kept)
+        let kept = Sightings(person.pendingProfileUpdates)
+        #expect(try await person.updateProfile(displayName: "Kept", offline: .queue) == .queued)
+        #expect(try await person.updateProfile(locale: .set("not a locale"), offline: .queue) == .queued)
+        #expect(try await person.updateProfile(timezone: .set("Asia/Tokyo"), offline: .queue) == .queued)
         try await kept.until("three that wait") { $0.waiting?.timezone == .set("Asia/Tokyo") }
-        await person.connect()
+        person.connect()
         let seen = try await profile.until("what was kept") { $0.timezone == "Asia/Tokyo" }
         #expect(seen.displayName == "Kept" && seen.locale == nil)
         let done = try await kept.until("nothing that waits") { $0.waiting == nil }
@@ -151,11 +151,11 @@ struct ClientCallTests {
     @Test func `the cache is empty after clearing it`() async throws {
         let watcher = server.client("clear-watcher")
         try await server.client("clear").updateProfile(displayName: "Clear")
-        #expect(try await watcher.get("clear")?.displayName == "Clear")
+        #expect(try await watcher.person("clear")?.displayName == "Clear")
         await watcher.disconnect()
-        #expect(try await watcher.get("clear")?.displayName == "Clear")
+        #expect(try await watcher.person("clear")?.displayName == "Clear")
         await watcher.clearCache()
-        let error = await #expect(throws: PresenceError.self) { try await watcher.get("clear") }
+        let error = await #expect(throws: PresenceError.self) { try await watcher.person("clear") }
         #expect(error?.code == .notConnected)
     }
 }

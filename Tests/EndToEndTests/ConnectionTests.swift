@@ -11,15 +11,15 @@ struct ConnectionTests {
     @Test func `in the background changes are held back, in front the newest is shown`() async throws {
         let sleeper = server.client("back-sleeper")
         let witness = server.client("back-witness")
-        let seenBySleeper = Sightings(sleeper.user("back"))
-        let seenByWitness = Sightings(witness.user("back"))
+        let seenBySleeper = Sightings(sleeper.updates(of: "back"))
+        let seenByWitness = Sightings(witness.updates(of: "back"))
         let sleep = Sightings(witness.presence(of: "back-sleeper"))
         let person = server.client("back")
         try await person.updateProfile(displayName: "0")
         for sightings in [seenBySleeper, seenByWitness] {
             try await sightings.until("online, named 0") { $0.isOnline && $0.displayName == "0" }
         }
-        await sleeper.background()
+        sleeper.enterBackground()
         try await sleep.until("away") { $0.status == .away }
         for number in 1...3 {
             try await person.updateProfile(displayName: "\(number)")
@@ -28,7 +28,7 @@ struct ConnectionTests {
                 $0.displayName == "\(number)" && $0.presence.text == "\(number)"
             }
         }
-        await sleeper.foreground()
+        sleeper.enterForeground()
         try await sleep.until("online again") { $0.status == .online }
         try await seenBySleeper.until("the newest of both") { $0.displayName == "3" && $0.presence.text == "3" }
         let names = await seenBySleeper.all.compactMap(\.displayName)
@@ -38,13 +38,13 @@ struct ConnectionTests {
     @Test func `a changed network is a new connection of which nobody sees anything`() async throws {
         let presence = Sightings(server.client("move-watcher").presence(of: "move"))
         let mover = server.client("move", device: Device(id: "phone", kind: .phone))
-        let connection = Sightings(mover.connectionState)
+        let connection = Sightings(mover.connectionStates)
         #expect(try await connection.next("a state") == .idle)
         let friend = Sightings(mover.presence(of: "move-watcher"))
         try await connection.until("live") { $0 == .live }
         try await friend.until("a live friend") { $0.isOnline && $0.freshness.isLive }
         let before = try await presence.until("online", \.isOnline)
-        await mover.reconnectNow()
+        mover.reconnectNow()
         try await connection.next("another connection") { $0 == .connecting }
         try await connection.until("live again") { $0 == .live }
         try await friend.next("a stale friend") { $0.freshness.staleSince != nil }
@@ -58,7 +58,7 @@ struct ConnectionTests {
     @Test func `who signs out is gone, and their sequences end`() async throws {
         let presence = Sightings(server.client("out-watcher").presence(of: "out"))
         let person = server.client("out")
-        let connection = Sightings(person.connectionState)
+        let connection = Sightings(person.connectionStates)
         let friend = Sightings(person.presence(of: "out-watcher"))
         try await friend.until("a live friend") { $0.isOnline && $0.freshness.isLive }
         try await presence.until("online", \.isOnline)
@@ -66,11 +66,11 @@ struct ConnectionTests {
         try await presence.until("offline") { !$0.isOnline }
         try await friend.untilOver()
         try await connection.until("closed by the app") { $0 == .closed(nil) }
-        #expect(await person.currentUser == nil)
+        #expect(await person.me.user == nil)
     }
 
     @Test func `another user goes on with the same sequences`() async throws {
-        let roster = Sightings(server.client("switch-watcher").roster(["switch-1", "switch-2"]))
+        let roster = Sightings(server.client("switch-watcher").roster(of: ["switch-1", "switch-2"]))
         try await roster.until("an answer", \.isComplete)
         let client = server.client("switch-1")
         let friend = Sightings(client.presence(of: "switch-watcher"))
@@ -80,7 +80,7 @@ struct ConnectionTests {
         try await roster.until("the second one") { $0.online.map(\.user) == ["switch-2"] }
         try await friend.next("a stale friend") { !$0.freshness.isLive }
         try await friend.until("a live friend") { $0.isOnline && $0.freshness.isLive }
-        #expect(await client.currentUser == "switch-2")
+        #expect(await client.me.user == "switch-2")
     }
 
     @Test func `a token is renewed before it expires, on the same connection`() async throws {
@@ -96,14 +96,14 @@ struct ConnectionTests {
                 }
                 return isFirst ? try await server.token("renew", expires: "10s") : lasting
             })
-        let connection = Sightings(client.connectionState)
-        await client.connect()
+        let connection = Sightings(client.connectionStates)
+        client.connect()
         try await connection.until("live") { $0 == .live }
         // Another one, whose token is as short, cannot renew it, and is put out at its end.
         let short = try await server.token("renew-not", expires: "10s")
         let control = PresenceClient(url: server.url, token: short)
-        let controlled = Sightings(control.connectionState)
-        await control.connect()
+        let controlled = Sightings(control.connectionStates)
+        control.connect()
         try await controlled.until("live") { $0 == .live }
         let end = try await controlled.next("put out") { !$0.isConnected }
         switch end {
@@ -115,17 +115,17 @@ struct ConnectionTests {
         #expect(fetches.withLock(\.self) >= 2)
         #expect(await connection.all.last == .live)
         #expect(await connection.all.count { $0 == .live } == 1)
-        #expect(try await client.get("nobody") == nil)
+        #expect(try await client.person("nobody") == nil)
     }
 
     @Test func `of one device the younger connection stays, and nobody sees anything`() async throws {
         let presence = Sightings(server.client("device-watcher").presence(of: "device"))
         let older = server.client("device", device: Device(id: "d1", kind: .phone))
-        let connection = Sightings(older.connectionState)
-        await older.connect()
+        let connection = Sightings(older.connectionStates)
+        older.connect()
         let before = try await presence.until("online", \.isOnline)
         let younger = server.client("device", device: Device(id: "d1", kind: .phone))
-        await younger.connect()
+        younger.connect()
         let end = try await connection.until("closed") { if case .closed = $0 { true } else { false } }
         guard case .closed(let error) = end else { return }
         #expect(error?.code == .replaced)
@@ -138,8 +138,8 @@ struct ConnectionTests {
     @Test func `an administrator's word ends the connection for good`() async throws {
         let presence = Sightings(server.client("ban-watcher").presence(of: "ban"))
         let client = server.client("ban")
-        let connection = Sightings(client.connectionState)
-        await client.connect()
+        let connection = Sightings(client.connectionStates)
+        client.connect()
         try await presence.until("online", \.isOnline)
         let user = try await server.token("ban")
         #expect(try await server.http("POST", "/v1/users/ban/disconnect", token: user).status == 403)
@@ -154,12 +154,12 @@ struct ConnectionTests {
 
     @Test func `a bad token closes the client with the reason`() async throws {
         let client = PresenceClient(url: server.url, token: "not.a.token")
-        let connection = Sightings(client.connectionState)
-        await client.connect()
+        let connection = Sightings(client.connectionStates)
+        client.connect()
         let end = try await connection.until("closed") { if case .closed = $0 { true } else { false } }
         guard case .closed(let error) = end else { return }
         #expect(error?.code == .unauthorized)
-        let refused = await #expect(throws: PresenceError.self) { try await client.get("anybody") }
+        let refused = await #expect(throws: PresenceError.self) { try await client.person("anybody") }
         #expect(refused?.code == .unauthorized)
     }
 }

@@ -15,7 +15,7 @@ struct CrowdTests {
                     url: server.url, token: tokens[user]!, device: Device(id: "d\(index)", kind: .phone))
             }
         }
-        let rosters = clients.map { Sightings($0.roster(users)) }
+        let rosters = clients.map { Sightings($0.roster(of: users)) }
         for roster in rosters {
             try await roster.until("everybody") { $0.freshness.isLive && $0.online.count == users.count }
         }

@@ -42,7 +42,7 @@ struct DoctorTests {
                 group.addTask {
                     // People come and go, and change what they show, as fast as they can.
                     while await !isOver.isSet {
-                        await client.connect()
+                        client.connect()
                         try await client.setStatus(
                             number % 3 == 0 ? .busy : .auto, text: "\(number)", clearAfter: .seconds(1))
                         _ = try await client.updateProfile(displayName: "P \(number)")
@@ -82,7 +82,7 @@ struct DoctorTests {
 
         // The next server has nobody to show but the truth.
         try await server.start()
-        let bob = try #require(try await server.client("ana").get("bob"))
+        let bob = try #require(try await server.client("ana").person("bob"))
         #expect(!bob.isOnline && bob.presence.lastSeen != nil)
         #expect(try await server.stop() == 0)
     }

@@ -9,8 +9,8 @@ struct LeftBehindTests {
     func `a server that is asked to end takes its Redis along`(signal: Int32) async throws {
         let server = try await Presenced()
         let client = server.client("ana")
-        let connection = Sightings(client.connectionState)
-        await client.connect()
+        let connection = Sightings(client.connectionStates)
+        client.connect()
         try await connection.until("live") { $0 == .live }
         let redis = try #require(server.redisChild)
         // Of a group of its own: a Ctrl-C in the terminal reaches the server alone.
@@ -30,7 +30,7 @@ struct LeftBehindTests {
         try await server.start()
         #expect(server.redisChild != redis)
         #expect(server.directory.processes.count == 2)
-        #expect(try await server.client("bob").get("ana")?.displayName == "Ana")
+        #expect(try await server.client("bob").person("ana")?.displayName == "Ana")
         server.kill()
         try await server.untilNothingIsLeft()
     }
@@ -54,7 +54,7 @@ struct LeftBehindTests {
         #expect(try await Patience.end(of: survivor) == 0)
         let present = try #require(server.redisChild)
         #expect(present != survivor.id && server.directory.processes.count == 2)
-        #expect(try await server.client("bob").get("ana")?.displayName == "Ana")
+        #expect(try await server.client("bob").person("ana")?.displayName == "Ana")
         #expect(try await server.stop() == 0)
         #expect(server.directory.processes.isEmpty)
     }

@@ -9,13 +9,13 @@ struct RecoveryTests {
             settings: ["linger": "10s", "lease.duration": "10s", "lease.renewal": "500ms"],
             arguments: ["--shards", "2"])
         let ana = server.client("ana")
-        let connection = Sightings(ana.connectionState)
-        let roster = Sightings(ana.roster(["bob", "cy"]))
+        let connection = Sightings(ana.connectionStates)
+        let roster = Sightings(ana.roster(of: ["bob", "cy"]))
         let bob = server.client("bob")
         let cy = server.client("cy")
         try await bob.setStatus(.busy, text: "hard to get")
         try await bob.updateProfile(displayName: "Bob")
-        await cy.connect()
+        cy.connect()
         let before = try await roster.until("both, bob busy") {
             $0.freshness.isLive && $0.online.count == 2 && $0["bob"]?.presence.status == .busy
                 && $0["bob"]?.displayName == "Bob"
@@ -25,7 +25,7 @@ struct RecoveryTests {
         try await connection.next("a broken connection") { !$0.isConnected }
         try await roster.next("stale people") { $0.freshness.staleSince != nil && $0.online.count == 2 }
         // One changes what can be changed while away; one leaves and will not come back.
-        #expect(try await bob.updateProfile(displayName: "Bobby", whenAway: .keep) == .kept)
+        #expect(try await bob.updateProfile(displayName: "Bobby", offline: .queue) == .queued)
         await cy.disconnect()
         try await server.start()
 
@@ -40,7 +40,7 @@ struct RecoveryTests {
         #expect(end["bob"]?.presence.version == before["bob"]?.presence.version)
         let shown = await roster.all.drop { $0["bob"]?.isOnline != true }
         #expect(shown.allSatisfy { $0["bob"]?.presence.status == .busy })
-        #expect(await ana.currentUser == "ana")
+        #expect(await ana.me.user == "ana")
         #expect(try await server.stop() == 0)
     }
 
@@ -49,8 +49,8 @@ struct RecoveryTests {
         let server = try await Presenced(
             settings: ["limits.conversationsPerUser": "1"], arguments: ["--shards", "1"])
         let ana = server.client("ana")
-        let connection = Sightings(ana.connectionState)
-        await ana.connect()
+        let connection = Sightings(ana.connectionStates)
+        ana.connect()
         try await connection.until("live") { $0 == .live }
         let redis = try #require(server.redisChild)
         kill(redis, SIGSTOP)
@@ -105,7 +105,7 @@ struct RecoveryTests {
 
         let saved = await race.saved
         let reader = server.client("reader")
-        let people = try await reader.get(saved.sorted().map { "u\($0)" })
+        let people = try await reader.people(saved.sorted().map { "u\($0)" })
         #expect(people.count == saved.count)
         for person in people { #expect(person.displayName == "Number \(person.user.dropFirst())") }
         #expect(try await server.stop() == 0)

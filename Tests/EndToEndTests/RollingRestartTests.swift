@@ -23,7 +23,7 @@ struct RollingRestartTests {
         for index in servers.indices {
             let server = servers[index]
             let other = servers[1 - index]
-            let watcher = Sightings(other.client("watcher").roster(people.map(\.user)))
+            let watcher = Sightings(other.client("watcher").roster(of: people.map(\.user)))
             let raw = try PythonWatcher(
                 of: other, token: try await other.token("raw"), users: people.map(\.user) + ["mark"])
             let before = Scene(
@@ -31,7 +31,7 @@ struct RollingRestartTests {
             let quiet = try await raw.sightings.until("everybody here") { $0.people.count == people.count + 1 }
 
             let connections = stride(from: index, to: people.count, by: 2).map {
-                Sightings(people[$0].client.connectionState)
+                Sightings(people[$0].client.connectionStates)
             }
             for connection in connections { try await connection.next("live") { $0 == .live } }
             try await server.stop()
@@ -45,7 +45,7 @@ struct RollingRestartTests {
                 }
             }
             let mark = other.client("mark")
-            await mark.connect()
+            mark.connect()
             let after = try await raw.sightings.until("the mark") { $0.people["mark"]?.presence?.status == "online" }
             #expect(after.events == quiet.events + 1)
             let last = try #require(await watcher.all.last)

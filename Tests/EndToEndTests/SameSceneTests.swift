@@ -46,7 +46,7 @@ struct SameSceneTests {
         let room = try await ana.createConversation(with: ["dan", "pia", "bob", "cy"])
         let people = ["bob", "cy", "eve"]
         let audience = Audience(
-            rosters: [ana, dan].map { Sightings($0.roster(people)) },
+            rosters: [ana, dan].map { Sightings($0.roster(of: people)) },
             typing: [ana, dan].map { Sightings($0.typing(in: room.id)) },
             python: try PythonWatcher(
                 of: second, token: try await second.token("pia"), conversation: room.id, users: people))
@@ -57,15 +57,15 @@ struct SameSceneTests {
         // They come, each on another server.
         let bob = first.client("bob", device: Device(kind: .phone))
         let cy = second.client("cy", device: Device(kind: .web))
-        await bob.connect()
-        await cy.connect()
+        bob.connect()
+        cy.connect()
         try await audience.sees("both are here") { scene in
             scene.people["bob"]?.devices == ["phone"] && scene.people["cy"]?.devices == ["web"]
         }
 
         // A second device adds itself and nothing else; its profile is the user's.
         let bobsDesk = second.client("bob", device: Device(kind: .desktop))
-        try await bobsDesk.updateProfile(displayName: "Bob Ray", photoURL: .set("https://example.org/bob.png"))
+        try await bobsDesk.updateProfile(displayName: "Bob Ray", photoURL: .set(URL(string: "https://example.org/bob.png")!))
         try await cy.setStatus(.busy, text: "in a meeting")
         try await audience.sees("a device, a name, a status with its text") { scene in
             let bob = scene.people["bob"]
@@ -74,10 +74,10 @@ struct SameSceneTests {
                 && bob?.photoURL == "https://example.org/bob.png" && cy?.status == "busy" && cy?.text == "in a meeting"
         }
 
-        try await bob.startTyping(in: room.id)
-        try await cy.startTyping(in: room.id)
+        bob.startTyping(in: room.id)
+        cy.startTyping(in: room.id)
         try await audience.sees("two type") { $0.typing == ["bob", "cy"] }
-        try await bob.stopTyping(in: room.id)
+        bob.stopTyping(in: room.id)
         try await audience.sees("one types") { $0.typing == ["cy"] }
 
         // One leaves with all devices; one becomes invisible, which looks the same and ends their typing.

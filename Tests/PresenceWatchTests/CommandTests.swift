@@ -23,7 +23,7 @@ struct CommandTests {
         let ana = try await server.client("ana")
         try await ana.updateProfile(displayName: "Ana Silva")
         let room = try await ana.createConversation(with: ["viewer"])
-        try await ana.startTyping(in: room.id)
+        ana.startTyping(in: room.id)
 
         let table = try await watch(server, "--once", "bob", "ana", "--conversation", room.id)
         #expect(table.status == 0 && table.complaints == "")

@@ -22,10 +22,10 @@ struct LineTests {
 
     @Test func `a refusal and typing as plain lines, without anything that a terminal obeys`() {
         let error = PresenceError(.tooMany, "no\u{1B}[2Jroom")
-        let refused = Scene.person("bob", nil, .offline, since: nil, freshness: .refused(error))
+        let refused = Scene.person("bob", nil, .offline, since: nil, freshness: .unknown, problem: error)
         #expect(plain(refused) == "12:00:00  bob  refused: no\u{FFFD}[2Jroom")
 
-        let typing = Typing(conversation: "c1", users: ["ana", "bob"], more: 3, freshness: .live)
+        let typing = Typing(conversation: "c1", users: ["ana", "bob"], othersCount: 3, freshness: .live)
         #expect(PlainLine(typing, now: Scene.now, timeZone: utc).text == "12:00:00  c1  typing: ana, bob and 3 more")
         let nobody = Typing(conversation: "c1", freshness: .live)
         #expect(PlainLine(nobody, now: Scene.now, timeZone: utc).text == "12:00:00  c1  nobody types")

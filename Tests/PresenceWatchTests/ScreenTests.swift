@@ -116,7 +116,8 @@ struct ScreenTests {
 
     @Test func `whoever may not be watched is marked, with the reason`() {
         let refused = Scene.person(
-            "bob", nil, .offline, since: nil, freshness: .refused(PresenceError(.tooMany, "at most 2 people")))
+            "bob", nil, .offline, since: nil, freshness: .unknown,
+            problem: PresenceError(.tooMany, "at most 2 people"))
         let picture = Scene.picture(Scene.board([refused]), 80, 6)
         #expect(picture.contains("✕ bob               refused              at most 2 people"))
     }

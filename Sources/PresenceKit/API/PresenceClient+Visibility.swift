@@ -11,12 +11,12 @@ extension PresenceClient {
     ///
     ///   What is `nil` stays as it is; at first both are `everyone`.
     /// - Throws: `notConnected` or `connectionLost`, as ``createConversation(with:)``.
-    public func setVisibility(presence: Audience? = nil, lastSeen: Audience? = nil) async throws(PresenceError) {
-        try await change(.setVisibility(VisibilityChange(presence: presence, lastSeen: lastSeen)))
+    public func setVisibility(presence: Audience? = nil, lastSeen: Audience? = nil) async throws {
+        try await change(.setVisibility(VisibilityChange(presence: presence?.wire, lastSeen: lastSeen?.wire)))
     }
 
-    /// Who may see the user, and the user's lists.
-    public func visibility() async throws(PresenceError) -> MyVisibility {
+    /// Who may see the user, and the user's lists. ``Me/visibility`` follows the settings.
+    public func visibility() async throws -> MyVisibility {
         guard case .visibility(let visibility) = try await ask(.readVisibility) else {
             preconditionFailure("not an answer to getVisibility")
         }
@@ -25,26 +25,26 @@ extension PresenceClient {
 
     /// Lists people as contacts: they see what the user shows to contacts. At most as many in one call as the server
     /// takes ids in one request, 1,000 by default, and `tooMany` beyond; likewise in the other three.
-    public func addContacts(_ users: some Sequence<String>) async throws(PresenceError) {
+    public func addContacts(_ users: some Sequence<String>) async throws {
         try await change(.addContacts(Self.identifiers(users)))
     }
 
     /// Takes people off the contacts.
-    public func removeContacts(_ users: some Sequence<String>) async throws(PresenceError) {
+    public func removeContacts(_ users: some Sequence<String>) async throws {
         try await change(.removeContacts(Self.identifiers(users)))
     }
 
     /// Blocks people: from now on the user looks unknown to them. They are not told.
-    public func block(_ users: some Sequence<String>) async throws(PresenceError) {
+    public func block(_ users: some Sequence<String>) async throws {
         try await change(.block(Self.identifiers(users)))
     }
 
     /// Blocks people no longer: they see again what the user shows to them.
-    public func unblock(_ users: some Sequence<String>) async throws(PresenceError) {
+    public func unblock(_ users: some Sequence<String>) async throws {
         try await change(.unblock(Self.identifiers(users)))
     }
 
-    private func change(_ body: ClientMessage.Body) async throws(PresenceError) {
+    private func change(_ body: ClientMessage.Body) async throws {
         _ = try await ask(.changeVisibility(body))
     }
 }

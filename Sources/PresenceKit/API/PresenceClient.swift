@@ -12,13 +12,16 @@ import PresenceTransport
 /// ```
 ///
 /// It connects by itself when it is first used, reconnects by itself as long as that makes sense, and subscribes again
-/// to everything observed; ``connectionState`` tells how it is. Every sequence yields what is known at once, then the
+/// to everything observed; ``connectionStates`` tells how it is. Every sequence yields what is known at once, then the
 /// newest value after each change: a slow loop misses values between, never the last. Ending a loop, or cancelling its
 /// task, unsubscribes; loops on the same person share one subscription. Elements say whether they are live or stale.
 ///
-/// Ids of users and conversations are strings of 1 to 128 bytes of printable ASCII without space. A call with another
-/// one throws ``PresenceError`` with the code `invalidID`; a sequence yields one element that was
-/// ``Freshness/refused(_:)`` and ends.
+/// Ids of users and conversations are strings of 1 to 128 bytes of printable ASCII without space
+/// (``PresenceID/isValid(_:)``). A call with another one throws ``PresenceError`` with the code `invalidID`; a sequence
+/// yields one element with that problem and ends.
+///
+/// Verbs that are not `async` return at once and take effect in the order they are called, before any call that is made
+/// after them. Calls throw ``PresenceError``, or `CancellationError` when their task is cancelled.
 ///
 /// The connection ends when the last reference to the client, its sequences and loops goes.
 public final class PresenceClient: Sendable {
@@ -26,6 +29,8 @@ public final class PresenceClient: Sendable {
     public typealias TokenProvider = @Sendable () async throws -> String
 
     let runner: Runner
+    private let mailbox: Mailbox
+    private let follower: SystemFollower?
 
     /// Makes a client; it connects at its first use.
     ///
@@ -35,36 +40,56 @@ public final class PresenceClient: Sendable {
     ///     ``PresenceError`` with the code `unauthorized`: then the client closes.
     ///   - device: what this device is called and what others see of it.
     ///   - configuration: times and bounds; the defaults suit an app.
-    ///   - cache: keeps what was known of people, to be shown as stale while there is no connection.
+    ///   - storage: keeps what was known of people, to be shown as stale while there is no connection, and writes that
+    ///     wait for one. In memory, unless the app says where.
+    ///   - logger: told what the client does; nothing is logged without.
     public convenience init(
         url: URL, token: @escaping TokenProvider, device: Device = Device(),
-        configuration: Configuration = Configuration(), cache: any PresenceCache = MemoryCache()
+        configuration: Configuration = Configuration(), storage: Storage = .memory(), logger: PresenceLogger? = nil
     ) {
         self.init(
-            url: url, token: token, device: device, configuration: configuration, cache: cache,
-            dialler: machineDialler(), time: SystemTime())
+            url: url, token: token, device: device, configuration: configuration, storage: storage, logger: logger,
+            dialler: machineDialler(configuration), time: SystemTime())
     }
 
     /// Makes a client with a token that cannot be renewed; when the server refuses it, the client closes.
     public convenience init(
         url: URL, token: String, device: Device = Device(), configuration: Configuration = Configuration(),
-        cache: any PresenceCache = MemoryCache()
+        storage: Storage = .memory(), logger: PresenceLogger? = nil
     ) {
         self.init(
             url: url, token: { token }, tokenIsFixed: true, device: device, configuration: configuration,
-            cache: cache, dialler: machineDialler(), time: SystemTime())
+            storage: storage, logger: logger, dialler: machineDialler(configuration), time: SystemTime())
     }
 
     /// Makes a client on another transport and in another time, for tests.
     init(
         url: URL, token: @escaping TokenProvider, tokenIsFixed: Bool = false, device: Device,
-        configuration: Configuration, cache: any PresenceCache, dialler: any Dialler, time: any Timekeeper,
-        random: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) }
+        configuration: Configuration, storage: Storage, logger: PresenceLogger? = nil, dialler: any Dialler,
+        time: any Timekeeper, random: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) }
     ) {
+        var device = device
+        if device.id == nil { device.id = storage.deviceID }
         let engine = Engine(
             configuration: configuration, device: PresenceProtocol.Device(device),
             flaw: Self.flaw(url) ?? Self.flaw(device), tokenIsFixed: tokenIsFixed, random: random)
-        runner = Runner(engine: engine, url: url, dialler: dialler, time: time, cache: cache, token: token)
+        let mailbox = Mailbox()
+        let runner = Runner(
+            engine: engine, url: url, dialler: dialler, time: time, storage: storage, mailbox: mailbox, logger: logger,
+            token: token)
+        self.mailbox = mailbox
+        self.runner = runner
+        follower = configuration.followsSystem
+            ? SystemFollower { [weak runner] input in
+                guard let runner, mailbox.post(input) else { return }
+                Task { await runner.takeMail() }
+            } : nil
+    }
+
+    /// Hands in what is not answered, without waiting.
+    func post(_ input: Input) {
+        guard mailbox.post(input) else { return }
+        Task { [runner] in await runner.takeMail() }
     }
 
     deinit {
@@ -83,6 +108,6 @@ public final class PresenceClient: Sendable {
 
 extension PresenceProtocol.Device {
     fileprivate init(_ device: Device) {
-        self.init(id: device.id.flatMap(DeviceID.init), kind: device.kind, name: device.name)
+        self.init(id: device.id.flatMap(DeviceID.init), kind: device.kind.wire, name: device.name)
     }
 }

@@ -26,8 +26,15 @@ enum Directive: Sendable {
     /// Ask the cache and hand in `.cached`.
     case readCache([UserID])
     case writeCache([CachedPerson])
-    /// Clear the cache and hand in `.cacheCleared`.
-    case clearCache(Clearing)
+    /// Clear the cache, and with `andWrites` the queue of writes too, and hand in `.cacheCleared`.
+    case clearCache(Clearing, andWrites: Bool)
+    /// Put a write into the queue, and hand in `.stored` for the call that waits for that.
+    case store(QueuedWrite, CallID?)
+    /// Take writes out of the queue, and hand in `.removed`.
+    case removeWrites([String])
+    /// Note whose writes follow.
+    case storeOwner(String)
     /// Let these observers look again.
     case wake([ObserverID])
+    case log(PresenceLogger.Level, String)
 }

@@ -38,7 +38,7 @@ extension Engine {
     }
 
     mutating func clearCache(_ id: CallID, at now: Moment) {
-        emit(completions.clearCache())
+        emit(completions.clearCache(andWrites: false))
         emit(completions.wait(id, forEndOf: nil, andClearing: true, at: now.uptime))
     }
 
@@ -55,8 +55,9 @@ extension Engine {
             error.outcomeUnknown = calls.isRepeating(id)
             answer(id, .failure(error))
         }
+        unobserveMe(at: now)
         watchlist.forget(at: link.clock.date(at: now))
-        emit(completions.clearCache())
+        emit(completions.clearCache(andWrites: true))
     }
 }
 

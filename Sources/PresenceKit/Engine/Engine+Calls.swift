@@ -11,17 +11,12 @@ extension Engine {
         // There will never be a connection to wait for.
         case _ where link.flaw != nil: answer(id, .failure(link.whyAway))
         case .setStatus(let change): setStatus(PendingStatus(change, call: id, at: now.uptime), at: now)
+        // What waits goes first, also if this process ends before it does.
+        case .updateProfile(let changes, .queue) where link.isAway || me.hasQueuedProfile:
+            queue(changes, for: id, at: now)
+            send(me.sendKept(at: now.uptime, if: link.isConnected))
         case _ where link.isConnected: perform(id, call, at: now)
-        case .updateProfile(let changes, .keep):
-            me.keep(changes)
-            answer(id, .success(.profile(.kept)))
-        case .startTyping(let conversation):
-            _ = me.startTyping(in: conversation, at: now.uptime)
-            answer(id, .success(.done))
-        case .stopTyping(let conversation):
-            _ = me.stopTyping(in: conversation)
-            answer(id, .success(.done))
-        case .updateProfile(_, .fail), .createConversation, .changeVisibility, .readVisibility:
+        case .updateProfile, .createConversation, .changeVisibility, .readVisibility:
             if link.isAway {
                 answer(id, .failure(link.whyAway))
             } else {
@@ -33,28 +28,54 @@ extension Engine {
     /// Does on the connection what can only be done there.
     mutating func perform(_ id: CallID, _ call: Call, at now: Moment) {
         switch call {
-        case .updateProfile(let changes, let whenAway):
-            send(.updateProfile(changes), .updateProfile(changes, whenAway, id))
+        case .updateProfile(let changes, let policy): send([.updateProfile(changes, policy, id)])
         case .createConversation(let creation): send([creation.message(for: id)])
-        case .startTyping(let conversation):
-            guard me.startTyping(in: conversation, at: now.uptime) else { return answer(id, .success(.done)) }
-            send(.typing(conversation: conversation, typing: true), .typing(conversation, call: id))
-        case .stopTyping(let conversation):
-            guard me.stopTyping(in: conversation) else { return answer(id, .success(.done)) }
-            send(.typing(conversation: conversation, typing: false), .stopTyping(id))
-        case .changeVisibility(let body): send(body, .changeVisibility(id))
+        case .changeVisibility(let body): send(body, .changeVisibility(body, id))
         case .readVisibility: send(.getVisibility, .readVisibility(VisibilityLists(), id))
         case .get, .setStatus: preconditionFailure("\(call) does not wait for a connection")
         }
     }
 
     private mutating func setStatus(_ newer: PendingStatus, at now: Moment) {
-        if link.isConnected {
+        if link.isConnected, !me.isPostponed {
             send([newer.message(at: now.uptime)])
         } else if link.isClosed {
             answer(newer, .failure(link.whyAway))
         } else {
             me.choose(newer)
+            if link.isAway { releaseStatus() }
+        }
+    }
+
+    /// What was chosen is held here: nobody waits for a connection that may be long in coming.
+    private mutating func releaseStatus() {
+        for id in me.release() { answer(id, .success(.queued)) }
+    }
+
+    /// Keeps a change of the profile; the call is answered when it is stored.
+    mutating func queue(_ changes: Wire.ProfileChanges, for id: CallID, until uptime: Duration? = nil, at now: Moment) {
+        let isStoring = me.keep(changes, for: id, at: now.wall, until: uptime)
+        if !isStoring { answer(id, .success(.profile(.queued))) }
+    }
+
+    /// A write is in the storage, or cannot be.
+    mutating func stored(_ write: String, _ call: CallID?, _ error: PresenceError?) {
+        if let error {
+            emit(.log(.error, error.message))
+            me.withdraw(write)
+        }
+        if let call { answer(call, error.map { .failure($0) } ?? .success(.profile(.queued))) }
+    }
+
+    /// The user begins to type, or stops: it is said on this connection, and on the next one if it lasts.
+    mutating func type(_ conversation: ConversationID, _ isTyping: Bool, at now: Moment) {
+        connect(again: false, at: now)
+        if isTyping {
+            guard me.startTyping(in: conversation, at: now.uptime) else { return }
+            sendIfConnected([Outgoing(.typing(conversation: conversation, typing: true), .typing(conversation))])
+        } else {
+            guard me.stopTyping(in: conversation) else { return }
+            sendIfConnected([Outgoing(.typing(conversation: conversation, typing: false))])
         }
     }
 
@@ -81,7 +102,9 @@ extension Engine {
     }
 
     mutating func timeOut(_ id: CallID) {
-        answer(id, .failure(PresenceError(.timedOut, calls.timedOut, outcomeUnknown: mayBeDone(id))))
+        var error = calls.lateness(of: id)
+        error.outcomeUnknown = mayBeDone(id)
+        answer(id, .failure(error))
     }
 
     mutating func cancel(_ id: CallID) {
@@ -96,24 +119,18 @@ extension Engine {
     // MARK: When the connection ends
 
     /// What becomes of a request whose answer will not come; a status in it is chosen again.
-    mutating func lose(_ request: Request) {
+    mutating func lose(_ request: Request, at now: Moment) {
         let message = "the connection broke before the answer came"
         switch request {
-        case .get(_, let call): lookups.lose(call)
-        case .updateProfile(let changes, .keep, let call):
-            me.keep(changes)
-            answer(call, .success(.profile(.kept)))
+        case .get(_, let calls): for call in calls { lookups.lose(call) }
+        case .updateProfile(let changes, .queue, let call): queue(changes, for: call, at: now)
         case .readVisibility(_, let call): answer(call, .failure(PresenceError(.connectionLost, message)))
         case .createConversation(let creation, let call): calls.repeatLater(creation, call, due: .zero)
-        case .updateProfile(_, .fail, let call), .changeVisibility(let call):
+        case .updateProfile(_, .fail, let call), .changeVisibility(_, let call):
             answer(call, .failure(PresenceError(.connectionLost, message, outcomeUnknown: true)))
-        case .typing(_, let call):
-            // It goes on with the next connection.
-            if let call { answer(call, .success(.done)) }
-        case .stopTyping(let call):
-            // Without the connection it ends by itself.
-            answer(call, .success(.done))
-        case .connect, .status, .refresh, .subscribe, .subscribeConversation, .unsubscribe, .keptProfile, .probe: break
+        case .connect, .status, .refresh, .subscribe, .subscribeConversation, .unsubscribe, .keptProfile, .typing,
+            .ownVisibility, .probe:
+            break
         }
     }
 
@@ -125,13 +142,28 @@ extension Engine {
     }
 
     /// There is no connection and will be none soon.
-    mutating func failWhatCannotWait() {
-        for (id, _) in calls.takeDeferred() { answer(id, .failure(link.whyAway)) }
+    mutating func failWhatCannotWait(at now: Moment) {
+        for (id, call) in calls.takeDeferred() {
+            if case .updateProfile(let changes, .queue) = call, link.flaw == nil {
+                queue(changes, for: id, at: now)
+            } else {
+                answer(id, .failure(link.whyAway))
+            }
+        }
+        for id in calls.takePaced() { answer(id, .failure(link.whyAway)) }
         if link.isClosed {
             var error = link.whyAway
             error.outcomeUnknown = true
             for id in calls.repeating { answer(id, .failure(error)) }
+        } else {
+            releaseStatus()
         }
-        for id in lookups.ids { askCache(id) }
+        for id in lookups.ids { askCache(id, because: link.whyAway) }
+    }
+}
+
+extension Outgoing {
+    static func updateProfile(_ changes: Wire.ProfileChanges, _ policy: OfflinePolicy, _ call: CallID) -> Outgoing {
+        Outgoing(.updateProfile(changes), .updateProfile(changes, policy, call))
     }
 }

@@ -6,6 +6,7 @@ extension Engine {
     mutating func connect(again: Bool, at now: Moment) {
         guard link.accepts(connect: again) else { return }
         if let flaw = link.flaw { return close(flaw, at: now) }
+        if link.isClosed { watchlist.problemChanged() }
         emit(link.start(at: now))
     }
 
@@ -42,9 +43,9 @@ extension Engine {
         if let status = connected.status { me.hold(status) }
         watchlist.unsettle()
         send(me.begin(as: connected.user, toldOf: toldActivity, at: now.uptime))
+        observeMe(at: now)
         for (id, call) in calls.takeDeferred() { perform(id, call, at: now) }
         send(calls.takeRepeats(at: now.uptime))
-        for id in lookups.ids { send(lookups.ask(id, link.limits)) }
     }
 
     /// The server refused `connect`.
@@ -73,20 +74,21 @@ extension Engine {
         guard link.isUnderWay else { return }
         drop(at: now)
         switch link.end(ending, at: now) {
-        case .again: failWhatCannotWait()
-        case .never(let error): finish(error)
+        case .again: failWhatCannotWait(at: now)
+        case .never(let error): finish(error, at: now)
         }
     }
 
     /// Makes no further attempt until the app asks.
     mutating func close(_ error: PresenceError?, at now: Moment) {
         drop(at: now)
-        finish(error)
+        finish(error, at: now)
     }
 
-    private mutating func finish(_ error: PresenceError?) {
+    private mutating func finish(_ error: PresenceError?, at now: Moment) {
         link.close(error)
-        failWhatCannotWait()
+        watchlist.problemChanged()
+        failWhatCannotWait(at: now)
         fail(me.takePending(), link.whyAway)
     }
 
@@ -103,7 +105,7 @@ extension Engine {
             for request in lost { abandon(request, error) }
         } else {
             me.chooseAgain(lost.compactMap(\.status))
-            for request in lost { lose(request) }
+            for request in lost { lose(request, at: now) }
         }
     }
 
@@ -119,6 +121,22 @@ extension Engine {
         link.resetAttempts()
         emit(link.start(at: now))
     }
+
+    /// Whether there is a network: without one no attempt is made for a while, with one at once.
+    mutating func network(_ isThere: Bool, at now: Moment) {
+        if isThere {
+            if case .waiting = link.phase { reconnect(at: now) }
+        } else if link.isUnderWay {
+            if link.hasTransport { emit(.abort) }
+            emit(.cancelFetch)
+            drop(at: now)
+            link.wait(for: Self.networkWait, because: PresenceError(.notConnected, "there is no network"), at: now)
+            failWhatCannotWait(at: now)
+        }
+    }
+
+    /// How long the system is trusted when it says that there is no network.
+    private static let networkWait = Duration.seconds(30)
 
     /// The app leaves.
     mutating func disconnect(at now: Moment) {

@@ -10,21 +10,18 @@ extension Engine {
             return held.person(user, on: link)
         }
         if let people = lookups.result(id) { return answer(id, .success(.people(people))) }
-        if link.isConnected {
-            send(lookups.ask(id, link.limits))
-        } else if link.isAway {
-            askCache(id)
-        }
+        if link.isAway { askCache(id, because: link.whyAway) }
     }
 
-    /// There is no connection: the cache may have the answer. Once closed, there is nothing else to wait for.
-    mutating func askCache(_ id: CallID) {
-        emit(lookups.askCache(id, failingWith: link.isClosed ? link.whyAway : nil))
+    /// The server does not answer: the cache may.
+    mutating func askCache(_ id: CallID, because error: PresenceError) {
+        guard lookups.ids.contains(id) else { return }
+        readCache(lookups.askCache(id, because: error, reading: lastReading + 1))
     }
 
     /// Part of an answer.
     mutating func found(_ request: Int64?, _ users: [UserSnapshot], more: Bool, at now: Moment) {
-        guard let request, case .get(_, let id) = requests[request] else { return }
+        guard let request, case .get(let wanted, let calls) = requests[request] else { return }
         let date = link.clock.date(at: now)
         var unheld: [CachedPerson] = []
         for snapshot in users {
@@ -34,7 +31,7 @@ extension Engine {
             let person = Person(
                 presence: PersonPresence(user: user.string, presence, freshness: link.freshness),
                 profile: PersonProfile(user: user.string, profile, freshness: link.freshness))
-            lookups.found(person, user, id)
+            for call in wanted[user] ?? [] { lookups.found(person, user, call) }
             // What is held of an observed person is newer.
             if watchlist.people[user] == nil {
                 unheld.append(CachedPerson(user: user, asOf: date, presence: presence, profile: profile))
@@ -43,31 +40,38 @@ extension Engine {
         if !unheld.isEmpty { emit(.writeCache(unheld)) }
         guard !more else { return }
         _ = requests.take(request)
-        guard lookups.answered(id) else { return }
-        if let people = lookups.result(id) {
-            answer(id, .success(.people(people)))
-        } else {
-            answer(id, .failure(PresenceError(.protocolViolation, "the server left out people that it was asked for")))
+        for call in calls.sorted() where lookups.answered(call) {
+            if let people = lookups.result(call) {
+                answer(call, .success(.people(people)))
+            } else {
+                let message = "the server left out people that it was asked for"
+                answer(call, .failure(PresenceError(.protocolViolation, message)))
+            }
         }
     }
 
     /// The server could not, or would not, answer.
-    mutating func refuseLookup(_ id: CallID, _ error: PresenceError) {
-        guard error.isPassing else { return answer(id, .failure(error)) }
-        _ = lookups.answered(id)
-        emit(lookups.askCache(id, failingWith: error))
+    mutating func refuseLookups(_ calls: Set<CallID>, _ error: PresenceError, at now: Moment) {
+        for call in calls.sorted() {
+            _ = lookups.answered(call)
+            switch error.code {
+            case .rateLimited: lookups.askLater(call, at: now.uptime + error.delay)
+            case _ where error.isPassing: askCache(call, because: error)
+            default: answer(call, .failure(error))
+            }
+        }
     }
 
-    /// The cache has answered: every lookup takes what it lacks. A lookup that the server cannot answer ends.
+    /// The cache has answered: every lookup that the server does not answer takes what it lacks, and ends.
     mutating func recallLookups(_ found: [CachedPerson]) {
         let byUser = Dictionary(found.map { ($0.user, $0) }, uniquingKeysWith: { $1 })
         let (people, link) = (watchlist.people, link)
         for id in lookups.ids {
-            let result = lookups.recall(id, whileConnected: link.isConnected) { user in
+            let result = lookups.recall(id, upTo: lastRead) { user in
                 if let held = people[user], held.isKnown { return held.person(user, on: link) }
                 return byUser[user.string].map { Person($0, as: user) }
             }
-            if let result { answer(id, result.map { .people($0) }) }
+            if let result { answer(id, .success(.people(result))) }
         }
     }
 }

@@ -6,17 +6,53 @@ extension Engine {
         observers.add(id, topic)
         watchlist.join(topic)
         if topic != .connection { connect(again: false, at: now) }
-        guard !link.isConnected else { return }
-        let unknown = watchlist.unknown(in: topic)
-        if !unknown.isEmpty { emit(.readCache(unknown)) }
+        if link.isClosed { watchlist.problemChanged(of: topic) }
+        if topic == .me { return observeMe(id, at: now) }
+        if !link.isConnected { readCache(watchlist.unknown(in: topic)) }
     }
 
     mutating func unobserve(_ id: ObserverID, at now: Moment) {
-        if let topic = observers.remove(id) { watchlist.leave(topic, at: now.uptime) }
+        guard let topic = observers.remove(id) else { return }
+        watchlist.leave(topic, at: now.uptime)
+        if let user = myProfiles.removeValue(forKey: id) { watchlist.leave(.user(user), at: now.uptime) }
+    }
+
+    /// The own user is observed like another one, once it is known who that is.
+    private mutating func observeMe(_ id: ObserverID, at now: Moment) {
+        guard let me = me.id, myProfiles[id] == nil else { return }
+        myProfiles[id] = me
+        watchlist.join(.user(me))
+        if link.isConnected { send(self.me.askForAudiences()) } else { readCache(watchlist.unknown(in: .user(me))) }
+    }
+
+    /// A connection begins, or the storage has told whose it is.
+    mutating func observeMe(at now: Moment) {
+        for id in observers.ids(of: .me) { observeMe(id, at: now) }
+        if link.isConnected, !myProfiles.isEmpty { send(me.askForAudiences()) }
+    }
+
+    /// The user signed out, or is another one.
+    mutating func unobserveMe(at now: Moment) {
+        for user in myProfiles.values { watchlist.leave(.user(user), at: now.uptime) }
+        myProfiles = [:]
+    }
+
+    /// What an earlier process left.
+    mutating func recall(_ owner: UserID?, _ writes: [QueuedWrite], at now: Moment) {
+        me.recall(owner, writes)
+        observeMe(at: now)
+        send(me.sendKept(at: now.uptime, if: link.isConnected))
+    }
+
+    mutating func readCache(_ users: [UserID]) {
+        guard !users.isEmpty else { return }
+        lastReading += 1
+        emit(.readCache(users))
     }
 
     /// The cache has answered.
     mutating func recall(_ found: [CachedPerson]) {
+        lastRead += 1
         watchlist.recall(found)
         recallLookups(found)
     }
@@ -65,11 +101,22 @@ extension Engine {
         next(id) { engine, _ in (engine.link.stamp, engine.link.state) }
     }
 
+    mutating func nextMe(_ id: ObserverID) -> Me? {
+        next(id) { engine, _ in (engine.myStamp, engine.shownMe) }
+    }
+
+    /// The own user as the app sees it.
+    var shownMe: Me {
+        Me(
+            user: me.id?.string, status: me.shownStatus(on: link),
+            profile: me.id.flatMap { watchlist.people[$0]?.profile(of: $0, on: link) }, visibility: me.audiences)
+    }
+
     mutating func nextOwnStatus(_ id: ObserverID) -> MyStatus? {
         next(id) { engine, _ in (engine.me.statusStamp, engine.me.shownStatus(on: engine.link)) }
     }
 
-    mutating func nextKeptProfile(_ id: ObserverID) -> KeptProfileChanges? {
+    mutating func nextKeptProfile(_ id: ObserverID) -> PendingProfileChanges? {
         next(id) { engine, _ in (engine.me.keptStamp, engine.me.keptChanges) }
     }
 

@@ -32,11 +32,10 @@ extension Engine {
             _ = requests.take(id)
             link.refreshed(true)
         case .unsubscribed(let id): _ = requests.take(id)
-        case .profileUpdated(let id, let profile): saved(requests.take(id), profile)
+        case .profileUpdated(let id, let profile): saved(requests.take(id), profile, at: now)
         case .conversationCreated(let id, let conversation): created(requests.take(id), conversation)
         case .visibility(let id, let lists, let more): readVisibility(id, lists, more: more)
-        // The app asks for it: `visibility()`.
-        case .ownVisibility: break
+        case .ownVisibility(let visibility): me.hold(MyAudiences(visibility))
         case .unknown: break
         }
     }
@@ -64,32 +63,37 @@ extension Engine {
     private mutating func accept(_ request: Request?) {
         switch request {
         case .status(let pending): answer(pending, .success(.done))
-        case .typing(_, let call?), .stopTyping(let call), .changeVisibility(let call): answer(call, .success(.done))
+        case .changeVisibility(_, let call): answer(call, .success(.done))
         default: break
         }
     }
 
     /// The lists come in parts, one after the other.
     private mutating func readVisibility(_ id: Int64?, _ part: VisibilityLists, more: Bool) {
-        guard let id, case .readVisibility(var lists, let call) = requests[id] else { return }
-        lists.visibility = part.visibility
-        lists.contacts += part.contacts
-        lists.blocks += part.blocks
-        if more { return requests.update(id, .readVisibility(lists, call)) }
+        guard let id, let request = requests[id] else { return }
+        switch request {
+        case .readVisibility(var lists, let call):
+            lists.append(part)
+            if more { return requests.update(id, .readVisibility(lists, call)) }
+            answer(call, .success(.visibility(MyVisibility(lists))))
+        case .ownVisibility(var lists):
+            lists.append(part)
+            if more { return requests.update(id, .ownVisibility(lists)) }
+            let own = OwnVisibility(
+                visibility: lists.visibility, contacts: lists.contacts.count, blocks: lists.blocks.count)
+            me.hold(MyAudiences(own))
+        default: return
+        }
         _ = requests.take(id)
-        let visibility = MyVisibility(
-            presence: lists.visibility.presence, lastSeen: lists.visibility.lastSeen,
-            contacts: lists.contacts.map(\.string), blocked: lists.blocks.map(\.string))
-        answer(call, .success(.visibility(visibility)))
     }
 
-    private mutating func saved(_ request: Request?, _ profile: Profile) {
+    private mutating func saved(_ request: Request?, _ profile: Profile, at now: Moment) {
         switch request {
         case .updateProfile(let changes, _, let call):
-            me.supersede(changes)
+            me.supersede(changes, at: now.wall)
             let saved = PersonProfile(user: me.id?.string ?? "", .profile(profile), freshness: .live)
             answer(call, .success(.profile(.saved(saved))))
-        case .keptProfile: me.acknowledgeKept()
+        case .keptProfile: send(me.acknowledgeKept(at: now.uptime))
         default: break
         }
     }
@@ -109,22 +113,56 @@ extension Engine {
         case .refresh: link.refreshed(false)
         case .subscribe(let users): watchlist.refuse(users, error, at: now.uptime)
         case .subscribeConversation(let conversation): watchlist.refuse(conversation, error, at: now.uptime)
-        case .get(_, let call): refuseLookup(call, error)
+        case .get(_, let calls): refuseLookups(calls, error, at: now)
+        case .status(let pending) where error.code == .rateLimited:
+            me.postpone(pending, until: now.uptime + error.delay)
         case .status(let pending): answer(pending, .failure(error))
-        case .updateProfile(let changes, .keep, let call) where error.isPassing:
-            me.keep(changes, until: now.uptime + error.delay)
-            answer(call, .success(.profile(.kept)))
+        case .updateProfile(let changes, let policy, let call) where error.code == .rateLimited:
+            calls.pace(.updateProfile(changes, policy, call), call, error, at: now.uptime)
+        case .changeVisibility(let body, let call) where error.code == .rateLimited:
+            calls.pace(Outgoing(body, .changeVisibility(body, call)), call, error, at: now.uptime)
+        case .readVisibility(_, let call) where error.code == .rateLimited:
+            let message = Outgoing(.getVisibility, .readVisibility(VisibilityLists(), call))
+            calls.pace(message, call, error, at: now.uptime)
+        case .createConversation(let creation, let call) where error.code == .rateLimited && !creation.isRepeated:
+            calls.pace(creation.message(for: call), call, error, at: now.uptime)
+        case .updateProfile(let changes, .queue, let call) where error.isPassing:
+            queue(changes, for: call, until: now.uptime + error.delay, at: now)
         case .createConversation(let creation, let call)
         where error.isPassing && (error.outcomeUnknown || creation.isRepeated):
             calls.repeatLater(creation, call, due: now.uptime + error.delay)
-        case .updateProfile(_, _, let call), .createConversation(_, let call), .stopTyping(let call),
-            .changeVisibility(let call), .readVisibility(_, let call):
+        case .updateProfile(_, _, let call), .createConversation(_, let call), .changeVisibility(_, let call),
+            .readVisibility(_, let call):
             answer(call, .failure(error))
         case .keptProfile: send(me.refuseKept(error, at: now.uptime))
-        case .typing(let conversation, let call):
+        case .typing(let conversation):
             if !error.isPassing { _ = me.stopTyping(in: conversation) }
-            if let call { answer(call, .failure(error)) }
-        case .unsubscribe, .probe, nil: break
+            emit(.log(.notice, "typing is not shown: \(error)"))
+        case .unsubscribe, .ownVisibility, .probe, nil: break
         }
+    }
+}
+
+extension VisibilityLists {
+    fileprivate mutating func append(_ part: VisibilityLists) {
+        visibility = part.visibility
+        contacts += part.contacts
+        blocks += part.blocks
+    }
+}
+
+extension MyVisibility {
+    fileprivate init(_ lists: VisibilityLists) {
+        self.init(
+            presence: Audience(lists.visibility.presence), lastSeen: Audience(lists.visibility.lastSeen),
+            contacts: lists.contacts.map(\.string), blocked: lists.blocks.map(\.string))
+    }
+}
+
+extension MyAudiences {
+    fileprivate init(_ own: OwnVisibility) {
+        self.init(
+            presence: Audience(own.visibility.presence), lastSeen: Audience(own.visibility.lastSeen),
+            contactsCount: own.contacts, blockedCount: own.blocks)
     }
 }

@@ -38,6 +38,16 @@ struct Engine: Sendable {
     var calls: Calls
     var lookups = Lookups()
     var completions = Completions()
+    /// The own user's profile, as observed for those who observe the own user.
+    var myProfiles: [ObserverID: UserID] = [:]
+    /// Grows with every change of ``shownMe``.
+    private(set) var myStamp: UInt64 = 1
+    /// What of it was last seen, to notice the next change.
+    private var myParts: (own: UInt64, profile: UInt64) = (0, 0)
+    /// The readings of the cache that were asked for, and those that are answered.
+    var lastReading: CacheReading = 0
+    var lastRead: CacheReading = 0
+    private var loggedStamp: UInt64 = 1
     /// What the present input leads to.
     private var outbox: [Directive] = []
     /// Whether the client has no references left: nothing is waited for any more.
@@ -59,9 +69,11 @@ struct Engine: Sendable {
         switch input {
         case .connect: connect(again: true, at: now)
         case .reconnect: reconnect(at: now)
+        case .network(let isThere): network(isThere, at: now)
         case .background: background()
         case .foreground: foreground(at: now)
         case .activity(let activity): sendIfConnected(me.setActivity(activity))
+        case .typing(let conversation, let isTyping): type(conversation, isTyping, at: now)
         case .call(let id, let call): begin(id, call, at: now)
         case .cancel(let id): cancel(id)
         case .disconnect(let id): disconnect(id, at: now)
@@ -87,6 +99,9 @@ struct Engine: Sendable {
         case .token, .opened, .received, .alive: break
         case .cached(let found): recall(found)
         case .cacheCleared(let clearing): emit(completions.cleared(clearing))
+        case .recalled(let owner, let writes): recall(owner, writes, at: now)
+        case .stored(let write, let call, let error): stored(write, call, error)
+        case .removed(let writes): me.removed(writes)
 
         case .tick: tick(at: now)
         case .turnEnded: endTurn(at: now)
@@ -98,15 +113,31 @@ struct Engine: Sendable {
     /// Subscribes to what came to be observed, writes the cache, and wakes the observers of what changed.
     private mutating func endTurn(at now: Moment) {
         send(watchlist.settle(at: now.uptime, limits: link.isConnected ? link.limits : nil))
+        if link.isConnected { send(lookups.ask(at: now.uptime, link.limits)) }
+        emit(me.takeStoring())
         let uncached = watchlist.takeUncached(at: link.clock.date(at: now))
         if !uncached.isEmpty { emit(.writeCache(uncached)) }
         observers.peopleChanged(watchlist.takeChangedPeople())
         observers.conversationsChanged(watchlist.takeChangedConversations())
         observers.note(.connection, stamp: link.stamp)
+        noteMe()
         observers.note(.ownStatus, stamp: me.statusStamp)
         observers.note(.keptProfile, stamp: me.keptStamp)
         let woken = observers.takeWoken()
         if !woken.isEmpty { emit(.wake(woken)) }
+    }
+
+    /// Whether the own user changed, in itself or in its profile.
+    private mutating func noteMe() {
+        let parts = (own: me.stamp, profile: me.id.flatMap { watchlist.people[$0]?.stamp } ?? 0)
+        if parts != myParts {
+            myParts = parts
+            myStamp += 1
+        }
+        observers.note(.me, stamp: myStamp)
+        guard link.stamp != loggedStamp else { return }
+        loggedStamp = link.stamp
+        emit(.log(.notice, link.state.sentence))
     }
 
     // MARK: Time
@@ -117,8 +148,8 @@ struct Engine: Sendable {
         let isConnected = link.isConnected
         return [
             link.nextDeadline, isConnected ? me.nextDeadline : nil, isConnected ? requests.probeDue : nil,
-            calls.nextDeadline(whileConnected: isConnected), watchlist.nextDeadline(whileConnected: isConnected),
-            completions.nextDeadline,
+            isConnected ? lookups.nextDeadline : nil, calls.nextDeadline(whileConnected: isConnected),
+            watchlist.nextDeadline(whileConnected: isConnected), completions.nextDeadline,
         ].compactMap(\.self).min()
     }
 
@@ -129,6 +160,7 @@ struct Engine: Sendable {
         case .start: emit(link.start(at: now))
         case nil: if link.isConnected { keepAlive(at: now) }
         }
+        if link.becomesLate(at: now.uptime) { failWhatCannotWait(at: now) }
         for id in calls.late(at: now.uptime) { timeOut(id) }
         emit(completions.expire(at: now.uptime))
     }

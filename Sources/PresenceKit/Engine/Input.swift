@@ -9,9 +9,13 @@ enum Input: Sendable {
     case connect
     /// The network changed: replace the connection without waiting.
     case reconnect
+    /// Whether there is a network, as the system sees it.
+    case network(Bool)
     case background
     case foreground
-    case activity(Activity)
+    case activity(Wire.Activity)
+    /// The user began to type, or stopped.
+    case typing(ConversationID, Bool)
     /// A request; it is answered.
     case call(CallID, Call)
     /// Answered when the server has said goodbye too, or a little later.
@@ -31,7 +35,7 @@ enum Input: Sendable {
     /// The client has no references left.
     case abandon
 
-    // MARK: The token provider, the transport, the cache
+    // MARK: The token provider, the transport, the storage
 
     case token(Attempt, Result<String, PresenceError>)
     case opened(Attempt)
@@ -42,6 +46,11 @@ enum Input: Sendable {
     /// What the cache holds of the users it was asked for.
     case cached([CachedPerson])
     case cacheCleared(Clearing)
+    /// What an earlier process left in the storage: whose it is, and the writes.
+    case recalled(UserID?, [QueuedWrite])
+    /// A write is in the queue, or cannot be.
+    case stored(String, CallID?, PresenceError?)
+    case removed([String])
 
     // MARK: Time
 

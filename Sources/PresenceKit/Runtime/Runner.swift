@@ -4,15 +4,17 @@ import PresenceTransport
 
 /// Runs an ``Engine``: hands in what happens, and does what it says. It decides nothing itself.
 ///
-/// Everything that happens goes through ``handle(_:)``. What has arrived by then belongs to the same turn, whose end
-/// comes after it. The runner holds itself while the client is connected or waiting to be, through the tasks that carry
+/// Everything that happens goes through ``handle(_:)``, after what was posted to the mailbox before. What has arrived by
+/// then belongs to the same turn, whose end comes after it. The runner holds itself while the client is connected or waiting to be, through the tasks that carry
 /// events here; `.abandon` ends that.
 actor Runner {
     private var engine: Engine
     private let url: URL
     private let dialler: any Dialler
     private let time: any Timekeeper
-    private let cache: any PresenceCache
+    private let storage: Storage
+    private let logger: PresenceLogger?
+    private let mailbox: Mailbox
     private var provideToken: PresenceClient.TokenProvider
 
     private var transport: (attempt: Attempt, connection: any Transport)?
@@ -22,28 +24,37 @@ actor Runner {
     /// The app's tasks that wait for news.
     private var looking: [ObserverID: [CheckedContinuation<Void, Never>]] = [:]
     private var lastObserver: UInt64 = 0
-    /// Cache operations come one after the other: the last one waits for those before it.
-    private var lastCacheOperation: Task<Void, Never>?
+    /// What the storage does comes one after the other: the last operation waits for those before it.
+    private var lastOperation: Task<Void, Never>?
+    /// Reads what an earlier process left; begun at the first input.
+    private var recalling: Task<Void, Never>?
     /// Asks the token provider.
     private var fetching: Task<Void, Never>?
     private var timer: (task: Task<Void, Never>, uptime: Duration)?
     private var turnIsEnding = false
 
     init(
-        engine: Engine, url: URL, dialler: any Dialler, time: any Timekeeper, cache: any PresenceCache,
-        token: @escaping PresenceClient.TokenProvider
+        engine: Engine, url: URL, dialler: any Dialler, time: any Timekeeper, storage: Storage,
+        mailbox: Mailbox, logger: PresenceLogger?, token: @escaping PresenceClient.TokenProvider
     ) {
         self.engine = engine
         self.url = url
         self.dialler = dialler
         self.time = time
-        self.cache = cache
+        self.storage = storage
+        self.mailbox = mailbox
+        self.logger = logger
         provideToken = token
     }
 
-    var user: String? { engine.me.id?.string }
-
     var serverTime: ServerTime { ServerTime(clock: engine.link.clock, time: time) }
+
+    /// What an app sees of the engine just now, all that was posted before taken in.
+    func look<Value: Sendable>(_ read: @Sendable (borrowing Engine) -> Value) async -> Value {
+        takeMail()
+        await recalling?.value
+        return read(engine)
+    }
 
     /// Whether anything is observed.
     var isObserved: Bool { !engine.observers.isEmpty }
@@ -54,8 +65,30 @@ actor Runner {
     // MARK: Inputs
 
     func handle(_ input: Input) {
+        takeMail()
         run(input)
         endTurnSoon()
+    }
+
+    /// Takes in what was posted.
+    func takeMail() {
+        recall()
+        let posted = mailbox.take()
+        for input in posted { run(input) }
+        if !posted.isEmpty { endTurnSoon() }
+    }
+
+    /// Reads the storage, once.
+    private func recall() {
+        guard recalling == nil else { return }
+        recalling = afterStorage { [storage, logger] in
+            do {
+                let (owner, writes) = try await storage.writes.load()
+                await self.handle(.recalled(owner.flatMap(UserID.init), writes))
+            } catch {
+                logger?.log(.error, "what was kept cannot be read: \(error)")
+            }
+        }
     }
 
     /// Hands in what is answered, and waits for the answer.
@@ -170,27 +203,69 @@ actor Runner {
         case .wake(let observers): observers.forEach(wake)
         case .readCache(let users):
             let strings = users.map(\.string)
-            afterCache { [cache] in await self.handle(.cached(cache.read(strings))) }
-        case .writeCache(let people): afterCache { [cache] in await cache.write(people) }
-        case .clearCache(let clearing):
-            afterCache { [cache] in
-                await cache.removeAll()
-                await self.handle(.cacheCleared(clearing))
+            afterStorage { [storage] in await self.handle(.cached(storage.cache.read(strings))) }
+        case .writeCache(let people): afterStorage { [storage] in await storage.cache.write(people) }
+        case .clearCache(let clearing, let andWrites): clear(clearing, andWrites)
+        case .store(let write, let call): store(write, call)
+        case .removeWrites(let ids): removeWrites(ids)
+        case .storeOwner(let user): afterStorage { [storage] in try? await storage.writes.setOwner(user) }
+        case .log(let level, let message): logger?.log(level, message)
+        }
+    }
+
+    // MARK: The storage
+
+    @discardableResult
+    private func afterStorage(_ operation: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
+        let task = Task { [lastOperation] in
+            await lastOperation?.value
+            await operation()
+        }
+        lastOperation = task
+        return task
+    }
+
+    private func clear(_ clearing: Clearing, _ andWrites: Bool) {
+        afterStorage { [storage, logger] in
+            await storage.cache.removeAll()
+            do {
+                if andWrites { try await storage.writes.removeAll() }
+            } catch {
+                logger?.log(.error, "the writes of the user cannot be removed: \(error)")
+            }
+            await self.handle(.cacheCleared(clearing))
+        }
+    }
+
+    private func store(_ write: QueuedWrite, _ call: CallID?) {
+        afterStorage { [storage] in
+            do {
+                try await storage.writes.append(write)
+                await self.handle(.stored(write.id, call, nil))
+            } catch {
+                let error = PresenceError(.storageFailed, "a write cannot be kept: \(error)")
+                await self.handle(.stored(write.id, call, error))
             }
         }
     }
 
-    private func afterCache(_ operation: @escaping @Sendable () async -> Void) {
-        lastCacheOperation = Task { [lastCacheOperation] in
-            await lastCacheOperation?.value
-            await operation()
+    private func removeWrites(_ ids: [String]) {
+        afterStorage { [storage, logger] in
+            do {
+                try await storage.writes.remove(ids)
+            } catch {
+                logger?.log(.error, "writes that are done cannot be removed: \(error)")
+            }
+            await self.handle(.removed(ids))
         }
     }
 
     private func fetchToken(_ attempt: Attempt) {
         // The engine has given up the fetch before.
         fetching?.cancel()
-        fetching = Task { [provideToken] in
+        fetching = Task { [provideToken, recalling] in
+            // What an earlier process left is older than anything that is sent.
+            await recalling?.value
             let result: Result<String, PresenceError>
             do {
                 result = .success(try await provideToken())

@@ -14,7 +14,9 @@ struct BoardRow: Hashable, Sendable {
     let since: Date?
     let text: Label
     let devices: Label
-    /// `nil` until the server has answered for them.
+    /// Whether the server, or the library, will not watch them; `text` says why.
+    let isRefused: Bool
+    /// `nil` until the server has answered for them, and for those refused.
     let freshness: Freshness?
     /// The newest change of presence or profile, as it came.
     let arrival: Arrival?
@@ -31,6 +33,7 @@ struct BoardRow: Hashable, Sendable {
         text = .empty
         devices = .empty
         freshness = nil
+        isRefused = false
         arrival = nil
         sortName = user.lowercased()
     }
@@ -42,19 +45,15 @@ struct BoardRow: Hashable, Sendable {
         id = shown == nil ? .empty : Label(person.user)
         status = person.presence.status
         since = person.isOnline ? person.presence.since : person.presence.lastSeen ?? person.presence.since
-        freshness = person.freshness
-        if case .refused(let error) = person.freshness {
-            text = Label(error.message)
-        } else {
-            text = Label(person.presence.text ?? "")
-        }
+        let refusal = person.refusal
+        isRefused = refusal != nil
+        freshness = isRefused ? nil : person.freshness
+        text = Label(refusal?.message ?? person.presence.text ?? "")
         devices = Label(person.presence.devices.map(\.rawValue).joined(separator: ", "))
         arrival = [person.presence.arrival, person.profile.arrival].compactMap { $0 }
             .max { $0.receivedAt < $1.receivedAt }
         sortName = name.text.lowercased()
     }
-
-    var isRefused: Bool { if case .refused = freshness { true } else { false } }
 
     var isHere: Bool { status.map { $0 != .offline } ?? false }
 

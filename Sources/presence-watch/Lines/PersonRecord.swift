@@ -40,8 +40,8 @@ struct PersonRecord: Encodable, Hashable, Sendable {
         devices = person.presence.devices.map(\.rawValue)
         found = person.isFound
         live = person.freshness.isLive
-        staleSince = person.freshness.staleSince?.milliseconds
-        if case .refused(let error) = person.freshness { refused = error.description }
+        refused = person.refusal?.description
+        staleSince = refused == nil ? person.freshness.staleSince?.milliseconds : nil
         let arrival = BoardRow(person).arrival
         at = arrival?.madeAt.milliseconds
         latency = arrival?.latency.milliseconds

@@ -34,7 +34,7 @@ struct PlainLine: Hashable, Sendable {
     }
 
     init(_ typing: Typing, now: Date, timeZone: TimeZone = .current) {
-        let more = typing.more > 0 ? " and \(typing.more) more" : ""
+        let more = typing.othersCount > 0 ? " and \(typing.othersCount) more" : ""
         let who = typing.isAnyone ? "typing: \(typing.users.joined(separator: ", "))\(more)" : "nobody types"
         self.init(Label("\(typing.conversation)  \(who)").text, now: now, timeZone: timeZone)
     }

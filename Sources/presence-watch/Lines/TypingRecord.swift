@@ -17,7 +17,7 @@ struct TypingRecord: Encodable, Hashable, Sendable {
     init(_ typing: Typing) {
         conversation = typing.conversation
         users = typing.users
-        more = typing.more
+        more = typing.othersCount
         live = typing.freshness.isLive
         staleSince = typing.freshness.staleSince?.milliseconds
         at = typing.arrival?.madeAt.milliseconds

@@ -20,7 +20,7 @@ struct Observer: Sendable {
         case .people(let roster):
             board.take(roster.people, changed: roster.changed)
         case .typing(let typing):
-            if case .refused(let error) = typing.freshness {
+            if let error = typing.refusal {
                 let sentence =
                     error.code == .forbidden
                     ? "\(typing.conversation) is not a conversation that you take part in" : error.message

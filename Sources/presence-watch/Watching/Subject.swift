@@ -1,3 +1,5 @@
+import PresenceKit
+
 /// What to watch, and where.
 struct Subject: Hashable, Sendable {
     /// In the order asked.
@@ -9,19 +11,14 @@ struct Subject: Hashable, Sendable {
     init(
         users: [String], conversations: [String], address: ServerAddress, token: TokenSource
     ) throws(Failure) {
-        for user in users where !Self.isID(user) { throw Self.noID(user, "a user") }
-        for conversation in conversations where !Self.isID(conversation) {
+        for user in users where !PresenceID.isValid(user) { throw Self.noID(user, "a user") }
+        for conversation in conversations where !PresenceID.isValid(conversation) {
             throw Self.noID(conversation, "a conversation")
         }
         self.users = users
         self.conversations = conversations
         self.address = address
         self.token = token
-    }
-
-    /// 1 to 128 bytes of printable ASCII without space.
-    private static func isID(_ text: String) -> Bool {
-        (1...128).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
     }
 
     private static func noID(_ text: String, _ what: String) -> Failure {

@@ -27,11 +27,11 @@ struct Watching: Sendable {
     func run(_ audience: any Audience, terminal: AsyncStream<TerminalEvent>) async -> Outcome {
         await withTaskGroup(of: Outcome?.self) { group in
             group.addTask {
-                await tell(audience, of: client.connectionState) {
+                await tell(audience, of: client.connectionStates) {
                     .connection($0, await client.serverTime)
                 }
             }
-            group.addTask { await tell(audience, of: client.roster(subject.users)) { .people($0) } }
+            group.addTask { await tell(audience, of: client.roster(of: subject.users)) { .people($0) } }
             for conversation in Set(subject.conversations) {
                 group.addTask { await tell(audience, of: client.typing(in: conversation)) { .typing($0) } }
             }

@@ -28,7 +28,7 @@ struct Crowd {
             } else if let name = order.leave {
                 await members[name]?.client.disconnect()
             } else if let name = order.come {
-                await members[name]?.client.connect()
+                members[name]?.client.connect()
             } else if let name = order.status {
                 members[name]?.choose(order.chosen == "busy" ? .busy : .auto, number: order.number ?? 0)
             } else if let name = order.name {

@@ -19,11 +19,11 @@ final class Member: Sendable {
             configuration: configuration)
         let client = client
         Task {
-            for await state in client.connectionState { Report(client: name, state: Self.word(state)).write() }
+            for await state in client.connectionStates { Report(client: name, state: Self.word(state)).write() }
         }
         let users = order.watch ?? []
         Task {
-            for await roster in client.roster(users) {
+            for await roster in client.roster(of: users) {
                 for user in roster.changed {
                     guard let person = roster[user], person.freshness.isLive || person.presence.isKnown else {
                         continue
@@ -36,14 +36,14 @@ final class Member: Sendable {
 
     func choose(_ status: ChosenStatus, number: Int) {
         Task { [client, name] in
-            let isDone = (try? await client.setStatus(status)) != nil
+            let isDone = (try? await client.setStatus(status)) == .saved
             Report(client: name, number: number, saved: isDone).write()
         }
     }
 
     func rename(_ displayName: String, number: Int) {
         Task { [client, name] in
-            let update = try? await client.updateProfile(displayName: displayName)
+            let update = try? await client.updateProfile(displayName: .set(displayName), offline: .fail)
             Report(client: name, number: number, saved: update != nil).write()
         }
     }

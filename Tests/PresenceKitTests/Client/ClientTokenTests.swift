@@ -11,8 +11,8 @@ import Testing
 
     @Test func `a token that cannot be renewed is refused once, and the client closes`() async {
         let client = PresenceClient.scripted(dialler, time, tokenIsFixed: true)
-        var states = client.connectionState.makeAsyncIterator()
-        await client.connect()
+        var states = client.connectionStates.makeAsyncIterator()
+        client.connect()
         let server = await dialler.next()
         server.accept()
         let connect = await server.message()
@@ -44,8 +44,8 @@ import Testing
                 }
                 throw CancellationError()
             })
-        var states = client.connectionState.makeAsyncIterator()
-        await client.connect()
+        var states = client.connectionStates.makeAsyncIterator()
+        client.connect()
         var state = await states.next()
         while state == .idle { state = await states.next() }
         #expect(state == .connecting)
@@ -64,9 +64,9 @@ import Testing
 
     @Test func `the server's clock goes on without asking the client`() async {
         let client = PresenceClient.scripted(dialler, time)
-        await client.connect()
+        client.connect()
         let server = await dialler.next()
-        var states = client.connectionState.makeAsyncIterator()
+        var states = client.connectionStates.makeAsyncIterator()
         await server.welcome()
         while let state = await states.next(), state != .live {}
         let clock = await client.serverTime
@@ -80,11 +80,11 @@ import Testing
     @Test func `the token provider is asked again when a token was refused`() async {
         let tokens = Tokens()
         let client = PresenceClient.scripted(dialler, time, token: { await tokens.next() })
-        await client.connect()
+        client.connect()
         let first = await dialler.next()
         #expect(await first.welcome()?.token == "token 1")
         first.end(code: 4002)
-        var states = client.connectionState.makeAsyncIterator()
+        var states = client.connectionStates.makeAsyncIterator()
         while let state = await states.next() {
             if case .reconnecting = state { break }
         }
@@ -104,8 +104,8 @@ import Testing
                 guard await tokens.next() != "token 1" else { throw Offline() }
                 return "good"
             })
-        var states = client.connectionState.makeAsyncIterator()
-        await client.connect()
+        var states = client.connectionStates.makeAsyncIterator()
+        client.connect()
         var state = await states.next()
         while state == .idle || state == .connecting { state = await states.next() }
         guard case .reconnecting(_, let why) = state else {

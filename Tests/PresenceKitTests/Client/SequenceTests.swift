@@ -52,7 +52,7 @@ import Testing
                 break
             }
         }
-        await client.setActivity(.idle)
+        client.setActivity(.idle)
         #expect(await server.message()?.body == .activity(.idle))
         await unsubscribed("bob", by: server)
     }
@@ -89,20 +89,20 @@ import Testing
         var elements: [PersonPresence] = []
         for await element in client.presence(of: "no id") { elements.append(element) }
         #expect(elements.count == 1)
-        guard case .refused(let error) = elements.first?.freshness else {
+        guard let error = elements.first?.problem else {
             Issue.record("not refused")
             return
         }
         #expect(error.code == .invalidID)
         for await profile in client.profile(of: "") { #expect(profile.freshness.isLive == false) }
-        for await person in client.user("é") { #expect(!person.isFound) }
+        for await person in client.updates(of: "é") { #expect(!person.isFound) }
         for await typing in client.typing(in: String(repeating: "x", count: 129)) { #expect(!typing.isAnyone) }
-        #expect(await client.connectionNow == .idle)
+        #expect(await client.connectionState == .idle)
     }
 
     @Test func `a roster is one loop over many`() async {
         let server = await connected()
-        var loop = client.roster(["bob", "cy", "bob"]).makeAsyncIterator()
+        var loop = client.roster(of: ["bob", "cy", "bob"]).makeAsyncIterator()
         async let first = loop.next()
         #expect(await server.subscribe(.online("bob", 1), .unknown("cy")) == ["bob", "cy"])
         #expect(await first?.users == ["bob", "cy"])
@@ -133,9 +133,9 @@ import Testing
     }
 
     @Test func `the state tells of the way there and of a break`() async {
-        var loop = client.connectionState.makeAsyncIterator()
+        var loop = client.connectionStates.makeAsyncIterator()
         #expect(await loop.next() == .idle)
-        await client.connect()
+        client.connect()
         #expect(await loop.next() == .connecting)
         let server = await dialler.next()
         await server.welcome()
@@ -158,7 +158,7 @@ import Testing
 
     @Test func `a break makes elements stale, the return makes them live`() async {
         let server = await connected()
-        var loop = client.user("bob").makeAsyncIterator()
+        var loop = client.updates(of: "bob").makeAsyncIterator()
         async let first = loop.next()
         await server.subscribe(.online("bob", 1, name: "Bob"))
         #expect(await first?.freshness == .live)
@@ -175,7 +175,8 @@ import Testing
 
     @Test func `signing out ends loops and forgets`() async {
         let cache = MemoryCache()
-        let client = PresenceClient.scripted(dialler, time, cache: cache)
+        let client = PresenceClient.scripted(
+            dialler, time, storage: Storage(cache: cache, writes: MemoryWriteQueue()))
         let loop = Task {
             var last: PersonPresence?
             for await bob in client.presence(of: "bob") { last = bob }
@@ -192,8 +193,8 @@ import Testing
         _ = await loop.value
         #expect(await own.next() == nil)
         #expect(await cache.read(["bob"]).isEmpty)
-        #expect(await client.currentUser == nil)
-        #expect(await client.connectionNow == .closed(nil))
+        #expect(await client.me.user == nil)
+        #expect(await client.connectionState == .closed(nil))
     }
 
     @Test func `another user's loops go on`() async {
@@ -209,12 +210,12 @@ import Testing
         #expect(await next.welcome(user: "eve")?.token == "eve's")
         await next.subscribe(.online("bob", 3))
         #expect(await loop.next()?.version == 3)
-        #expect(await client.currentUser == "eve")
+        #expect(await client.me.user == "eve")
     }
 
     @Test func `the last reference gone, the connection ends`() async {
         var mine: PresenceClient? = .scripted(dialler, time)
-        await mine?.connect()
+        mine?.connect()
         let server = await dialler.next()
         await server.welcome()
         weak let runner = mine?.runner
@@ -238,7 +239,7 @@ import Testing
     // MARK: Steps
 
     private func connected() async -> ScriptedConnection {
-        await client.connect()
+        client.connect()
         let server = await dialler.next()
         await server.welcome()
         return server
@@ -250,15 +251,5 @@ import Testing
         while await client.runner.isObserved { await Task.yield() }
         time.advance(by: .seconds(1))
         #expect(await message?.body == .unsubscribe(users: [user], conversations: []))
-    }
-}
-
-extension PresenceClient {
-    /// How the connection is just now.
-    var connectionNow: ConnectionState? {
-        get async {
-            for await state in connectionState { return state }
-            return nil
-        }
     }
 }

@@ -20,7 +20,7 @@ import WebSockets
     private func state(
         of client: PresenceClient, _ isIt: (ConnectionState) -> Bool
     ) async -> ConnectionState? {
-        for await state in client.connectionState where isIt(state) { return state }
+        for await state in client.connectionStates where isIt(state) { return state }
         return nil
     }
 
@@ -44,7 +44,7 @@ import WebSockets
     @Test func `leaving says goodbye and closes with 1000`() async throws {
         try await withSocketServer { server in
             let client = Self.client(server.url)
-            await client.connect()
+            client.connect()
             let peer = await server.welcome()
             _ = await state(of: client) { $0 == .live }
             await client.disconnect()
@@ -81,7 +81,7 @@ import WebSockets
     func `closed with others, it stays away and says why`(code: UInt16, reason: PresenceError.Code) async throws {
         try await withSocketServer { server in
             let client = Self.client(server.url)
-            await client.connect()
+            client.connect()
             let peer = await server.welcome()
             server.close(peer, code: code)
             guard case .closed(let error?) = await state(of: client, { $0.isClosed }) else {
@@ -95,7 +95,7 @@ import WebSockets
     @Test func `a connection that just breaks is made again`() async throws {
         try await withSocketServer { server in
             let client = Self.client(server.url)
-            await client.connect()
+            client.connect()
             for _ in 0..<5 {
                 let peer = await server.welcome()
                 _ = await state(of: client) { $0 == .live }
@@ -116,7 +116,7 @@ import WebSockets
             probe.stop()
         }
         let client = Self.client(URL(string: "ws://127.0.0.1:\(port)/v1/ws")!)
-        await client.connect()
+        client.connect()
         guard
             case .reconnecting(_, let why) = await state(
                 of: client, { if case .reconnecting = $0 { true } else { false } })
@@ -133,13 +133,13 @@ import WebSockets
         try await withSocketServer(refuse: [503, 429, 404, 401, 403, 401]) { server in
             // The first 401 is about a token that was fetched for an earlier attempt.
             let client = Self.client(server.url)
-            await client.connect()
+            client.connect()
             guard case .closed(let error?) = await state(of: client, { $0.isClosed }) else {
                 Issue.record("not closed")
                 return
             }
             #expect(error.code == .unauthorized)
-            await client.connect()
+            client.connect()
             await server.welcome()
             _ = await state(of: client) { $0 == .live }
             await client.disconnect()
@@ -150,9 +150,9 @@ import WebSockets
         try await withSocketServer { server in
             let time = TestTime()
             let client = PresenceClient(
-                url: server.url, token: { "t" }, device: Device(), configuration: .init(), cache: MemoryCache(),
+                url: server.url, token: { "t" }, device: Device(), configuration: .init(), storage: .memory(),
                 dialler: LoopDialler(), time: time)
-            await client.connect()
+            client.connect()
             let peer = await server.welcome()
             _ = await state(of: client) { $0 == .live }
             for _ in 0..<2 {
@@ -162,7 +162,7 @@ import WebSockets
                     await server.heard()
                 }
             }
-            #expect(await client.connectionNow == .live)
+            #expect(await client.connectionState == .live)
             time.advance(by: .seconds(30))
             let (closed, closure) = await server.closed()
             #expect(closed == peer)
@@ -177,7 +177,7 @@ import WebSockets
         for frame in [[0x82, 1, 0x7b], [0x81, 2, 0xc3, 0x28]] as [[UInt8]] {
             try await withSocketServer { server in
                 let client = Self.client(server.url)
-                await client.connect()
+                client.connect()
                 let peer = await server.welcome()
                 _ = await state(of: client) { $0 == .live }
                 server.send(frame, to: peer)
@@ -191,7 +191,7 @@ import WebSockets
         try await withSocketServer { server in
             let client = Self.client(server.url)
             let users = (0..<10_000).map { "user-\($0)" }
-            var loop = client.roster(users).makeAsyncIterator()
+            var loop = client.roster(of: users).makeAsyncIterator()
             async let first = loop.next()
             let peer = await server.welcome()
             for _ in 0..<10 {
@@ -240,7 +240,7 @@ import WebSockets
     @Test func `many clients of one process share its one loop`() async throws {
         try await withSocketServer { server in
             let clients = (0..<50).map { _ in Self.client(server.url) }
-            for client in clients { await client.connect() }
+            for client in clients { client.connect() }
             for _ in clients { await server.welcome() }
             for client in clients { _ = await state(of: client) { $0 == .live } }
             await withTaskGroup(of: Void.self) { group in

@@ -63,7 +63,7 @@ extension Screen {
 
     func list() async {
         // <snippet>
-        for await roster in client.roster(friends) {
+        for await roster in client.roster(of: friends) {
             for user in roster.changed {
                 rows[user] = roster[user].map { "\($0.displayName ?? user): \($0.presence.status)" }
             }
@@ -76,8 +76,8 @@ extension Screen {
         // <snippet>
         do {
             try await client.setStatus(.busy, text: "In a meeting", clearAfter: .seconds(3600))
-            try await client.updateProfile(displayName: "Ana", whenAway: .keep)
-        } catch let error where error.code == .validationFailed {
+            try await client.updateProfile(displayName: "Ana", offline: .queue)
+        } catch let error as PresenceError where error.code == .validationFailed {
             label = "The server does not take that: \(error.field ?? "")"
         } catch {
             label = "That did not work. Please try again."
@@ -89,8 +89,8 @@ extension Screen {
     func typing() async throws {
         // <snippet>
         let conversation = try await client.createConversation(with: ["bob"])
-        try await client.startTyping(in: conversation.id)
-        try await client.stopTyping(in: conversation.id)
+        client.startTyping(in: conversation.id)
+        client.stopTyping(in: conversation.id)
 
         for await typing in client.typing(in: conversation.id) {
             label = typing.users.isEmpty ? "" : typing.users.joined(separator: ", ") + " …"
@@ -99,18 +99,18 @@ extension Screen {
     }
 
     // <snippet>
-    func scenePhaseChanged(isActive: Bool) async {
+    func scenePhaseChanged(isActive: Bool) {
         if isActive {
-            await client.foreground()
+            client.enterForeground()
         } else {
-            await client.background()
+            client.enterBackground()
         }
     }
     // </snippet>
 
     func connection() async {
         // <snippet>
-        for await state in client.connectionState {
+        for await state in client.connectionStates {
             switch state {
             case .idle, .connecting: banner = "Connecting …"
             case .live: banner = ""
@@ -133,14 +133,14 @@ extension Screen {
         watching.cancel()
 
         // getUser(id): not found is nil
-        if let bob = try await client.get("bob") { label = bob.displayName ?? bob.user }
+        if let bob = try await client.person("bob") { label = bob.displayName ?? bob.user }
 
         // getUsers(ids): those found
-        let found = try await client.get(["bob", "cy", "nobody"])
+        let found = try await client.people(["bob", "cy", "nobody"])
         label = found.map(\.user).joined(separator: ", ")
 
         // updateUser(fields)
-        try await client.updateProfile(displayName: "Ana", photoURL: .set("https://example.org/ana.jpg"))
+        try await client.updateProfile(displayName: "Ana", photoURL: .set(URL(string: "https://example.org/ana.jpg")!))
 
         // updateOnlineStatus(false), for good
         await client.signOut()

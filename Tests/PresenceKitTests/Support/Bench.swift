@@ -13,6 +13,12 @@ struct Bench {
     private var lastCall: UInt64 = 0
     private var lastObserver: UInt64 = 0
 
+    /// What the storage keeps, and whether it answers in the turn that it is asked in.
+    var writes: [QueuedWrite] = []
+    var owner: String?
+    var storageAnswers = true
+    var storageFault: PresenceError?
+
     static let linger: Milliseconds = 10_000
 
     init(
@@ -31,6 +37,28 @@ struct Bench {
     /// Several things in one turn.
     mutating func handle(_ inputs: [Input]) {
         directives = (inputs + [.turnEnded]).flatMap { engine.handle($0, at: now) }
+        if storageAnswers { store() }
+    }
+
+    /// Does what the storage was asked to do, and tells.
+    mutating func store() {
+        var position = 0
+        while position < directives.count {
+            switch directives[position] {
+            case .store(let write, let call):
+                writes.append(write)
+                directives += engine.handle(.stored(write.id, call, storageFault), at: now)
+                directives += engine.handle(.turnEnded, at: now)
+            case .removeWrites(let ids):
+                writes.removeAll { ids.contains($0.id) }
+                directives += engine.handle(.removed(ids), at: now)
+                directives += engine.handle(.turnEnded, at: now)
+            case .clearCache(_, andWrites: true): writes = []
+            case .storeOwner(let user): owner = user
+            default: break
+            }
+            position += 1
+        }
     }
 
     mutating func receive(_ messages: ServerMessage...) {
@@ -150,12 +178,19 @@ struct Bench {
         if case .success(.done) = answer(to: call) { true } else { false }
     }
 
+    func isQueued(_ call: CallID) -> Bool {
+        switch answer(to: call) {
+        case .success(.queued), .success(.profile(.queued)): true
+        default: false
+        }
+    }
+
     func error(of call: CallID) -> PresenceError? {
         guard case .failure(let error) = answer(to: call) else { return nil }
         return error
     }
 
-    func people(of call: CallID) -> [Person]? {
+    func people(of call: CallID) -> People? {
         guard case .success(.people(let people)) = answer(to: call) else { return nil }
         return people
     }
@@ -167,7 +202,7 @@ struct Bench {
     var pings: Int { directives.count { if case .ping = $0 { true } else { false } } }
     var cacheClears: Int { directives.count { if case .clearCache = $0 { true } else { false } } }
     var clearings: [Clearing] {
-        directives.compactMap { if case .clearCache(let clearing) = $0 { clearing } else { nil } }
+        directives.compactMap { if case .clearCache(let clearing, _) = $0 { clearing } else { nil } }
     }
     var cacheReads: [[UserID]] {
         directives.compactMap { if case .readCache(let users) = $0 { users } else { nil } }
@@ -176,6 +211,9 @@ struct Bench {
         directives.flatMap { directive -> [CachedPerson] in
             if case .writeCache(let people) = directive { people } else { [] }
         }
+    }
+    var logged: [String] {
+        directives.compactMap { if case .log(_, let message) = $0 { message } else { nil } }
     }
     var woken: Set<ObserverID> {
         Set(

@@ -124,12 +124,12 @@ final class ScriptedConnection: Transport {
 extension PresenceClient {
     /// A client on the bench.
     static func scripted(
-        _ dialler: ScriptedDialler, _ time: TestTime = TestTime(), cache: any PresenceCache = MemoryCache(),
+        _ dialler: ScriptedDialler, _ time: TestTime = TestTime(), storage: Storage = .memory(),
         configuration: Configuration = Configuration(), tokenIsFixed: Bool = false,
         token: @escaping TokenProvider = { "t" }
     ) -> PresenceClient {
         PresenceClient(
             url: URL(string: "ws://example.org/v1/ws")!, token: token, tokenIsFixed: tokenIsFixed, device: Device(),
-            configuration: configuration, cache: cache, dialler: dialler, time: time, random: { 0.5 })
+            configuration: configuration, storage: storage, dialler: dialler, time: time, random: { 0.5 })
     }
 }

@@ -58,6 +58,14 @@ final class SocketServer: Sendable {
         preconditionFailure("the server is over")
     }
 
+    /// The next message of anybody; `nil` when the task is cancelled.
+    func messageUnlessCancelled() async -> (peer: Peer, message: ClientMessage)? {
+        for await event in events {
+            if case .received(let peer, let message) = event { return (peer, message) }
+        }
+        return nil
+    }
+
     /// The next message of anybody.
     func message() async -> (peer: Peer, message: ClientMessage) {
         while true {
@@ -103,6 +111,15 @@ final class SocketServer: Sendable {
     @discardableResult
     func welcome(user: UserID = "ana", heartbeat: (Milliseconds, Milliseconds) = (20_000, 10_000)) async -> Peer {
         let (peer, message) = await message()
+        accept(message, from: peer, user: user, heartbeat: heartbeat)
+        return peer
+    }
+
+    /// Answers a `connect`.
+    func accept(
+        _ message: ClientMessage, from peer: Peer, user: UserID = "ana",
+        heartbeat: (Milliseconds, Milliseconds) = (20_000, 10_000)
+    ) {
         let now = Int64(Date().timeIntervalSince1970 * 1_000)
         say(
             .connected(
@@ -111,7 +128,6 @@ final class SocketServer: Sendable {
                     user: user, session: "s", serverTime: now, status: OwnStatus(), heartbeatInterval: heartbeat.0,
                     heartbeatTimeout: heartbeat.1, linger: 10_000, limits: ConnectionLimits())),
             to: peer)
-        return peer
     }
 
     /// Takes the next `subscribe` and answers it; gives it back.

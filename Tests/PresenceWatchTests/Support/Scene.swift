@@ -18,15 +18,16 @@ enum Scene {
     static func person(
         _ user: String, _ name: String? = nil, _ status: PresenceStatus = .online, since: TimeInterval? = 60,
         lastSeen: TimeInterval? = nil, text: String? = nil, devices: [DeviceKind] = [],
-        freshness: Freshness = .live, arrival: Arrival? = nil, profileArrival: Arrival? = nil
+        freshness: Freshness = .live, problem: PresenceError? = nil, arrival: Arrival? = nil, profileArrival: Arrival? = nil
     ) -> Person {
         Person(
             presence: PersonPresence(
                 user: user, status: status, since: since.map(ago), lastSeen: lastSeen.map(ago), text: text,
-                devices: devices, version: since == nil ? 0 : 1, freshness: freshness, arrival: arrival),
+                devices: devices, version: since == nil ? 0 : 1, freshness: freshness, problem: problem,
+                arrival: arrival),
             profile: PersonProfile(
                 user: user, exists: name != nil, displayName: name, version: name == nil ? 0 : 1,
-                freshness: freshness, arrival: profileArrival))
+                freshness: freshness, problem: problem, arrival: profileArrival))
     }
 
     static func people(_ freshness: Freshness = .live) -> [Person] {

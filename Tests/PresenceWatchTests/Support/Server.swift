@@ -59,7 +59,7 @@ final class Server: Sendable {
         let client = PresenceClient(
             url: try #require(URL(string: url)), token: try await token(user), device: Device(kind: kind),
             configuration: configuration)
-        await client.connect()
+        client.connect()
         return client
     }
 }

@@ -24,11 +24,11 @@ extension Link {
         }
     }
 
-    /// Whether reads are answered from the cache: an attempt failed, or there will be none.
+    /// Whether nothing waits for a connection: an attempt failed, the first one takes long, or there will be none.
     var isAway: Bool {
         switch phase {
         case .waiting, .closed: true
-        case .fetchingToken, .dialling, .introducing: hasFailed
+        case .fetchingToken, .dialling, .introducing: hasFailed || isLate
         case .idle, .connected: false
         }
     }
@@ -56,6 +56,9 @@ extension Link {
         }
     }
 
+    /// Why nothing newer comes to anything observed: there will be no connection before the app asks for one.
+    var closingProblem: PresenceError? { isClosed ? whyAway : nil }
+
     // MARK: Freshness
 
     /// Of what the server says just now.
@@ -64,8 +67,7 @@ extension Link {
     }
 
     /// Of something held: `isConfirmed` says whether the server answered for it on this connection.
-    func freshness(isConfirmed: Bool, staleSince: Date?, refusal: PresenceError? = nil) -> Freshness {
-        if let refusal { return .refused(refusal) }
+    func freshness(isConfirmed: Bool, staleSince: Date?) -> Freshness {
         if isConfirmed, isConnected, staleSince == nil { return freshness }
         return .stale(since: staleSince ?? .distantPast)
     }

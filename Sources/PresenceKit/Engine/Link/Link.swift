@@ -27,6 +27,13 @@ struct Link: Sendable {
     /// Evenly distributed in 0..<1.
     private let random: @Sendable () -> Double
 
+    /// How long the first connection is waited for by what could do without.
+    private let patience: Duration
+    /// When that is over; `nil` unless it is waited for.
+    private var lateAt: Duration?
+    /// Whether it is over.
+    private(set) var isLate = false
+
     private(set) var phase = Phase.idle
     private(set) var attempt: Attempt = 0
     private(set) var clock = ServerClock()
@@ -51,6 +58,7 @@ struct Link: Sendable {
         self.random = random
         connectTimeout = configuration.connectTimeout
         tokenTimeout = configuration.tokenTimeout
+        patience = configuration.patience
         reconnection = Reconnection(base: configuration.reconnectBase, cap: configuration.reconnectCap)
         reconnection.tokenIsFixed = tokenIsFixed
     }
@@ -77,6 +85,7 @@ struct Link: Sendable {
     mutating func start(at now: Moment) -> [Directive] {
         attempt += 1
         rejection = nil
+        if lateAt == nil, !isLate { lateAt = now.uptime + patience }
         if credential.begin() { return dial(at: now) }
         enter(.fetchingToken(until: now.uptime + tokenTimeout))
         return [.fetchToken(attempt)]
@@ -108,6 +117,8 @@ struct Link: Sendable {
         clock.set(to: connected.serverTime, asked: askedToConnect, heard: now)
         reconnection.connected(at: now.uptime, linger: .milliseconds(max(connected.linger, 0)))
         staleSince = nil
+        lateAt = nil
+        isLate = false
         enter(.connected)
     }
 
@@ -168,7 +179,15 @@ struct Link: Sendable {
     /// Makes no further attempt until the app asks.
     mutating func close(_ error: PresenceError?) {
         attempt += 1
+        lateAt = nil
+        isLate = false
         enter(.closed(error))
+    }
+
+    /// There is no network: the next attempt waits for the app to say that there is, or for `delay`.
+    mutating func wait(for delay: Duration, because error: PresenceError, at now: Moment) {
+        attempt += 1
+        enter(.waiting(until: now.uptime + delay, for: delay, because: error))
     }
 
     /// What the server said of the present connection counts no more.
@@ -224,6 +243,14 @@ struct Link: Sendable {
         }
     }
 
+    /// Whether the first connection has just come to take too long to be waited for.
+    mutating func becomesLate(at uptime: Duration) -> Bool {
+        guard let due = lateAt, due <= uptime else { return false }
+        lateAt = nil
+        isLate = true
+        return true
+    }
+
     /// Keeps a connection alive.
     mutating func tick(at uptime: Duration) -> [Directive] {
         var directives: [Directive] = []
@@ -234,7 +261,8 @@ struct Link: Sendable {
 
     var nextDeadline: Duration? {
         switch phase {
-        case .fetchingToken(let until), .dialling(let until), .introducing(let until), .waiting(let until, _, _): until
+        case .fetchingToken(let until), .dialling(let until), .introducing(let until): min(until, lateAt ?? until)
+        case .waiting(let until, _, _): until
         case .connected: [heartbeat.nextDeadline, credential.refreshAt].compactMap(\.self).min()
         case .idle, .closed: nil
         }

@@ -1,15 +1,21 @@
 import Foundation
 import PresenceProtocol
 
-/// The own user: their id, status, activity, typing and kept profile changes, all of which outlive a connection.
+/// The own user: their id, status, audiences, activity, typing and kept profile changes, all of which outlive a
+/// connection.
 ///
-/// Verbs that give back messages say what to send on a connection, if there is one.
+/// Verbs that give back messages say what to send on a connection, if there is one. What the storage has to do because
+/// of them waits in ``takeStoring()``.
 struct OwnUser: Sendable {
-    /// `nil` until the server has said it.
+    /// `nil` until the server, or the storage, has said it.
     private(set) var id: UserID?
-    private(set) var activity = Activity.active
+    private(set) var activity = Wire.Activity.active
+    /// Grows with every change of id, status and audiences.
+    private(set) var stamp: UInt64 = 0
     /// Grows with every change of what ``shownStatus(on:)`` shows.
-    private(set) var statusStamp: UInt64 = 0
+    private(set) var statusStamp: UInt64 = 0 {
+        didSet { stamp += 1 }
+    }
     /// Grows with every change of ``keptChanges``.
     private(set) var keptStamp: UInt64 = 1
     /// What the server holds.
@@ -17,18 +23,50 @@ struct OwnUser: Sendable {
     private var statusStaleSince: Date?
     /// What the app chose and the server has not acknowledged.
     private var pending: PendingStatus?
+    /// After a rate limit, the uptime at which to send it.
+    private var pendingUntil: Duration?
+    /// Who may see the user, as last heard.
+    private(set) var audiences: MyAudiences?
+    /// Whether the server was asked for them on this connection.
+    private var hasAskedForAudiences = false
     private var profile = ProfileQueue()
     private var typing: OwnTyping
+    private var storing: [Directive] = []
+    private let newID: @Sendable () -> String
 
-    init(typingInterval: Duration) {
+    init(typingInterval: Duration, newID: @escaping @Sendable () -> String = { UUID().uuidString }) {
         typing = OwnTyping(interval: typingInterval)
+        self.newID = newID
+    }
+
+    /// What the storage has to do.
+    mutating func takeStoring() -> [Directive] {
+        defer { storing = [] }
+        return storing
+    }
+
+    /// What an earlier process left: whose it is, and the writes that were not answered.
+    mutating func recall(_ owner: UserID?, _ writes: [QueuedWrite]) {
+        if id == nil, let owner {
+            id = owner
+            stamp += 1
+        }
+        let entries = writes.compactMap(\.profileChanges)
+        guard !entries.isEmpty else { return }
+        profile.recall(entries)
+        keptStamp += 1
     }
 
     // MARK: The connection
 
     /// What the server was not told with `connect`, which named `activity`, and what it has forgotten.
-    mutating func begin(as user: UserID, toldOf activity: Activity, at uptime: Duration) -> [Outgoing] {
-        id = user
+    mutating func begin(as user: UserID, toldOf activity: Wire.Activity, at uptime: Duration) -> [Outgoing] {
+        if id != user {
+            id = user
+            stamp += 1
+            storing.append(.storeOwner(user.string))
+        }
+        pendingUntil = nil
         var messages: [Outgoing] = []
         if let pending = takePending() { messages.append(pending.message(at: uptime)) }
         if self.activity != activity { messages.append(Outgoing(.activity(self.activity))) }
@@ -38,6 +76,7 @@ struct OwnUser: Sendable {
 
     /// The connection is gone: the status was the truth until `date`.
     mutating func lose(at date: Date) {
+        hasAskedForAudiences = false
         guard status != nil else { return }
         statusStaleSince = date
         statusStamp += 1
@@ -52,19 +91,27 @@ struct OwnUser: Sendable {
     mutating func forget() -> PendingStatus? {
         id = nil
         status = nil
+        audiences = nil
+        stamp += 1
         _ = typing.stopAll()
         profile = ProfileQueue()
+        // What was not stored yet has no place among the next user's.
+        storing = []
         keptStamp += 1
         return takePending()
     }
 
     mutating func tick(at uptime: Duration) -> [Outgoing] {
-        typing.takeDue(at: uptime).map(Self.repetition) + sendKept(at: uptime)
+        var messages = typing.takeDue(at: uptime).map(Self.repetition) + sendKept(at: uptime)
+        if let pendingUntil, pendingUntil <= uptime, let pending = takePending() {
+            messages.append(pending.message(at: uptime))
+        }
+        return messages
     }
 
     /// The uptime at which there is something to send.
     var nextDeadline: Duration? {
-        [typing.nextDue, profile.retryAt].compactMap(\.self).min()
+        [typing.nextDue, profile.retryAt, pendingUntil].compactMap(\.self).min()
     }
 
     // MARK: Status
@@ -84,7 +131,7 @@ struct OwnUser: Sendable {
     func shownStatus(on link: Link) -> MyStatus? {
         status.map { status in
             MyStatus(
-                status: status.status, text: status.text, clearsAt: status.clearAt.map(Date.init(timestamp:)),
+                status: ChosenStatus(status.status), text: status.text, clearsAt: status.clearAt.map(Date.init(timestamp:)),
                 freshness: link.freshness(isConfirmed: true, staleSince: statusStaleSince))
         }
     }
@@ -102,8 +149,26 @@ struct OwnUser: Sendable {
     }
 
     mutating func takePending() -> PendingStatus? {
-        defer { pending = nil }
+        defer {
+            pending = nil
+            pendingUntil = nil
+        }
         return pending
+    }
+
+    /// Whether a choice waits for the end of a rate limit.
+    var isPostponed: Bool { pendingUntil != nil }
+
+    /// The server wants this choice later.
+    mutating func postpone(_ status: PendingStatus, until uptime: Duration) {
+        chooseAgain([status])
+        pendingUntil = uptime
+    }
+
+    /// The calls that wait for a choice, which do not wait any longer: it goes out with the next connection.
+    mutating func release() -> [CallID] {
+        defer { pending?.calls = [] }
+        return pending?.calls ?? []
     }
 
     /// Whether a call waits for what is not sent yet.
@@ -111,9 +176,24 @@ struct OwnUser: Sendable {
         pending?.calls.contains(call) == true
     }
 
+    // MARK: Audiences
+
+    mutating func hold(_ audiences: MyAudiences) {
+        guard self.audiences != audiences else { return }
+        self.audiences = audiences
+        stamp += 1
+    }
+
+    /// Asks for them, once a connection.
+    mutating func askForAudiences() -> [Outgoing] {
+        guard !hasAskedForAudiences else { return [] }
+        hasAskedForAudiences = true
+        return [Outgoing(.getVisibility, .ownVisibility(VisibilityLists()))]
+    }
+
     // MARK: Activity
 
-    mutating func setActivity(_ newer: Activity) -> [Outgoing] {
+    mutating func setActivity(_ newer: Wire.Activity) -> [Outgoing] {
         guard newer != activity else { return [] }
         activity = newer
         return [Outgoing(.activity(newer))]
@@ -145,30 +225,62 @@ struct OwnUser: Sendable {
     }
 
     private static func repetition(_ conversation: ConversationID) -> Outgoing {
-        Outgoing(.typing(conversation: conversation, typing: true), .typing(conversation, call: nil))
+        Outgoing(.typing(conversation: conversation, typing: true), .typing(conversation))
     }
 
     // MARK: The profile
 
     /// Profile changes that wait, and what was refused of them.
-    var keptChanges: KeptProfileChanges {
-        KeptProfileChanges(waiting: profile.waiting, refusal: profile.refusal)
+    var keptChanges: PendingProfileChanges {
+        PendingProfileChanges(waiting: profile.waiting.map(ProfileChanges.init), refusal: profile.refusal)
     }
 
-    mutating func keep(_ changes: ProfileChanges) {
-        profile.append(changes)
+    /// Keeps a change for the next connection, or `until` then; `call` waits for its being stored. Whether there is
+    /// anything to store.
+    mutating func keep(
+        _ changes: Wire.ProfileChanges, for call: CallID?, at date: Date, until uptime: Duration? = nil
+    ) -> Bool {
+        let id = newID()
+        guard let (unsent, replaced) = profile.append(changes, id: id) else { return false }
+        if let uptime { profile.postpone(until: uptime) }
+        store(unsent, id, replaced, call, at: date)
+        return true
+    }
+
+    private mutating func store(
+        _ changes: Wire.ProfileChanges?, _ id: String, _ replaced: [String], _ call: CallID?, at date: Date
+    ) {
+        if let changes { storing.append(.store(QueuedWrite(changes, id: id, at: date), call)) }
+        if !replaced.isEmpty { storing.append(.removeWrites(replaced)) }
         keptStamp += 1
     }
+
+    /// A change could not be stored.
+    mutating func withdraw(_ write: String) {
+        profile.withdraw(write)
+        keptStamp += 1
+    }
+
+    /// Writes are out of the storage.
+    mutating func removed(_ writes: [String]) {
+        profile.removed(writes)
+        keptStamp += 1
+    }
+
+    /// Whether a change waits to be sent or answered.
+    var hasQueuedProfile: Bool { profile.isBusy }
 
     /// What is kept, if there is anything to send now and nothing is on its way.
-    mutating func sendKept(at uptime: Duration) -> [Outgoing] {
-        profile.take(at: uptime).map { [Outgoing(.updateProfile($0), .keptProfile)] } ?? []
+    mutating func sendKept(at uptime: Duration, if isConnected: Bool = true) -> [Outgoing] {
+        guard isConnected else { return [] }
+        return profile.take(at: uptime).map { [Outgoing(.updateProfile($0), .keptProfile)] } ?? []
     }
 
-    /// What was kept and sent is stored.
-    mutating func acknowledgeKept() {
-        profile.acknowledge()
+    /// What was kept and sent is stored by the server.
+    mutating func acknowledgeKept(at uptime: Duration) -> [Outgoing] {
+        storing.append(.removeWrites(profile.acknowledge()))
         keptStamp += 1
+        return sendKept(at: uptime)
     }
 
     /// What was kept and sent is refused.
@@ -178,20 +290,15 @@ struct OwnUser: Sendable {
             profile.postpone(until: uptime + error.delay)
             return []
         }
-        profile.refuse(error)
+        let refused = profile.refuse(error)
+        if !refused.isEmpty { storing.append(.removeWrites(refused)) }
         return sendKept(at: uptime)
     }
 
-    /// Keeps a change that the server could not store.
-    mutating func keep(_ changes: ProfileChanges, until uptime: Duration) {
-        profile.append(changes)
-        profile.postpone(until: uptime)
-        keptStamp += 1
-    }
-
-    /// A later change of these members is stored.
-    mutating func supersede(_ changes: ProfileChanges) {
-        profile.supersede(changes)
-        keptStamp += 1
+    /// A later change of these members is stored by the server.
+    mutating func supersede(_ changes: Wire.ProfileChanges, at date: Date) {
+        let id = newID()
+        guard let (unsent, replaced) = profile.supersede(changes, id: id) else { return }
+        store(unsent, id, replaced, nil, at: date)
     }
 }

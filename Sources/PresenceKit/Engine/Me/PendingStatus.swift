@@ -5,8 +5,8 @@ import PresenceProtocol
 /// Several choices become one: the newest status, the newest text that was given, the newest time of clearing. That is
 /// what the server would hold had it heard them one by one.
 struct PendingStatus: Sendable {
-    private var status: ChosenStatus
-    private var text: TextChange
+    private var status: Wire.ChosenStatus
+    private var text: Wire.Change<String>
     /// The uptime at which status and text are to be cleared.
     private var clearAt: Duration?
     /// The calls that wait for it.

@@ -5,15 +5,17 @@ import PresenceProtocol
 
 extension HeldPerson {
     func presence(of user: UserID, on link: Link) -> PersonPresence? {
-        guard presence != nil || watch.refusal != nil else { return nil }
+        guard presence != nil || problem(on: link) != nil else { return nil }
         return PersonPresence(
-            user: user.string, presence ?? .unknown, freshness: freshness(on: link), arrival: presenceArrival)
+            user: user.string, presence ?? .unknown, freshness: freshness(on: link), problem: problem(on: link),
+            arrival: presenceArrival)
     }
 
     func profile(of user: UserID, on link: Link) -> PersonProfile? {
-        guard profile != nil || watch.refusal != nil else { return nil }
+        guard profile != nil || problem(on: link) != nil else { return nil }
         return PersonProfile(
-            user: user.string, profile ?? .none, freshness: freshness(on: link), arrival: profileArrival)
+            user: user.string, profile ?? .none, freshness: freshness(on: link), problem: problem(on: link),
+            arrival: profileArrival)
     }
 
     func person(_ user: UserID, on link: Link) -> Person? {
@@ -24,29 +26,28 @@ extension HeldPerson {
     }
 
     private func freshness(on link: Link) -> Freshness {
-        link.freshness(isConfirmed: isConfirmed, staleSince: staleSince, refusal: watch.refusal)
+        watch.refusal == nil ? link.freshness(isConfirmed: isConfirmed, staleSince: staleSince) : .stale(since: staleSince ?? .distantPast)
     }
+
+    private func problem(on link: Link) -> PresenceError? { watch.refusal ?? link.closingProblem }
 }
 
 extension HeldConversation {
     /// Without the own user.
     func typing(in id: ConversationID, without me: UserID?, on link: Link) -> Typing? {
-        guard isKnown || watch.refusal != nil else { return nil }
+        let problem = watch.refusal ?? link.closingProblem
+        guard isKnown || problem != nil else { return nil }
+        let freshness = link.freshness(isConfirmed: isConfirmed, staleSince: staleSince)
         return Typing(
-            conversation: id.string, users: users.filter { $0 != me }.map(\.string), more: more,
-            freshness: link.freshness(isConfirmed: isConfirmed, staleSince: staleSince, refusal: watch.refusal),
+            conversation: id.string, users: users.filter { $0 != me }.map(\.string), othersCount: more,
+            freshness: watch.refusal == nil ? freshness : .stale(since: staleSince ?? .distantPast), problem: problem,
             arrival: arrival)
     }
 }
 
 extension Person {
     /// The element for a malformed id.
-    static func refused(_ user: String) -> Person {
-        let freshness = Freshness.refused(.invalidID(user))
-        return Person(
-            presence: PersonPresence(user: user, freshness: freshness),
-            profile: PersonProfile(user: user, freshness: freshness))
-    }
+    static func refused(_ user: String) -> Person { Person(unknown: user, problem: .invalidID(user)) }
 }
 
 extension PresenceError {

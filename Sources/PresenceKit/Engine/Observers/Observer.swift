@@ -14,6 +14,7 @@ enum Topic: Hashable, Sendable {
     case roster([String])
     case typing(ConversationID)
     case connection
+    case me
     case ownStatus
     case keptProfile
 
@@ -21,7 +22,7 @@ enum Topic: Hashable, Sendable {
     var user: UserID? {
         switch self {
         case .presence(let user), .profile(let user), .user(let user): user
-        case .roster, .typing, .connection, .ownStatus, .keptProfile: nil
+        case .roster, .typing, .connection, .me, .ownStatus, .keptProfile: nil
         }
     }
 
@@ -30,7 +31,7 @@ enum Topic: Hashable, Sendable {
         switch self {
         case .presence(let user), .profile(let user), .user(let user): [user]
         case .roster(let users): users.compactMap(UserID.init)
-        case .typing, .connection, .ownStatus, .keptProfile: []
+        case .typing, .connection, .me, .ownStatus, .keptProfile: []
         }
     }
 

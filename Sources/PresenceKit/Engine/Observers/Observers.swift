@@ -37,6 +37,11 @@ struct Observers: Sendable {
         return topic
     }
 
+    /// The observers of a topic.
+    func ids(of topic: Topic) -> [ObserverID] {
+        observers.filter { $0.value.topic == topic }.map(\.key)
+    }
+
     // MARK: News
 
     mutating func peopleChanged(_ users: Set<UserID>) {

@@ -10,10 +10,8 @@ struct CallID: Hashable, Sendable, Comparable {
 enum Call: Sendable {
     case get([UserID])
     case setStatus(StatusChange)
-    case updateProfile(ProfileChanges, WhenAway)
+    case updateProfile(Wire.ProfileChanges, OfflinePolicy)
     case createConversation(Creation)
-    case startTyping(ConversationID)
-    case stopTyping(ConversationID)
     /// A request about who may see the user, which is answered `ok`.
     case changeVisibility(ClientMessage.Body)
     case readVisibility
@@ -30,8 +28,9 @@ struct Creation: Hashable, Sendable {
 /// How a call was answered.
 enum Reply: Sendable {
     case done
-    /// In the order asked, including unknown people.
-    case people([Person])
+    /// It will be done with the next connection.
+    case queued
+    case people(People)
     case profile(ProfileUpdate)
     case conversation(Conversation)
     case visibility(MyVisibility)

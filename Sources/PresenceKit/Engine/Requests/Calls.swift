@@ -6,8 +6,22 @@ struct Calls: Sendable {
     private var deadlines: [CallID: Duration] = [:]
     /// Calls that wait for the first connection.
     private var deferred: [(id: CallID, call: Call)] = []
-    /// Creations whose outcome is unknown: they are asked for again as soon as there is a connection and `due` has come.
-    private var repeats: [CallID: (creation: Creation, due: Duration)] = [:]
+    /// What is asked for again, as long as its call waits: as soon as there is a connection and `due` has come.
+    private var repeats: [CallID: Repetition] = [:]
+    /// When the last one of them is due that the server found too fast.
+    private var lastPaced = Duration.zero
+
+    struct Repetition: Sendable {
+        let message: Outgoing
+        var due: Duration
+        /// Whether it may have been done before.
+        let outcomeUnknown: Bool
+        /// Why it was not.
+        let error: PresenceError?
+    }
+
+    /// What the server found too fast comes again one by one: so many a second are within any server's rate.
+    private static let pace = Duration.milliseconds(20)
 
     init(timeout: Duration) {
         self.timeout = timeout
@@ -42,23 +56,37 @@ struct Calls: Sendable {
     // MARK: Repetitions
 
     /// The calls whose creations are repeated, oldest first.
-    var repeating: [CallID] { repeats.keys.sorted() }
+    var repeating: [CallID] { repeats.filter { $0.value.outcomeUnknown }.keys.sorted() }
 
-    func isRepeating(_ id: CallID) -> Bool { repeats[id] != nil }
+    func isRepeating(_ id: CallID) -> Bool { repeats[id]?.outcomeUnknown == true }
 
-    /// A creation's outcome is unknown: it is asked for again, as long as its call waits.
+    /// A creation's outcome is unknown: it is asked for again.
     mutating func repeatLater(_ creation: Creation, _ id: CallID, due: Duration) {
         guard deadlines[id] != nil else { return }
         var creation = creation
         creation.isRepeated = true
-        repeats[id] = (creation, due)
+        repeats[id] = Repetition(message: creation.message(for: id), due: due, outcomeUnknown: true, error: nil)
+    }
+
+    /// The server found it too fast, and did nothing: it is asked for again when the server said.
+    mutating func pace(_ message: Outgoing, _ id: CallID, _ error: PresenceError, at uptime: Duration) {
+        guard deadlines[id] != nil else { return }
+        lastPaced = max(uptime + error.delay, lastPaced + Self.pace)
+        repeats[id] = Repetition(message: message, due: lastPaced, outcomeUnknown: false, error: error)
+    }
+
+    /// The calls that are paced: without a connection they do not wait.
+    mutating func takePaced() -> [CallID] {
+        let paced = repeats.filter { !$0.value.outcomeUnknown }.keys.sorted()
+        for id in paced { repeats[id] = nil }
+        return paced
     }
 
     /// What to ask for again now.
     mutating func takeRepeats(at uptime: Duration) -> [Outgoing] {
         let due = repeats.filter { $0.value.due <= uptime }.sorted { $0.key < $1.key }
         for (id, _) in due { repeats[id] = nil }
-        return due.map { $0.value.creation.message(for: $0.key) }
+        return due.map { $0.value.message }
     }
 
     // MARK: Time
@@ -68,7 +96,10 @@ struct Calls: Sendable {
         deadlines.filter { $0.value <= uptime }.keys.sorted()
     }
 
-    var timedOut: String { "no answer within \(timeout)" }
+    /// Why a call whose time is up was not answered.
+    func lateness(of id: CallID) -> PresenceError {
+        repeats[id]?.error ?? PresenceError(.timedOut, "no answer within \(timeout)")
+    }
 
     func nextDeadline(whileConnected isConnected: Bool) -> Duration? {
         let answer = deadlines.values.min()

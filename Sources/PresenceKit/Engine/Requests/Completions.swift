@@ -17,9 +17,9 @@ struct Completions: Sendable {
     private static let goodbyeTime = Duration.seconds(2)
 
     /// Has the cache cleared.
-    mutating func clearCache() -> Directive {
+    mutating func clearCache(andWrites: Bool) -> Directive {
         lastClearing += 1
-        return .clearCache(lastClearing)
+        return .clearCache(lastClearing, andWrites: andWrites)
     }
 
     /// A call that waits for the end of an attempt's connection, if there is one, and for the last clearing.

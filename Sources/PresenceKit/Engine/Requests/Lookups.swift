@@ -1,6 +1,12 @@
 import PresenceProtocol
 
+/// Numbers the readings of the cache, which are answered in their order.
+typealias CacheReading = Int
+
 /// Reads of many people once, put together from what is held, from the server's answers and from the cache.
+///
+/// What is asked for in one turn leaves together, in as few requests as the server takes. What the server finds too fast
+/// is asked for again when it said.
 struct Lookups: Sendable {
     private struct Lookup: Sendable {
         let users: [UserID]
@@ -8,12 +14,14 @@ struct Lookups: Sendable {
         var found: [UserID: Person] = [:]
         /// How many requests are on their way.
         var requests = 0
-        /// What the call fails with if the cache cannot answer either; `nil` while the server may still answer.
+        /// Whether the server is to be asked for the missing people, at that uptime or later; `nil`: not now.
+        var due: Duration? = .zero
+        /// Why the server does not answer: the cache does then.
         var failure: PresenceError?
+        /// The reading of the cache that is for it.
+        var reading: CacheReading?
 
         var missing: [UserID] { users.filter { found[$0] == nil } }
-        /// In the order asked.
-        var people: [Person] { users.compactMap { found[$0] } }
     }
 
     private var lookups: [CallID: Lookup] = [:]
@@ -32,56 +40,80 @@ struct Lookups: Sendable {
         lookups[id] = nil
     }
 
-    /// The people asked for, if none is missing.
-    func result(_ id: CallID) -> [Person]? {
-        lookups[id].flatMap { $0.missing.isEmpty ? $0.people : nil }
+    /// The answer, if nobody is missing, or if there is nobody else to ask.
+    func result(_ id: CallID) -> People? {
+        guard let lookup = lookups[id], lookup.failure != nil || lookup.missing.isEmpty else { return nil }
+        let people = lookup.users.compactMap { lookup.found[$0] }
+        return People(
+            people.filter(\.isFound), missing: lookup.users.filter { lookup.found[$0]?.isFound != true }.map(\.string),
+            unanswered: lookup.missing.map(\.string), problem: lookup.failure)
     }
 
     // MARK: The server
 
-    /// Asks the server for the missing people.
-    mutating func ask(_ id: CallID, _ limits: ConnectionLimits) -> [Outgoing] {
-        guard let lookup = lookups[id], lookup.requests == 0 else { return [] }
-        let batches = limits.batches(of: lookup.missing, bytes: \.longestBytes)
-        lookups[id]!.requests = batches.count
-        return batches.map { Outgoing(.get(users: $0), .get($0, id)) }
+    /// Asks the server for everybody who is missing.
+    mutating func ask(at uptime: Duration, _ limits: ConnectionLimits) -> [Outgoing] {
+        var users: [UserID] = []
+        var callers: [UserID: [CallID]] = [:]
+        for id in ids {
+            guard let due = lookups[id]!.due, due <= uptime else { continue }
+            lookups[id]!.due = nil
+            for user in lookups[id]!.missing {
+                if callers[user] == nil { users.append(user) }
+                callers[user, default: []].append(id)
+            }
+        }
+        return limits.batches(of: users, bytes: \.longestBytes).map { batch in
+            let wanted = Dictionary(uniqueKeysWithValues: batch.map { ($0, callers[$0]!) })
+            let calls = Set(wanted.values.joined())
+            for call in calls { lookups[call]!.requests += 1 }
+            return Outgoing(.get(users: batch), .get(wanted, calls))
+        }
     }
+
+    /// The uptime at which there is something to ask for.
+    var nextDeadline: Duration? { lookups.values.lazy.compactMap(\.due).min() }
 
     /// Part of an answer.
     mutating func found(_ person: Person, _ user: UserID, _ id: CallID) {
         lookups[id]?.found[user] = person
     }
 
-    /// A request is answered; whether it was the last one.
+    /// A request is answered; whether it was the call's last one.
     mutating func answered(_ id: CallID) -> Bool {
         guard lookups[id] != nil else { return false }
         lookups[id]!.requests -= 1
-        return lookups[id]!.requests == 0
+        return lookups[id]!.requests == 0 && lookups[id]!.due == nil
+    }
+
+    /// The server wants to be asked again, later.
+    mutating func askLater(_ id: CallID, at uptime: Duration) {
+        lookups[id]?.due = uptime
     }
 
     /// The connection is gone, and its answers will not come.
     mutating func lose(_ id: CallID) {
         lookups[id]?.requests = 0
+        lookups[id]?.due = .zero
     }
 
     // MARK: The cache
 
-    /// Asks the cache for the missing people; `error` is what the call fails with if that is not enough. Without one,
-    /// it goes on waiting for a connection.
-    mutating func askCache(_ id: CallID, failingWith error: PresenceError?) -> [Directive] {
+    /// The server does not answer, for this reason: the cache is asked for the missing people.
+    mutating func askCache(_ id: CallID, because error: PresenceError, reading: CacheReading) -> [UserID] {
         guard lookups[id] != nil else { return [] }
         lookups[id]!.failure = error
-        return [.readCache(lookups[id]!.missing)]
+        lookups[id]!.due = nil
+        lookups[id]!.reading = reading
+        return lookups[id]!.missing
     }
 
-    /// Takes the missing people from the cache; answers if that was enough, or if there is nothing else to ask.
+    /// Takes the missing people from the cache, if the reading for it is done; the answer.
     mutating func recall(
-        _ id: CallID, whileConnected isConnected: Bool, _ remembered: (UserID) -> Person?
-    ) -> Result<[Person], PresenceError>? {
-        guard var lookup = lookups[id], lookup.requests == 0, !isConnected || lookup.failure != nil else { return nil }
-        // What is not enough is not kept: the server may answer yet, with something newer.
-        for user in lookup.missing { lookup.found[user] = remembered(user) }
-        if lookup.missing.isEmpty { return .success(lookup.people) }
-        return lookup.failure.map { .failure($0) }
+        _ id: CallID, upTo done: CacheReading, _ remembered: (UserID) -> Person?
+    ) -> People? {
+        guard let lookup = lookups[id], let reading = lookup.reading, reading <= done else { return nil }
+        for user in lookup.missing { lookups[id]!.found[user] = remembered(user) }
+        return result(id)
     }
 }

@@ -3,22 +3,23 @@ import PresenceProtocol
 /// What was sent and will be answered.
 enum Request: Sendable {
     /// With what the connection begins with.
-    case connect(Activity, PendingStatus?)
+    case connect(Wire.Activity, PendingStatus?)
     case refresh
     case subscribe([UserID])
     case subscribeConversation(ConversationID)
     case unsubscribe
-    case get([UserID], CallID)
+    /// Who wants to know of whom, and all of those.
+    case get([UserID: [CallID]], Set<CallID>)
     case status(PendingStatus)
-    case updateProfile(ProfileChanges, WhenAway, CallID)
+    case updateProfile(Wire.ProfileChanges, OfflinePolicy, CallID)
     case keptProfile
     case createConversation(Creation, CallID)
-    /// `call` is `nil` for a repetition.
-    case typing(ConversationID, call: CallID?)
-    case stopTyping(CallID)
-    case changeVisibility(CallID)
+    case typing(ConversationID)
+    case changeVisibility(ClientMessage.Body, CallID)
     /// With the parts of the answer that have come.
     case readVisibility(VisibilityLists, CallID)
+    /// The same, for those who observe the own user.
+    case ownVisibility(VisibilityLists)
     /// Its answer shows that the connection lives.
     case probe(due: Duration)
 }
@@ -28,9 +29,7 @@ extension Request {
     func changesSomething(for call: CallID) -> Bool {
         switch self {
         case .status(let pending), .connect(_, let pending?): pending.calls.contains(call)
-        case .updateProfile(_, _, call), .createConversation(_, call), .changeVisibility(call),
-            .typing(_, call: .some(call)), .stopTyping(call):
-            true
+        case .updateProfile(_, _, call), .createConversation(_, call), .changeVisibility(_, call): true
         default: false
         }
     }

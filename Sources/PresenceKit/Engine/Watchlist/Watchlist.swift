@@ -107,6 +107,18 @@ struct Watchlist: Sendable {
         if conversations.refuse(conversation, error, at: uptime) { subscriptions -= 1 }
     }
 
+    /// The client closed, or opened again: all observers look.
+    mutating func problemChanged() {
+        people.touch { _ in true }
+        conversations.touch { _ in true }
+    }
+
+    /// Somebody looks at these, and the client is closed: that is something to show, though nothing is known.
+    mutating func problemChanged(of topic: Topic) {
+        for user in topic.users { people.update(user) { _ in true } }
+        if let conversation = topic.conversation { conversations.update(conversation) { _ in true } }
+    }
+
     /// The server knows the newest, or does not any more.
     mutating func freshnessChanged() {
         people.touch { $0.isConfirmed }

@@ -35,69 +35,79 @@ import Testing
 
 @Suite struct ProfileQueueTests {
     private var queue = ProfileQueue()
+    private var lastID = 0
+
+    private mutating func append(_ changes: ProfileChanges) {
+        lastID += 1
+        _ = queue.append(changes, id: "w\(lastID)")
+    }
+
+    private mutating func acknowledge() {
+        queue.removed(queue.acknowledge())
+    }
 
     @Test mutating func `the newest value of each member is sent, all in one`() {
-        queue.append(ProfileChanges(displayName: .set("A"), locale: .set("de")))
-        queue.append(ProfileChanges(displayName: .set("B"), photoURL: .remove))
+        append(ProfileChanges(displayName: .set("A"), locale: .set("de")))
+        append(ProfileChanges(displayName: .set("B"), photoURL: .remove))
         let merged = ProfileChanges(displayName: .set("B"), photoURL: .remove, locale: .set("de"))
         #expect(queue.waiting == merged)
         holds(queue.take(at: .zero) == merged)
         #expect(queue.waiting == merged)
-        queue.acknowledge()
+        acknowledge()
         #expect(queue.waiting == nil)
     }
 
     @Test mutating func `an empty change is none`() {
-        queue.append(ProfileChanges())
+        append(ProfileChanges())
         #expect(queue.waiting == nil)
         holds(queue.take(at: .zero) == nil)
     }
 
     @Test mutating func `what comes while one is on its way waits for its answer`() {
-        queue.append(ProfileChanges(displayName: .set("A")))
+        append(ProfileChanges(displayName: .set("A")))
         _ = queue.take(at: .zero)
-        queue.append(ProfileChanges(displayName: .set("B")))
+        append(ProfileChanges(displayName: .set("B")))
         holds(queue.take(at: .zero) == nil)
-        queue.acknowledge()
+        acknowledge()
         holds(queue.take(at: .zero) == ProfileChanges(displayName: .set("B")))
     }
 
     @Test mutating func `after a break everything unanswered is sent again, the newer on top`() {
-        queue.append(ProfileChanges(displayName: .set("A"), locale: .set("de")))
+        append(ProfileChanges(displayName: .set("A"), locale: .set("de")))
         _ = queue.take(at: .zero)
-        queue.append(ProfileChanges(displayName: .set("B")))
+        append(ProfileChanges(displayName: .set("B")))
         queue.requeue()
         holds(queue.take(at: .zero) == ProfileChanges(displayName: .set("B"), locale: .set("de")))
     }
 
     @Test mutating func `a refused member is dropped and the others are tried again`() {
-        queue.append(ProfileChanges(displayName: .set("A"), timezone: .set("Mars/Olympus")))
+        append(ProfileChanges(displayName: .set("A"), timezone: .set("Mars/Olympus")))
         _ = queue.take(at: .zero)
         let error = PresenceError(.validationFailed, "", field: "timezone")
-        queue.refuse(error)
+        _ = queue.refuse(error)
         #expect(queue.refusal == error)
         holds(queue.take(at: .zero) == ProfileChanges(displayName: .set("A")))
     }
 
     @Test mutating func `refused without a name, or with one that is not there, all of it is lost`() {
         for field in [nil, "nickname", "locale"] {
-            queue.append(ProfileChanges(displayName: .set("A")))
+            append(ProfileChanges(displayName: .set("A")))
             _ = queue.take(at: .zero)
-            queue.refuse(PresenceError(.forbidden, "", field: field))
+            _ = queue.refuse(PresenceError(.forbidden, "", field: field))
             #expect(queue.waiting == nil)
         }
     }
 
     @Test mutating func `a newer value of the refused member is still sent`() {
-        queue.append(ProfileChanges(displayName: .set("")))
+        append(ProfileChanges(displayName: .set("")))
         _ = queue.take(at: .zero)
-        queue.append(ProfileChanges(displayName: .set("B")))
-        queue.refuse(PresenceError(.validationFailed, "", field: "displayName"))
+        append(ProfileChanges(displayName: .set("B")))
+        _ = queue.refuse(PresenceError(.validationFailed, "", field: "displayName"))
         holds(queue.take(at: .zero) == ProfileChanges(displayName: .set("B")))
     }
 
     @Test mutating func `what the server could not do is tried again later`() {
-        queue.append(ProfileChanges(displayName: .set("A")))
+        append(ProfileChanges(displayName: .set("A")))
         _ = queue.take(at: .zero)
         queue.postpone(until: .seconds(2))
         holds(queue.take(at: .seconds(1)) == nil)
@@ -106,11 +116,40 @@ import Testing
     }
 
     @Test mutating func `what was stored meanwhile is not overwritten by an older value`() {
-        queue.append(ProfileChanges(displayName: .set("A"), locale: .set("de")))
-        queue.supersede(ProfileChanges(displayName: .set("B")))
+        append(ProfileChanges(displayName: .set("A"), locale: .set("de")))
+        _ = queue.supersede(ProfileChanges(displayName: .set("B")), id: "s")
         #expect(queue.waiting == ProfileChanges(locale: .set("de")))
-        queue.supersede(ProfileChanges(locale: .remove))
+        _ = queue.supersede(ProfileChanges(locale: .remove), id: "s")
         #expect(queue.waiting == nil)
+    }
+
+    @Test mutating func `what waits unsent is one write, which replaces those before`() {
+        holds(queue.append(ProfileChanges(displayName: .set("A")), id: "1")?.replaced == [])
+        let second = queue.append(ProfileChanges(locale: .set("de")), id: "2")
+        #expect(second?.replaced == ["1"])
+        #expect(second?.unsent == ProfileChanges(displayName: .set("A"), locale: .set("de")))
+        _ = queue.take(at: .zero)
+        holds(queue.append(ProfileChanges(displayName: .set("B")), id: "3")?.replaced == [], "what is sent stays")
+        holds(queue.acknowledge() == ["2"])
+        #expect(queue.waiting == ProfileChanges(displayName: .set("B"), locale: .set("de")), "not out of the storage")
+        queue.removed(["2"])
+        #expect(queue.waiting == ProfileChanges(displayName: .set("B")))
+    }
+
+    @Test mutating func `what an earlier process left is older than anything`() {
+        append(ProfileChanges(displayName: .set("B")))
+        queue.recall([
+            .init(changes: ProfileChanges(displayName: .set("A")), ids: ["x"]),
+            .init(changes: ProfileChanges(locale: .set("de")), ids: ["y"]),
+        ])
+        holds(queue.take(at: .zero) == ProfileChanges(displayName: .set("B"), locale: .set("de")))
+        holds(queue.acknowledge() == ["x", "y", "w1"])
+    }
+
+    @Test mutating func `a write that could not be stored is not sent`() {
+        append(ProfileChanges(displayName: .set("B")))
+        queue.withdraw("w1")
+        holds(queue.take(at: .zero) == nil)
     }
 }
 

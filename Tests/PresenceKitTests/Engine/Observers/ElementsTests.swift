@@ -212,7 +212,7 @@ import Testing
         bench.receive(.typing(.init(conversation: "c1", version: 6, users: ["cy"], more: 3, at: 1_763_712_000_000)))
         let typing = bench.engine.nextTyping(loop)
         #expect(typing?.users == ["cy"])
-        #expect(typing?.more == 3)
+        #expect(typing?.othersCount == 3)
         #expect(typing?.arrival != nil)
         bench.receive(.typing(.init(conversation: "c2", version: 9, users: ["cy"])))
         #expect(bench.engine.watchlist.conversations.count == 1)

@@ -77,7 +77,7 @@ import Testing
         let roster = bench.engine.nextRoster(loop)
         #expect(roster?.isComplete == true)
         #expect(roster?["a"]?.freshness == .live)
-        guard case .refused(let error) = roster?["no id"]?.freshness else {
+        guard let error = roster?["no id"]?.problem else {
             Issue.record("not refused")
             return
         }

@@ -13,38 +13,41 @@ import Testing
 
     @Test mutating func `typing is repeated every 3 s until it is stopped`() {
         bench.connect()
-        let start = bench.call(.startTyping("c1"))
+        bench.handle(.typing("c1", true))
         #expect(bench.bodies == [.typing(conversation: "c1", typing: true)])
         bench.receive(.ok(id: bench.lastID))
-        #expect(bench.isDone(start))
         for _ in 0..<3 {
             bench.pass(.seconds(3))
             #expect(bench.bodies == [.typing(conversation: "c1", typing: true)])
             bench.receive(.ok(id: bench.lastID))
         }
-        let again = bench.call(.startTyping("c1"))
-        #expect(bench.isDone(again))
+        bench.handle(.typing("c1", true))
         #expect(bench.sent.isEmpty)
-        let stop = bench.call(.stopTyping("c1"))
+        bench.handle(.typing("c1", false))
         #expect(bench.bodies == [.typing(conversation: "c1", typing: false)])
-        bench.receive(.ok(id: bench.lastID))
-        #expect(bench.isDone(stop))
         bench.pass(.seconds(20))
         #expect(bench.sent.isEmpty)
     }
 
-    @Test mutating func `typing where one may not is refused and not repeated`() {
+    @Test mutating func `key presses and a stop in one turn are said in their order`() {
         bench.connect()
-        let call = bench.call(.startTyping("c9"))
+        bench.handle([.typing("c1", true), .typing("c1", true), .typing("c1", false)])
+        #expect(
+            bench.bodies == [.typing(conversation: "c1", typing: true), .typing(conversation: "c1", typing: false)])
+    }
+
+    @Test mutating func `typing where one may not is not repeated, and logged`() {
+        bench.connect()
+        bench.handle(.typing("c9", true))
         bench.receive(.refusal(bench.lastID, .forbidden))
-        #expect(bench.error(of: call)?.code == .forbidden)
+        #expect(bench.logged.contains { $0.contains("forbidden") })
         bench.pass(.seconds(20))
         #expect(bench.sent.isEmpty)
     }
 
     @Test mutating func `put out of the conversation, the repetition ends`() {
         bench.connect()
-        _ = bench.call(.startTyping("c1"))
+        bench.handle(.typing("c1", true))
         bench.receive(.ok(id: bench.lastID))
         bench.pass(.seconds(3))
         bench.receive(.refusal(bench.lastID, .forbidden))
@@ -52,28 +55,25 @@ import Testing
         #expect(bench.sent.isEmpty)
     }
 
-    @Test mutating func `typing goes on over a break and does not fail`() {
+    @Test mutating func `typing goes on over a break`() {
         bench.connect()
-        let call = bench.call(.startTyping("c1"))
+        bench.handle(.typing("c1", true))
         bench.end(.lost(""))
-        #expect(bench.isDone(call))
-        let second = bench.call(.startTyping("c2"))
-        #expect(bench.isDone(second))
+        bench.handle(.typing("c2", true))
         bench.comeBack()
         #expect(
             Set(bench.bodies) == [
                 .typing(conversation: "c1", typing: true), .typing(conversation: "c2", typing: true),
             ])
         bench.end(.lost(""))
-        let stop = bench.call(.stopTyping("c1"))
-        #expect(bench.isDone(stop))
+        bench.handle(.typing("c1", false))
         bench.comeBack()
         #expect(bench.bodies == [.typing(conversation: "c2", typing: true)])
     }
 
     @Test mutating func `the background ends all typing`() {
         bench.connect()
-        _ = bench.call(.startTyping("c1"))
+        bench.handle(.typing("c1", true))
         bench.handle(.background)
         #expect(bench.bodies == [.typing(conversation: "c1", typing: false), .activity(.background)])
         bench.pass(.seconds(20))
@@ -107,10 +107,9 @@ import Testing
     }
 
     @Test mutating func `a status that went with connect may hold though its call times out`() {
+        bench.connect()
         let call = bench.call(.setStatus(StatusChange(status: .busy)))
-        bench.pass(.seconds(14))
-        bench.dial()
-        bench.pass(.seconds(1))
+        bench.pass(.seconds(15))
         #expect(bench.error(of: call)?.code == .timedOut)
         #expect(bench.error(of: call)?.outcomeUnknown == true)
     }
@@ -118,11 +117,9 @@ import Testing
     @Test mutating func `a status that was sent and not answered may hold though the client closes`() {
         bench.connect()
         let call = bench.call(.setStatus(StatusChange(status: .busy)))
-        bench.end(.lost(""))
-        let later = bench.call(.setStatus(StatusChange(status: .invisible)))
-        bench.disconnect()
+        bench.end(code: 4006)
         #expect(bench.error(of: call)?.outcomeUnknown == true)
-        #expect(bench.error(of: later)?.code == .notConnected)
+        #expect(bench.error(of: call)?.code == .disconnectedByAdministrator)
         bench = Bench()
         let never = bench.call(.setStatus(StatusChange(status: .busy)))
         bench.disconnect()
@@ -130,7 +127,7 @@ import Testing
     }
 
     @Test(arguments: [
-        Call.updateProfile(Self.name, .keep), .updateProfile(Self.name, .fail), .startTyping("c1"), .stopTyping("c1"),
+        Call.updateProfile(Self.name, .queue), .updateProfile(Self.name, .fail),
         .createConversation(.with("bob")), .setStatus(StatusChange(status: .busy)), .readVisibility,
     ])
     mutating func `where there can never be a connection, no call is put off`(call: Call) {
@@ -141,7 +138,7 @@ import Testing
             #expect(bench.error(of: id)?.outcomeUnknown == false)
         }
         let kept = bench.open(.keptProfile)
-        #expect(bench.engine.nextKeptProfile(kept) == KeptProfileChanges())
+        #expect(bench.engine.nextKeptProfile(kept) == PendingProfileChanges())
     }
 
     @Test mutating func `a call that waits for the connection can be cancelled, and is not made`() {
@@ -156,21 +153,35 @@ import Testing
         bench.connect()
         let calls = [
             bench.call(.setStatus(StatusChange(status: .busy))), bench.call(.updateProfile(Self.name, .fail)),
-            bench.call(.createConversation(.with("b"))), bench.call(.startTyping("c")), bench.call(.get(["b"])),
+            bench.call(.createConversation(.with("b"))), bench.call(.get(["b"])),
         ]
         bench.pass(.milliseconds(14_999))
         for call in calls { #expect(bench.answer(to: call) == nil) }
         bench.pass(.milliseconds(1))
         for call in calls {
             #expect(bench.error(of: call)?.code == .timedOut)
-            #expect(bench.error(of: call)?.outcomeUnknown == (call != calls[4]))
+            #expect(bench.error(of: call)?.outcomeUnknown == (call != calls[3]))
         }
     }
 
-    @Test mutating func `a slow token provider makes calls time out, too`() {
-        let call = bench.call(.createConversation(.with("b")))
-        bench.pass(.seconds(15))
-        #expect(bench.error(of: call)?.code == .timedOut)
-        #expect(bench.error(of: call)?.outcomeUnknown == false)
+    @Test mutating func `a slow token provider is not waited for longer than the client's patience`() {
+        let (creation, update) = (
+            bench.call(.createConversation(.with("b"))), bench.call(.updateProfile(Self.name, .fail))
+        )
+        let (read, status) = (bench.call(.get(["b"])), bench.call(.setStatus(StatusChange(status: .busy))))
+        bench.pass(.milliseconds(2_999))
+        for call in [creation, update, read, status] { #expect(bench.answer(to: call) == nil) }
+        bench.pass(.milliseconds(1))
+        for call in [creation, update] {
+            #expect(bench.error(of: call)?.code == .notConnected)
+            #expect(bench.error(of: call)?.outcomeUnknown == false)
+        }
+        #expect(bench.isQueued(status))
+        bench.handle(.cached([]))
+        #expect(bench.people(of: read)?.unanswered == ["b"])
+        let late = bench.call(.createConversation(.with("b")))
+        #expect(bench.error(of: late)?.code == .notConnected)
+        bench.connect()
+        #expect(bench.sent.isEmpty, "the status went with connect")
     }
 }

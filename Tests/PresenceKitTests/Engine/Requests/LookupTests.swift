@@ -24,9 +24,11 @@ import Testing
         #expect(gets == [["cy", "bob"]])
         bench.receive(.users(id: bench.lastID, [.online("bob", 1, name: "Bob"), .unknown("cy")], more: false))
         let people = bench.people(of: call)
-        #expect(people?.map(\.user) == ["cy", "bob"])
-        #expect(people?.map(\.isFound) == [false, true])
-        #expect(people?[1].freshness == .live)
+        #expect(people?.map(\.user) == ["bob"])
+        #expect(people?.first?.freshness == .live)
+        #expect(people?.missing == ["cy"])
+        #expect(people?.unanswered == [])
+        #expect(people?.isComplete == true)
     }
 
     @Test mutating func `parts of an answer are one answer`() {
@@ -63,7 +65,7 @@ import Testing
         let two = bench.call(.get(["bob", "cy"]))
         #expect(gets == [["cy"]])
         bench.receive(.users(id: bench.lastID, [.unknown("cy")], more: false))
-        #expect(bench.people(of: two)?.count == 2)
+        #expect(bench.people(of: two)?.map(\.user) == ["bob"])
     }
 
     @Test mutating func `while the server is stale it is asked, and its answer is stale`() {
@@ -117,31 +119,111 @@ import Testing
         #expect(bench.people(of: call)?.first?.freshness.staleSince != nil)
     }
 
-    @Test mutating func `a cache that lacks somebody is no answer: it waits for the connection`() {
+    @Test mutating func `away, what is held is the answer, and names who is missing`() {
         bench.connect()
-        bench.end(.lost(""))
+        bench.end(.lost("cable"))
         let call = bench.call(.get(["bob", "cy"]))
         bench.handle(.cached([Self.cached("cy")]))
-        #expect(bench.answer(to: call) == nil)
-        bench.pass(.milliseconds(250))
-        bench.handle(.opened(bench.engine.link.attempt))
-        bench.welcome()
-        #expect(gets == [["bob", "cy"]])
-        bench.receive(.users(id: bench.lastID, [.online("bob", 1), .online("cy", 1)], more: false))
-        #expect(bench.people(of: call)?.map(\.freshness) == [.live, .live])
+        let people = bench.people(of: call)
+        #expect(people?.map(\.user) == ["cy"])
+        #expect(people?.missing == ["bob"])
+        #expect(people?.unanswered == ["bob"])
+        #expect(people?.problem?.code == .notConnected)
     }
 
-    @Test mutating func `in flight when the connection broke, it is answered by the cache or asked again`() {
+    @Test mutating func `an earlier reading of the cache is not taken for the call's own`() {
+        bench.connect()
+        bench.end(.lost(""))
+        _ = bench.open(.presence("bob"))
+        let call = bench.call(.get(["cy"]))
+        bench.handle(.cached([]))
+        #expect(bench.answer(to: call) == nil)
+        bench.handle(.cached([Self.cached("cy")]))
+        #expect(bench.people(of: call)?.map(\.user) == ["cy"])
+    }
+
+    @Test mutating func `in flight when the connection broke, it is answered by the cache at once`() {
         bench.connect()
         let call = bench.call(.get(["bob"]))
         bench.end(.lost(""))
         #expect(bench.cacheReads == [["bob"]])
         bench.handle(.cached([]))
-        #expect(bench.answer(to: call) == nil)
-        bench.pass(.milliseconds(250))
-        bench.handle(.opened(bench.engine.link.attempt))
-        bench.welcome()
-        #expect(gets == [["bob"]])
+        #expect(bench.people(of: call)?.unanswered == ["bob"])
+        bench.comeBack()
+        #expect(gets.isEmpty)
+    }
+
+    // MARK: Pace
+
+    @Test mutating func `what is asked for in one turn leaves together`() {
+        bench.connect()
+        bench.handle((1...2_000).map { .call(CallID(number: $0), .get([UserID("u\($0)")!])) })
+        #expect(gets.map(\.count) == [1_000, 1_000])
+        let ids = bench.sent.compactMap(\.id)
+        bench.handle(
+            zip(ids, gets).map { id, users in
+                let people = users.map { UserSnapshot.online($0, 1) }
+                return .received(
+                    bench.engine.link.attempt, ServerMessage.users(id: id, people, more: false).encoded())
+            })
+        for call in 1...2_000 {
+            #expect(bench.people(of: CallID(number: UInt64(call)))?.map(\.user) == ["u\(call)"])
+        }
+    }
+
+    @Test mutating func `a rate limit is waited out within the request's time`() {
+        bench.connect()
+        let (one, two) = (bench.call(.get(["a"])), bench.call(.get(["b"])))
+        bench.receive(
+            .refusal(bench.lastID - 1, .rateLimited, retryAfter: 700),
+            .refusal(bench.lastID, .rateLimited, retryAfter: 700))
+        #expect(bench.answer(to: one) == nil)
+        bench.pass(.milliseconds(699))
+        #expect(bench.sent.isEmpty)
+        bench.pass(.milliseconds(1))
+        #expect(gets == [["a", "b"]])
+        bench.receive(.users(id: bench.lastID, [.online("a", 1), .online("b", 1)], more: false))
+        #expect(bench.people(of: one)?.map(\.user) == ["a"])
+        #expect(bench.people(of: two)?.map(\.user) == ["b"])
+    }
+
+    @Test mutating func `a rate limit that lasts ends with the request's time`() {
+        bench.connect()
+        let call = bench.call(.get(["a"]))
+        bench.receive(.refusal(bench.lastID, .rateLimited, retryAfter: 60_000))
+        bench.pass(.seconds(15))
+        #expect(bench.error(of: call)?.code == .timedOut)
+    }
+
+    @Test mutating func `calls that change something are paced, too, and keep their answers`() {
+        bench.connect()
+        let calls = [
+            bench.call(.updateProfile(ProfileChanges(displayName: .set("A")), .fail)),
+            bench.call(.changeVisibility(.block(["eve"]))), bench.call(.createConversation(.with("bob"))),
+        ]
+        let last = bench.lastID
+        bench.receive(
+            .refusal(last - 2, .rateLimited, retryAfter: 500), .refusal(last - 1, .rateLimited, retryAfter: 500),
+            .refusal(last, .rateLimited, retryAfter: 500))
+        for call in calls { #expect(bench.answer(to: call) == nil) }
+        bench.pass(.seconds(1))
+        #expect(bench.sent.count == 3)
+        bench.receive(.ok(id: bench.lastID - 1))
+        #expect(bench.isDone(calls[1]))
+        bench.end(.lost(""))
+        #expect(bench.error(of: calls[0])?.outcomeUnknown == true)
+    }
+
+    @Test mutating func `a status that came too fast is sent again with what was chosen since`() {
+        bench.connect()
+        let first = bench.call(.setStatus(StatusChange(status: .busy, text: .set("a"))))
+        bench.receive(.refusal(bench.lastID, .rateLimited, retryAfter: 500))
+        let second = bench.call(.setStatus(StatusChange(status: .auto)))
+        #expect(bench.sent.isEmpty)
+        bench.pass(.milliseconds(500))
+        #expect(bench.bodies == [.status(StatusChange(status: .auto, text: .set("a")))])
+        bench.receive(.ok(id: bench.lastID))
+        #expect(bench.isDone(first) && bench.isDone(second))
     }
 
     @Test mutating func `what was answered before the break is not asked again`() {
@@ -157,7 +239,7 @@ import Testing
         #expect(bench.people(of: call)?.count == 2)
     }
 
-    @Test mutating func `closed, the cache answers, or the call fails with the reason`() {
+    @Test mutating func `closed, the cache answers, and the answer says why there is no more`() {
         bench.connect()
         bench.end(code: 4006)
         let good = bench.call(.get(["bob"]))
@@ -165,7 +247,7 @@ import Testing
         #expect(bench.people(of: good)?.count == 1)
         let bad = bench.call(.get(["cy"]))
         bench.handle(.cached([]))
-        #expect(bench.error(of: bad)?.code == .disconnectedByAdministrator)
+        #expect(bench.people(of: bad)?.problem?.code == .disconnectedByAdministrator)
     }
 
     // MARK: A server that cannot
@@ -181,8 +263,8 @@ import Testing
         let bad = bench.call(.get(["cy"]))
         bench.receive(.refusal(bench.lastID, .unavailable, retryAfter: 1_000))
         bench.handle(.cached([]))
-        #expect(bench.error(of: bad)?.code == .unavailable)
-        #expect(bench.error(of: bad)?.retryAfter == .seconds(1))
+        #expect(bench.people(of: bad)?.problem?.code == .unavailable)
+        #expect(bench.people(of: bad)?.problem?.retryAfter == .seconds(1))
     }
 
     @Test mutating func `forbidden is said at once`() {

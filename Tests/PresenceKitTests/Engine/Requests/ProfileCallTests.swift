@@ -96,24 +96,98 @@ import Testing
 
     @Test mutating func `if the app asks, it is kept and sent when there is a connection`() {
         let loop = bench.open(.keptProfile)
-        #expect(bench.engine.nextKeptProfile(loop) == KeptProfileChanges())
-        let first = bench.call(.updateProfile(Self.name, .keep))
-        #expect(profile(first) == .kept)
-        #expect(bench.engine.nextKeptProfile(loop)?.waiting == Self.name)
-        let second = bench.call(.updateProfile(ProfileChanges(displayName: .set("Anna"), locale: .set("de")), .keep))
-        #expect(profile(second) == .kept)
+        #expect(bench.engine.nextKeptProfile(loop) == PendingProfileChanges())
+        bench.disconnect()
+        let first = bench.call(.updateProfile(Self.name, .queue))
+        #expect(profile(first) == .queued)
+        #expect(bench.engine.nextKeptProfile(loop)?.waiting?.wire == Self.name)
+        let second = bench.call(.updateProfile(ProfileChanges(displayName: .set("Anna"), locale: .set("de")), .queue))
+        #expect(profile(second) == .queued)
         bench.connect()
         #expect(bench.bodies == [.updateProfile(ProfileChanges(displayName: .set("Anna"), locale: .set("de")))])
         #expect(bench.engine.nextKeptProfile(loop)?.waiting != nil)
         bench.receive(.profileUpdated(id: bench.lastID, Self.stored))
-        #expect(bench.engine.nextKeptProfile(loop) == KeptProfileChanges())
+        #expect(bench.engine.nextKeptProfile(loop) == PendingProfileChanges())
+    }
+
+    @Test mutating func `before the first connection it waits for that, and is queued if that takes long`() {
+        let first = bench.call(.updateProfile(Self.name, .queue))
+        #expect(bench.answer(to: first) == nil)
+        bench.connect()
+        #expect(bench.bodies == [.updateProfile(Self.name)])
+        bench = Bench()
+        let second = bench.call(.updateProfile(Self.name, .queue))
+        bench.pass(.milliseconds(2_999))
+        #expect(bench.answer(to: second) == nil)
+        bench.pass(.milliseconds(1))
+        #expect(profile(second) == .queued)
+        #expect(bench.writes.count == 1)
+    }
+
+    @Test mutating func `a change is in the storage before it is promised`() {
+        bench.connect()
+        bench.end(.lost(""))
+        bench.storageAnswers = false
+        let call = bench.call(.updateProfile(Self.name, .queue))
+        #expect(bench.answer(to: call) == nil)
+        bench.store()
+        #expect(profile(call) == .queued)
+        #expect(bench.writes.map(\.profileChanges?.changes) == [Self.name])
+        bench.storageFault = PresenceError(.storageFailed, "no space")
+        bench.storageAnswers = true
+        let second = bench.call(.updateProfile(ProfileChanges(locale: .set("de")), .queue))
+        #expect(bench.error(of: second)?.code == .storageFailed)
+    }
+
+    @Test mutating func `done is what is out of the storage`() {
+        let loop = bench.open(.keptProfile)
+        bench.connect()
+        bench.end(.lost(""))
+        _ = bench.call(.updateProfile(Self.name, .queue))
+        bench.comeBack()
+        bench.storageAnswers = false
+        bench.receive(.profileUpdated(id: bench.lastID, Self.stored))
+        #expect(bench.engine.nextKeptProfile(loop)?.waiting?.wire == Self.name)
+        bench.store()
+        #expect(bench.writes.isEmpty)
+        #expect(bench.engine.nextKeptProfile(loop) == PendingProfileChanges())
+    }
+
+    @Test mutating func `what an earlier process was promised is sent, and nobody else's`() {
+        bench.connect()
+        bench.end(.lost(""))
+        _ = bench.call(.updateProfile(Self.name, .queue))
+        let (writes, owner) = (bench.writes, bench.owner)
+        for user in ["ana", "eve"] {
+            bench = Bench()
+            bench.writes = writes
+            bench.handle(.recalled(owner.flatMap(UserID.init), writes))
+            let loop = bench.open(.me)
+            #expect(bench.engine.nextMe(loop)?.user == "ana")
+            bench.connect(user: user)
+            #expect(bench.bodies.contains(.updateProfile(Self.name)) == (user == "ana"))
+            #expect(bench.writes.isEmpty == (user == "eve"))
+            #expect(bench.engine.nextMe(loop)?.user == user)
+        }
+    }
+
+    @Test mutating func `what was saved since is not overwritten by what was queued before`() {
+        bench.connect()
+        bench.end(.lost(""))
+        _ = bench.call(.updateProfile(ProfileChanges(displayName: .set("Old"), locale: .set("de")), .queue))
+        bench.comeBack()
+        bench.receive(.refusal(bench.lastID, .unavailable, retryAfter: 60_000))
+        let newer = bench.call(.updateProfile(ProfileChanges(displayName: .set("New")), .fail))
+        bench.receive(.profileUpdated(id: bench.lastID, Self.stored))
+        #expect(profile(newer) != nil)
+        #expect(bench.writes.map(\.profileChanges?.changes) == [ProfileChanges(locale: .set("de"))])
     }
 
     @Test mutating func `kept and in flight, it is sent again after a break`() {
         bench.connect()
-        let call = bench.call(.updateProfile(Self.name, .keep))
+        let call = bench.call(.updateProfile(Self.name, .queue))
         bench.end(.lost(""))
-        #expect(profile(call) == .kept)
+        #expect(profile(call) == .queued)
         bench.comeBack()
         #expect(bench.bodies == [.updateProfile(Self.name)])
         bench.end(.lost(""))
@@ -126,29 +200,51 @@ import Testing
     }
 
     @Test mutating func `what is kept goes before what is asked later`() {
-        _ = bench.call(.updateProfile(Self.name, .keep))
+        bench.disconnect()
+        _ = bench.call(.updateProfile(Self.name, .queue))
+        bench.handle(.connect)
+        bench.handle(.token(bench.engine.link.attempt, .success("t")))
         _ = bench.call(.updateProfile(ProfileChanges(displayName: .set("Later")), .fail))
-        bench.connect()
+        bench.handle(.opened(bench.engine.link.attempt))
+        bench.welcome()
         #expect(
             bench.bodies == [.updateProfile(Self.name), .updateProfile(ProfileChanges(displayName: .set("Later")))])
     }
 
+    @Test mutating func `a change made while an older one waits goes behind it`() {
+        bench.connect()
+        bench.end(.lost(""))
+        _ = bench.call(.updateProfile(Self.name, .queue))
+        bench.comeBack()
+        #expect(bench.bodies == [.updateProfile(Self.name)])
+        let later = bench.call(.updateProfile(ProfileChanges(displayName: .set("Later")), .queue))
+        #expect(profile(later) == .queued)
+        #expect(bench.sent.isEmpty && bench.writes.count == 2)
+        bench.receive(.profileUpdated(id: bench.lastID, Self.stored))
+        #expect(bench.bodies == [.updateProfile(ProfileChanges(displayName: .set("Later")))])
+        bench.receive(.profileUpdated(id: bench.lastID, Self.stored))
+        #expect(bench.writes.isEmpty)
+        let next = bench.call(.updateProfile(Self.name, .queue))
+        #expect(bench.answer(to: next) == nil && bench.bodies == [.updateProfile(Self.name)])
+    }
+
     @Test mutating func `a refused member of what was kept is told, the others are saved`() {
         let loop = bench.open(.keptProfile)
-        _ = bench.call(.updateProfile(ProfileChanges(displayName: .set("A"), timezone: .set("Mars")), .keep))
+        bench.disconnect()
+        _ = bench.call(.updateProfile(ProfileChanges(displayName: .set("A"), timezone: .set("Mars")), .queue))
         bench.connect()
         bench.receive(.refusal(bench.lastID, .validationFailed, field: "timezone"))
         #expect(bench.bodies == [.updateProfile(ProfileChanges(displayName: .set("A")))])
         let kept = bench.engine.nextKeptProfile(loop)
         #expect(kept?.refusal?.field == "timezone")
-        #expect(kept?.waiting == ProfileChanges(displayName: .set("A")))
+        #expect(kept?.waiting?.wire == ProfileChanges(displayName: .set("A")))
     }
 
     @Test mutating func `a server that cannot store it now gets what is kept later`() {
         bench.connect()
-        let call = bench.call(.updateProfile(Self.name, .keep))
+        let call = bench.call(.updateProfile(Self.name, .queue))
         bench.receive(.refusal(bench.lastID, .unavailable, retryAfter: 2_000))
-        #expect(profile(call) == .kept)
+        #expect(profile(call) == .queued)
         bench.pass(.milliseconds(1_999))
         #expect(bench.sent.isEmpty)
         bench.pass(.milliseconds(1))

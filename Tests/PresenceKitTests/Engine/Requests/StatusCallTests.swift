@@ -56,7 +56,9 @@ import Testing
             bench.call(.setStatus(StatusChange(status: .invisible))),
         ]
         bench.end(.lost(""))
+        for call in calls { #expect(bench.isQueued(call)) }
         let third = bench.call(.setStatus(StatusChange(status: .auto)))
+        #expect(bench.isQueued(third))
         bench.pass(.seconds(1))
         bench.handle(.opened(bench.engine.link.attempt))
         guard case .connect(let connect) = bench.bodies.first else {
@@ -64,16 +66,20 @@ import Testing
             return
         }
         #expect(connect.status == StatusChange(status: .auto, text: .set("a")))
-        bench.welcome()
-        for call in calls + [third] { #expect(bench.isDone(call)) }
     }
 
     @Test mutating func `a status sent with a connect that was lost is sent with the next`() {
         let call = bench.call(.setStatus(StatusChange(status: .busy)))
         bench.dial()
         bench.end(.lost(""))
-        bench.comeBack()
-        #expect(bench.isDone(call))
+        #expect(bench.isQueued(call))
+        bench.pass(.seconds(1))
+        bench.handle(.opened(bench.engine.link.attempt))
+        guard case .connect(let connect) = bench.bodies.first else {
+            Issue.record("no connect")
+            return
+        }
+        #expect(connect.status?.status == .busy)
     }
 
     @Test mutating func `a status that connect is refused for is given up, and the connection is not`() {
@@ -86,13 +92,11 @@ import Testing
         #expect(bench.engine.link.state == .live)
     }
 
-    @Test mutating func `a call's time ends, the status is sent all the same`() {
+    @Test mutating func `away, a status is queued at once and sent with the next connection`() {
         bench.connect()
         bench.end(.lost(""))
         let call = bench.call(.setStatus(StatusChange(status: .busy)))
-        bench.pass(.seconds(15))
-        #expect(bench.error(of: call)?.code == .timedOut)
-        #expect(bench.error(of: call)?.outcomeUnknown == true)
+        #expect(bench.isQueued(call))
         bench.handle(.reconnect)
         bench.handle(.opened(bench.engine.link.attempt))
         guard case .connect(let connect) = bench.bodies.first else {

@@ -168,7 +168,7 @@ import Testing
         _ = bench.open(.presence("b"))
         let third = bench.open(.presence("c"))
         #expect(bench.sent.isEmpty)
-        guard case .refused(let error) = bench.engine.nextPresence(third)?.freshness else {
+        guard let error = bench.engine.nextPresence(third)?.problem else {
             Issue.record("not refused")
             return
         }
@@ -229,7 +229,7 @@ import Testing
             .subscribed(
                 id: bench.lastID, users: [],
                 conversations: [.init(conversation: "c2", version: 1, typing: ["bob"])], more: false))
-        guard case .refused(let error) = bench.engine.nextTyping(one)?.freshness else {
+        guard let error = bench.engine.nextTyping(one)?.problem else {
             Issue.record("not refused")
             return
         }

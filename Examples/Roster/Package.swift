@@ -1,0 +1,26 @@
+// swift-tools-version: 6.1
+import PackageDescription
+
+/// An app that shows who is here: what an app team writes, with the client's products alone.
+let package = Package(
+    name: "Roster",
+    platforms: [.macOS(.v14), .iOS(.v17)],
+    dependencies: [
+        // An app of its own names the repository: .package(url: "https://…/presence", from: "…").
+        .package(name: "presence", path: "../..")
+    ],
+    targets: [
+        .target(
+            name: "RosterScreens",
+            dependencies: [
+                .product(name: "PresenceDomain", package: "presence"),
+                .product(name: "PresenceKit", package: "presence"),
+                .product(name: "PresenceModels", package: "presence"),
+            ]),
+        .executableTarget(name: "Roster", dependencies: ["RosterScreens"]),
+        .testTarget(
+            name: "RosterScreensTests",
+            dependencies: ["RosterScreens", .product(name: "PresenceKitTesting", package: "presence")]),
+    ],
+    swiftLanguageModes: [.v6]
+)

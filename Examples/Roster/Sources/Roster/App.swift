@@ -1,0 +1,79 @@
+import Foundation
+import Observation
+import PresenceKit
+import PresenceModels
+import RosterScreens
+
+@main
+struct App {
+    @MainActor
+    static func main() async throws {
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        guard arguments.count >= 2, let url = URL(string: arguments[0]) else {
+            print("usage: Roster ws://SERVER/v1/ws TOKEN FRIEND …")
+            exit(64)
+        }
+        // One client for the app. What it keeps outlives the process; another user's launch finds nothing of it.
+        let client = PresenceClient(
+            url: url, token: arguments[1], device: Device(name: "Roster"), storage: try .standard("roster-example"))
+        client.connect()
+        let user = try await signedInUser(client)
+        let screen = MainScreen(client, users: client, user: user, friends: Array(arguments.dropFirst(2)))
+        let running = Task { await screen.run() }
+        let drawing = Task { await draw(screen) }
+        for await line in lines() {
+            if let friend = line.wholeMatch(of: /with (.+)/)?.output.1 {
+                await open(String(friend), screen, client)
+            } else if await !screen.enter(line) {
+                break
+            }
+        }
+        running.cancel()
+        drawing.cancel()
+        await client.disconnect()
+    }
+
+    /// Whose token it is: said by the server, or by the storage of an earlier launch.
+    private static func signedInUser(_ client: PresenceClient) async throws -> String {
+        for await me in client.meUpdates {
+            if let user = me.user { return user }
+        }
+        throw CancellationError()
+    }
+
+    /// One conversation for each friend, however often it is opened.
+    @MainActor
+    private static func open(_ friend: String, _ screen: MainScreen, _ client: PresenceClient) async {
+        do {
+            screen.open(conversation: try await client.createConversation(with: [friend], key: "with-\(friend)").id)
+        } catch {
+            print("! \(error.localizedDescription)")
+        }
+    }
+
+    /// Draws when something on the screen changed.
+    @MainActor
+    private static func draw(_ screen: MainScreen) async {
+        while !Task.isCancelled {
+            await withCheckedContinuation { (changed: CheckedContinuation<Void, Never>) in
+                let lines = withObservationTracking {
+                    screen.lines
+                } onChange: {
+                    changed.resume()
+                }
+                print("\n" + lines.joined(separator: "\n"))
+            }
+            // The change is made after it was told.
+            await Task.yield()
+        }
+    }
+
+    private static func lines() -> AsyncStream<String> {
+        let (lines, line) = AsyncStream<String>.makeStream()
+        Thread.detachNewThread {
+            while let text = readLine() { line.yield(text) }
+            line.finish()
+        }
+        return lines
+    }
+}

@@ -1,0 +1,51 @@
+import Foundation
+
+/// What people are shown: plain language, without codes. The texts are in English; an app that speaks other languages
+/// chooses its own by ``PresenceError/code``.
+extension PresenceError: LocalizedError {
+    public var errorDescription: String? {
+        switch code {
+        case .notConnected, .connectionLost, .serverUnavailable: "There is no connection to the server."
+        case .timedOut: "The server took too long to answer."
+        case .rateLimited: "That was too fast."
+        case .unavailable, .internalError: "The server cannot do that at the moment."
+        case .unauthorized, .signedOut, .tokenUnavailable: "You are not signed in."
+        case .forbidden: "You are not allowed to do that."
+        case .validationFailed: Self.described(field)
+        case .conflict: "Somebody else changed this in the meantime."
+        case .tooMany: "That is more than the server allows."
+        case .replaced: "This account is in use on this device elsewhere."
+        case .disconnectedByAdministrator: "An administrator ended the connection."
+        case .invalidID: "There is no such user or conversation."
+        case .invalidURL: "The server's address is not valid."
+        case .storageFailed: "The change could not be kept on this device."
+        default: "Something went wrong."
+        }
+    }
+
+    public var recoverySuggestion: String? {
+        if outcomeUnknown { return "It may have worked all the same. Please check before you try again." }
+        switch code {
+        case .notConnected, .connectionLost: return "Please check your internet connection and try again."
+        case .timedOut, .unavailable, .internalError, .serverUnavailable, .rateLimited:
+            guard let retryAfter, retryAfter >= .seconds(2) else { return "Please try again in a moment." }
+            return "Please try again in \(Int(retryAfter.timeInterval.rounded(.up))) seconds."
+        case .unauthorized, .signedOut, .tokenUnavailable: return "Please sign in again."
+        case .validationFailed: return "Please change it and try again."
+        case .conflict: return "Please look at it again, then repeat your change."
+        case .storageFailed: return "Please free some space and try again."
+        default: return nil
+        }
+    }
+
+    private static func described(_ field: String?) -> String {
+        switch field {
+        case "displayName": "This name cannot be used."
+        case "photoURL": "This picture cannot be used."
+        case "timezone": "This time zone cannot be used."
+        case "locale": "This language cannot be used."
+        case "status.text", "text": "This text cannot be used."
+        default: "The server does not accept this value."
+        }
+    }
+}

@@ -1,0 +1,21 @@
+/// What a user chooses for all their devices.
+public enum ChosenStatus: String, Codable, Sendable, CaseIterable {
+    /// What the devices do: online, or away while all of them are idle.
+    case auto
+    case busy
+    /// Offline to everyone else.
+    case invisible
+}
+
+/// What the user of this device is doing.
+public enum Activity: String, Codable, Sendable, CaseIterable {
+    case active
+    case idle
+    /// Not looking at the app: the server holds back events.
+    case background
+}
+
+/// Who may see something of the user.
+public enum Audience: String, Codable, Sendable, CaseIterable {
+    case everyone, contacts, nobody
+}

@@ -1,0 +1,17 @@
+/// The device that the app runs on, as it introduces itself to the server.
+public struct Device: Codable, Hashable, Sendable {
+    /// Of two connections of one user with the same device id the younger takes the other's place, so keep it over
+    /// launches: 1 to 128 bytes of printable ASCII without space. `nil`: the one that ``Storage`` keeps; without a storage
+    /// on disk, every connection counts for itself.
+    public var id: String?
+    /// What others see in ``PersonPresence/devices``.
+    public var kind: DeviceKind
+    /// A name for people to read.
+    public var name: String?
+
+    public init(id: String? = nil, kind: DeviceKind = .current, name: String? = nil) {
+        self.id = id
+        self.kind = kind
+        self.name = name
+    }
+}

@@ -1,0 +1,18 @@
+import Foundation
+
+/// What the user chose for all their devices, as the server holds it.
+public struct MyStatus: Codable, Hashable, Sendable {
+    public var status: ChosenStatus
+    public var text: String?
+    /// When status and text go back to `auto` and none, by the server's clock.
+    public var clearsAt: Date?
+    /// Whether this is the truth of this moment.
+    public var freshness: Freshness
+
+    public init(status: ChosenStatus, text: String? = nil, clearsAt: Date? = nil, freshness: Freshness) {
+        self.status = status
+        self.text = text
+        self.clearsAt = clearsAt
+        self.freshness = freshness
+    }
+}

@@ -1,0 +1,18 @@
+/// Who may see the user, and the user's lists whole.
+public struct MyVisibility: Hashable, Sendable {
+    /// To anyone else the user looks unknown.
+    public var presence: Audience
+    /// Of those: who also sees since when the user is offline.
+    public var lastSeen: Audience
+    /// Those shown what `contacts` may see, in the order of their ids.
+    public var contacts: [String]
+    /// The users who never see anything, in the order of their ids.
+    public var blocked: [String]
+
+    public init(presence: Audience, lastSeen: Audience, contacts: [String] = [], blocked: [String] = []) {
+        self.presence = presence
+        self.lastSeen = lastSeen
+        self.contacts = contacts
+        self.blocked = blocked
+    }
+}

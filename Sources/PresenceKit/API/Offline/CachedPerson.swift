@@ -1,0 +1,65 @@
+import Foundation
+import PresenceProtocol
+
+/// One person as a cache stores them: `Codable`, and opaque beside the two members that a store needs.
+public struct CachedPerson: Codable, Hashable, Sendable {
+    /// The person's id; the key.
+    public let user: String
+    /// When this was last known to be true, by the server's clock.
+    public let asOf: Date
+    private let presence: StoredPresence
+    private let profile: StoredProfile?
+
+    init(user: UserID, asOf: Date, presence: Presence, profile: ProfileRegister) {
+        self.user = user.string
+        self.asOf = asOf
+        self.presence = StoredPresence(
+            version: presence.version, status: presence.status.rawValue, since: presence.since,
+            lastSeen: presence.lastSeen, text: presence.text, devices: presence.devices.map(\.rawValue))
+        if case .profile(let profile) = profile {
+            self.profile = StoredProfile(
+                version: profile.version, displayName: profile.displayName, photoURL: profile.photoURL,
+                timezone: profile.timezone, locale: profile.locale, createdAt: profile.createdAt,
+                updatedAt: profile.updatedAt)
+        } else {
+            self.profile = nil
+        }
+    }
+
+    /// The presence as it was; unknown if a later version of this library wrote a status that this one cannot read.
+    var presenceRegister: Presence {
+        guard let status = PresenceProtocol.PresenceStatus(rawValue: presence.status) else { return .unknown }
+        return Presence(
+            version: presence.version, status: status, since: presence.since, lastSeen: presence.lastSeen,
+            text: presence.text, devices: presence.devices.compactMap(PresenceProtocol.DeviceKind.init(rawValue:)))
+    }
+
+    /// The profile as it was.
+    var profileRegister: ProfileRegister {
+        guard let profile else { return .none }
+        return .profile(
+            Profile(
+                version: profile.version, displayName: profile.displayName, photoURL: profile.photoURL,
+                timezone: profile.timezone, locale: profile.locale, createdAt: profile.createdAt,
+                updatedAt: profile.updatedAt))
+    }
+
+    private struct StoredPresence: Codable, Hashable, Sendable {
+        var version: Int64
+        var status: String
+        var since: Int64?
+        var lastSeen: Int64?
+        var text: String?
+        var devices: [String]
+    }
+
+    private struct StoredProfile: Codable, Hashable, Sendable {
+        var version: Int64
+        var displayName: String?
+        var photoURL: String?
+        var timezone: String?
+        var locale: String?
+        var createdAt: Int64?
+        var updatedAt: Int64?
+    }
+}

@@ -1,0 +1,75 @@
+import Foundation
+
+/// Keeps writes in a file, over launches, crashes and power cuts: an append returns when it is on the disk.
+public actor FileWriteQueue: WriteQueue {
+    private let directory: StorageDirectory
+    private let capacity: Int
+    private var owner: String?
+    private var writes: [QueuedWrite] = []
+    private var journal: Journal
+
+    private static let format: UInt32 = 1
+    /// Below this size the file is not rewritten.
+    private static let smallestRewrite = 64 << 10
+
+    /// What happened to the queue, one after the other.
+    private enum Record: Codable {
+        case owner(String)
+        case append(QueuedWrite)
+        case remove([String])
+    }
+
+    init(_ directory: StorageDirectory, capacity: Int) throws {
+        self.directory = directory
+        self.capacity = capacity
+        var records: [[UInt8]] = []
+        journal = try Journal(path: directory.path("writes"), format: Self.format, records: &records)
+        let decoder = JSONDecoder()
+        for record in records {
+            switch try? decoder.decode(Record.self, from: Data(record)) {
+            case .owner(let user): owner = user
+            case .append(let write): writes.append(write)
+            case .remove(let ids): writes.removeAll { ids.contains($0.id) }
+            case nil: continue
+            }
+        }
+    }
+
+    public func load() -> (owner: String?, writes: [QueuedWrite]) { (owner, writes) }
+
+    public func setOwner(_ user: String) throws {
+        guard user != owner else { return }
+        try note(.owner(user))
+        owner = user
+    }
+
+    public func append(_ write: QueuedWrite) throws {
+        guard writes.count < capacity else { throw StorageError.full(capacity) }
+        try note(.append(write))
+        writes.append(write)
+    }
+
+    public func remove(_ ids: [String]) throws {
+        guard writes.contains(where: { ids.contains($0.id) }) else { return }
+        try note(.remove(ids))
+        writes.removeAll { ids.contains($0.id) }
+        if journal.size > Self.smallestRewrite, writes.count * 1_024 < journal.size { try rewrite() }
+    }
+
+    public func removeAll() throws {
+        owner = nil
+        writes = []
+        try rewrite()
+    }
+
+    private func note(_ record: Record) throws {
+        try journal.append([[UInt8](JSONEncoder().encode(record))], isDurable: true)
+    }
+
+    private func rewrite() throws {
+        let encoder = JSONEncoder()
+        var records = try writes.map { [UInt8](try encoder.encode(Record.append($0))) }
+        if let owner { records.insert([UInt8](try encoder.encode(Record.owner(owner))), at: 0) }
+        try journal.rewrite(records, format: Self.format)
+    }
+}

@@ -1,0 +1,78 @@
+import Foundation
+
+/// What a client keeps on the device: people as they were last known, writes that wait for a connection, and the device's
+/// id.
+///
+/// A sign-out clears people and writes; another user's sign-in finds nothing of the one before.
+public struct Storage: Sendable {
+    public let cache: any PresenceCache
+    public let writes: any WriteQueue
+    /// The id of this device, if one is kept.
+    public let deviceID: String?
+
+    /// A storage of parts of one's own.
+    public init(cache: any PresenceCache, writes: any WriteQueue, deviceID: String? = nil) {
+        self.cache = cache
+        self.writes = writes
+        self.deviceID = deviceID
+    }
+
+    /// Keeps everything as long as the process lives.
+    public static func memory() -> Storage {
+        Storage(cache: MemoryCache(), writes: MemoryWriteQueue())
+    }
+
+    /// Keeps everything in a directory, over launches and crashes. It is made if it is not there.
+    ///
+    /// One client of one process may use a directory at a time.
+    ///
+    /// - Parameters:
+    ///   - people: how many people are kept; those heard of longest ago go first.
+    ///   - writes: how many writes may wait.
+    /// - Throws: ``StorageError``: it cannot be read or made, another client uses it, or a later version of this library
+    ///   wrote it.
+    public static func directory(_ url: URL, people: Int = 10_000, writes: Int = 10_000) throws -> Storage {
+        let directory = try StorageDirectory(url)
+        return Storage(
+            cache: try FileCache(directory, capacity: people),
+            writes: try FileWriteQueue(directory, capacity: writes), deviceID: try directory.deviceID())
+    }
+
+    /// ``directory(_:people:writes:)`` where the system wants an app's data: `Application Support` on Apple's systems,
+    /// `$XDG_STATE_HOME` or `~/.local/state` elsewhere.
+    ///
+    /// - Parameter name: the folder in there; one for each server, if the app knows several.
+    public static func standard(_ name: String = "presence") throws -> Storage {
+        #if canImport(Darwin)
+            let parent = try FileManager.default.url(
+                for: .applicationSupportDirectory, in: .userDomainMask, appropriateFor: nil, create: true)
+        #else
+            let environment = ProcessInfo.processInfo.environment["XDG_STATE_HOME"].flatMap { $0.isEmpty ? nil : $0 }
+            let parent =
+                environment.map { URL(fileURLWithPath: $0, isDirectory: true) }
+                ?? FileManager.default.homeDirectoryForCurrentUser.appendingPathComponent(".local/state")
+        #endif
+        return try directory(parent.appendingPathComponent(name, isDirectory: true))
+    }
+}
+
+/// Why something cannot be kept on this device.
+public enum StorageError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// Another client holds the directory.
+    case inUse(String)
+    /// A later version of this library wrote it, in a format that this one does not know.
+    case laterVersion(String, Int)
+    /// So many writes wait already.
+    case full(Int)
+    /// The system said no: the call, the file, `errno`.
+    case failed(String, String, Int32)
+
+    public var description: String {
+        switch self {
+        case .inUse(let path): "\(path) is in use by another client"
+        case .laterVersion(let path, let version): "\(path) was written by a later version (format \(version))"
+        case .full(let count): "\(count) writes wait already"
+        case .failed(let call, let path, let code): "\(call) \(path): \(String(cString: strerror(code)))"
+        }
+    }
+}

@@ -1,0 +1,39 @@
+import Foundation
+
+/// A directory that one client holds as long as this lives.
+final class StorageDirectory: Sendable {
+    private let url: URL
+    private let lock: FileHandle
+
+    /// Makes it if it is not there, readable by its owner alone, and locks it.
+    init(_ url: URL) throws {
+        self.url = url
+        do {
+            try FileManager.default.createDirectory(
+                at: url, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        } catch {
+            throw StorageError.failed("make", url.path, errno)
+        }
+        let path = url.appendingPathComponent("lock").path
+        let number = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard number >= 0 else { throw StorageError.failed("open", path, errno) }
+        lock = FileHandle(fileDescriptor: number, closeOnDealloc: true)
+        // The system gives it back when the process ends, however it ends.
+        guard flock(number, LOCK_EX | LOCK_NB) == 0 else { throw StorageError.inUse(url.path) }
+    }
+
+    func path(_ name: String) -> String { url.appendingPathComponent(name).path }
+
+    /// The id that this device keeps: made once. It outlives a sign-out: it is the device's, and no user's.
+    func deviceID() throws -> String {
+        let file = url.appendingPathComponent("device")
+        if let text = try? String(contentsOf: file, encoding: .utf8), PresenceID.isValid(text) { return text }
+        let id = UUID().uuidString.lowercased()
+        do {
+            try Data(id.utf8).write(to: file, options: .atomic)
+        } catch {
+            throw StorageError.failed("write", file.path, errno)
+        }
+        return id
+    }
+}

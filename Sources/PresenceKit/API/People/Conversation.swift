@@ -1,0 +1,12 @@
+/// A conversation: a place where people see each other typing.
+public struct Conversation: Codable, Hashable, Sendable, Identifiable {
+    /// Cannot be guessed.
+    public let id: String
+    /// Everyone in it, the creator among them.
+    public var participants: [String]
+
+    public init(id: String, participants: [String]) {
+        self.id = id
+        self.participants = participants
+    }
+}

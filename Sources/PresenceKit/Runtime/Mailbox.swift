@@ -1,0 +1,23 @@
+import Foundation
+
+/// Inputs posted from any thread, without waiting, that the runner takes in their order.
+// @unchecked: `inputs` is only touched with the lock.
+final class Mailbox: @unchecked Sendable {
+    private let lock = NSLock()
+    private var inputs: [Input] = []
+
+    /// Whether it was empty, so that somebody has to tell the runner.
+    func post(_ input: Input) -> Bool {
+        lock.withLock {
+            inputs.append(input)
+            return inputs.count == 1
+        }
+    }
+
+    func take() -> [Input] {
+        lock.withLock {
+            defer { inputs = [] }
+            return inputs
+        }
+    }
+}

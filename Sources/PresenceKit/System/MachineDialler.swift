@@ -1,0 +1,17 @@
+import PresenceTransport
+
+#if os(Linux)
+    /// How connections are made on this platform: libwebsockets, on one loop for all clients of the process.
+    func machineDialler(_ configuration: PresenceClient.Configuration) -> any Dialler { LoopDialler() }
+#else
+    import PresenceURLSession
+
+    /// How connections are made on this platform: URLSession.
+    func machineDialler(_ configuration: PresenceClient.Configuration) -> any Dialler {
+        #if canImport(Darwin)
+            URLSessionDialler(configuration.urlSession ?? .ephemeral)
+        #else
+            URLSessionDialler()
+        #endif
+    }
+#endif

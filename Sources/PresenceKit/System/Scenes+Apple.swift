@@ -1,0 +1,34 @@
+// Never run on a device: compiled against the interfaces of Apple's frameworks only.
+#if canImport(UIKit) || canImport(AppKit)
+    import Foundation
+    #if canImport(WatchKit)
+        import WatchKit
+    #elseif canImport(UIKit)
+        import UIKit
+    #elseif canImport(AppKit)
+        import AppKit
+    #endif
+
+    /// Posts when the app goes to the background and when it is in front again.
+    func followScenes(_ post: @escaping @Sendable (Input) -> Void) -> @Sendable () -> Void {
+        let center = NotificationCenter.default
+        let names: (background: Notification.Name, foreground: Notification.Name)
+        #if canImport(WatchKit)
+            names = (
+                WKApplication.didEnterBackgroundNotification, WKApplication.willEnterForegroundNotification
+            )
+        #elseif canImport(UIKit)
+            names = (
+                UIApplication.didEnterBackgroundNotification, UIApplication.willEnterForegroundNotification
+            )
+        #else
+            names = (NSApplication.didHideNotification, NSApplication.didUnhideNotification)
+        #endif
+        // Unsafe: the center gives back tokens that are not Sendable; they are only handed back to it, once.
+        nonisolated(unsafe) let tokens = [
+            center.addObserver(forName: names.background, object: nil, queue: nil) { _ in post(.background) },
+            center.addObserver(forName: names.foreground, object: nil, queue: nil) { _ in post(.foreground) },
+        ]
+        return { for token in tokens { NotificationCenter.default.removeObserver(token) } }
+    }
+#endif

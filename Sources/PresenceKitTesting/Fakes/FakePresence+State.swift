@@ -1,0 +1,153 @@
+import Foundation
+import PresenceKit
+
+// What the fake does behind its calls.
+extension FakePresence {
+    /// Notes a call; it waits, or fails, as the test said.
+    func note(_ call: Call) async throws {
+        let (delay, error) = lock.withLock {
+            state.calls.append(call)
+            let index = state.failures.firstIndex { $0.matches(call) }
+            return (state.delay, index.map { state.failures.remove(at: $0).error })
+        }
+        if let delay { try await clock.sleep(for: delay) }
+        await withCheckedContinuation { continuation in
+            let isHeld = lock.withLock {
+                if state.isHolding { state.held.append(continuation) }
+                return state.isHolding
+            }
+            if !isHeld { continuation.resume() }
+        }
+        if let error { throw error }
+        try Task.checkCancellation()
+    }
+
+    func noteAtOnce(_ call: Call) { lock.withLock { state.calls.append(call) } }
+
+    var isOffline: Bool { lock.withLock { state.offlineSince } != nil }
+
+    /// A call that cannot be made offline.
+    func noteOnline(_ call: Call) async throws {
+        try await note(call)
+        if isOffline { throw PresenceError(.notConnected, "the test is offline") }
+    }
+
+    func known(_ user: String) -> Person { lock.withLock { state.people[user] } ?? Person(absent: user) }
+
+    func feed(of conversation: String) -> Feed<Typing> {
+        lock.withLock {
+            if let feed = state.conversations[conversation] { return feed }
+            let feed = Feed(Typing(conversation: conversation, freshness: .live))
+            state.conversations[conversation] = feed
+            return feed
+        }
+    }
+
+    func watch(_ user: String) -> Feed<Person> {
+        lock.withLock {
+            if let feed = state.watched[user] { return feed }
+            let feed = Feed(state.people[user] ?? Person(absent: user))
+            state.watched[user] = feed
+            return feed
+        }
+    }
+
+    /// Tells the loops of these people, or all.
+    func publish(_ users: Set<String>?) {
+        let (people, watched, rosters) = lock.withLock { (state.people, state.watched, state.rosters) }
+        for (user, feed) in watched where users?.contains(user) ?? true {
+            feed.send(people[user] ?? Person(absent: user))
+        }
+        for roster in rosters where users.map({ !$0.isDisjoint(with: roster.users) }) ?? true {
+            roster.feed?.send(Roster(roster.users, people: roster.users.map { people[$0] ?? Person(absent: $0) }))
+        }
+    }
+
+    /// Changes the own profile as a server would.
+    func apply(_ changes: ProfileChanges) -> PersonProfile {
+        var me = ownUser.value!
+        var profile = me.profile ?? PersonProfile(user: me.user ?? "", freshness: .live)
+        func change<Value>(_ change: Change<Value>, _ member: WritableKeyPath<PersonProfile, Value?>) {
+            switch change {
+            case .keep: break
+            case .remove: profile[keyPath: member] = nil
+            case .set(let value): profile[keyPath: member] = value
+            }
+        }
+        profile.exists = true
+        profile.version += 1
+        change(changes.displayName, \.displayName)
+        change(changes.photoURL, \.photoURL)
+        change(changes.timezone, \.timezone)
+        change(changes.locale, \.locale)
+        me.profile = profile
+        ownUser.send(me)
+        return profile
+    }
+
+    func queue(_ changes: ProfileChanges) {
+        let pending = lock.withLock {
+            var waiting = state.pending.waiting ?? ProfileChanges()
+            if changes.displayName != .keep { waiting.displayName = changes.displayName }
+            if changes.photoURL != .keep { waiting.photoURL = changes.photoURL }
+            if changes.timezone != .keep { waiting.timezone = changes.timezone }
+            if changes.locale != .keep { waiting.locale = changes.locale }
+            state.pending.waiting = waiting
+            return state.pending
+        }
+        pendingProfile.send(pending)
+    }
+
+    func changeVisibility(_ change: (inout MyVisibility) -> Void) {
+        let visibility = lock.withLock {
+            change(&state.visibility)
+            return state.visibility
+        }
+        var me = ownUser.value!
+        me.visibility = MyAudiences(
+            presence: visibility.presence, lastSeen: visibility.lastSeen, contactsCount: visibility.contacts.count,
+            blockedCount: visibility.blocked.count)
+        ownUser.send(me)
+    }
+}
+
+extension Person {
+    /// Somebody whom the server knows nothing of, or does not show.
+    public init(absent user: String) {
+        self.init(
+            presence: PersonPresence(user: user, freshness: .live), profile: PersonProfile(user: user, freshness: .live))
+    }
+
+    /// Somebody who is here.
+    public static func online(
+        _ user: String, name: String? = nil, status: PresenceStatus = .online, text: String? = nil,
+        devices: [DeviceKind] = [.phone]
+    ) -> Person {
+        Person(
+            presence: PersonPresence(
+                user: user, status: status, since: .inTests, text: text, devices: devices, version: 1, freshness: .live),
+            profile: PersonProfile(
+                user: user, exists: name != nil, displayName: name, version: name == nil ? 0 : 1, freshness: .live))
+    }
+
+    /// Somebody who is not.
+    public static func offline(_ user: String, name: String? = nil, lastSeen: Date = .inTests) -> Person {
+        Person(
+            presence: PersonPresence(
+                user: user, status: .offline, since: lastSeen, lastSeen: lastSeen, version: 1, freshness: .live),
+            profile: PersonProfile(
+                user: user, exists: name != nil, displayName: name, version: name == nil ? 0 : 1, freshness: .live))
+    }
+
+    func with(_ freshness: Freshness) -> Person {
+        var person = self
+        person.presence.freshness = freshness
+        person.profile.freshness = freshness
+        return person
+    }
+}
+
+extension Date {
+    /// 21 November 2025, 08:00 UTC: a time like another.
+    public static let inTests = Date(timeIntervalSince1970: 1_763_712_000)
+}

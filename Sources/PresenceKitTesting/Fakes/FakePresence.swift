@@ -1,0 +1,155 @@
+import Foundation
+import PresenceKit
+
+/// A client without a server: people, typing and the connection are as the test says, and calls are noted.
+///
+/// ```swift
+/// let presence = FakePresence(people: [.online("bob", name: "Bob")])
+/// let model = RosterModel(presence, users: ["bob"])
+/// presence.goOffline()
+/// ```
+///
+/// While it is offline it follows a client's rules: reads answer with what is held, marked stale, writes are queued or
+/// fail. ``fail(_:with:)`` scripts an error, ``hold()`` lets calls wait, ``delay`` makes them take invented time.
+// @unchecked: `state` is only touched with the lock.
+public final class FakePresence: PresenceService, @unchecked Sendable {
+    /// What was asked of it.
+    public enum Call: Hashable, Sendable {
+        case people([String])
+        case setStatus(ChosenStatus, Change<String>, Duration?)
+        case setActivity(Activity)
+        case updateProfile(ProfileChanges, OfflinePolicy)
+        case startTyping(String)
+        case stopTyping(String)
+        case connect, disconnect, enterBackground, enterForeground, reconnectNow, signOut
+        case networkChanged(Bool)
+        case setVisibility(Audience?, Audience?)
+        case visibility
+        case addContacts([String])
+        case removeContacts([String])
+        case block([String])
+        case unblock([String])
+    }
+
+    struct State {
+        var people: [String: Person] = [:]
+        var conversations: [String: Feed<Typing>] = [:]
+        var watched: [String: Feed<Person>] = [:]
+        var rosters: [RosterFeed] = []
+        var visibility = MyVisibility(presence: .everyone, lastSeen: .everyone)
+        var calls: [Call] = []
+        var failures: [(matches: @Sendable (Call) -> Bool, error: any Error)] = []
+        var delay: Duration?
+        var isHolding = false
+        var held: [CheckedContinuation<Void, Never>] = []
+        var offlineSince: Date?
+        var pending = PendingProfileChanges()
+    }
+
+    struct RosterFeed {
+        let users: [String]
+        weak var feed: Feed<Roster>?
+    }
+
+    let lock = NSLock()
+    var state = State()
+    /// The clock of ``delay``.
+    public let clock: TestClock
+    let connection: Feed<ConnectionState>
+    let ownUser: Feed<Me>
+    let pendingProfile = Feed(PendingProfileChanges())
+
+    public init(
+        user: String = "me", people: [Person] = [], connection: ConnectionState = .live, clock: TestClock = TestClock()
+    ) {
+        self.clock = clock
+        self.connection = Feed(connection)
+        ownUser = Feed(Me(user: user, status: MyStatus(status: .auto, freshness: .live)))
+        for person in people { state.people[person.user] = person }
+    }
+
+    // MARK: What the test looks at
+
+    /// What was asked of it, in order.
+    public var calls: [Call] { lock.withLock { state.calls } }
+
+    /// The own user as it is.
+    public var me: Me { ownUser.value! }
+
+    /// How many loops observe somebody.
+    public func loops(on user: String) -> Int { lock.withLock { state.watched[user] }?.loops ?? 0 }
+
+    // MARK: The script
+
+    /// Somebody is like this now.
+    public func set(_ people: Person...) {
+        set(people)
+    }
+
+    public func set(_ people: [Person]) {
+        lock.withLock { for person in people { state.people[person.user] = person } }
+        publish(Set(people.map(\.user)))
+    }
+
+    /// These, and nobody else, type in a conversation.
+    public func setTyping(_ users: [String], in conversation: String, othersCount: Int = 0) {
+        feed(of: conversation).send(
+            Typing(conversation: conversation, users: users, othersCount: othersCount, freshness: .live))
+    }
+
+    public func set(_ me: Me) { ownUser.send(me) }
+
+    public func set(_ state: ConnectionState) { connection.send(state) }
+
+    /// The next call that matches fails.
+    public func fail(_ matches: @escaping @Sendable (Call) -> Bool = { _ in true }, with error: any Error) {
+        lock.withLock { state.failures.append((matches, error)) }
+    }
+
+    /// How long calls take, of ``clock``; `nil`: no time.
+    public var delay: Duration? {
+        get { lock.withLock { state.delay } }
+        set { lock.withLock { state.delay = newValue } }
+    }
+
+    /// Lets calls wait until ``release()``.
+    public func hold() { lock.withLock { state.isHolding = true } }
+
+    /// Lets them go on.
+    public func release() {
+        let held = lock.withLock {
+            state.isHolding = false
+            defer { state.held = [] }
+            return state.held
+        }
+        for continuation in held { continuation.resume() }
+    }
+
+    /// The connection is lost: everything is stale from now on.
+    public func goOffline(at date: Date = Date(timeIntervalSince1970: 1_763_712_000)) {
+        lock.withLock {
+            state.offlineSince = date
+            for (user, person) in state.people { state.people[user] = person.with(.stale(since: date)) }
+        }
+        publish(nil)
+        connection.send(.reconnecting(in: .seconds(1), because: .offline))
+    }
+
+    /// The connection is back: everything is live, and what was queued is done.
+    public func goOnline() {
+        let changes = lock.withLock {
+            state.offlineSince = nil
+            for (user, person) in state.people { state.people[user] = person.with(.live) }
+            defer { state.pending = PendingProfileChanges() }
+            return state.pending.waiting
+        }
+        if let changes { _ = apply(changes) }
+        pendingProfile.send(PendingProfileChanges())
+        publish(nil)
+        connection.send(.live)
+    }
+}
+
+extension PresenceError {
+    fileprivate static let offline = PresenceError(.notConnected, "the test is offline", retryAfter: .seconds(1))
+}

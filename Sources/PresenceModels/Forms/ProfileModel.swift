@@ -1,0 +1,167 @@
+import Foundation
+import Observation
+import PresenceDomain
+
+/// The form in which a user changes their profile, with what was not saved yet.
+@MainActor @Observable
+public final class ProfileModel {
+    public var displayName: String {
+        get { fields.displayName }
+        set { change(\.displayName, newValue) }
+    }
+    public var photoURL: URL? {
+        get { fields.photoURL }
+        set { change(\.photoURL, newValue) }
+    }
+    /// Where accounts are used; changes are checked after a pause.
+    public var username: String {
+        get { fields.username }
+        set { if change(\.username, newValue) { usernameChanged() } }
+    }
+
+    public private(set) var isLoading = false
+    public private(set) var isCheckingAvailability = false
+    /// Whether the username may be taken; `nil` while it is not known.
+    public private(set) var usernameAvailable: Bool?
+    public private(set) var usernameError: String?
+    public private(set) var errorMessage: String?
+    public private(set) var showSuccess = false
+    /// Whether the last change waits for a connection.
+    public private(set) var isQueued = false
+
+    private let users: any UserRepository
+    private let usernames: (any UsernameRepository)?
+    private let clock: any Clock<Duration>
+    private let user: String
+    private var fields = Fields()
+    /// As last heard.
+    private var saved: User?
+    private var checking: Task<Void, Never>?
+
+    /// What the user sees and types.
+    private struct Fields {
+        var displayName = ""
+        var photoURL: URL?
+        var username = ""
+    }
+
+    /// How long after the last key press a username is checked.
+    private static let debounce = Duration.milliseconds(500)
+
+    /// - Parameter user: whose profile it is: the own user.
+    public init(
+        user: String, users: any UserRepository, usernames: (any UsernameRepository)? = nil,
+        clock: any Clock<Duration> = ContinuousClock()
+    ) {
+        self.user = user
+        self.users = users
+        self.usernames = usernames
+        self.clock = clock
+    }
+
+    /// Whether anything differs from what is saved.
+    public var hasChanges: Bool { nameChanged || photoURL != saved?.profileImageURL || hasNewUsername }
+    public var showError: Bool { errorMessage != nil }
+    public var displayNameError: String? { displayName.isEmpty ? nil : DisplayNameRule.fault(in: displayName) }
+
+    /// Whether saving makes sense now.
+    public var canSave: Bool {
+        !isLoading && hasChanges && DisplayNameRule.fault(in: displayName) == nil && usernameError == nil
+            && !isCheckingAvailability && (!hasNewUsername || usernameAvailable == true)
+    }
+
+    private var nameChanged: Bool { DisplayNameRule.trimmed(displayName) != saved?.displayName ?? "" }
+    private var hasNewUsername: Bool { username != saved?.username ?? "" }
+
+    /// Follows the profile until its task is cancelled, or the user signs out. What was changed here and not saved stays.
+    public func run() async {
+        for await newer in users.updates(of: user) { take(newer) }
+    }
+
+    private func take(_ newer: User) {
+        let former = saved
+        saved = newer
+        if displayName == former?.displayName ?? "" { displayName = newer.displayName }
+        if photoURL == former?.profileImageURL { photoURL = newer.profileImageURL }
+        if username == former?.username ?? "" { username = newer.username ?? "" }
+    }
+
+    /// Saves what was changed: all of it is shown as saved at once, and taken back if it is refused.
+    public func save() async {
+        guard canSave else { return }
+        isLoading = true
+        (errorMessage, showSuccess) = (nil, false)
+        defer { isLoading = false }
+        do {
+            if hasNewUsername { try await usernames?.take(username) }
+            let name = DisplayNameRule.trimmed(displayName)
+            let picture: URL?? = photoURL == saved?.profileImageURL ? nil : .some(photoURL)
+            if nameChanged || picture != nil {
+                let update = try await users.update(
+                    UserChanges(displayName: nameChanged ? name : nil, profileImageURL: picture))
+                if case .saved(let user) = update { take(user) }
+                isQueued = update == .queued
+            }
+            saved?.displayName = name
+            saved?.profileImageURL = photoURL
+            saved?.username = username.isEmpty ? nil : username
+            displayName = name
+            showSuccess = true
+        } catch is CancellationError {
+        } catch {
+            errorMessage = error.localizedDescription
+        }
+    }
+
+    /// Tries again what failed.
+    public func retry() async { await save() }
+
+    /// Goes back to what is saved.
+    public func discardChanges() {
+        displayName = saved?.displayName ?? ""
+        photoURL = saved?.profileImageURL
+        username = saved?.username ?? ""
+        errorMessage = nil
+    }
+
+    /// Whether it is another value.
+    @discardableResult
+    private func change<Value: Equatable>(_ field: WritableKeyPath<Fields, Value>, _ value: Value) -> Bool {
+        guard fields[keyPath: field] != value else { return false }
+        fields[keyPath: field] = value
+        showSuccess = false
+        errorMessage = nil
+        return true
+    }
+
+    // MARK: The username
+
+    private func usernameChanged() {
+        checking?.cancel()
+        (usernameAvailable, usernameError, isCheckingAvailability) = (nil, nil, false)
+        guard hasNewUsername else {
+            usernameAvailable = username.isEmpty ? nil : true
+            return
+        }
+        usernameError = UsernameRule.fault(in: username)
+        guard usernameError == nil, let usernames else { return }
+        isCheckingAvailability = true
+        checking = Task { [weak self, clock, username] in
+            guard (try? await clock.sleep(for: Self.debounce)) != nil else { return }
+            let isAvailable = try? await usernames.isAvailable(username)
+            guard !Task.isCancelled else { return }
+            self?.checked(username, isAvailable)
+        }
+    }
+
+    private func checked(_ name: String, _ isAvailable: Bool?) {
+        guard name == username else { return }
+        isCheckingAvailability = false
+        usernameAvailable = isAvailable
+        switch isAvailable {
+        case true?: usernameError = nil
+        case false?: usernameError = "This username is already taken."
+        case nil: usernameError = "Failed to check availability."
+        }
+    }
+}

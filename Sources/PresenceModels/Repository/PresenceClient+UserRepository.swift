@@ -1,0 +1,109 @@
+import Foundation
+import PresenceDomain
+import PresenceKit
+
+/// Users as a presence server knows them: a profile and a presence. What belongs to accounts (e-mail, username, preferred
+/// language, push token) is not there.
+extension PresenceClient: UserRepository {
+    public func user(_ id: User.ID) async throws -> User {
+        do {
+            guard let person = try await person(id) else { throw UserError.userNotFound(id) }
+            return User(person)
+        } catch let error as PresenceError {
+            throw UserError(reading: error, id)
+        }
+    }
+
+    public func users(_ ids: [User.ID]) async throws -> Users {
+        do {
+            let people: People = try await people(ids)
+            return Users(people.map(User.init), missing: people.missing, isStale: people.problem != nil)
+        } catch let error as PresenceError {
+            throw UserError(reading: error, ids.first ?? "")
+        }
+    }
+
+    public func updates(of id: User.ID) -> AsyncStream<User> {
+        let people: PresenceUpdates<Person> = updates(of: id)
+        return stream(of: people) { $0.isFound ? User($0) : nil }
+    }
+
+    @discardableResult
+    public func update(_ changes: UserChanges) async throws -> UserUpdate {
+        do {
+            switch try await updateProfile(ProfileChanges(changes), offline: .queue) {
+            case .queued: return .queued
+            case .saved(let profile):
+                let presence = PersonPresence(user: profile.user, freshness: profile.freshness)
+                return .saved(User(Person(presence: presence, profile: profile)))
+            }
+        } catch let error as PresenceError {
+            throw UserError(writing: error)
+        }
+    }
+
+    public func onlineUpdates(of id: User.ID) -> AsyncStream<Bool> {
+        stream(of: presence(of: id)) { $0.isOnline }
+    }
+
+    /// Online is what the devices do; gone is invisible, on all devices, while this one stays connected.
+    public func setOnline(_ isOnline: Bool) async throws {
+        do {
+            try await setStatus(isOnline ? .auto : .invisible)
+        } catch let error as PresenceError {
+            throw UserError(writing: error)
+        }
+    }
+
+    /// The newest values: a slow loop misses those between.
+    private func stream<Source: Sendable, Element: Sendable>(
+        of updates: PresenceUpdates<Source>, _ transform: @escaping @Sendable (Source) -> Element?
+    ) -> AsyncStream<Element> {
+        let (stream, elements) = AsyncStream.makeStream(of: Element.self, bufferingPolicy: .bufferingNewest(1))
+        let task = Task {
+            for await update in updates {
+                if let element = transform(update) { elements.yield(element) }
+            }
+            elements.finish()
+        }
+        elements.onTermination = { _ in task.cancel() }
+        return stream
+    }
+}
+
+extension User {
+    /// A person as a user. Without a display name it is empty; what a presence server does not know is `nil`.
+    public init(_ person: Person) {
+        let presence = person.presence
+        let profile = person.profile
+        self.init(
+            id: person.user, displayName: person.displayName ?? "", profileImageURL: profile.photoURL,
+            timezone: profile.timezone, locale: profile.locale, isOnline: person.isOnline,
+            lastSeen: presence.lastSeen ?? presence.since ?? .distantPast, createdAt: profile.createdAt ?? .distantPast)
+    }
+}
+
+extension ProfileChanges {
+    public init(_ changes: UserChanges) {
+        func change<Value>(_ value: Value??) -> Change<Value> {
+            value.map { inner in inner.map { .set($0) } ?? .remove } ?? .keep
+        }
+        self.init(
+            displayName: changes.displayName.map { .set($0) } ?? .keep, photoURL: change(changes.profileImageURL),
+            timezone: change(changes.timezone), locale: change(changes.locale))
+    }
+}
+
+extension UserError {
+    init(reading error: PresenceError, _ id: String) {
+        self = error.code == .invalidID ? .userNotFound(id) : .fetchFailed(reason: error.localizedDescription)
+    }
+
+    init(writing error: PresenceError) {
+        if error.code == .validationFailed, let field = error.field {
+            self = .invalid(field: field, reason: error.localizedDescription)
+        } else {
+            self = .updateFailed(reason: error.localizedDescription, outcomeUnknown: error.outcomeUnknown)
+        }
+    }
+}

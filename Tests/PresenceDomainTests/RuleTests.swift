@@ -1,0 +1,53 @@
+import Foundation
+import PresenceDomain
+import Testing
+
+/// REQUIREMENTS 000 and 001: rules and their texts.
+@Suite struct RuleTests {
+    @Test func `a display name has 1 to 50 characters after trimming`() {
+        #expect(DisplayNameRule.fault(in: "") == "Display name cannot be empty")
+        #expect(DisplayNameRule.fault(in: " \n ") == "Display name cannot be empty")
+        let most = String(repeating: "é", count: 50)
+        #expect(DisplayNameRule.fault(in: " \(most) ") == nil)
+        #expect(DisplayNameRule.fault(in: most + "x") == "Display name must be 50 characters or less")
+        #expect(DisplayNameRule.trimmed("  Ana ") == "Ana")
+    }
+
+    @Test func `the standard name is the part of the e-mail before the at sign`() {
+        #expect(DisplayNameRule.standard(for: "ana.b@example.org") == "ana.b")
+        for email in [nil, "", "@example.org", "  @x"] { #expect(DisplayNameRule.standard(for: email) == "User") }
+        #expect(DisplayNameRule.standard(for: String(repeating: "a", count: 60) + "@x").count == 50)
+    }
+
+    @Test(arguments: ["abc", "a.b_c", "ANA", "123", String(repeating: "x", count: 30)])
+    func `a username is 3 to 30 letters, digits, periods and underscores`(name: String) {
+        #expect(UsernameRule.fault(in: name) == nil)
+    }
+
+    @Test(arguments: [
+        "", "ab", ".ab", "ab.", "a..b", "a b", "aé1", "a-b", "ab@", "a`b", String(repeating: "x", count: 31),
+    ])
+    func `anything else is told, with the rule`(name: String) {
+        #expect(
+            UsernameRule.fault(in: name)
+                == "Invalid username format. Use 3-30 characters, letters, numbers, periods, and underscores.")
+    }
+
+    @Test func `errors are told in plain language, and what to do about them`() {
+        let errors: [UserError] = [
+            .userNotFound("u1"), .invalid(field: "displayName", reason: "This name cannot be used."),
+            .fetchFailed(reason: "There is no connection."), .updateFailed(reason: "No.", outcomeUnknown: false),
+            .updateFailed(reason: "No.", outcomeUnknown: true),
+        ]
+        for error in errors { #expect(error.localizedDescription == error.errorDescription) }
+        #expect(errors[0].localizedDescription == "User not found.")
+        #expect(errors[1].localizedDescription == "This name cannot be used.")
+        #expect(errors[3].recoverySuggestion == "Please try again.")
+        #expect(errors[4].recoverySuggestion?.contains("may have worked") == true)
+    }
+
+    @Test func `a batch names who is missing`() {
+        let users = Users([User(id: "a", displayName: "A")], missing: ["b"], isStale: true)
+        #expect(users.map(\.id) == ["a"] && users.missing == ["b"] && users.isStale)
+    }
+}

@@ -1,0 +1,102 @@
+import Foundation
+import PresenceProtocol
+import Testing
+
+@testable import PresenceKit
+
+/// The own user as a client shows it.
+@Suite(.timeLimit(.minutes(1))) struct MeTests {
+    private let dialler = ScriptedDialler()
+    private let time = TestTime()
+    private let client: PresenceClient
+
+    init() { client = .scripted(dialler, time) }
+
+    @Test func `id, status, profile and audiences are observed, whichever device changes them`() async throws {
+        var loop = client.meUpdates.makeAsyncIterator()
+        #expect(await loop.next() == Me())
+        let server = await dialler.next()
+        await server.welcome(user: "ana")
+        let visibility = try #require(await server.message())
+        #expect(visibility.body == .getVisibility)
+        #expect(await server.subscribe(.online("ana", 4, name: "Ana")) == ["ana"])
+        server.say(
+            .visibility(
+                id: visibility.id, VisibilityLists(visibility: .init(presence: .contacts), contacts: ["bob"], blocks: []),
+                more: true))
+        server.say(
+            .visibility(
+                id: visibility.id, VisibilityLists(visibility: .init(presence: .contacts), contacts: ["cy"], blocks: ["eve"]),
+                more: false))
+        var me = await loop.next()
+        while me?.visibility == nil || me?.profile == nil { me = await loop.next() }
+        #expect(me?.user == "ana" && me?.status?.status == .auto && me?.profile?.displayName == "Ana")
+        #expect(me?.visibility == MyAudiences(presence: .contacts, contactsCount: 2, blockedCount: 1))
+
+        // Another device of the user.
+        server.say(.ownVisibility(OwnVisibility(visibility: .init(presence: .nobody), contacts: 2, blocks: 1)))
+        server.say(.ownStatus(PresenceProtocol.OwnStatus(status: .busy, text: "lunch")))
+        server.say(.event("ana", 9, name: "Ana Silva"))
+        while me?.profile?.displayName != "Ana Silva" { me = await loop.next() }
+        #expect(me?.visibility?.presence == .nobody && me?.status?.text == "lunch")
+        #expect(await client.me == me)
+
+        await client.signOut()
+        #expect(await loop.next() == nil)
+        #expect(await client.me == Me())
+    }
+
+    @Test func `verbs that return at once keep their order, and calls come after them`() async throws {
+        client.connect()
+        let server = await dialler.next()
+        await server.welcome()
+        for await state in client.connectionStates where state == .live { break }
+        for _ in 0..<20 {
+            client.setActivity(.idle)
+            client.startTyping(in: "c1")
+            client.stopTyping(in: "c1")
+            client.setActivity(.active)
+            async let status = client.setStatus(.busy)
+            var bodies: [ClientMessage.Body] = []
+            var id: Int64?
+            while id == nil, let message = await server.message() {
+                bodies.append(message.body)
+                if case .status = message.body { id = message.id }
+            }
+            #expect(
+                bodies == [
+                    .activity(.idle), .typing(conversation: "c1", typing: true),
+                    .typing(conversation: "c1", typing: false), .activity(.active), .status(StatusChange(status: .busy)),
+                ])
+            server.say(.ok(id: id ?? 0))
+            #expect(try await status == .saved)
+        }
+    }
+
+    @Test func `plain values are there beside the sequences`() async {
+        #expect(await client.connectionState == .idle)
+        client.connect()
+        #expect(await client.connectionState == .connecting)
+        #expect(await client.pendingProfileChanges == PendingProfileChanges())
+    }
+
+    @Test func `a logger is told how the connection is, without the token`() async {
+        let lines = AsyncStream.makeStream(of: String.self)
+        let client = PresenceClient(
+            url: URL(string: "ws://example.org/v1/ws")!, token: { "secret" }, device: Device(), configuration: .init(),
+            storage: .memory(), logger: PresenceLogger { level, message in lines.continuation.yield("\(level) \(message)") },
+            dialler: dialler, time: time)
+        client.connect()
+        let server = await dialler.next()
+        await server.welcome()
+        server.end(code: 4006)
+        var heard: [String] = []
+        for await line in lines.stream {
+            heard.append(line)
+            if line.contains("closed") { break }
+        }
+        #expect(heard.first == "notice connecting" && heard.contains("notice connected"))
+        #expect(heard.last == "notice closed: disconnected_by_administrator: an administrator ended the connection")
+        #expect(!heard.contains { $0.contains("secret") })
+    }
+}

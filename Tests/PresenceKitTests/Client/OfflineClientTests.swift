@@ -1,0 +1,139 @@
+import EventLoops
+import Foundation
+import PresenceProtocol
+import TestSupport
+import Testing
+
+@testable import PresenceKit
+
+/// A client without a network, and over launches, whose server is played by the test.
+@Suite(.timeLimit(.minutes(1))) struct OfflineClientTests {
+    private let dialler = ScriptedDialler()
+    private let time = TestTime()
+    private let directory: TemporaryDirectory
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    private func stored() throws -> Storage { try .directory(URL(fileURLWithPath: directory.file("storage"))) }
+
+    @Test func `after a launch without a network, people and the own user are there`() async throws {
+        try await {
+            let client = PresenceClient.scripted(dialler, time, storage: try stored())
+            var loop = client.updates(of: "bob").makeAsyncIterator()
+            async let first = loop.next()
+            let server = await dialler.next()
+            await server.welcome(user: "ana")
+            await server.subscribe(.online("bob", 3, name: "Bob"))
+            #expect(await first?.displayName == "Bob")
+            server.end(code: 4006)
+            while await loop.next()?.freshness.isLive == true {}
+            // What was queued to be stored is stored when a later question is answered.
+            _ = try await client.person("bob")
+        }()
+        let storage = try await eventually { try? stored() }
+        let client = PresenceClient.scripted(dialler, time, storage: storage)
+        client.networkChanged(isAvailable: false)
+        #expect(await client.me.user == "ana")
+        var loop = client.updates(of: "bob").makeAsyncIterator()
+        let bob = await loop.next()
+        #expect(bob?.displayName == "Bob" && bob?.isOnline == true)
+        #expect(bob?.freshness.staleSince != nil)
+        await client.disconnect()
+        let people = try await client.people(["bob", "cy"])
+        #expect(people.map(\.displayName) == ["Bob"])
+        #expect(people.missing == ["cy"] && people.unanswered == ["cy"] && people.problem?.code == .notConnected)
+        await #expect(throws: PresenceError.self) { try await client.person("cy") }
+    }
+
+    @Test func `a change that was queued is sent after a launch, by the same device`() async throws {
+        var device: String?
+        do {
+            let client = PresenceClient.scripted(dialler, time, storage: try stored())
+            client.connect()
+            let server = await dialler.next()
+            device = await server.welcome()?.device?.id?.string
+            await client.disconnect()
+            #expect(try await client.updateProfile(displayName: "Ana", photoURL: nil) == .queued)
+        }
+        #expect(device != nil)
+        let client = PresenceClient.scripted(dialler, time, storage: try await eventually { try? stored() })
+        #expect(await client.pendingProfileChanges.waiting == PresenceKit.ProfileChanges(displayName: "Ana", photoURL: nil))
+        client.connect()
+        let server = await dialler.next()
+        #expect(await server.welcome()?.device?.id?.string == device)
+        let message = try #require(await server.message())
+        #expect(message.body == .updateProfile(ProfileChanges(displayName: .set("Ana"), photoURL: .remove)))
+        server.say(.profileUpdated(id: message.id, Profile(version: 1, displayName: "Ana")))
+        for await pending in client.pendingProfileUpdates where pending.waiting == nil { break }
+    }
+
+    @Test func `a sign-out leaves nothing on the disk, and the next user finds nothing`() async throws {
+        let storage = try stored()
+        let client = PresenceClient.scripted(dialler, time, storage: storage)
+        await client.disconnect()
+        #expect(try await client.updateProfile(displayName: "x") == .queued)
+        await client.signOut()
+        #expect(try await storage.writes.load().writes.isEmpty)
+        #expect(try await storage.writes.load().owner == nil)
+        #expect(await client.me == Me())
+        #expect(await client.pendingProfileChanges == PendingProfileChanges())
+    }
+
+    @Test func `without a network nothing hangs: it is answered, queued or thrown at once`() async throws {
+        let client = PresenceClient.scripted(dialler, time)
+        client.connect()
+        client.networkChanged(isAvailable: false)
+        #expect(try await client.people(["bob"]).unanswered == ["bob"])
+        #expect(try await client.setStatus(.busy) == .queued)
+        #expect(try await client.updateProfile(displayName: "Ana") == .queued)
+        for code in [PresenceError.Code.notConnected] {
+            await expect(code) { _ = try await client.person("bob") }
+            await expect(code) { try await client.updateProfile(displayName: "Ana", offline: .fail) }
+            await expect(code) { _ = try await client.createConversation(with: ["bob"]) }
+            await expect(code) { try await client.block(["eve"]) }
+            await expect(code) { _ = try await client.visibility() }
+        }
+        client.networkChanged(isAvailable: true)
+        _ = await dialler.next()
+    }
+
+    @Test func `a loop on a closed client says so, and goes on when it is opened again`() async throws {
+        let client = PresenceClient.scripted(dialler, time)
+        await client.disconnect()
+        var (bob, typing) = (
+            client.presence(of: "bob").makeAsyncIterator(), client.typing(in: "c1").makeAsyncIterator()
+        )
+        #expect(await bob.next()?.problem?.code == .notConnected)
+        #expect(await typing.next()?.problem?.code == .notConnected)
+        client.connect()
+        let server = await dialler.next()
+        await server.welcome()
+        await server.subscribe(.online("bob", 1))
+        var element = await bob.next()
+        while element?.freshness.isLive == false { element = await bob.next() }
+        #expect(element?.problem == nil && element?.isOnline == true)
+        server.end(code: 4006)
+        repeat { element = await bob.next() } while element?.problem == nil
+        #expect(element?.problem?.code == .disconnectedByAdministrator)
+        #expect(element?.isOnline == true, "as last known")
+    }
+
+    // MARK: Steps
+
+    private func expect(_ code: PresenceError.Code, _ body: () async throws -> Void) async {
+        do {
+            try await body()
+            Issue.record("nothing was thrown")
+        } catch {
+            #expect((error as? PresenceError)?.code == code)
+        }
+    }
+
+    /// The former client has to be gone first: it lets its storage go when it is released.
+    private func eventually<Value>(_ find: () -> Value?) async throws -> Value {
+        while true {
+            if let value = find() { return value }
+            await Task.yield()
+        }
+    }
+}

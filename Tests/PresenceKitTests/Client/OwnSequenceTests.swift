@@ -1,0 +1,147 @@
+import Foundation
+import PresenceProtocol
+import Testing
+
+@testable import PresenceKit
+
+/// Values and sequences that an app makes itself.
+@Suite(.timeLimit(.minutes(1))) struct OwnSequenceTests {
+    private struct Failure: Error {}
+
+    private static func online(_ user: String) -> Person {
+        Person(
+            presence: PersonPresence(user: user, status: .online, version: 1, freshness: .live),
+            profile: PersonProfile(user: user, freshness: .live))
+    }
+
+    private func all<Element>(_ updates: PresenceUpdates<Element>) async -> [Element] {
+        var all: [Element] = []
+        for await element in updates { all.append(element) }
+        return all
+    }
+
+    @Test func `updates are made of values, of a stream, and of any sequence`() async {
+        let values = PresenceUpdates([1, 2, 3])
+        #expect(await all(values) == [1, 2, 3])
+        #expect(await all(values) == [1, 2, 3], "as often as needed")
+        let (stream, continuation) = AsyncStream.makeStream(of: Int.self)
+        for number in 1...3 { continuation.yield(number) }
+        continuation.finish()
+        #expect(await all(PresenceUpdates(stream.map { $0 * 2 })) == [2, 4, 6])
+    }
+
+    @Test func `where another sequence throws, updates end`() async {
+        let (stream, continuation) = AsyncThrowingStream.makeStream(of: Int.self)
+        continuation.yield(1)
+        continuation.finish(throwing: Failure())
+        #expect(await all(PresenceUpdates(stream)) == [1])
+    }
+
+    @Test func `cancelling a loop over another sequence ends it`() async {
+        let (stream, continuation) = AsyncStream.makeStream(of: Int.self)
+        let loop = Task { await all(PresenceUpdates(stream)) }
+        loop.cancel()
+        _ = await loop.value
+        continuation.finish()
+    }
+
+    @Test func `a roster is a collection of everybody asked for`() {
+        let roster = Roster(["bob", "cy", "bob"], people: [Self.online("cy"), Self.online("nobody asked")])
+        #expect(roster.users == ["bob", "cy"] && roster.count == 2)
+        #expect(roster.map(\.user) == ["bob", "cy"] && roster.map(\.isOnline) == [false, true])
+        #expect(roster[0].freshness == .unknown && roster["bob"] == nil)
+        #expect(roster.changed == ["cy"] && !roster.isComplete)
+        #expect(roster == Roster(["bob", "cy"], people: [Self.online("cy")]))
+        #expect(roster != Roster(["bob", "cy"]))
+        #expect(roster != Roster(["cy", "bob"], people: [Self.online("cy")]))
+    }
+
+    @Test func `values come back from JSON as they were`() throws {
+        func comesBack<Value: Codable & Equatable>(_ value: Value) throws {
+            #expect(try JSONDecoder().decode(Value.self, from: JSONEncoder().encode(value)) == value)
+        }
+        var person = Self.online("bob")
+        person.presence.problem = PresenceError(
+            .rateLimited, "slow", field: "x", retryAfter: .milliseconds(1_500), outcomeUnknown: true)
+        person.presence.freshness = .stale(since: Date(timeIntervalSince1970: 5))
+        person.presence.arrival = Arrival(
+            madeAt: Date(timeIntervalSince1970: 1), receivedAt: Date(timeIntervalSince1970: 2))
+        try comesBack(person)
+        try comesBack(Typing(conversation: "c1", users: ["bob"], othersCount: 2, freshness: .live))
+        try comesBack(Device(id: "d", kind: .tablet, name: "n"))
+        try comesBack(MyStatus(status: .busy, text: "x", freshness: .live))
+        for changes in [
+            .init(), .init(displayName: "A", photoURL: nil, locale: "de"),
+            .init(photoURL: .set(URL(string: "https://example.org/a.jpg")!), timezone: .remove),
+        ] as [PresenceKit.ProfileChanges] {
+            try comesBack(changes)
+        }
+        let wire = try JSONEncoder().encode(PresenceKit.ProfileChanges(displayName: "A", photoURL: nil))
+        let members = try #require(JSONSerialization.jsonObject(with: wire) as? [String: Any])
+        #expect(members["displayName"] as? String == "A" && members["photoURL"] is NSNull && members.count == 2)
+    }
+
+    @Test func `a change is written as a literal`() {
+        let name = "Ana"
+        #expect(PresenceKit.Change<String>("Ana") == .set("Ana"))
+        #expect(("\(name) B" as PresenceKit.Change<String>) == .set("Ana B"))
+        #expect((nil as PresenceKit.Change<URL>) == .remove)
+    }
+
+    @Test func `every error is told in plain language, without its code`() {
+        let codes: [PresenceError.Code] = [
+            .badRequest, .unknownType, .unauthorized, .forbidden, .validationFailed, .conflict, .tooMany, .rateLimited,
+            .unavailable, .internalError, .invalidID, .invalidURL, .notConnected, .connectionLost, .timedOut,
+            .tokenUnavailable, .protocolViolation, .replaced, .disconnectedByAdministrator, .serverUnavailable,
+            .signedOut, .storageFailed, .init(rawValue: "something_new"),
+        ]
+        for code in codes {
+            let error = PresenceError(code, "developers' words")
+            let text = error.localizedDescription
+            #expect(text.hasSuffix(".") && !text.contains("_") && !text.contains("developers"), "\(code)")
+        }
+        #expect(PresenceError(.validationFailed, "", field: "displayName").errorDescription == "This name cannot be used.")
+        #expect(PresenceError(.timedOut, "").recoverySuggestion == "Please try again in a moment.")
+        #expect(
+            PresenceError(.unavailable, "", retryAfter: .milliseconds(2_500)).recoverySuggestion
+                == "Please try again in 3 seconds.")
+        #expect(
+            PresenceError(.timedOut, "", outcomeUnknown: true).recoverySuggestion?.contains("may have worked") == true)
+    }
+
+    @Test func `the library's words are the protocol's`() {
+        #expect(PresenceKit.PresenceStatus.allCases.map(\.rawValue) == PresenceStatus.allCases.map(\.rawValue))
+        #expect(PresenceKit.DeviceKind.allCases.map(\.rawValue) == DeviceKind.allCases.map(\.rawValue))
+        #expect(PresenceKit.ChosenStatus.allCases.map(\.rawValue) == ChosenStatus.allCases.map(\.rawValue))
+        #expect(PresenceKit.Activity.allCases.map(\.rawValue) == Activity.allCases.map(\.rawValue))
+        #expect(PresenceKit.Audience.allCases.map(\.rawValue) == Audience.allCases.map(\.rawValue))
+        for kind in DeviceKind.allCases { #expect(PresenceKit.DeviceKind(kind).wire == kind) }
+    }
+
+    @Test func `ids are judged as the server judges them`() {
+        for id in ["a", "u-1", "!~", String(repeating: "x", count: 128)] { #expect(PresenceID.isValid(id)) }
+        for id in ["", "a b", "é", "\n", String(repeating: "x", count: 129)] { #expect(!PresenceID.isValid(id)) }
+    }
+
+    @Test func `a change of network is noticed, its repetition and the first look are not`() {
+        let (none, wifi, mobile) = (
+            NetworkPath(isSatisfied: false, interfaces: []), NetworkPath(isSatisfied: true, interfaces: ["en0"]),
+            NetworkPath(isSatisfied: true, interfaces: ["pdp_ip0"])
+        )
+        func tells(_ now: NetworkPath, after former: NetworkPath?) -> String {
+            switch now.input(after: former) {
+            case .network(let isThere): isThere ? "there" : "gone"
+            case .reconnect: "changed"
+            case nil: "nothing"
+            default: "?"
+            }
+        }
+        #expect(tells(wifi, after: nil) == "nothing")
+        #expect(tells(none, after: nil) == "gone")
+        #expect(tells(none, after: wifi) == "gone")
+        #expect(tells(mobile, after: none) == "there")
+        #expect(tells(mobile, after: wifi) == "changed")
+        #expect(tells(wifi, after: wifi) == "nothing")
+        #expect(tells(none, after: none) == "nothing")
+    }
+}

@@ -1,0 +1,84 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import PresenceKit
+
+@Suite struct JournalTests {
+    private let directory: TemporaryDirectory
+    private var path: String { directory.file("journal") }
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    private func open(format: UInt32 = 1) throws -> (journal: Journal, records: [[UInt8]]) {
+        var records: [[UInt8]] = []
+        let journal = try Journal(path: path, format: format, records: &records)
+        return (journal, records)
+    }
+
+    private func bytes() throws -> [UInt8] { [UInt8](try Data(contentsOf: URL(fileURLWithPath: path))) }
+
+    @Test func `what was appended is there after another opening, in order`() throws {
+        var (journal, records) = try open()
+        #expect(records.isEmpty)
+        let written: [[UInt8]] = [[1, 2, 3], [], Array(repeating: 7, count: 100_000)]
+        try journal.append([written[0]], isDurable: true)
+        try journal.append(Array(written[1...]), isDurable: false)
+        #expect(try open().records == written)
+    }
+
+    @Test func `cut off anywhere, the whole records before are there, and appending goes on after them`() throws {
+        var (journal, _) = try open()
+        try journal.append([[1], [2, 2], [3, 3, 3]], isDurable: false)
+        let whole = try bytes()
+        // Header 12, records of 9, 10 and 11 bytes.
+        for length in 12..<whole.count {
+            try Data(whole[..<length]).write(to: URL(fileURLWithPath: path))
+            var (again, records) = try open()
+            let expected = length >= 31 ? 2 : length >= 21 ? 1 : 0
+            #expect(records == Array([[1], [2, 2]][..<expected]), "cut at \(length)")
+            try again.append([[9]], isDurable: false)
+            #expect(try open().records.last == [9])
+        }
+    }
+
+    @Test func `a damaged record ends the reading before it`() throws {
+        var (journal, _) = try open()
+        try journal.append([[1], [2, 2]], isDurable: false)
+        var damaged = try bytes()
+        damaged[damaged.count - 1] ^= 1
+        try Data(damaged).write(to: URL(fileURLWithPath: path))
+        #expect(try open().records == [[1]])
+        // A length beyond the file, and one beyond any record.
+        for length: [UInt8] in [[200, 0, 0, 0], [255, 255, 255, 255]] {
+            damaged.replaceSubrange(12..<16, with: length)
+            try Data(damaged).write(to: URL(fileURLWithPath: path))
+            #expect(try open().records == [])
+        }
+    }
+
+    @Test func `a file of something else is replaced, one of a later format refused and left`() throws {
+        try Data("something else altogether".utf8).write(to: URL(fileURLWithPath: path))
+        #expect(try open().records == [])
+        var (journal, _) = try open(format: 2)
+        try journal.rewrite([[5]], format: 2)
+        let before = try bytes()
+        #expect(throws: StorageError.laterVersion(path, 2)) { try open(format: 1) }
+        #expect(try bytes() == before)
+        #expect(try open(format: 2).records == [[5]])
+    }
+
+    @Test func `a rewriting replaces all, and appending goes on in the new file`() throws {
+        var (journal, _) = try open()
+        try journal.append([[1], [2]], isDurable: false)
+        try journal.rewrite([[8]], format: 1)
+        try journal.append([[9]], isDurable: false)
+        #expect(try open().records == [[8], [9]])
+        #expect(!FileManager.default.fileExists(atPath: path + ".new"))
+    }
+
+    @Test func `the checksum is the known one`() {
+        #expect(CRC32.checksum(Array("123456789".utf8)) == 0xCBF4_3926)
+        #expect(CRC32.checksum([]) == 0)
+    }
+}

@@ -1,0 +1,127 @@
+import Foundation
+import PresenceProtocol
+import TestSupport
+import Testing
+
+@testable import PresenceKit
+
+/// What is kept on disk.
+@Suite struct StorageTests {
+    private let directory: TemporaryDirectory
+    private var url: URL { URL(fileURLWithPath: directory.file("storage")) }
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    private static func person(_ user: UserID, _ version: Int64 = 1) -> CachedPerson {
+        CachedPerson(
+            user: user, asOf: Date(timestamp: 5_000), presence: Presence(version: version, status: .away),
+            profile: .profile(Profile(version: version, displayName: "\(user.string) \(version)")))
+    }
+
+    private static func write(_ id: String, lane: String = "c1") -> QueuedWrite {
+        QueuedWrite(id: id, lane: lane, kind: "message", body: Data("text \(id)".utf8), queuedAt: Date(timestamp: 1_000))
+    }
+
+    /// A storage that is closed again when this returns.
+    private func opened<Result>(
+        people: Int = 10_000, writes: Int = 10_000, _ body: (Storage) async throws -> Result
+    ) async throws -> Result {
+        try await body(try Storage.directory(url, people: people, writes: writes))
+    }
+
+    @Test func `people are there after a launch, the newest of each`() async throws {
+        try await opened { storage in
+            await storage.cache.write([Self.person("bob", 1), Self.person("cy", 1)])
+            await storage.cache.write([Self.person("bob", 2)])
+        }
+        let found = try await opened { await $0.cache.read(["cy", "bob", "dan"]) }
+        #expect(found == [Self.person("cy", 1), Self.person("bob", 2)])
+    }
+
+    @Test func `a full cache drops those heard of longest ago, on disk too`() async throws {
+        try await opened(people: 4) { storage in
+            for number in 1...5 { await storage.cache.write([Self.person(UserID("u\(number)")!)]) }
+        }
+        let found = try await opened { await $0.cache.read((1...5).map { "u\($0)" }).map(\.user) }
+        #expect(found == ["u3", "u4", "u5"])
+    }
+
+    @Test func `a cache that changes much does not grow without bound`() async throws {
+        try await opened { storage in
+            for round in 1...300 {
+                await storage.cache.write((1...20).map { Self.person(UserID("u\($0)")!, Int64(round)) })
+            }
+        }
+        let size = try FileManager.default.attributesOfItem(atPath: url.appendingPathComponent("people").path)[.size]
+        #expect((size as? Int ?? .max) <= 300 << 10)
+        #expect(try await opened { await $0.cache.read(["u7"]) } == [Self.person("u7", 300)])
+    }
+
+    @Test func `writes are there after a launch, in order, without those that are done`() async throws {
+        try await opened { storage in
+            try await storage.writes.setOwner("ana")
+            for id in ["1", "2", "3", "4"] { try await storage.writes.append(Self.write(id)) }
+            try await storage.writes.remove(["2", "unknown"])
+        }
+        let (owner, writes) = try await opened { try await $0.writes.load() }
+        #expect(owner == "ana")
+        #expect(writes == ["1", "3", "4"].map { Self.write($0) })
+    }
+
+    @Test func `a full queue says so and keeps what it has`() async throws {
+        for storage in [try Storage.directory(url, writes: 2), Storage(cache: MemoryCache(), writes: MemoryWriteQueue(capacity: 2))] {
+            try await storage.writes.append(Self.write("1"))
+            try await storage.writes.append(Self.write("2"))
+            await #expect(throws: StorageError.full(2)) { try await storage.writes.append(Self.write("3")) }
+            #expect(try await storage.writes.load().writes.map(\.id) == ["1", "2"])
+        }
+    }
+
+    @Test func `a queue that is used much does not grow without bound`() async throws {
+        try await opened { storage in
+            try await storage.writes.setOwner("ana")
+            for number in 1...1_000 {
+                try await storage.writes.append(Self.write("\(number)"))
+                try await storage.writes.remove(["\(number)"])
+            }
+        }
+        let size = try FileManager.default.attributesOfItem(atPath: url.appendingPathComponent("writes").path)[.size]
+        #expect((size as? Int ?? .max) <= 70 << 10)
+        #expect(try await opened { try await $0.writes.load() }.owner == "ana")
+    }
+
+    @Test func `everything of the user goes, the device's id stays`() async throws {
+        let id = try await opened { storage in
+            await storage.cache.write([Self.person("bob")])
+            try await storage.writes.setOwner("ana")
+            try await storage.writes.append(Self.write("1"))
+            await storage.cache.removeAll()
+            try await storage.writes.removeAll()
+            return storage.deviceID
+        }
+        try await opened { (storage: Storage) -> Void in
+            #expect(await storage.cache.read(["bob"]).isEmpty)
+            let (owner, writes) = try await storage.writes.load()
+            #expect(owner == nil && writes.isEmpty)
+            #expect(storage.deviceID == id && PresenceID.isValid(id ?? ""))
+        }
+    }
+
+    @Test func `one client at a time uses a directory, and others cannot read it`() async throws {
+        try await opened { (_: Storage) -> Void in
+            #expect(throws: StorageError.inUse(url.path)) { _ = try Storage.directory(url) }
+        }
+        let mode = try FileManager.default.attributesOfItem(atPath: url.path)[.posixPermissions] as? Int
+        #expect(mode == 0o700)
+    }
+
+    @Test func `a directory that cannot be made is told`() throws {
+        try Data().write(to: url)
+        #expect(throws: StorageError.self) { try Storage.directory(url.appendingPathComponent("below")) }
+    }
+
+    @Test func `errors of the storage are told in words`() {
+        #expect("\(StorageError.inUse("/x"))" == "/x is in use by another client")
+        #expect("\(StorageError.failed("open", "/x", ENOSPC))" == "open /x: No space left on device")
+    }
+}

@@ -1,0 +1,54 @@
+import PresenceKit
+import PresenceKitTesting
+import PresenceModels
+import Testing
+
+@MainActor @Suite(.timeLimit(.minutes(1))) struct MeModelTests {
+    private let presence = FakePresence(user: "ana")
+
+    @Test func `the own status is chosen and shown`() async {
+        let model = MeModel(presence)
+        let run = Task { await model.run() }
+        await until { model.me.user == "ana" }
+        await model.choose(.busy, text: "lunch")
+        await until { model.me.status?.status == .busy && model.me.status?.text == "lunch" }
+        await model.choose(.auto, text: "")
+        await until { model.me.status?.status == .auto && model.me.status?.text == nil }
+        #expect(presence.calls == [.setStatus(.busy, "lunch", nil), .setStatus(.auto, .remove, nil)])
+        run.cancel()
+    }
+
+    @Test func `a refused choice is told in plain language, and forgotten with the next`() async {
+        let model = MeModel(presence)
+        presence.fail(with: PresenceError(.validationFailed, "text must be at most 140 characters", field: "text"))
+        await model.choose(.busy, text: "x")
+        #expect(model.errorMessage == "This text cannot be used.")
+        presence.fail(with: CancellationError())
+        await model.choose(.busy)
+        #expect(model.errorMessage == nil)
+    }
+
+    @Test func `while a choice is being saved that is shown`() async {
+        let model = MeModel(presence)
+        presence.hold()
+        let choice = Task { await model.choose(.invisible) }
+        await until { model.isSaving }
+        presence.release()
+        await choice.value
+        #expect(!model.isSaving)
+    }
+
+    @Test func `what waits for a connection is shown as if it were saved`() async throws {
+        let model = MeModel(presence)
+        let run = Task { await model.run() }
+        await until { model.me.user == "ana" }
+        presence.goOffline()
+        #expect(try await presence.updateProfile(ProfileChanges(displayName: "Ana"), offline: .queue) == .queued)
+        await until { model.displayName == "Ana" && model.pending.waiting != nil }
+        #expect(model.me.profile == nil)
+        presence.goOnline()
+        await until { model.pending.waiting == nil }
+        await until { model.me.profile?.displayName == "Ana" }
+        run.cancel()
+    }
+}

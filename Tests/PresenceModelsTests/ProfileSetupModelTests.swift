@@ -1,0 +1,114 @@
+import Foundation
+import PresenceDomain
+import PresenceKitTesting
+import PresenceModels
+import Testing
+
+/// REQUIREMENTS 000: the form that a new user sees first.
+@MainActor @Suite(.timeLimit(.minutes(1))) struct ProfileSetupModelTests {
+    private let users = FakeUserRepository()
+    private static let ana = User(id: "me", email: "ana.b@example.org", displayName: "ana.b")
+
+    private func model(_ user: User = Self.ana) -> ProfileSetupModel {
+        ProfileSetupModel(currentUser: user, users: users)
+    }
+
+    @Test func `the name is filled in with the e-mail's first part, or User`() {
+        #expect(model().displayName == "ana.b")
+        #expect(model(User(id: "me", displayName: "")).displayName == "User")
+        #expect(model().errorMessage == nil && !model().isLoading && !model().profileSaved)
+    }
+
+    @Test func `saving stores the trimmed name`() async {
+        let model = model()
+        model.displayName = "  Ana Silva "
+        await model.saveProfile()
+        #expect(model.profileSaved && model.errorMessage == nil && !model.isLoading)
+        #expect(users.updates == [UserChanges(displayName: "Ana Silva")])
+    }
+
+    @Test func `a picture's address is stored with it`() async {
+        let model = model()
+        model.profileImageURL = URL(string: "https://example.org/a.jpg")
+        await model.saveProfile()
+        #expect(users.updates.first?.profileImageURL == .some(URL(string: "https://example.org/a.jpg")))
+    }
+
+    @Test func `a name that is empty or too long is told, and nothing is sent`() async {
+        let model = model()
+        model.displayName = "   "
+        await model.saveProfile()
+        #expect(model.errorMessage == "Display name cannot be empty")
+        #expect(model.validateDisplayName() == "Display name cannot be empty")
+        #expect(users.updates.isEmpty && !model.profileSaved)
+        model.displayName = "Ana"
+        #expect(model.validateDisplayName() == nil)
+    }
+
+    @Test func `the name is cut at 50 while it is typed, and counted`() {
+        let model = model()
+        model.displayName = String(repeating: "x", count: 45)
+        #expect(model.counter == "45/50" && !model.isNearLimit)
+        model.displayName = String(repeating: "x", count: 60)
+        #expect(model.displayName.count == 50 && model.counter == "50/50" && model.isNearLimit)
+    }
+
+    @Test func `a failure is told, and a retry does it`() async {
+        let model = model()
+        users.failure = UserError.updateFailed(reason: "There is no connection.", outcomeUnknown: false)
+        await model.saveProfile()
+        #expect(model.errorMessage == "Failed to save profile. Please try again.")
+        #expect(!model.profileSaved && !model.isLoading)
+        users.failure = nil
+        await model.retry()
+        #expect(model.profileSaved && model.errorMessage == nil)
+        #expect(users.updates.count == 2)
+    }
+
+    @Test func `a name that the server does not accept is told as the server says`() async {
+        let model = model()
+        users.failure = UserError.invalid(field: "displayName", reason: "This name cannot be used.")
+        await model.saveProfile()
+        #expect(model.errorMessage == "This name cannot be used.")
+    }
+
+    @Test func `while it is saved it says so, and does not save twice`() async {
+        let model = model()
+        users.delay = .seconds(1)
+        let saving = Task { await model.saveProfile() }
+        await users.clock.sleepers()
+        #expect(model.isLoading && !model.canContinue && model.errorMessage == nil)
+        await model.saveProfile()
+        users.clock.advance(by: .seconds(1))
+        await saving.value
+        #expect(!model.isLoading && model.profileSaved)
+        #expect(users.updates.count == 1)
+    }
+
+    @Test func `offline the profile is queued, which is good enough`() async {
+        let model = model()
+        users.isOffline = true
+        await model.saveProfile()
+        #expect(model.profileSaved)
+    }
+
+    @Test func `skipping takes the standard name`() async {
+        let model = model()
+        model.displayName = "Something else"
+        await model.skipSetup()
+        #expect(model.profileSaved)
+        #expect(users.updates.map(\.displayName) == ["ana.b"])
+        users.failure = UserError.fetchFailed(reason: "")
+        let second = self.model()
+        await second.skipSetup()
+        users.failure = nil
+        await second.retry()
+        #expect(second.profileSaved && users.updates.last?.displayName == "ana.b")
+    }
+
+    @Test func `setup is needed as long as the name is the standard one`() {
+        #expect(ProfileSetupModel.isNeeded(for: Self.ana))
+        #expect(ProfileSetupModel.isNeeded(for: User(id: "me", displayName: "")))
+        #expect(!ProfileSetupModel.isNeeded(for: User(id: "me", email: "ana.b@example.org", displayName: "Ana")))
+    }
+}
