@@ -6,17 +6,17 @@ import WebSockets
 /// What backends and operators ask over HTTP, on the port that clients use or one of their own. Described in docs/openapi.yaml.
 package struct HTTPAPI {
     let logic: ShardLogic
-    package let keep: (HTTPExchangeID, HTTPResponse) -> Void
+    let send: (HTTPExchangeID, HTTPResponse) -> Void
     /// Lets the body of a request come, or refuses it, after `later` was said of it.
     let settle: (HTTPExchangeID, Result<Claims, Refusal>) -> Void
     /// Answers `/metrics` with the numbers of all the process' shards.
     let respondMetrics: (HTTPExchangeID) -> Void
 
-    /// Answers, and ends the connection.
+    /// Answers. The connection is kept for the next call, unless its client or a drain says otherwise.
     package func respond(_ exchange: HTTPExchangeID, _ response: HTTPResponse) {
         var response = response
-        response.isLast = true
-        keep(exchange, response)
+        response.isLast = logic.isDraining
+        send(exchange, response)
     }
 
     private func route(of request: HTTPRequest) -> Route {
@@ -28,13 +28,10 @@ package struct HTTPAPI {
         guard ListenerRole(rawValue: request.tag)?.leads(to: route) ?? false else {
             return refuse(exchange, 404, .badRequest, "there is nothing at this path")
         }
-        if case .api = route, !request.isFirst {
-            return refuse(exchange, 400, .badRequest, "a call must be the first request of its connection")
-        }
         switch route {
-        case .health: keep(exchange, .json(200, #"{"status":"ok"}"#))
+        case .health: respond(exchange, .json(200, #"{"status":"ok"}"#))
         case .readiness:
-            keep(
+            respond(
                 exchange,
                 logic.link.isLive
                     ? .json(200, #"{"status":"ready"}"#)

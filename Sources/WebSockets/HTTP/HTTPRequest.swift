@@ -8,8 +8,6 @@ public struct HTTPRequest: Sendable {
     public var isSecure = false
     /// That of the listener that its connection came through.
     public var tag: UInt8 = 0
-    /// Whether it is the first request of its connection.
-    public var isFirst = true
     /// Whether the delegate wants the body; else it is read and thrown away.
     public var keepsBody = true
     /// What the delegate found when it was asked whether the body may come.

@@ -26,7 +26,7 @@ extension WebSocketServer {
         http.number &+= 1
         var request = HTTPRequest(
             head: head, peer: configuration.proxies.client(of: peer, head.headers["x-forwarded-for"]),
-            isSecure: table[index].isSecure, tag: extras.tag, isFirst: http.number == 1)
+            isSecure: table[index].isSecure, tag: extras.tag)
         http.isHead = head.method == "HEAD"
         if head.asksForWebSocket {
             // Its bytes would be taken for frames.
