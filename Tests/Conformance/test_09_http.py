@@ -323,7 +323,7 @@ async def test_a_connection_is_kept_for_the_next_call(room):
              ("GET", "/v1/users/a%20b", room.backend, 400), ("GET", "/v1/nowhere", room.backend, 404),
              ("POST", f"/v1/users/{bob.user}/disconnect", own, 403), ("PUT", f"/v1/users/{bob.user}", room.backend, 405),
              ("GET", f"/v1/users/{bob.user}", None, 401), ("GET", f"/v1/users/{bob.user}", "x.y.z", 401),
-             ("GET", "/healthz", None, 200), ("GET", f"/v1/users/{bob.user}/profile", room.backend, 200),
+             ("GET", "/healthz", None, 200), ("GET", f"/v1/users/{bob.user}/visibility", room.backend, 200),
              ("POST", f"/v1/users/{bob.user}/disconnect", room.backend, 200)]
     raw = await room.dial()
     for method, place, token, expected in calls:

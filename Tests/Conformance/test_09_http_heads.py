@@ -68,7 +68,7 @@ async def test_no_header_takes_anything_of_the_next(way):
         body = json.dumps({"displayName": f"Bob {number}"}).encode()
         rest = f"Authorization: Bearer {room.backend}\r\nContent-Length: {len(body)}\r\n"
         for headers in (f"{name}: v\r\n{rest}", f"{rest}{name}: v\r\n"):
-            head = f"PATCH {path('users', room.name('bob'), 'profile')} HTTP/1.1\r\nHost: a\r\n{headers}\r\n"
+            head = f"PATCH {path('users', room.name('bob'), 'profile')} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{headers}\r\n"
             (status, answer), = answers(await exchange(server, head.encode() + body, context))
             assert status == 200 and json.loads(answer)["profile"]["displayName"] == f"Bob {number}", (name, answer)
 
@@ -107,7 +107,7 @@ async def test_a_head_larger_than_a_record_is_read(way):
     server, context = way
     room = Room(server)
     filler = "".join(f"X-Filler-{number}: {'f' * 900}\r\n" for number in range(16))
-    head = f"GET {path('users', 'a/../b')} HTTP/1.1\r\nHost: a\r\n{filler}Authorization: Bearer {room.backend}\r\n\r\n"
+    head = f"GET {path('users', 'a/../b')} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{filler}Authorization: Bearer {room.backend}\r\n\r\n"
     for pieces in (False, True):
         (status, body), = answers(await exchange(server, head.encode(), context, pieces))
         assert status == 200 and json.loads(body)["user"] == "a/../b"

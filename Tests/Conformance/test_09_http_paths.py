@@ -187,7 +187,7 @@ async def test_a_later_request_of_a_connection_is_as_exact(room, lookalike):
     await raw.write(first)
     await asyncio.wait_for(raw.reader.readuntil(b'{"status":"ok"}'), PATIENCE)
     body = b'{"displayName":"Eve"}'
-    head = f"PATCH {target} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {room.backend}\r\n"
+    head = f"PATCH {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer {room.backend}\r\n"
     await raw.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
     await asyncio.wait_for(raw.reader.read(), PATIENCE)
     assert await read(room, bob) == before
