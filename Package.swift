@@ -17,6 +17,10 @@ let ours: [SwiftSetting] =
 /// none of these platforms was it ever built or run.
 let apple: [Platform] = [.macOS, .iOS, .tvOS, .watchOS, .visionOS]
 
+/// The packages that the server and the tools need. An app that uses the client's products alone switches the trait off
+/// (`traits: []` in its dependency), and none of them is fetched.
+let server = TargetDependencyCondition.when(traits: ["Server"])
+
 let package = Package(
     name: "presence",
     // What the client's code needs (Observation, in its models). The server is built on Linux only.
@@ -30,6 +34,10 @@ let package = Package(
         .executable(name: "presenced", targets: ["presenced"]),
         .executable(name: "presence-watch", targets: ["presence-watch"]),
         .executable(name: "presence-load", targets: ["presence-load"]),
+    ],
+    traits: [
+        .trait(name: "Server", description: "The server and the tools, with the packages that they need."),
+        .default(enabledTraits: ["Server"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -62,17 +70,20 @@ let package = Package(
         // What a server stands on: its data directory and its own Redis; tokens.
         .target(
             name: "Installation",
-            dependencies: ["EventLoops", "Redis", .product(name: "Logging", package: "swift-log")], swiftSettings: ours),
+            dependencies: ["EventLoops", "Redis", .product(name: "Logging", package: "swift-log", condition: server)],
+            swiftSettings: ours),
         .target(
             name: "Tokens",
-            dependencies: ["Installation", "PresenceProtocol", .product(name: "JWTKit", package: "jwt-kit")],
+            dependencies: [
+                "Installation", "PresenceProtocol", .product(name: "JWTKit", package: "jwt-kit", condition: server),
+            ],
             swiftSettings: ours),
         .target(
             name: "PresenceServer",
             dependencies: [
                 "EventLoops", "WebSockets", "Redis", "PresenceProtocol", "Installation", "Tokens",
-                .product(name: "HeapModule", package: "swift-collections"),
-                .product(name: "Logging", package: "swift-log"),
+                .product(name: "HeapModule", package: "swift-collections", condition: server),
+                .product(name: "Logging", package: "swift-log", condition: server),
             ],
             resources: [
                 .embedInCode("Core/Scripts"), .embedInCode("Features/Sessions/Scripts"),
@@ -107,11 +118,11 @@ let package = Package(
             name: "presenced",
             dependencies: [
                 "PresenceServer", "Installation", "Tokens",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "Configuration", package: "swift-configuration"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "SystemPackage", package: "swift-system"),
-                .product(name: "Yams", package: "Yams"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser", condition: server),
+                .product(name: "Configuration", package: "swift-configuration", condition: server),
+                .product(name: "Logging", package: "swift-log", condition: server),
+                .product(name: "SystemPackage", package: "swift-system", condition: server),
+                .product(name: "Yams", package: "Yams", condition: server),
             ],
             swiftSettings: ours
         ),
@@ -119,7 +130,7 @@ let package = Package(
             name: "presence-watch",
             dependencies: [
                 "PresenceKit",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser", condition: server),
             ],
             swiftSettings: ours
         ),
@@ -128,9 +139,9 @@ let package = Package(
             name: "presence-load",
             dependencies: [
                 "CEpoll", "PresenceProtocol",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "Histogram", package: "hdrhistogram-swift"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser", condition: server),
+                .product(name: "Crypto", package: "swift-crypto", condition: server),
+                .product(name: "Histogram", package: "hdrhistogram-swift", condition: server),
             ],
             path: "loadtest/Sources",
             swiftSettings: ours
@@ -153,7 +164,7 @@ let package = Package(
             name: "Simulator",
             dependencies: [
                 "PresenceServer", "PresenceProtocol", "Redis", "WebSockets", "Tokens", "TestSupport",
-                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Logging", package: "swift-log", condition: server),
             ],
             path: "Tests/Simulator", swiftSettings: ours),
         .testTarget(name: "EventLoopsTests", dependencies: ["EventLoops"], swiftSettings: ours),
@@ -164,14 +175,15 @@ let package = Package(
         .testTarget(
             name: "InstallationTests",
             dependencies: [
-                "Installation", "Tokens", "Redis", "TestSupport", .product(name: "Logging", package: "swift-log"),
+                "Installation", "Tokens", "Redis", "TestSupport",
+                .product(name: "Logging", package: "swift-log", condition: server),
             ],
             swiftSettings: ours),
         .testTarget(
             name: "TokensTests",
             dependencies: [
                 "Tokens", "Installation", "PresenceProtocol", "TestSupport",
-                .product(name: "JWTKit", package: "jwt-kit"),
+                .product(name: "JWTKit", package: "jwt-kit", condition: server),
             ],
             swiftSettings: ours),
         .testTarget(
@@ -179,7 +191,7 @@ let package = Package(
             dependencies: [
                 "PresenceServer", "PresenceProtocol", "Redis", "WebSockets", "Tokens", "Installation", "TestSupport",
                 "Simulator",
-                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Logging", package: "swift-log", condition: server),
             ],
             swiftSettings: ours),
         // A feature from outside, as anybody could add one.
@@ -187,14 +199,14 @@ let package = Package(
             name: "PollsTests",
             dependencies: [
                 "PresenceServer", "PresenceProtocol", "Redis", "WebSockets", "Tokens", "TestSupport", "Simulator",
-                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Logging", package: "swift-log", condition: server),
             ],
             swiftSettings: ours),
         .testTarget(
             name: "PresenceKitTests",
             dependencies: [
-                "PresenceKit", "PresenceProtocol", "PresenceTransport", "EventLoops", "WebSockets", "TestSupport",
-                "kit-writer",
+                "PresenceKit", "PresenceDomain", "PresenceModels", "PresenceKitTesting", "PresenceProtocol",
+                "PresenceTransport", "EventLoops", "WebSockets", "TestSupport", "kit-writer",
             ],
             swiftSettings: ours),
         .testTarget(name: "PresenceDomainTests", dependencies: ["PresenceDomain"], swiftSettings: ours),
@@ -203,14 +215,14 @@ let package = Package(
             dependencies: ["PresenceDomain", "PresenceKit", "PresenceKitTesting", "PresenceModels"],
             swiftSettings: ours),
         .testTarget(
-            name: "PresenceURLSessionTests", dependencies: ["PresenceURLSession", "PresenceTransport"],
+            name: "PresenceURLSessionTests", dependencies: ["PresenceKit", "PresenceURLSession", "PresenceTransport"],
             swiftSettings: ours),
         .testTarget(
             name: "PresencedTests",
             dependencies: [
                 "presenced", "PresenceServer", "PresenceProtocol", "Installation", "Tokens",
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "Yams", package: "Yams"),
+                .product(name: "Logging", package: "swift-log", condition: server),
+                .product(name: "Yams", package: "Yams", condition: server),
             ],
             swiftSettings: ours),
         .testTarget(
@@ -218,12 +230,14 @@ let package = Package(
             dependencies: ["presence-watch", "presenced", "PresenceKit", "TestSupport"], swiftSettings: ours),
         .testTarget(
             name: "EndToEndTests",
-            dependencies: ["presenced", "PresenceKit", "TestSupport"], exclude: ["watcher.py"],
+            dependencies: ["presenced", "PresenceDomain", "PresenceKit", "PresenceModels", "TestSupport"],
+            exclude: ["watcher.py"],
             swiftSettings: ours),
         .testTarget(
             name: "PresenceLoadTests",
             dependencies: [
-                "presence-load", "PresenceProtocol", .product(name: "Crypto", package: "swift-crypto"),
+                "presence-load", "PresenceProtocol",
+                .product(name: "Crypto", package: "swift-crypto", condition: server),
             ], swiftSettings: ours),
     ]
 )
