@@ -205,7 +205,7 @@ guard: setup-tests
 loadtest: setup-loadtest
 	@loadtest/all.sh
 
-SWIFT_SOURCES := Package.swift Sources Tests loadtest
+SWIFT_SOURCES := Package.swift Sources Tests loadtest Examples/Roster/Package.swift Examples/Roster/Sources Examples/Roster/Tests
 
 format:
 	swift format format --in-place --parallel --recursive $(SWIFT_SOURCES)

@@ -17,6 +17,10 @@ let ours: [SwiftSetting] =
 /// none of these platforms was it ever built or run.
 let apple: [Platform] = [.macOS, .iOS, .tvOS, .watchOS, .visionOS]
 
+/// The packages that the server and the tools need. An app that uses the client's products alone switches the trait off
+/// (`traits: []` in its dependency), and none of them is fetched.
+let server = TargetDependencyCondition.when(traits: ["Server"])
+
 let package = Package(
     name: "presence",
     // What the client's code needs (Observation, in its models). The server is built on Linux only.
@@ -30,6 +34,10 @@ let package = Package(
         .executable(name: "presenced", targets: ["presenced"]),
         .executable(name: "presence-watch", targets: ["presence-watch"]),
         .executable(name: "presence-load", targets: ["presence-load"]),
+    ],
+    traits: [
+        .trait(name: "Server", description: "The server and the tools, with the packages that they need."),
+        .default(enabledTraits: ["Server"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -63,11 +71,15 @@ let package = Package(
         // What takes too long for a loop: jobs of our own, and calls to other servers.
         .target(
             name: "Workers",
-            dependencies: ["EventLoops", .product(name: "DequeModule", package: "swift-collections")],
+            dependencies: [
+                "EventLoops", .product(name: "DequeModule", package: "swift-collections", condition: server),
+            ],
             swiftSettings: ours),
         .target(
             name: "OutgoingHTTP",
-            dependencies: ["CCurl", "EventLoops", .product(name: "DequeModule", package: "swift-collections")],
+            dependencies: [
+                "CCurl", "EventLoops", .product(name: "DequeModule", package: "swift-collections", condition: server),
+            ],
             swiftSettings: ours),
 
         // What may be said, and what is true.
@@ -75,18 +87,21 @@ let package = Package(
         // What a server stands on: its data directory and its own Redis; tokens.
         .target(
             name: "Installation",
-            dependencies: ["EventLoops", "Redis", .product(name: "Logging", package: "swift-log")], swiftSettings: ours),
+            dependencies: ["EventLoops", "Redis", .product(name: "Logging", package: "swift-log", condition: server)],
+            swiftSettings: ours),
         .target(
             name: "Tokens",
-            dependencies: ["Installation", "PresenceProtocol", .product(name: "JWTKit", package: "jwt-kit")],
+            dependencies: [
+                "Installation", "PresenceProtocol", .product(name: "JWTKit", package: "jwt-kit", condition: server),
+            ],
             swiftSettings: ours),
         // A shard: sockets, sessions, fan-out, Redis. It knows no feature.
         .target(
             name: "PresenceCore",
             dependencies: [
                 "CAssets", "EventLoops", "Workers", "WebSockets", "Redis", "PresenceProtocol", "Installation", "Tokens",
-                .product(name: "HeapModule", package: "swift-collections"),
-                .product(name: "Logging", package: "swift-log"),
+                .product(name: "HeapModule", package: "swift-collections", condition: server),
+                .product(name: "Logging", package: "swift-log", condition: server),
             ],
             // CAssets embeds them.
             exclude: ["Scripts", "Sessions/Scripts", "Audiences/Scripts"],
@@ -97,7 +112,7 @@ let package = Package(
             name: "PresenceServer",
             dependencies: [
                 "PresenceCore", "CAssets", "EventLoops", "WebSockets", "Redis", "PresenceProtocol", "Installation",
-                "Tokens", .product(name: "Logging", package: "swift-log"),
+                "Tokens", .product(name: "Logging", package: "swift-log", condition: server),
             ],
             // CAssets embeds them.
             exclude: [
@@ -131,11 +146,11 @@ let package = Package(
             name: "presenced",
             dependencies: [
                 "PresenceCore", "PresenceServer", "Installation", "Tokens",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "Configuration", package: "swift-configuration"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "SystemPackage", package: "swift-system"),
-                .product(name: "Yams", package: "Yams"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser", condition: server),
+                .product(name: "Configuration", package: "swift-configuration", condition: server),
+                .product(name: "Logging", package: "swift-log", condition: server),
+                .product(name: "SystemPackage", package: "swift-system", condition: server),
+                .product(name: "Yams", package: "Yams", condition: server),
             ],
             swiftSettings: ours
         ),
@@ -143,7 +158,7 @@ let package = Package(
             name: "presence-watch",
             dependencies: [
                 "PresenceKit",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser", condition: server),
             ],
             swiftSettings: ours
         ),
@@ -152,9 +167,9 @@ let package = Package(
             name: "presence-load",
             dependencies: [
                 "CEpoll", "PresenceProtocol",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "Histogram", package: "hdrhistogram-swift"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser", condition: server),
+                .product(name: "Crypto", package: "swift-crypto", condition: server),
+                .product(name: "Histogram", package: "hdrhistogram-swift", condition: server),
             ],
             path: "loadtest/Sources",
             swiftSettings: ours
@@ -178,7 +193,7 @@ let package = Package(
             dependencies: [
                 "PresenceCore", "PresenceServer", "PresenceProtocol", "Redis", "WebSockets", "Tokens", "Workers",
                 "TestSupport",
-                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Logging", package: "swift-log", condition: server),
             ],
             path: "Tests/Simulator", swiftSettings: ours),
         .testTarget(name: "EventLoopsTests", dependencies: ["EventLoops"], swiftSettings: ours),
@@ -193,14 +208,15 @@ let package = Package(
         .testTarget(
             name: "InstallationTests",
             dependencies: [
-                "Installation", "Tokens", "Redis", "TestSupport", .product(name: "Logging", package: "swift-log"),
+                "Installation", "Tokens", "Redis", "TestSupport",
+                .product(name: "Logging", package: "swift-log", condition: server),
             ],
             swiftSettings: ours),
         .testTarget(
             name: "TokensTests",
             dependencies: [
                 "Tokens", "Installation", "PresenceProtocol", "TestSupport",
-                .product(name: "JWTKit", package: "jwt-kit"),
+                .product(name: "JWTKit", package: "jwt-kit", condition: server),
             ],
             swiftSettings: ours),
         .testTarget(
@@ -209,7 +225,7 @@ let package = Package(
                 "PresenceCore", "PresenceServer", "PresenceProtocol", "Redis", "WebSockets", "Tokens", "Installation",
                 "TestSupport",
                 "Simulator",
-                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Logging", package: "swift-log", condition: server),
             ],
             swiftSettings: ours),
         // A feature from outside, as anybody could add one.
@@ -218,14 +234,14 @@ let package = Package(
             dependencies: [
                 "PresenceCore", "PresenceServer", "PresenceProtocol", "Redis", "WebSockets", "Tokens", "TestSupport",
                 "Simulator",
-                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Logging", package: "swift-log", condition: server),
             ],
             swiftSettings: ours),
         .testTarget(
             name: "PresenceKitTests",
             dependencies: [
-                "PresenceKit", "PresenceProtocol", "PresenceTransport", "EventLoops", "WebSockets", "TestSupport",
-                "kit-writer",
+                "PresenceKit", "PresenceDomain", "PresenceModels", "PresenceKitTesting", "PresenceProtocol",
+                "PresenceTransport", "EventLoops", "WebSockets", "TestSupport", "kit-writer",
             ],
             swiftSettings: ours),
         .testTarget(name: "PresenceDomainTests", dependencies: ["PresenceDomain"], swiftSettings: ours),
@@ -234,14 +250,14 @@ let package = Package(
             dependencies: ["PresenceDomain", "PresenceKit", "PresenceKitTesting", "PresenceModels"],
             swiftSettings: ours),
         .testTarget(
-            name: "PresenceURLSessionTests", dependencies: ["PresenceURLSession", "PresenceTransport"],
+            name: "PresenceURLSessionTests", dependencies: ["PresenceKit", "PresenceURLSession", "PresenceTransport"],
             swiftSettings: ours),
         .testTarget(
             name: "PresencedTests",
             dependencies: [
                 "presenced", "PresenceCore", "PresenceServer", "PresenceProtocol", "Installation", "Tokens",
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "Yams", package: "Yams"),
+                .product(name: "Logging", package: "swift-log", condition: server),
+                .product(name: "Yams", package: "Yams", condition: server),
             ],
             swiftSettings: ours),
         .testTarget(
@@ -249,12 +265,14 @@ let package = Package(
             dependencies: ["presence-watch", "presenced", "PresenceKit", "TestSupport"], swiftSettings: ours),
         .testTarget(
             name: "EndToEndTests",
-            dependencies: ["presenced", "PresenceKit", "TestSupport"], exclude: ["watcher.py"],
+            dependencies: ["presenced", "PresenceDomain", "PresenceKit", "PresenceModels", "TestSupport"],
+            exclude: ["watcher.py"],
             swiftSettings: ours),
         .testTarget(
             name: "PresenceLoadTests",
             dependencies: [
-                "presence-load", "PresenceProtocol", .product(name: "Crypto", package: "swift-crypto"),
+                "presence-load", "PresenceProtocol",
+                .product(name: "Crypto", package: "swift-crypto", condition: server),
             ], swiftSettings: ours),
     ]
 )

@@ -6,8 +6,9 @@ let package = Package(
     name: "Roster",
     platforms: [.macOS(.v14), .iOS(.v17)],
     dependencies: [
-        // An app of its own names the repository: .package(url: "https://…/presence", from: "…").
-        .package(name: "presence", path: "../..")
+        // An app of its own names the repository: .package(url: "https://…/presence", branch: "main", traits: []).
+        // Without the default trait `Server`, nothing of the server's packages is fetched.
+        .package(name: "presence", path: "../..", traits: [])
     ],
     targets: [
         .target(

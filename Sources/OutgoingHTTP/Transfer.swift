@@ -28,7 +28,7 @@ final class Transfer {
         guard let easy = curl_easy_init() else { return nil }
         self.entry = entry
         self.easy = easy
-        var options = TransferOptions(easy)
+        var options = CurlOptions(easy)
         options.set(entry.order, left: max(1, (entry.end - now) / 1_000), userAgent: userAgent)
         lists = options.lists
         // Unretained: see the type.

@@ -21,7 +21,8 @@ public final class ConnectionModel {
         case .connecting: "Connecting…"
         case .stale: "The server is catching up."
         case .reconnecting: "No connection. Trying again…"
-        case .closed(let error?): [error.errorDescription, error.recoverySuggestion].compactMap(\.self).joined(separator: " ")
+        case .closed(let error?):
+            [error.errorDescription, error.recoverySuggestion].compactMap(\.self).joined(separator: " ")
         }
     }
 

@@ -133,7 +133,9 @@ struct ClientCallTests {
         #expect(error?.code == .validationFailed && error?.field == "photoURL")
 
         await person.disconnect()
-        let away = await #expect(throws: PresenceError.self) { try await person.updateProfile(displayName: "Lost", offline: .fail) }
+        let away = await #expect(throws: PresenceError.self) {
+            try await person.updateProfile(displayName: "Lost", offline: .fail)
+        }
         #expect(away?.code == .notConnected)
         let kept = Sightings(person.pendingProfileUpdates)
         #expect(try await person.updateProfile(displayName: "Kept", offline: .queue) == .queued)

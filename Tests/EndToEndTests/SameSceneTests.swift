@@ -5,6 +5,8 @@ import Testing
 
 /// Everyone is told the same, whatever they are made of and wherever they are connected.
 struct SameSceneTests {
+    private static let photo = URL(string: "https://example.org/bob.png")!
+
     /// Who looks at the scene: two watchers in Swift, one on each server, and one in Python.
     struct Audience {
         let rosters: [Sightings<Roster>]
@@ -65,7 +67,7 @@ struct SameSceneTests {
 
         // A second device adds itself and nothing else; its profile is the user's.
         let bobsDesk = second.client("bob", device: Device(kind: .desktop))
-        try await bobsDesk.updateProfile(displayName: "Bob Ray", photoURL: .set(URL(string: "https://example.org/bob.png")!))
+        try await bobsDesk.updateProfile(displayName: "Bob Ray", photoURL: .set(Self.photo))
         try await cy.setStatus(.busy, text: "in a meeting")
         try await audience.sees("a device, a name, a status with its text") { scene in
             let bob = scene.people["bob"]

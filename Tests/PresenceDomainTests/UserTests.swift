@@ -36,7 +36,8 @@ import Testing
     }
 
     @Test func `data from before schema versions is read`() throws {
-        let old = #"{"uid":"u1","email":"","displayName":"John","photoURL":"https://example.org/j.jpg","createdAt":500}"#
+        let old =
+            #"{"uid":"u1","email":"","displayName":"John","photoURL":"https://example.org/j.jpg","createdAt":500}"#
         let user = try JSONDecoder().decode(User.self, from: Data(old.utf8))
         #expect(user.profileImageURL?.absoluteString == "https://example.org/j.jpg")
         #expect(user.email == nil)

@@ -31,7 +31,8 @@ import Testing
         model.textChanged("He")
         await clock.sleepers()
         clock.advance(by: .seconds(4))
-        #expect(presence.calls == [.startTyping("c1"), .startTyping("c1")], "8 s after the first key, 4 s after the last")
+        #expect(
+            presence.calls == [.startTyping("c1"), .startTyping("c1")], "8 s after the first key, 4 s after the last")
         clock.advance(by: .seconds(1))
         while presence.calls.count < 3 { await Task.yield() }
         #expect(presence.calls.last == .stopTyping("c1"))

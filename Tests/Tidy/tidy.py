@@ -27,6 +27,9 @@ IMPORTS = {
     "PresenceTransport": set(),
     "PresenceURLSession": {"PresenceTransport"},
     "PresenceKit": {"PresenceProtocol", "PresenceTransport", "PresenceURLSession", "EventLoops", "WebSockets"},
+    "PresenceDomain": set(),
+    "PresenceModels": {"PresenceDomain", "PresenceKit"},
+    "PresenceKitTesting": {"PresenceDomain", "PresenceKit"},
     "presenced": {"PresenceCore", "PresenceServer", "PresenceProtocol", "Installation", "Tokens", "EventLoops"},
     "presence-watch": {"PresenceKit"},
 }
@@ -70,7 +73,7 @@ def fault(place, what):
 
 def swift_files(*folders):
     for folder in folders:
-        yield from sorted((ROOT / folder).rglob("*.swift"))
+        yield from sorted(path for path in (ROOT / folder).rglob("*.swift") if ".build" not in path.parts)
 
 
 def name(path):
@@ -91,7 +94,7 @@ def look_at_imports():
 
 def look_at_sizes():
     counts = {}
-    for path in swift_files("Sources", "Tests", "loadtest"):
+    for path in swift_files("Sources", "Tests", "loadtest", "Examples"):
         lines = path.read_text().splitlines()
         most = LONGER_FILES.get(name(path), LONGEST_FILE)
         if len(lines) > most:

@@ -43,7 +43,7 @@ struct KitLatency {
     }
 
     private static func measure(
-        _ name: String, _ calls: Int, _ runs: Int, _ call: (Int) async throws -> Void
+        _ name: String, _ calls: Int, _ runs: Int, _ call: @Sendable (Int) async throws -> Void
     ) async throws {
         var medians: [Double] = []
         var last: [Double] = []

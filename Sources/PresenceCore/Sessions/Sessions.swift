@@ -14,7 +14,7 @@ package final class Sessions {
     /// Sessions that have ended, until Redis acknowledges it. Each was in Redis once, so there are no more than that.
     package var ended: [UInt64: Session] = [:]
     /// Sessions whose linger ran out while Redis was out of reach.
-    private var overdue: [UInt64] = []
+    var overdue: [UInt64] = []
     /// When the log last said that Redis refuses.
     var lastComplaint: Milliseconds = -1_000
 
@@ -80,40 +80,11 @@ package final class Sessions {
 
     // MARK: Ending
 
-    /// A connection ended. `isFinal`: its user meant it, or the session has gone already.
-    package func lost(_ session: Session, lastHeard: Milliseconds, isFinal: Bool) {
-        guard !session.hasEnded else { return }
-        session.connection = nil
-        session.lastHeard = lastHeard
-        guard !isFinal else { return end(session) }
-        let settings = shard.configuration
-        // A silent loss was noticed late already; the promised bound counts from the last thing received.
-        let bound = lastHeard + settings.heartbeat.interval + settings.heartbeat.timeout + settings.linger
-        shard.deadlines.set(.linger(session: session.number), at: min(shard.clock.now + settings.linger, bound))
-    }
-
     /// Redis did not take a new session: it ends without having been, unless Redis may hold it all the same.
     func drop(_ session: Session) {
         session.connection?.session = nil
         session.connection = nil
         end(session)
-    }
-
-    func lingerOver(_ number: UInt64) {
-        guard let session = byNumber[number], session.connection == nil else { return }
-        // Out of sight of the truth nobody here can know whether its user is back elsewhere; and if they are, the shard
-        // that has them may tell Redis after we do. (A session that Redis never held can end at once.)
-        guard shard.link.isLive || !session.mayBeStored else { return overdue.append(number) }
-        end(session)
-    }
-
-    /// The truth is in sight again: sessions past their linger get it once more, for the other shards to say who came
-    /// back to them.
-    func lingerAgain() {
-        for number in overdue where byNumber[number] != nil {
-            shard.deadlines.set(.linger(session: number), at: shard.clock.now + shard.configuration.linger)
-        }
-        overdue = []
     }
 
     package func end(_ session: Session) {

@@ -79,7 +79,8 @@ public final class PresenceClient: Sendable {
             token: token)
         self.mailbox = mailbox
         self.runner = runner
-        follower = configuration.followsSystem
+        follower =
+            configuration.followsSystem
             ? SystemFollower { [weak runner] input in
                 guard let runner, mailbox.post(input) else { return }
                 Task { await runner.takeMail() }

@@ -105,7 +105,8 @@ extension ProfileChanges {
         let photo = Change<String>(wire.photoURL)
         self.init(
             displayName: Change(wire.displayName),
-            photoURL: photo.value.map { URL(string: $0).map { .set($0) } ?? .keep } ?? (photo == .remove ? .remove : .keep),
+            photoURL: photo.value.map { URL(string: $0).map { .set($0) } ?? .keep }
+                ?? (photo == .remove ? .remove : .keep),
             timezone: Change(wire.timezone), locale: Change(wire.locale))
     }
 

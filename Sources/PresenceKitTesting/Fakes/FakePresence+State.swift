@@ -115,7 +115,8 @@ extension Person {
     /// Somebody whom the server knows nothing of, or does not show.
     public init(absent user: String) {
         self.init(
-            presence: PersonPresence(user: user, freshness: .live), profile: PersonProfile(user: user, freshness: .live))
+            presence: PersonPresence(user: user, freshness: .live), profile: PersonProfile(user: user, freshness: .live)
+        )
     }
 
     /// Somebody who is here.

@@ -78,7 +78,8 @@ public final class ProfileSetupModel {
         do {
             // A change that is queued is as good as saved: it will be.
             try await users.update(
-                UserChanges(displayName: name, profileImageURL: picture == currentUser.profileImageURL ? nil : .some(picture)))
+                UserChanges(
+                    displayName: name, profileImageURL: picture == currentUser.profileImageURL ? nil : .some(picture)))
             profileSaved = true
         } catch is CancellationError {
         } catch UserError.invalid(_, let reason) {

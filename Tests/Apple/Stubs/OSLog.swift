@@ -5,7 +5,8 @@ public struct OSLogMessage: ExpressibleByStringInterpolation, Sendable {
     public struct Interpolation: StringInterpolationProtocol, Sendable {
         public init(literalCapacity: Int, interpolationCount: Int) {}
         public mutating func appendLiteral(_ literal: String) {}
-        public mutating func appendInterpolation(_ value: @autoclosure () -> String, privacy: OSLogPrivacy = .private) {}
+        public mutating func appendInterpolation(_ value: @autoclosure () -> String, privacy: OSLogPrivacy = .private) {
+        }
     }
     public init(stringLiteral value: String) {}
     public init(stringInterpolation: Interpolation) {}

@@ -22,11 +22,13 @@ import Testing
         #expect(await server.subscribe(.online("ana", 4, name: "Ana")) == ["ana"])
         server.say(
             .visibility(
-                id: visibility.id, VisibilityLists(visibility: .init(presence: .contacts), contacts: ["bob"], blocks: []),
+                id: visibility.id,
+                VisibilityLists(visibility: .init(presence: .contacts), contacts: ["bob"], blocks: []),
                 more: true))
         server.say(
             .visibility(
-                id: visibility.id, VisibilityLists(visibility: .init(presence: .contacts), contacts: ["cy"], blocks: ["eve"]),
+                id: visibility.id,
+                VisibilityLists(visibility: .init(presence: .contacts), contacts: ["cy"], blocks: ["eve"]),
                 more: false))
         var me = await loop.next()
         while me?.visibility == nil || me?.profile == nil { me = await loop.next() }
@@ -66,7 +68,8 @@ import Testing
             #expect(
                 bodies == [
                     .activity(.idle), .typing(conversation: "c1", typing: true),
-                    .typing(conversation: "c1", typing: false), .activity(.active), .status(StatusChange(status: .busy)),
+                    .typing(conversation: "c1", typing: false), .activity(.active),
+                    .status(StatusChange(status: .busy)),
                 ])
             server.say(.ok(id: id ?? 0))
             #expect(try await status == .saved)
@@ -84,7 +87,8 @@ import Testing
         let lines = AsyncStream.makeStream(of: String.self)
         let client = PresenceClient(
             url: URL(string: "ws://example.org/v1/ws")!, token: { "secret" }, device: Device(), configuration: .init(),
-            storage: .memory(), logger: PresenceLogger { level, message in lines.continuation.yield("\(level) \(message)") },
+            storage: .memory(),
+            logger: PresenceLogger { level, message in lines.continuation.yield("\(level) \(message)") },
             dialler: dialler, time: time)
         client.connect()
         let server = await dialler.next()

@@ -57,7 +57,8 @@ import Testing
         }
         #expect(device != nil)
         let client = PresenceClient.scripted(dialler, time, storage: try await eventually { try? stored() })
-        #expect(await client.pendingProfileChanges.waiting == PresenceKit.ProfileChanges(displayName: "Ana", photoURL: nil))
+        #expect(
+            await client.pendingProfileChanges.waiting == PresenceKit.ProfileChanges(displayName: "Ana", photoURL: nil))
         client.connect()
         let server = await dialler.next()
         #expect(await server.welcome()?.device?.id?.string == device)

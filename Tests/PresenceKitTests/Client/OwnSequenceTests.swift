@@ -100,7 +100,8 @@ import Testing
             let text = error.localizedDescription
             #expect(text.hasSuffix(".") && !text.contains("_") && !text.contains("developers"), "\(code)")
         }
-        #expect(PresenceError(.validationFailed, "", field: "displayName").errorDescription == "This name cannot be used.")
+        #expect(
+            PresenceError(.validationFailed, "", field: "displayName").errorDescription == "This name cannot be used.")
         #expect(PresenceError(.timedOut, "").recoverySuggestion == "Please try again in a moment.")
         #expect(
             PresenceError(.unavailable, "", retryAfter: .milliseconds(2_500)).recoverySuggestion

@@ -48,18 +48,6 @@ import Testing
         }
     }
 
-    @Test func `a cache on disk is there after a launch, and gone after a sign-out`() async throws {
-        let file = FileManager.default.temporaryDirectory.appendingPathComponent("presence-\(UUID()).json")
-        defer { try? FileManager.default.removeItem(at: file) }
-        let person = CachedPerson(
-            user: "bob", asOf: Date(timestamp: 5_000), presence: Presence(version: 7, status: .away), profile: .none)
-        await FileCache(file: file).write([person])
-        let second = FileCache(file: file)
-        #expect(await second.read(["bob", "cy"]) == [person])
-        await second.removeAll()
-        #expect(await FileCache(file: file).read(["bob"]).isEmpty)
-    }
-
     private static func pages() throws -> [URL] {
         try FileManager.default.contentsOfDirectory(at: catalog, includingPropertiesForKeys: nil)
             .filter { $0.pathExtension == "md" }

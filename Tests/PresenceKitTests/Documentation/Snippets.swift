@@ -1,5 +1,9 @@
 import Foundation
+import PresenceDomain
 import PresenceKit
+import PresenceKitTesting
+import PresenceModels
+import Testing
 
 // The code of the documentation, compiled. What stands between the marks is what the pages show.
 
@@ -36,13 +40,13 @@ extension Screen {
         // </snippet>
     }
 
-    func making() -> PresenceClient {
+    func making() throws -> PresenceClient {
         let account = account
         // <snippet>
         let client = PresenceClient(
             url: URL(string: "wss://presence.example.org/v1/ws")!,
             token: { try await account.presenceToken() },
-            device: Device(id: account.deviceID, kind: .phone, name: "Ana's phone"))
+            device: Device(kind: .phone, name: "Ana's phone"), storage: try .standard())
         // </snippet>
         return client
     }
@@ -56,7 +60,7 @@ extension Screen {
             case .busy: label = bob.text ?? "busy"
             case .offline: label = bob.lastSeen.map { "last seen \($0)" } ?? "offline"
             }
-            if let since = bob.freshness.staleSince { label += " (as of \(since))" }
+            if !bob.freshness.isLive { label += " …" }
         }
         // </snippet>
     }
@@ -76,12 +80,17 @@ extension Screen {
         // <snippet>
         do {
             try await client.setStatus(.busy, text: "In a meeting", clearAfter: .seconds(3600))
-            try await client.updateProfile(displayName: "Ana", offline: .queue)
+            try await client.updateProfile(displayName: "Ana", locale: nil)
         } catch let error as PresenceError where error.code == .validationFailed {
-            label = "The server does not take that: \(error.field ?? "")"
+            label = "\(error.field ?? ""): \(error.localizedDescription)"
         } catch {
-            label = "That did not work. Please try again."
-            print(error)
+            label = error.localizedDescription
+        }
+        // </snippet>
+        // <snippet>
+        for await me in client.meUpdates {
+            title = me.profile?.displayName ?? me.user ?? ""
+            label = me.status?.text ?? ""
         }
         // </snippet>
     }
@@ -137,7 +146,7 @@ extension Screen {
 
         // getUsers(ids): those found
         let found = try await client.people(["bob", "cy", "nobody"])
-        label = found.map(\.user).joined(separator: ", ")
+        label = found.map(\.user).joined(separator: ", ") + " without " + found.missing.joined(separator: ", ")
 
         // updateUser(fields)
         try await client.updateProfile(displayName: "Ana", photoURL: .set(URL(string: "https://example.org/ana.jpg")!))
@@ -148,26 +157,114 @@ extension Screen {
     }
 }
 
+extension Screen {
+    func staleness() async {
+        // <snippet>
+        for await bob in client.updates(of: "bob") {
+            label = bob.displayName ?? bob.user
+            if let since = bob.freshness.staleSince, since > .distantPast { label += " (as of \(since))" }
+            if let problem = bob.problem { banner = problem.localizedDescription }
+        }
+        // </snippet>
+    }
+
+    func storage() async throws {
+        // <snippet>
+        let client = PresenceClient(
+            url: URL(string: "wss://presence.example.org/v1/ws")!, token: { try await fetchToken() },
+            storage: try .standard(), logger: PresenceLogger { level, message in print(level, message) })
+        // </snippet>
+        // <snippet>
+        let people = try await client.people(["bob", "cy", "nobody"])
+        label = people.map { $0.displayName ?? $0.user }.joined(separator: ", ")
+        if !people.unanswered.isEmpty { banner = "\(people.unanswered.count) could not be loaded" }
+        // </snippet>
+    }
+
+    func models(_ server: URL) throws -> [any Sendable] {
+        // <snippet>
+        let client = PresenceClient(url: server, token: { try await fetchToken() }, storage: try .standard())
+        let roster = RosterModel(client, users: friends)
+        let connection = ConnectionModel(client)
+        let profile = ProfileModel(user: "ana", users: client)
+        // </snippet>
+        return [roster, connection, profile]
+    }
+
+    func ownSequences() -> [any Sendable] {
+        // <snippet>
+        let still = PresenceUpdates([Roster(["bob"])])
+        let (stream, continuation) = AsyncStream.makeStream(of: Int.self)
+        let counted = PresenceUpdates(stream.map { "\($0) messages" })
+        // </snippet>
+        return [still, counted, continuation]
+    }
+}
+
+/// The examples of the page on testing, which are tests.
+@Suite(.timeLimit(.minutes(1))) struct TestingExamples {
+    // <snippet>
+    @MainActor @Test func showsWhoIsHere() async {
+        let presence = FakePresence(people: [.online("bob", name: "Bob"), .offline("cy", name: "Cy")])
+        let model = RosterModel(presence, users: ["bob", "cy"])
+        let run = Task { await model.run() }
+        await until { model.online.map(\.user) == ["bob"] }
+
+        presence.set(.online("cy", name: "Cy"))
+        await until { model.online.map(\.user) == ["bob", "cy"] }
+
+        presence.goOffline()
+        await until { !model.freshness.isLive }
+        run.cancel()
+    }
+    // </snippet>
+
+    // <snippet>
+    @MainActor @Test func tellsWhatWentWrong() async {
+        let presence = FakePresence()
+        let model = MeModel(presence)
+        presence.fail(with: PresenceError(.forbidden, "no"))
+        await model.choose(.busy)
+        #expect(model.errorMessage == "You are not allowed to do that.")
+
+        presence.delay = .seconds(2)
+        let choice = Task { await model.choose(.busy) }
+        await presence.clock.sleepers()
+        #expect(model.isSaving)
+        presence.clock.advance(by: .seconds(2))
+        await choice.value
+        #expect(presence.calls.count == 2)
+    }
+    // </snippet>
+}
+
+// The part of SwiftUI that the page on views uses: there is none on Linux.
+private protocol View {
+    associatedtype Body: View
+    @MainActor var body: Body { get }
+}
+extension Never: View { fileprivate var body: Never { fatalError("drawn by the system") } }
+private struct Text: View {
+    init(_ text: String) {}
+    var body: Never { fatalError("drawn by the system") }
+}
+private struct List<Data: RandomAccessCollection, Row: View>: View where Data.Element: Identifiable {
+    init(_ data: Data, row: (Data.Element) -> Row) {}
+    var body: Never { fatalError("drawn by the system") }
+}
+extension View {
+    fileprivate func task(_ action: @escaping @Sendable () async -> Void) -> some View { self }
+}
+
 // <snippet>
-actor FileCache: PresenceCache {
-    private let file: URL
-    private var people: [String: CachedPerson]
+struct FriendsScreen: View {
+    let model: RosterModel
 
-    init(file: URL) {
-        self.file = file
-        people = (try? JSONDecoder().decode([String: CachedPerson].self, from: Data(contentsOf: file))) ?? [:]
-    }
-
-    func read(_ users: [String]) -> [CachedPerson] { users.compactMap { people[$0] } }
-
-    func write(_ newer: [CachedPerson]) {
-        for person in newer { people[person.user] = person }
-        try? JSONEncoder().encode(people).write(to: file)
-    }
-
-    func removeAll() {
-        people = [:]
-        try? FileManager.default.removeItem(at: file)
+    var body: some View {
+        List(model.people) { person in
+            Text(person.displayName ?? person.user)
+        }
+        .task { await model.run() }
     }
 }
 // </snippet>

@@ -197,7 +197,9 @@ private struct History {
                 if case .profile = topic {
                 } else {
                     #expect(person.presence.version == truth.presence?.version, "seed \(seed): \(topic) \(user)")
-                    #expect(person.presence.status == truth.presence.map { PresenceKit.PresenceStatus($0.status) }, "seed \(seed): \(topic) \(user)")
+                    #expect(
+                        person.presence.status == truth.presence.map { PresenceKit.PresenceStatus($0.status) },
+                        "seed \(seed): \(topic) \(user)")
                 }
                 if case .presence = topic {
                 } else {

@@ -19,7 +19,8 @@ import Testing
     }
 
     private static func write(_ id: String, lane: String = "c1") -> QueuedWrite {
-        QueuedWrite(id: id, lane: lane, kind: "message", body: Data("text \(id)".utf8), queuedAt: Date(timestamp: 1_000))
+        QueuedWrite(
+            id: id, lane: lane, kind: "message", body: Data("text \(id)".utf8), queuedAt: Date(timestamp: 1_000))
     }
 
     /// A storage that is closed again when this returns.
@@ -69,7 +70,9 @@ import Testing
     }
 
     @Test func `a full queue says so and keeps what it has`() async throws {
-        for storage in [try Storage.directory(url, writes: 2), Storage(cache: MemoryCache(), writes: MemoryWriteQueue(capacity: 2))] {
+        for storage in [
+            try Storage.directory(url, writes: 2), Storage(cache: MemoryCache(), writes: MemoryWriteQueue(capacity: 2)),
+        ] {
             try await storage.writes.append(Self.write("1"))
             try await storage.writes.append(Self.write("2"))
             await #expect(throws: StorageError.full(2)) { try await storage.writes.append(Self.write("3")) }

@@ -18,7 +18,8 @@ enum Scene {
     static func person(
         _ user: String, _ name: String? = nil, _ status: PresenceStatus = .online, since: TimeInterval? = 60,
         lastSeen: TimeInterval? = nil, text: String? = nil, devices: [DeviceKind] = [],
-        freshness: Freshness = .live, problem: PresenceError? = nil, arrival: Arrival? = nil, profileArrival: Arrival? = nil
+        freshness: Freshness = .live, problem: PresenceError? = nil, arrival: Arrival? = nil,
+        profileArrival: Arrival? = nil
     ) -> Person {
         Person(
             presence: PersonPresence(

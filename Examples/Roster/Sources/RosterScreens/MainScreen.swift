@@ -52,7 +52,9 @@ public final class MainScreen {
 
     private var header: String {
         let name = me.displayName ?? me.me.user ?? "…"
-        let status = me.me.status.map { " (\([$0.status.rawValue, $0.text].compactMap(\.self).joined(separator: ": ")))" }
+        let status = me.me.status.map {
+            " (\([$0.status.rawValue, $0.text].compactMap(\.self).joined(separator: ": ")))"
+        }
         let waiting = me.pending.waiting == nil ? "" : ", to be saved"
         return "\(name)\(status ?? "")\(waiting) — \(roster.online.count) of \(roster.people.count) here"
     }

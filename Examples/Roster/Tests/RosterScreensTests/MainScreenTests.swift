@@ -28,7 +28,9 @@ struct MainScreenTests {
         let (screen, run) = shown()
         await until { screen.lines.count == 3 }
         presence.goOffline()
-        await until { screen.lines.contains("! No connection. Trying again…") && screen.lines.contains("? Bob: online") }
+        await until {
+            screen.lines.contains("! No connection. Trying again…") && screen.lines.contains("? Bob: online")
+        }
         presence.goOnline()
         await until { screen.lines.contains("● Bob: online") }
         run.cancel()

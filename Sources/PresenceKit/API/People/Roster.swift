@@ -77,7 +77,8 @@ public struct Roster: Sendable {
     /// which everybody is looked at.
     public var freshness: Freshness {
         guard stale > 0 else { return .live }
-        let oldest = blocks.compactMap { $0.people.filter(\.countsAsStale).compactMap(\.freshness.staleSince).min() }.min()
+        let oldest = blocks.compactMap { $0.people.filter(\.countsAsStale).compactMap(\.freshness.staleSince).min() }
+            .min()
         return oldest.map { .stale(since: $0) } ?? .live
     }
 
@@ -104,7 +105,9 @@ extension Roster: Equatable {
     /// Whether both show the same people in the same way, whatever changed before.
     public static func == (a: Roster, b: Roster) -> Bool {
         a.users == b.users
-            && zip(a.blocks, b.blocks).allSatisfy { $0 === $1 || $0.entries.map(\.?.person) == $1.entries.map(\.?.person) }
+            && zip(a.blocks, b.blocks).allSatisfy {
+                $0 === $1 || $0.entries.map(\.?.person) == $1.entries.map(\.?.person)
+            }
     }
 }
 

@@ -25,10 +25,7 @@ struct OwnUser: Sendable {
     private var pending: PendingStatus?
     /// After a rate limit, the uptime at which to send it.
     private var pendingUntil: Duration?
-    /// Who may see the user, as last heard.
-    private(set) var audiences: MyAudiences?
-    /// Whether the server was asked for them on this connection.
-    private var hasAskedForAudiences = false
+    private var visibility = OwnAudiences()
     private var profile = ProfileQueue()
     private var typing: OwnTyping
     private var storing: [Directive] = []
@@ -76,7 +73,7 @@ struct OwnUser: Sendable {
 
     /// The connection is gone: the status was the truth until `date`.
     mutating func lose(at date: Date) {
-        hasAskedForAudiences = false
+        visibility.lose()
         guard status != nil else { return }
         statusStaleSince = date
         statusStamp += 1
@@ -91,7 +88,7 @@ struct OwnUser: Sendable {
     mutating func forget() -> PendingStatus? {
         id = nil
         status = nil
-        audiences = nil
+        visibility.forget()
         stamp += 1
         _ = typing.stopAll()
         profile = ProfileQueue()
@@ -131,7 +128,8 @@ struct OwnUser: Sendable {
     func shownStatus(on link: Link) -> MyStatus? {
         status.map { status in
             MyStatus(
-                status: ChosenStatus(status.status), text: status.text, clearsAt: status.clearAt.map(Date.init(timestamp:)),
+                status: ChosenStatus(status.status), text: status.text,
+                clearsAt: status.clearAt.map(Date.init(timestamp:)),
                 freshness: link.freshness(isConfirmed: true, staleSince: statusStaleSince))
         }
     }
@@ -178,18 +176,13 @@ struct OwnUser: Sendable {
 
     // MARK: Audiences
 
+    var audiences: MyAudiences? { visibility.held }
+
     mutating func hold(_ audiences: MyAudiences) {
-        guard self.audiences != audiences else { return }
-        self.audiences = audiences
-        stamp += 1
+        if visibility.hold(audiences) { stamp += 1 }
     }
 
-    /// Asks for them, once a connection.
-    mutating func askForAudiences() -> [Outgoing] {
-        guard !hasAskedForAudiences else { return [] }
-        hasAskedForAudiences = true
-        return [Outgoing(.getVisibility, .ownVisibility(VisibilityLists()))]
-    }
+    mutating func askForAudiences() -> [Outgoing] { visibility.ask() }
 
     // MARK: Activity
 

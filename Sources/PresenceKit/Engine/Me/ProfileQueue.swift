@@ -39,7 +39,9 @@ struct ProfileQueue: Sendable {
 
     /// Takes up a change; what waits unsent becomes one with it. `id` is the write that holds what is then unsent; the
     /// writes that it replaces.
-    mutating func append(_ changes: Wire.ProfileChanges, id: String) -> (unsent: Wire.ProfileChanges, replaced: [String])? {
+    mutating func append(_ changes: Wire.ProfileChanges, id: String) -> (
+        unsent: Wire.ProfileChanges, replaced: [String]
+    )? {
         guard !changes.isEmpty else { return nil }
         let replaced = next?.ids ?? []
         let unsent = next?.changes.merged(with: changes) ?? changes

@@ -26,7 +26,9 @@ extension HeldPerson {
     }
 
     private func freshness(on link: Link) -> Freshness {
-        watch.refusal == nil ? link.freshness(isConfirmed: isConfirmed, staleSince: staleSince) : .stale(since: staleSince ?? .distantPast)
+        watch.refusal == nil
+            ? link.freshness(isConfirmed: isConfirmed, staleSince: staleSince)
+            : .stale(since: staleSince ?? .distantPast)
     }
 
     private func problem(on link: Link) -> PresenceError? { watch.refusal ?? link.closingProblem }

@@ -1,3 +1,37 @@
+/// A connection that cannot take more, or that is in the background, keeps the numbers of the topics that changed, each
+/// once: it later gets only the newest of each.
+extension Line {
+    /// Up to here looking for a topic costs less than merging later.
+    static let searched = 32
+
+    /// Adds a change to what is kept; returns how many older ones it replaces.
+    mutating func keep(_ topic: UInt32, _ marks: Marks, _ merger: inout KeptMerger) -> Int {
+        if kept.count > Self.searched {
+            var replaced = 0
+            // Merged whenever it would have to grow, so that it grows only if half of it is needed: each change costs
+            // the same on average, however long the list is, and the list is at most twice as long as it need be.
+            if kept.count == kept.capacity {
+                replaced = merger.merge(&kept)
+                if kept.count > kept.capacity / 2 { kept.reserveCapacity(2 * kept.count) }
+            }
+            kept.append(Kept(topic: topic, marks: marks))
+            return replaced
+        }
+        guard let place = kept.firstIndex(where: { $0.topic == topic }) else {
+            kept.append(Kept(topic: topic, marks: marks))
+            return 0
+        }
+        let replaced = kept[place].marks.intersection(marks)
+        kept[place] = Kept(topic: topic, marks: kept[place].marks.union(marks))
+        return replaced.rawValue.nonzeroBitCount
+    }
+
+    /// An array that has been long is given back: most connections never need it again.
+    mutating func clearKept() {
+        kept.removeAll(keepingCapacity: kept.capacity <= 32)
+    }
+}
+
 /// Brings the entries of one topic together, in time that grows with the list and not with its square.
 struct KeptMerger {
     /// By topic.

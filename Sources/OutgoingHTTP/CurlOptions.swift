@@ -1,7 +1,7 @@
 import CCurl
 
 /// Sets libcurl's options for a transfer, and notes whether it took all of them.
-struct TransferOptions {
+struct CurlOptions {
     private let easy: UnsafeMutableRawPointer
     private(set) var isTaken = true
     /// Of libcurl, which does not copy them; the transfer's.

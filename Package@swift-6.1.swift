@@ -1,0 +1,42 @@
+// swift-tools-version: 6.1
+import PackageDescription
+
+/// The client's products alone, for toolchains that cannot read Package.swift (6.2). They are the same targets as there.
+let apple: [Platform] = [.macOS, .iOS, .tvOS, .watchOS, .visionOS]
+
+let package = Package(
+    name: "presence",
+    platforms: [.macOS(.v14), .iOS(.v17), .tvOS(.v17), .watchOS(.v10), .visionOS(.v1)],
+    products: [
+        .library(name: "PresenceKit", targets: ["PresenceKit"]),
+        .library(name: "PresenceDomain", targets: ["PresenceDomain"]),
+        .library(name: "PresenceModels", targets: ["PresenceModels"]),
+        .library(name: "PresenceKitTesting", targets: ["PresenceKitTesting"]),
+    ],
+    traits: [
+        .trait(name: "Server", description: "Needs a later toolchain."), .default(enabledTraits: []),
+    ],
+    targets: [
+        .target(name: "CLibEV", linkerSettings: [.linkedLibrary("ev")]),
+        .target(
+            name: "CLibWebSockets",
+            linkerSettings: [.linkedLibrary("websockets"), .linkedLibrary("ssl"), .linkedLibrary("crypto")]),
+        .target(name: "EventLoops", dependencies: ["CLibEV"]),
+        .target(name: "WebSockets", dependencies: ["CLibWebSockets", "CLibEV", "EventLoops"]),
+        .target(name: "PresenceProtocol"),
+        .target(name: "PresenceTransport"),
+        .target(name: "PresenceURLSession", dependencies: ["PresenceTransport"]),
+        .target(
+            name: "PresenceKit",
+            dependencies: [
+                "PresenceProtocol", "PresenceTransport",
+                .target(name: "PresenceURLSession", condition: .when(platforms: apple)),
+                .target(name: "EventLoops", condition: .when(platforms: [.linux])),
+                .target(name: "WebSockets", condition: .when(platforms: [.linux])),
+            ]),
+        .target(name: "PresenceDomain"),
+        .target(name: "PresenceModels", dependencies: ["PresenceDomain", "PresenceKit"]),
+        .target(name: "PresenceKitTesting", dependencies: ["PresenceDomain", "PresenceKit"]),
+    ],
+    swiftLanguageModes: [.v6]
+)

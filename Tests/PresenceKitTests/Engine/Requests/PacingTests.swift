@@ -1,0 +1,85 @@
+import Foundation
+import PresenceProtocol
+import Testing
+
+@testable import PresenceKit
+
+/// What is asked for at once, and faster than the server takes.
+@Suite struct PacingTests {
+    private var bench = Bench()
+
+    private var gets: [[UserID]] {
+        bench.bodies.compactMap { if case .get(let users) = $0 { users } else { nil } }
+    }
+
+    @Test mutating func `what is asked for in one turn leaves together`() {
+        bench.connect()
+        bench.handle((1...2_000).map { .call(CallID(number: $0), .get([UserID("u\($0)")!])) })
+        #expect(gets.map(\.count) == [1_000, 1_000])
+        let ids = bench.sent.compactMap(\.id)
+        bench.handle(
+            zip(ids, gets).map { id, users in
+                let people = users.map { UserSnapshot.online($0, 1) }
+                return .received(
+                    bench.engine.link.attempt, ServerMessage.users(id: id, people, more: false).encoded())
+            })
+        for call in 1...2_000 {
+            #expect(bench.people(of: CallID(number: UInt64(call)))?.map(\.user) == ["u\(call)"])
+        }
+    }
+
+    @Test mutating func `a rate limit is waited out within the request's time`() {
+        bench.connect()
+        let (one, two) = (bench.call(.get(["a"])), bench.call(.get(["b"])))
+        bench.receive(
+            .refusal(bench.lastID - 1, .rateLimited, retryAfter: 700),
+            .refusal(bench.lastID, .rateLimited, retryAfter: 700))
+        #expect(bench.answer(to: one) == nil)
+        bench.pass(.milliseconds(699))
+        #expect(bench.sent.isEmpty)
+        bench.pass(.milliseconds(1))
+        #expect(gets == [["a", "b"]])
+        bench.receive(.users(id: bench.lastID, [.online("a", 1), .online("b", 1)], more: false))
+        #expect(bench.people(of: one)?.map(\.user) == ["a"])
+        #expect(bench.people(of: two)?.map(\.user) == ["b"])
+    }
+
+    @Test mutating func `a rate limit that lasts ends with the request's time`() {
+        bench.connect()
+        let call = bench.call(.get(["a"]))
+        bench.receive(.refusal(bench.lastID, .rateLimited, retryAfter: 60_000))
+        bench.pass(.seconds(15))
+        #expect(bench.error(of: call)?.code == .timedOut)
+    }
+
+    @Test mutating func `calls that change something are paced, too, and keep their answers`() {
+        bench.connect()
+        let calls = [
+            bench.call(.updateProfile(ProfileChanges(displayName: .set("A")), .fail)),
+            bench.call(.changeVisibility(.block(["eve"]))), bench.call(.createConversation(.with("bob"))),
+        ]
+        let last = bench.lastID
+        bench.receive(
+            .refusal(last - 2, .rateLimited, retryAfter: 500), .refusal(last - 1, .rateLimited, retryAfter: 500),
+            .refusal(last, .rateLimited, retryAfter: 500))
+        for call in calls { #expect(bench.answer(to: call) == nil) }
+        bench.pass(.seconds(1))
+        #expect(bench.sent.count == 3)
+        bench.receive(.ok(id: bench.lastID - 1))
+        #expect(bench.isDone(calls[1]))
+        bench.end(.lost(""))
+        #expect(bench.error(of: calls[0])?.outcomeUnknown == true)
+    }
+
+    @Test mutating func `a status that came too fast is sent again with what was chosen since`() {
+        bench.connect()
+        let first = bench.call(.setStatus(StatusChange(status: .busy, text: .set("a"))))
+        bench.receive(.refusal(bench.lastID, .rateLimited, retryAfter: 500))
+        let second = bench.call(.setStatus(StatusChange(status: .auto)))
+        #expect(bench.sent.isEmpty)
+        bench.pass(.milliseconds(500))
+        #expect(bench.bodies == [.status(StatusChange(status: .auto, text: .set("a")))])
+        bench.receive(.ok(id: bench.lastID))
+        #expect(bench.isDone(first) && bench.isDone(second))
+    }
+}

@@ -1,0 +1,78 @@
+import PresenceKit
+import PresenceKitTesting
+import Testing
+
+/// The fake keeps a client's rules.
+@Suite(.timeLimit(.minutes(1))) struct FakeTests {
+    private let presence = FakePresence(user: "ana", people: [.online("bob", name: "Bob")])
+
+    @Test func `reads name who is missing, and offline say why`() async throws {
+        let people = try await presence.people(["bob", "nobody"])
+        #expect(people.map(\.user) == ["bob"] && people.missing == ["nobody"] && people.isComplete)
+        #expect(try await presence.person("nobody") == nil)
+        presence.goOffline(at: .inTests)
+        let held = try await presence.people(["bob", "nobody"])
+        #expect(held.first?.freshness == .stale(since: .inTests))
+        #expect(held.unanswered == ["nobody"] && held.problem?.code == .notConnected)
+        await #expect(throws: PresenceError.self) { try await presence.person("nobody") }
+    }
+
+    @Test func `writes are queued offline, or fail, and are done when it is back`() async throws {
+        presence.goOffline()
+        #expect(try await presence.updateProfile(ProfileChanges(displayName: "A"), offline: .queue) == .queued)
+        #expect(try await presence.updateProfile(ProfileChanges(locale: "de"), offline: .queue) == .queued)
+        #expect(try await presence.setStatus(.busy) == .queued)
+        await #expect(throws: PresenceError.self) {
+            try await presence.updateProfile(ProfileChanges(), offline: .fail)
+        }
+        await #expect(throws: PresenceError.self) { try await presence.block(["eve"]) }
+        presence.goOnline()
+        #expect(presence.me.profile?.displayName == "A" && presence.me.profile?.locale == "de")
+    }
+
+    @Test func `who may see the user is kept, and observed with the own user`() async throws {
+        try await presence.setVisibility(presence: .contacts, lastSeen: nil)
+        try await presence.addContacts(["bob", "cy"])
+        try await presence.removeContacts(["cy"])
+        try await presence.block(["eve", "mallory"])
+        try await presence.unblock(["mallory"])
+        let visibility = try await presence.visibility()
+        #expect(
+            visibility == MyVisibility(presence: .contacts, lastSeen: .everyone, contacts: ["bob"], blocked: ["eve"]))
+        #expect(presence.me.visibility == MyAudiences(presence: .contacts, contactsCount: 1, blockedCount: 1))
+    }
+
+    @Test func `an error is scripted for the calls that it is meant for, once`() async throws {
+        presence.fail({ if case .setStatus = $0 { true } else { false } }, with: PresenceError(.forbidden, "no"))
+        _ = try await presence.people(["bob"])
+        await #expect(throws: PresenceError(.forbidden, "no")) { try await presence.setStatus(.busy) }
+        #expect(try await presence.setStatus(.busy) == .saved)
+    }
+
+    @Test func `a loop sees the newest, and ends with the sign-out`() async {
+        var loop = presence.presence(of: "bob").makeAsyncIterator()
+        #expect(await loop.next()?.isOnline == true)
+        presence.set(.online("bob", status: .away))
+        presence.set(.offline("bob"))
+        #expect(await loop.next()?.status == .offline)
+        await presence.signOut()
+        while await loop.next() != nil {}
+        #expect(await presence.connectionState == .closed(nil))
+    }
+
+    @Test func `a cancelled loop ends, and a cancelled sleep too`() async {
+        let loop = Task { [presence] in
+            for await _ in presence.updates(of: "bob") {}
+        }
+        let sleep = Task { [presence] in try await presence.clock.sleep(for: .seconds(1)) }
+        await presence.clock.sleepers()
+        loop.cancel()
+        sleep.cancel()
+        await loop.value
+        guard case .failure(let error) = await sleep.result else {
+            Issue.record("not cancelled")
+            return
+        }
+        #expect(error is CancellationError)
+    }
+}

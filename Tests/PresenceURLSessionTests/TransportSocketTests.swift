@@ -1,0 +1,53 @@
+import Foundation
+import PresenceTransport
+import Testing
+
+@testable import PresenceKit
+@testable import PresenceURLSession
+
+/// Transports against a socket: what is said arrives, and a close arrives with its code and reason.
+@Suite(.timeLimit(.minutes(1))) struct TransportSocketTests {
+    /// Connects, sends one message, and gives back all that is reported up to the end.
+    private static func talk(_ dialler: any Dialler) async throws -> [TransportEvent] {
+        let server = try LocalWebSocketServer()
+        let (stream, events) = AsyncStream.makeStream(of: TransportEvent.self)
+        let url = URL(string: "ws://127.0.0.1:\(server.port)/v1/ws")!
+        let transport = dialler.dial(url, subprotocol: "presence.v1") { events.yield($0) }
+        var heard: [TransportEvent] = []
+        for await event in stream where event != .alive {
+            heard.append(event)
+            if event == .opened { transport.send(Array("hello".utf8)) }
+            if case .ended = event { break }
+        }
+        return heard
+    }
+
+    private static let expected: [TransportEvent] = [
+        .opened, .received(Array("hello".utf8)), .ended(.closed(code: 4001, reason: Array("bye".utf8))),
+    ]
+
+    /// Apple's Foundation has a WebSocket; the one of Linux has its API, on a libcurl that is built without.
+    private static var foundationHasWebSocket: Bool {
+        #if canImport(Darwin)
+            true
+        #else
+            false
+        #endif
+    }
+
+    @Test(.enabled(if: foundationHasWebSocket, "not run: Foundation has no WebSocket on this system"))
+    func `URLSession's transport talks with a server`() async throws {
+        #expect(try await Self.talk(URLSessionDialler()) == Self.expected)
+    }
+
+    #if os(Linux)
+        @Test func `libwebsockets' transport talks with the same server`() async throws {
+            #expect(try await Self.talk(LoopDialler()) == Self.expected)
+        }
+    #endif
+
+    @Test func `the handshake's digest is the known one`() {
+        let hex = SHA1.digest(Array("abc".utf8)).map { String($0, radix: 16) }.joined()
+        #expect(hex == "a9993e364706816aba3e25717850c26c9cd0d89d")
+    }
+}
