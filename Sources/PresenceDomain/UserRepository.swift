@@ -13,7 +13,7 @@ public protocol UserRepository: Sendable {
     func users(_ ids: [User.ID]) async throws -> Users
 
     /// A user, and every change of them; ends when the user signs out.
-    func updates(of id: User.ID) -> AsyncStream<User>
+    func userUpdates(of id: User.ID) -> AsyncStream<User>
 
     /// Changes the own user; without a connection the change is kept and made later.
     ///

@@ -49,7 +49,7 @@ import Testing
         let writer = server.client("repo-4")
         let repository: any UserRepository = writer
         try await repository.update(UserChanges(displayName: "First"))
-        let seen = Sightings(users("repo-watcher").updates(of: "repo-4"))
+        let seen = Sightings(users("repo-watcher").userUpdates(of: "repo-4"))
         let online = Sightings(users("repo-watcher-2").onlineUpdates(of: "repo-4"))
         try await seen.until("a name") { $0.displayName == "First" && $0.isOnline }
         try await online.until("online") { $0 }
@@ -75,7 +75,7 @@ import Testing
         await writer.disconnect()
         #expect(try await writer.update(UserChanges(displayName: "After")) == .queued)
         writer.connect()
-        let seen = Sightings(users("repo-watcher-3").updates(of: "repo-6"))
+        let seen = Sightings(users("repo-watcher-3").userUpdates(of: "repo-6"))
         try await seen.until("the change") { $0.displayName == "After" }
     }
 }

@@ -37,17 +37,19 @@ import Testing
 
     @Test(.enabled(if: foundationHasWebSocket, "not run: Foundation has no WebSocket on this system"))
     func `URLSession's transport talks with a server`() async throws {
-        #expect(try await Self.talk(URLSessionDialler()) == Self.expected)
+        let heard = try await Self.talk(URLSessionDialler())
+        #expect(heard == Self.expected)
     }
 
     #if os(Linux)
         @Test func `libwebsockets' transport talks with the same server`() async throws {
-            #expect(try await Self.talk(LoopDialler()) == Self.expected)
+            let heard = try await Self.talk(LoopDialler())
+            #expect(heard == Self.expected)
         }
     #endif
 
     @Test func `the handshake's digest is the known one`() {
-        let hex = SHA1.digest(Array("abc".utf8)).map { String($0, radix: 16) }.joined()
+        let hex = SHA1.digest(Array("abc".utf8)).map { String(UInt16($0) + 256, radix: 16).dropFirst() }.joined()
         #expect(hex == "a9993e364706816aba3e25717850c26c9cd0d89d")
     }
 }

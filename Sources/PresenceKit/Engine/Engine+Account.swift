@@ -45,12 +45,14 @@ extension Engine {
     /// The attempt whose connection a goodbye ends.
     private var connectedAttempt: Attempt? { link.hasTransport ? link.attempt : nil }
 
-    /// Everything held for the user goes.
-    mutating func forget(at now: Moment) {
+    /// Everything held for the user goes; what was asked for fails, unless it is for the next user.
+    mutating func forget(at now: Moment, keepingCalls: Bool = false) {
         let error = PresenceError.signedOut
         link.forget()
-        fail(me.forget(), error)
-        for id in calls.ids {
+        let status = me.forget()
+        if keepingCalls, let status { me.choose(status) }
+        if !keepingCalls { fail(status, error) }
+        for id in calls.ids where !keepingCalls {
             var error = error
             error.outcomeUnknown = calls.isRepeating(id)
             answer(id, .failure(error))

@@ -38,7 +38,10 @@ extension Engine {
         else { return }
         _ = requests.take(id)
         answer(toldStatus, .success(.done))
-        if let former = me.id, former != connected.user { forget(at: now) }
+        if let former = me.id, former != connected.user {
+            // Whom an earlier process belonged to says nothing about what was asked for in this one.
+            forget(at: now, keepingCalls: me.isRecalled)
+        }
         link.connected(connected, at: now)
         if let status = connected.status { me.hold(status) }
         watchlist.unsettle()

@@ -84,7 +84,7 @@ public final class FakeUserRepository: UserRepository, UsernameRepository, @unch
         return Users(ids.compactMap { users[$0] }, missing: ids.filter { users[$0] == nil }, isStale: isOffline)
     }
 
-    public func updates(of id: User.ID) -> AsyncStream<User> {
+    public func userUpdates(of id: User.ID) -> AsyncStream<User> {
         let feed = lock.withLock {
             let feed = state.feeds[id] ?? Feed(state.users[id])
             state.feeds[id] = feed

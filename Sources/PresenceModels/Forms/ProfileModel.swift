@@ -75,7 +75,7 @@ public final class ProfileModel {
 
     /// Follows the profile until its task is cancelled, or the user signs out. What was changed here and not saved stays.
     public func run() async {
-        for await newer in users.updates(of: user) { take(newer) }
+        for await newer in users.userUpdates(of: user) { take(newer) }
     }
 
     private func take(_ newer: User) {

@@ -16,15 +16,15 @@ extension PresenceClient: UserRepository {
 
     public func users(_ ids: [User.ID]) async throws -> Users {
         do {
-            let people: People = try await people(ids)
+            let people = try await people(ids)
             return Users(people.map(User.init), missing: people.missing, isStale: people.problem != nil)
         } catch let error as PresenceError {
             throw UserError(reading: error, ids.first ?? "")
         }
     }
 
-    public func updates(of id: User.ID) -> AsyncStream<User> {
-        let people: PresenceUpdates<Person> = updates(of: id)
+    public func userUpdates(of id: User.ID) -> AsyncStream<User> {
+        let people = updates(of: id)
         return stream(of: people) { $0.isFound ? User($0) : nil }
     }
 

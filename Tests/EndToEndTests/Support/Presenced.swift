@@ -93,6 +93,8 @@ final class Presenced: Sendable {
         configuration.reconnectBase = .milliseconds(50)
         configuration.reconnectCap = .milliseconds(400)
         configuration.requestTimeout = Patience.limit
+        // A token is a process to start, on a machine that is busy with tests.
+        configuration.patience = Patience.limit
         change(&configuration)
         return PresenceClient(
             url: url, token: { try await self.token(user) }, device: device, configuration: configuration)

@@ -239,21 +239,21 @@ extension Screen {
 }
 
 // The part of SwiftUI that the page on views uses: there is none on Linux.
-private protocol View {
+protocol View {
     associatedtype Body: View
     @MainActor var body: Body { get }
 }
-extension Never: View { fileprivate var body: Never { fatalError("drawn by the system") } }
-private struct Text: View {
+extension Never: View { var body: Never { fatalError("drawn by the system") } }
+struct Text: View {
     init(_ text: String) {}
     var body: Never { fatalError("drawn by the system") }
 }
-private struct List<Data: RandomAccessCollection, Row: View>: View where Data.Element: Identifiable {
+struct List<Data: RandomAccessCollection, Row: View>: View where Data.Element: Identifiable {
     init(_ data: Data, row: (Data.Element) -> Row) {}
     var body: Never { fatalError("drawn by the system") }
 }
 extension View {
-    fileprivate func task(_ action: @escaping @Sendable () async -> Void) -> some View { self }
+    func task(_ action: @escaping @Sendable () async -> Void) -> some View { self }
 }
 
 // <snippet>

@@ -9,13 +9,13 @@ import PresenceProtocol
 struct OwnUser: Sendable {
     /// `nil` until the server, or the storage, has said it.
     private(set) var id: UserID?
+    /// Whether only the storage has said it.
+    private(set) var isRecalled = false
     private(set) var activity = Wire.Activity.active
     /// Grows with every change of id, status and audiences.
     private(set) var stamp: UInt64 = 0
     /// Grows with every change of what ``shownStatus(on:)`` shows.
-    private(set) var statusStamp: UInt64 = 0 {
-        didSet { stamp += 1 }
-    }
+    private(set) var statusStamp: UInt64 = 0 { didSet { stamp += 1 } }
     /// Grows with every change of ``keptChanges``.
     private(set) var keptStamp: UInt64 = 1
     /// What the server holds.
@@ -46,6 +46,7 @@ struct OwnUser: Sendable {
     mutating func recall(_ owner: UserID?, _ writes: [QueuedWrite]) {
         if id == nil, let owner {
             id = owner
+            isRecalled = true
             stamp += 1
         }
         let entries = writes.compactMap(\.profileChanges)
@@ -58,6 +59,7 @@ struct OwnUser: Sendable {
 
     /// What the server was not told with `connect`, which named `activity`, and what it has forgotten.
     mutating func begin(as user: UserID, toldOf activity: Wire.Activity, at uptime: Duration) -> [Outgoing] {
+        isRecalled = false
         if id != user {
             id = user
             stamp += 1
@@ -87,6 +89,7 @@ struct OwnUser: Sendable {
     /// Everything goes; what was chosen and not sent has to be answered.
     mutating func forget() -> PendingStatus? {
         id = nil
+        isRecalled = false
         status = nil
         visibility.forget()
         stamp += 1

@@ -171,6 +171,17 @@ import Testing
         }
     }
 
+    @Test mutating func `what is asked for at a launch is not taken for the former user's`() {
+        bench.handle(.recalled("ana", []))
+        let (read, status) = (bench.call(.get(["bob"])), bench.call(.setStatus(StatusChange(status: .busy))))
+        let creation = bench.call(.createConversation(.with("bob")))
+        bench.connect(user: "eve")
+        for call in [read, status, creation] { #expect(bench.error(of: call) == nil) }
+        #expect(bench.bodies.contains(.get(users: ["bob"])))
+        #expect(bench.bodies.contains(.createConversation(participants: ["bob"], key: CreationKey("k"))))
+        #expect(bench.cacheClears == 1)
+    }
+
     @Test mutating func `what was saved since is not overwritten by what was queued before`() {
         bench.connect()
         bench.end(.lost(""))
