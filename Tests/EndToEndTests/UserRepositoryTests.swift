@@ -91,9 +91,9 @@ import Testing
 
     @Test func `2,000 reads at once are all answered`() async throws {
         let reader = server.client("pace-crowd")
-        try await server.client("pace-7").updateProfile(displayName: "Seven")
+        try await server.client("crowd-7").updateProfile(displayName: "Seven")
         let found = try await withThrowingTaskGroup(of: Person?.self) { group in
-            for number in 0..<2_000 { group.addTask { try await reader.person("pace-\(number)") } }
+            for number in 0..<2_000 { group.addTask { try await reader.person("crowd-\(number)") } }
             return try await group.reduce(into: [Person]()) { found, person in found += person.map { [$0] } ?? [] }
         }
         #expect(found.map(\.displayName) == ["Seven"])

@@ -84,7 +84,7 @@ enum SHA1 {
         var state: [UInt32] = [0x6745_2301, 0xEFCD_AB89, 0x98BA_DCFE, 0x1032_5476, 0xC3D2_E1F0]
         var padded = message + [0x80]
         while padded.count % 64 != 56 { padded.append(0) }
-        padded += (0..<8).reversed().map { UInt8(truncatingIfNeeded: message.count * 8 >> ($0 * 8)) }
+        padded += (0..<8).reversed().map { UInt8(truncatingIfNeeded: (message.count * 8) >> ($0 * 8)) }
         for start in stride(from: 0, to: padded.count, by: 64) {
             var words = (0..<16).map { index in
                 (0..<4).reduce(UInt32(0)) { $0 << 8 | UInt32(padded[start + index * 4 + $1]) }

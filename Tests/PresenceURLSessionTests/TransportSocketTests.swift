@@ -48,8 +48,14 @@ import Testing
         }
     #endif
 
-    @Test func `the handshake's digest is the known one`() {
-        let hex = SHA1.digest(Array("abc".utf8)).map { String(UInt16($0) + 256, radix: 16).dropFirst() }.joined()
-        #expect(hex == "a9993e364706816aba3e25717850c26c9cd0d89d")
+    @Test(arguments: [
+        ("abc", "a9993e364706816aba3e25717850c26c9cd0d89d"),
+        (
+            "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", "84983e441c3bd26ebaae4aa1f95129e5e54670f1"
+        ),
+    ])
+    func `the handshake's digest is the known one`(text: String, digest: String) {
+        let hex = SHA1.digest(Array(text.utf8)).map { String(UInt16($0) + 256, radix: 16).dropFirst() }.joined()
+        #expect(hex == digest)
     }
 }
