@@ -48,6 +48,19 @@ import Tokens
         #expect(bobs[0].isConnected && ana.shown("bob").isEmpty)
     }
 
+    @Test func `who is being let in when their token is revoked is refused with an answer`() throws {
+        let world = try World(shards: 2)
+        let bob = client("bob", in: world)
+        try world.run(for: 10)
+        // The event of the revocation comes before the answer to the opening.
+        world.shards[0].hold(.commands, for: 500)
+        bob.dial(world.shards[0])
+        try revoke("bob", at: 1, in: world)
+        try world.run(for: 1_000)
+        #expect(bob.closeCode == .unauthorized && errors(bob) == [.unauthorized])
+        #expect(world.shards[0].logic.sessions.count == 0)
+    }
+
     @Test func `a token from before is worthless, one from that very ms on is good, and one that does not say is not`()
         throws
     {

@@ -64,7 +64,14 @@ extension ShardLogic {
                 .init(id: id, code: .unavailable, message: "the store takes no session now", retryAfter: 1_000),
                 to: connection)
             return refuse(connection, message)
-        case .opened: greet(connection, id)
+        case .opened:
+            // The event of a revocation may come before the answer of Redis.
+            if let session = connection.session, session.issuedAt < session.user.revokedAt {
+                sessions.drop(session)
+                noteFailedToken(from: connection.address)
+                return turnAway(connection, id, "\(AuthenticationFailure.revoked)")
+            }
+            greet(connection, id)
         }
     }
 

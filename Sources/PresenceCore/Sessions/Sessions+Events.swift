@@ -43,7 +43,8 @@ extension Sessions {
         guard let user = event.subject.flatMap({ users[$0] }) else { return }
         user.revokedAt = max(user.revokedAt, event.at)
         for session in user.sessions where session.issuedAt < event.at {
-            if let connection = session.connection {
+            // Whose `connect` is not answered yet, is refused with its answer.
+            if let connection = session.connection, connection.isGreeted {
                 shard.close(connection, .unauthorized, reason: "\(AuthenticationFailure.revoked)")
             }
         }
