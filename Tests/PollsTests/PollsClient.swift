@@ -18,6 +18,16 @@ final class PollsClient {
         while !heard.contains(where: { $0.contains(part) }) { heard.append(try client.readFrame().text) }
     }
 
+    /// The numbers of the comments that came, in order.
+    var comments: [Int] {
+        heard.compactMap { text in
+            guard text.hasPrefix(#"{"type":"comment","#), let number = text.firstRange(of: #""number":"#) else {
+                return nil
+            }
+            return Int(text[number.upperBound...].prefix { $0.isNumber })
+        }
+    }
+
     static func get(_ path: String, port: Int, token: String) throws -> String {
         let client = try RawClient(port: port)
         try client.send("GET \(path) HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer \(token)\r\n\r\n")
