@@ -24,7 +24,8 @@ final class Polls: Feature, TopicKind {
     static let tallies = WorkerPlan(
         "tallies", threads: { _ in 1 }, queue: { Int($0[waiting]) }, hasLowPriority: true)
     static let plan = FeaturePlan(
-        name: "polls", scripts: [vote, Comments.add], keys: [family, Comments.family], settings: [duration, waiting], pools: [tallies])
+        name: "polls", scripts: [vote, Comments.add], keys: [family, Comments.family],
+        settings: [duration, waiting], pools: [tallies])
 
     private unowned let shard: ShardLogic
     private var kind: TopicKindID!

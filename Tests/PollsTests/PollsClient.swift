@@ -1,3 +1,5 @@
+import Foundation
+
 @testable import TestSupport
 
 /// A client that speaks JSON over a blocking socket.
@@ -9,6 +11,13 @@ final class PollsClient {
         client = try RawClient(port: port)
         try client.send(RawClient.upgrade(path: "/v1/ws"))
         guard try client.readHead().hasPrefix("HTTP/1.1 101 ") else { throw RawClient.Ended() }
+    }
+
+    /// Runs what blocks on a thread of its own: the few of Swift's pool are the servers' too.
+    static func onThread(_ body: @escaping @Sendable () throws -> Void) async throws {
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            Thread.detachNewThread { continuation.resume(with: Result { try body() }) }
+        }
     }
 
     func say(_ text: String) throws { try client.send(text: text) }
