@@ -29,7 +29,8 @@ import WebSockets
 
 struct LogHistory {
     /// What the fan-out might do wrong.
-    enum Mistake { case none, skipsOne, repeatsOne, forgetsWhereSomeoneStands, dropsAnAnswer
+    enum Mistake {
+        case none, skipsOne, repeatsOne, forgetsWhereSomeoneStands, dropsAnAnswer
         static let made = [skipsOne, repeatsOne, forgetsWhereSomeoneStands, dropsAnAnswer]
     }
 
