@@ -24,21 +24,28 @@ final class Polls: Feature, TopicKind {
     static let tallies = WorkerPlan(
         "tallies", threads: { _ in 1 }, queue: { Int($0[waiting]) }, hasLowPriority: true)
     static let plan = FeaturePlan(
-        name: "polls", scripts: [vote], keys: [family], settings: [duration, waiting], pools: [tallies])
+        name: "polls", scripts: [vote, Comments.add], keys: [family, Comments.family],
+        settings: [duration, waiting], pools: [tallies])
 
     private unowned let shard: ShardLogic
     private var kind: TopicKindID!
     private var ends: DeadlineKind!
     private var votes: MetricCounter!
     private var own: OwnMessages = []
+    /// What users say about polls.
+    let comments: Comments
     /// When each poll ends here, by its id.
     private var endings: [Identifier: Milliseconds] = [:]
     /// The steps that it was told of.
     private(set) var steps: [ResynchronisationStep] = []
 
-    init(_ shard: ShardLogic) { self.shard = shard }
+    init(_ shard: ShardLogic) {
+        self.shard = shard
+        comments = Comments(shard)
+    }
 
     func register(in registry: inout Registry) {
+        comments.register(in: &registry)
         kind = registry.topics(self)
         ends = registry.deadline { [unowned self] key in if case .id(let poll) = key { end(poll) } }
         votes = registry.counter("poll_votes_total", help: "votes in polls")

@@ -1,3 +1,5 @@
+import Foundation
+
 @testable import TestSupport
 
 /// A client that speaks JSON over a blocking socket.
@@ -11,11 +13,28 @@ final class PollsClient {
         guard try client.readHead().hasPrefix("HTTP/1.1 101 ") else { throw RawClient.Ended() }
     }
 
+    /// Runs what blocks on a thread of its own: the few of Swift's pool are the servers' too.
+    static func onThread(_ body: @escaping @Sendable () throws -> Void) async throws {
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            Thread.detachNewThread { continuation.resume(with: Result { try body() }) }
+        }
+    }
+
     func say(_ text: String) throws { try client.send(text: text) }
 
     /// Waits for a message that contains this; in whatever order they come.
     func hear(_ part: String) throws {
         while !heard.contains(where: { $0.contains(part) }) { heard.append(try client.readFrame().text) }
+    }
+
+    /// The numbers of the comments that came, in order.
+    var comments: [Int] {
+        heard.compactMap { text in
+            guard text.hasPrefix(#"{"type":"comment","#), let number = text.firstRange(of: #""number":"#) else {
+                return nil
+            }
+            return Int(text[number.upperBound...].prefix { $0.isNumber })
+        }
     }
 
     static func get(_ path: String, port: Int, token: String) throws -> String {

@@ -149,7 +149,7 @@ import Tokens
         let port = try await server.start()
         let now = Timestamp(Date().timeIntervalSince1970 * 1_000)
         let token = try await TokenMaker(secret: secret).make(user: UserID("ana")!, lifetime: 60_000, now: now)
-        try await Task.detached { try Self.talk(port, token) }.value
+        try await PollsClient.onThread { try Self.talk(port, token) }
         await server.stop()
         let found = try Doctor(url: redis.url, configuration: configuration, features: features).examine()
         #expect(found.counts.unknownKeys == 0, "\(found.text)")

@@ -8,6 +8,7 @@ final class Delivery {
     private let clock: ShardClock
     private let metrics: Metrics
     private let outboxes: Outboxes
+    let catchUps: CatchUps
     /// Told when a connection has begun to take nothing.
     var onCongestion: (Connection) -> Void = { _ in }
     /// The encoded `stale` message, made when staleness begins.
@@ -29,6 +30,7 @@ final class Delivery {
         self.clock = clock
         self.metrics = metrics
         self.outboxes = outboxes
+        catchUps = CatchUps(watchers: watchers, outboxes: outboxes, clock: clock, metrics: metrics)
     }
 
     /// The end of the loop's turn: everything is written, unless it is better to wait for more.
@@ -48,7 +50,9 @@ final class Delivery {
         watchers.markWatchers()
         writeToAll()
         watchers.endTurn()
-        return nil
+        catchUps.handOut()
+        // A feature that answered at once has made another turn of it.
+        return watchers.dirty.isEmpty ? nil : 1
     }
 
     /// How long the end of the turn took, by the loop's clock.
@@ -107,8 +111,9 @@ final class Delivery {
         settle()
     }
 
-    /// A run that may be longer than a write.
-    private func writeLong(_ whole: Range<UInt32>, _ index: Int) {
+    /// A run that may be longer than a write. False when the socket takes no more.
+    @discardableResult
+    private func writeLong(_ whole: Range<UInt32>, _ index: Int) -> Bool {
         let turn = watchers.turn
         var rest = whole
         repeat {
@@ -117,8 +122,9 @@ final class Delivery {
             count(slice.events, 1)
             let took = turn.bytes.withUnsafeBytes { write(UnsafeRawBufferPointer(rebasing: $0[slice.bytes]), index) }
             if !took, !rest.isEmpty { watchers.keep(rest, index) }
-            if !took { return }
+            if !took { return false }
         } while !rest.isEmpty
+        return true
     }
 
     /// So many writes of so many events each.
@@ -166,7 +172,15 @@ final class Delivery {
         }
         let kept = watchers.lines[index].kept
         for entry in kept {
-            events += append(entry)
+            let topic = watchers.topics[Int(entry.topic)]!
+            if let log = topic.log {
+                let (takesMore, isDone) = append(log, of: topic, &events, index)
+                if isDone { written += 1 }
+                if takesMore { continue }
+                watchers.lines[index].kept.removeFirst(written)
+                return false
+            }
+            events += append(entry.marks, of: topic)
             written += 1
             guard batch.count >= Self.batchBytes else { continue }
             guard writeBatch(of: &events, index) else {
@@ -177,6 +191,13 @@ final class Delivery {
         if !kept.isEmpty { watchers.lines[index].clearKept() }
         if !run.isEmpty {
             // A connection that has kept something gets no run, so nothing is in both.
+            if watchers.turn.bytes(of: run).count > Self.batchBytes {
+                guard batch.isEmpty || writeBatch(of: &events, index) else {
+                    watchers.keep(run, index)
+                    return false
+                }
+                return writeLong(run, index)
+            }
             batch += watchers.turn.bytes[watchers.turn.bytes(of: run)]
             events += watchers.turn.events(in: run)
         }
@@ -192,13 +213,33 @@ final class Delivery {
     }
 
     /// One topic's changes leave in the order of their making. Returns how many they are.
-    private func append(_ entry: Line.Kept) -> Int {
-        let topic = watchers.topics[Int(entry.topic)]!
+    private func append(_ marks: Marks, of topic: Topic) -> Int {
         let secondIsOlder = topic.second.order < topic.first.order
-        if entry.marks.contains(.second), secondIsOlder { batch += topic.second.bytes }
-        if entry.marks.contains(.first) { batch += topic.first.bytes }
-        if entry.marks.contains(.second), !secondIsOlder { batch += topic.second.bytes }
-        return entry.marks.rawValue.nonzeroBitCount
+        if marks.contains(.second), secondIsOlder { batch += topic.second.bytes }
+        if marks.contains(.first) { batch += topic.first.bytes }
+        if marks.contains(.second), !secondIsOlder { batch += topic.second.bytes }
+        return marks.rawValue.nonzeroBitCount
+    }
+
+    /// Everything of a log after where the connection stands, writing the batch whenever it is full.
+    ///
+    /// - Returns: Whether the socket takes more, and whether the topic is no longer among what is kept: the connection has
+    ///   everything, or waits for entries that are not in memory.
+    private func append(_ log: TopicLog, of topic: Topic, _ events: inout Int, _ index: Int) -> (Bool, isDone: Bool) {
+        guard var after = log.behind.removeValue(forKey: UInt32(index)) else { return (true, true) }
+        guard after + 1 >= log.first else {
+            if let connection = watchers.connections[index] { catchUps.ask(connection, topic, after: after) }
+            return (true, true)
+        }
+        while after < log.last {
+            after += 1
+            batch += log[after]
+            events += 1
+            guard batch.count >= Self.batchBytes, !writeBatch(of: &events, index) else { continue }
+            if after < log.last { log.behind[UInt32(index)] = after }
+            return (false, after == log.last)
+        }
+        return (true, true)
     }
 
     private func appendStaleness(_ connection: Connection) {

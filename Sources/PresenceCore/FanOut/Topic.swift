@@ -29,6 +29,8 @@ package final class Topic {
     package var whole: Topic?
     /// What its kind keeps beside the registers.
     package var state: AnyObject?
+    /// The entries of a topic whose kind keeps a log; such a topic has no registers that change.
+    package internal(set) var log: TopicLog?
 
     package init(subject: Identifier, kind: TopicKindID, index: UInt32) {
         self.subject = subject

@@ -7,6 +7,9 @@ struct Turn {
         let topic: UInt32
         /// The registers that changed; known when it is laid out.
         var marks: Marks = []
+        /// Entries of a log rather than registers: those after this sequence number.
+        var isLog = false
+        var after: Int64 = 0
         /// Where its frames end in `bytes`; they begin where those of the change before end.
         var end = 0
         /// Events up to and including it.
@@ -25,12 +28,18 @@ struct Turn {
     /// The next change that is not laid out yet.
     var next: UInt32? { laidOut < changes.count ? changes[laidOut].topic : nil }
 
-    /// Lays out the next change: the frames of its topic's changed registers, in the order of their making. (A topic
-    /// that has gone, or whose change is laid out already, has none.)
+    /// Lays out the next change: the frames of its topic's changed registers, in the order of their making, or its log's
+    /// new entries. (A topic that has gone, or whose change is laid out already, has none.)
     mutating func layOut(_ topic: Topic?) -> UInt32 {
         var events = laidOut > 0 ? changes[laidOut - 1].events : 0
         let marks = topic?.changed ?? []
-        if let topic, !marks.isEmpty {
+        if let topic, let log = topic.log, !marks.isEmpty {
+            let laidOut = log.layOut(into: &bytes)
+            changes[self.laidOut].isLog = true
+            changes[self.laidOut].after = laidOut.lowerBound
+            events += Int(laidOut.upperBound - laidOut.lowerBound)
+            topic.changed = []
+        } else if let topic, !marks.isEmpty {
             let secondIsOlder = topic.second.order < topic.first.order
             if marks.contains(.second), secondIsOlder { bytes += topic.second.bytes }
             if marks.contains(.first) { bytes += topic.first.bytes }

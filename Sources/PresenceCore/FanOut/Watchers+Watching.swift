@@ -22,6 +22,7 @@ extension Watchers {
             let answered = Set(wanted.map(\.index))
             lines[index].kept.removeAll { answered.contains($0.topic) }
         }
+        for topic in wanted { topic.log?.forget(UInt32(index)) }
         lines[index].subscriptions.reserveCapacity(lines[index].subscriptions.count + wanted.count)
         for topic in wanted where !isWatched(topic) { append(topic, to: index) }
     }
@@ -93,6 +94,7 @@ extension Watchers {
         // What it was to be written of this topic, it is not written any more.
         keepTurn(of: index)
         if !lines[index].kept.isEmpty { lines[index].kept.removeAll { $0.topic == removed.topic } }
+        topic.log?.forget(UInt32(index))
         subscriptionCount -= 1
         discardIfUnused(topic)
     }

@@ -7,7 +7,8 @@ import WebSockets
 /// A change replaces the topic's register and enters the turn. When the turn ends, each change is laid out once and
 /// every connection that watches is marked with its number; then each marked connection is written what it has. One
 /// that cannot take more keeps the topics' numbers instead, each once, and later gets only the newest of each: that is
-/// the whole policy for slow consumers. Marks and watches are numbers, not references: nothing is counted on this path.
+/// the whole policy for slow consumers. (A topic with a log instead of registers has no newest: `Watchers+Logs.swift`.)
+/// Marks and watches are numbers, not references: nothing is counted on this path.
 package final class Watchers {
     private(set) var topics: [Topic?] = []
     private var freeTopics: [UInt32] = []
@@ -18,11 +19,13 @@ package final class Watchers {
     private var orders: UInt64 = 0
     /// Connections by the index of their socket.
     package private(set) var connections: [Connection?] = []
+    /// What the logs of all topics hold.
+    let logs = LogMemory()
     /// Their lines, by the same index.
     var lines: [Line] = []
     var merger = KeptMerger()
     /// Indices of connections that have something to write when the turn ends.
-    private(set) var dirty: [UInt32] = []
+    var dirty: [UInt32] = []
     private(set) var turn = Turn()
     /// Watches over all connections.
     var subscriptionCount = 0
@@ -151,6 +154,7 @@ package final class Watchers {
             subject.withBytes { people.insert(topic.index, $0) }
         } else {
             topic.state = kinds[Int(kind.rawValue) - 1].makeState()
+            if kinds[Int(kind.rawValue) - 1].keepsLog { topic.log = TopicLog(logs) }
             subject.withBytes { others[Int(kind.rawValue) - 1].insert(topic.index, $0) }
         }
         return topic
@@ -174,6 +178,7 @@ package final class Watchers {
     func discardIfUnused(_ topic: Topic) {
         guard topic.holds == 0, topic.watchers.isEmpty else { return }
         topics[Int(topic.index)] = nil
+        topic.log?.discard()
         freeTopics.append(topic.index)
         if topic.kind != .person {
             topic.subject.withBytes { others[Int(topic.kind.rawValue) - 1].remove(topic.index, $0) }
@@ -196,10 +201,16 @@ package final class Watchers {
         register.order = orders
         if marks == .first { topic.first = register } else { topic.second = register }
         guard announced, !topic.watchers.isEmpty else { return }
-        metrics.marked += topic.watchers.count
-        if topic.changed.isEmpty { turn.add(topic.index) }
+        assert(topic.log == nil, "a topic with a log has entries, not registers")
+        enter(topic)
         if topic.changed.contains(marks) { metrics.conflated += topic.watchers.count }
         topic.changed.formUnion(marks)
+    }
+
+    /// A change of it stands to be laid out, and everyone who watches to be marked.
+    func enter(_ topic: Topic) {
+        metrics.marked += topic.watchers.count
+        if topic.changed.isEmpty { turn.add(topic.index) }
     }
 
     /// Lays out this turn's changes and marks those who watch. At the end of the turn; before, only if somebody begins
@@ -208,7 +219,8 @@ package final class Watchers {
         while let index = turn.next {
             let topic = topics[Int(index)]
             let number = turn.layOut(topic)
-            if let topic, !turn.changes[Int(number)].marks.isEmpty { mark(topic, number) }
+            guard let topic, !turn.changes[Int(number)].marks.isEmpty else { continue }
+            if let log = topic.log { mark(log, of: topic, number) } else { mark(topic, number) }
         }
     }
 
@@ -229,7 +241,7 @@ package final class Watchers {
                         lines[index].turn = lines[index].turn.lowerBound..<number + 1
                     } else {
                         // A gap: this connection's changes are put together one by one.
-                        keepTurn(of: &lines[index])
+                        keepTurn(of: &lines[index], watch.connection)
                         metrics.conflated += lines[index].keep(topic.index, marks, &merger)
                     }
                     if lines[index].flags.isDisjoint(with: .dirty) {
@@ -241,7 +253,7 @@ package final class Watchers {
         }
     }
 
-    func keepTurn(of index: Int) { keepTurn(of: &lines[index]) }
+    func keepTurn(of index: Int) { keepTurn(of: &lines[index], UInt32(index)) }
 
     /// Changes of this turn that the connection could not be written wait for it.
     func keep(_ run: Range<UInt32>, _ index: Int) {
@@ -250,14 +262,21 @@ package final class Watchers {
     }
 
     /// Moves a line's run of this turn to what it keeps.
-    private func keepTurn(of line: inout Line) {
+    func keepTurn(of line: inout Line, _ connection: UInt32) {
         for number in line.turn {
             let change = turn.changes[Int(number)]
+            guard !change.isLog else {
+                keep(change.topic, after: change.after, of: &line, connection)
+                continue
+            }
             metrics.conflated += line.keep(change.topic, change.marks, &merger)
         }
         line.turn = 0..<0
     }
 
     /// Everyone has been written to.
-    func endTurn() { turn.clear() }
+    func endTurn() {
+        turn.clear()
+        logs.trim()
+    }
 }

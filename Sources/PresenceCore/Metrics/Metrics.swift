@@ -11,6 +11,8 @@ package final class Metrics {
     package var marked = 0
     /// Marks that were set already: changes that a slow or waiting connection is spared.
     var conflated = 0
+    /// Times that a feature was asked for entries of a log that are no longer in memory.
+    var catchUps = 0
     /// Events written to connections.
     var deliveries = 0
     /// Writes to sockets, each of one or many messages.

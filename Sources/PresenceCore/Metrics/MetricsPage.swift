@@ -48,6 +48,7 @@ package struct MetricsSnapshot: Sendable {
         case originsRefused = "origins_refused_total"
         case tokensRefused = "tokens_refused_total"
         case damagedRecords = "damaged_records_total"
+        case catchUps = "log_catch_ups_total"
 
         var help: String {
             switch self {
@@ -71,6 +72,7 @@ package struct MetricsSnapshot: Sendable {
             case .originsRefused: "upgrades refused because the browser's page was from elsewhere"
             case .tokensRefused: "tokens of connections and calls that were verified and let nobody in"
             case .damagedRecords: "readings of records that no server has written"
+            case .catchUps: "reads of log entries that were no longer in memory, a page for one connection each"
             }
         }
     }
@@ -85,6 +87,9 @@ package struct MetricsSnapshot: Sendable {
         case outboxBytes = "outbox_bytes"
         case inboxBytes = "inbox_bytes"
         case handshakes
+        case logEntries = "log_entries"
+        case logBytes = "log_bytes"
+        case catchUpsPending = "log_catch_ups_pending"
 
         var help: String {
             switch self {
@@ -100,6 +105,9 @@ package struct MetricsSnapshot: Sendable {
             case .outboxBytes: "bytes that wait for connections which do not take them"
             case .inboxBytes: "bytes held of requests and messages that have not come whole"
             case .handshakes: "connections that are no WebSockets: handshakes under way, and HTTP"
+            case .logEntries: "log entries held in memory"
+            case .logBytes: "bytes of these entries"
+            case .catchUpsPending: "connections that wait for log entries no longer in memory"
             }
         }
     }
@@ -215,14 +223,15 @@ extension ShardLogic {
             .eventsIn: metrics.eventsIn, .eventsUnwatched: metrics.eventsUnwatched, .eventsOut: metrics.marked,
             .deliveries: metrics.deliveries, .conflated: metrics.conflated, .reaped: metrics.reaped,
             .stale: metrics.staleCount, .storeRetries: metrics.storeRetries, .tokensRefused: metrics.tokensRefused,
-            .damagedRecords: metrics.damagedRecords,
+            .damagedRecords: metrics.damagedRecords, .catchUps: metrics.catchUps,
         ]
         snapshot.gauges = [
             .connections: watchers.connections.count { $0 != nil }, .sessions: sessions.count,
             .sessionsLingering: sessions.lingering, .sessionsUntold: sessions.untold,
             .subscriptions: watchers.subscriptionCount,
             .topics: watchers.topics.count { $0 != nil }, .live: link.isLive ? 1 : 0,
-            .outboxBytes: outboxes.held,
+            .outboxBytes: outboxes.held, .logEntries: watchers.logs.entries, .logBytes: watchers.logs.bytes,
+            .catchUpsPending: catchUps.count,
         ]
         snapshot.errors = Dictionary(uniqueKeysWithValues: metrics.errors.map { ($0.key.rawValue, $0.value) })
         snapshot.features = registry.metrics.map {

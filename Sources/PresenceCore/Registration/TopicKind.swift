@@ -13,6 +13,17 @@ package protocol TopicKind: AnyObject {
     func take(_ value: RedisValue, of topic: Topic, announced: Bool)
     /// Whether the topic is read again before `user` watches it, since what is held would refuse them.
     func isDoubtful(_ topic: Topic, for user: UserID) -> Bool
+    /// Whether its topics keep a log (`TopicLog`): every watcher gets every entry, in order. Otherwise they keep
+    /// registers, and a slow watcher gets the newest.
+    var keepsLog: Bool { get }
+    /// A watcher needs entries of a log that are no longer in memory: the feature reads them, and says `answer` or `fail`
+    /// to `ShardLogic.catchUps`, exactly once.
+    func catchUp(_ request: CatchUp)
+}
+
+extension TopicKind {
+    package var keepsLog: Bool { false }
+    package func catchUp(_ request: CatchUp) { preconditionFailure("\(Self.self) keeps a log and does not read it") }
 }
 
 /// People are 0; the others are numbered as they are registered.

@@ -26,6 +26,8 @@ package final class ShardLogic {
     package let watchers: Watchers
     let delivery: Delivery
     package let replies: Replies
+    /// For features whose topics keep logs.
+    package var catchUps: CatchUps { delivery.catchUps }
     package private(set) var link: ShardMembership!
     package private(set) var sessions: Sessions!
     package private(set) var loader: TopicLoader!
@@ -186,6 +188,7 @@ package final class ShardLogic {
     func tick() {
         link.tick()
         userRates.expire(now: clock.now)
+        catchUps.tick()
         while let subject = deadlines.popDue(clock.now) { due(subject) }
     }
 

@@ -1,0 +1,182 @@
+import PresenceProtocol
+import Redis
+import WebSockets
+
+@testable import PresenceCore
+@testable import PresenceServer
+
+/// What users say about a poll: a log, of which everyone who watches gets every comment once and in order.
+///
+///     {"type":"comment","poll":"lunch","text":"soup!"}     answered {"type":"commented","number":3}
+///     {"type":"watchComments","poll":"lunch","after":1}    answered {"type":"commentsWatched","through":3}, then
+///                                                          {"type":"comment","poll":"lunch","number":2,"text":…}, …
+///
+/// Redis has a poll's comments in a list: comment 1 stands at index 0.
+final class Comments: TopicKind {
+    static let add = Script("comment", script, isAcknowledged: true)
+    static let family = KeyFamily(name: "comments", isPassing: false, type: "list")
+    /// How many are read at once.
+    static let page: Int64 = 100
+
+    private unowned let shard: ShardLogic
+    private(set) var kind: TopicKindID!
+
+    init(_ shard: ShardLogic) { self.shard = shard }
+
+    /// What a topic keeps beside its log.
+    private final class Filling {
+        var isUnderWay = false
+        /// More was found missing meanwhile.
+        var isWantedAgain = false
+    }
+
+    func register(in registry: inout Registry) {
+        kind = registry.topics(self)
+        registry.event("K") { [unowned self] in handle($0) }
+        registry.request(
+            "comment",
+            decode: { (members, _) throws(DecodingFailure) in
+                (
+                    poll: try members.needed(members["poll"], "poll").checkedIdentifier("poll"),
+                    text: try members.needed(members.text, "text").string ?? ""
+                )
+            }
+        ) { [unowned self] request, context in comment(request.poll, request.text, context) }
+        registry.request(
+            "watchComments",
+            decode: { (members, _) throws(DecodingFailure) in
+                (
+                    poll: try members.needed(members["poll"], "poll").checkedIdentifier("poll"),
+                    after: members["after"].flatMap { Int64(String(decoding: $0.bytes, as: UTF8.self)) }
+                )
+            }
+        ) { [unowned self] request, context in watch(request.poll, after: request.after, context) }
+    }
+
+    // MARK: Requests
+
+    private func comment(_ poll: Identifier, _ text: String, _ context: RequestContext) {
+        let keys = shard.partitions.keys(of: poll)
+        shard.write(context.connection, context.id) { [unowned shard] done in
+            shard.store.run(
+                Self.add, keys: [keys.shards, keys.key(Self.family, poll)],
+                arguments: [keys.events, shard.link.incarnation, poll.string, text], lane: .commands, reply: done)
+        } succeeded: { [unowned shard] words in
+            let number = words.last?.int ?? 0
+            shard.replies.send(
+                Array(#"{"type":"commented","id":\#(context.id ?? 0),"number":\#(number)}"#.utf8),
+                to: context.connection)
+        }
+    }
+
+    private func watch(_ poll: Identifier, after: Int64?, _ context: RequestContext) {
+        let topic = shard.watchers.hold(poll, kind)
+        let reply = shard.replies.expect(on: context.connection)
+        shard.loader.load([topic]) { [unowned shard] outcome in
+            shard.replies.fulfil(reply, on: context.connection) { [unowned shard] in
+                defer { shard.watchers.release(topic) }
+                guard !context.connection.isClosed else { return }
+                guard outcome == .loaded, let log = topic.log else {
+                    return shard.replies.error(
+                        WriteRefusal(.disconnected(sent: false)).message(id: context.id), to: context.connection)
+                }
+                // Entries follow where the answer says, in the same step.
+                let through = max(0, after ?? log.last)
+                shard.watchers.subscribe(context.connection, to: topic, after: through)
+                let answer = #"{"type":"commentsWatched","id":\#(context.id ?? 0),"through":\#(log.last)}"#
+                shard.replies.send(Array(answer.utf8), to: context.connection)
+            }
+        }
+    }
+
+    private func handle(_ event: StoreEvent) {
+        guard let topic = shard.watchers.topic(event.subjectBytes, kind) else { return }
+        let frame = Self.frame(topic, event.version, String(decoding: event.rest, as: UTF8.self))
+        if case .hole = shard.watchers.append(frame, sequence: event.version, to: topic) { fill(topic) { _ in } }
+    }
+
+    // MARK: What is watched
+
+    var keepsLog: Bool { true }
+    func makeState() -> AnyObject? { Filling() }
+    func isDoubtful(_ topic: Topic, for user: UserID) -> Bool { false }
+
+    /// At first only where the log ends; after a break everything since.
+    func read(_ topic: Topic, reply: @escaping StoreReply) {
+        guard topic.isLoaded else { return shard.store.command(["LLEN", key(topic)], lane: .commands, reply: reply) }
+        fill(topic, done: reply)
+    }
+
+    func take(_ value: RedisValue, of topic: Topic, announced: Bool) {
+        guard !topic.isLoaded, let end = value.int else { return }
+        if case .hole = shard.watchers.noteEnd(end, of: topic) { fill(topic) { _ in } }
+    }
+
+    /// Appends what Redis has and the log has not.
+    private func fill(_ topic: Topic, done: @escaping StoreReply) {
+        guard let state = topic.state as? Filling, let log = topic.log else { return }
+        guard !state.isUnderWay else {
+            state.isWantedAgain = true
+            return done(.success(.null))
+        }
+        state.isUnderWay = true
+        let after = log.last
+        entries(of: topic, after: after, through: after + Self.page) { [unowned shard] result in
+            state.isUnderWay = false
+            guard case .success(let entries) = result else { return done(result.map { _ in .null }) }
+            for entry in entries { shard.watchers.append(entry.frame, sequence: entry.sequence, to: topic) }
+            if entries.count == Self.page || state.isWantedAgain {
+                state.isWantedAgain = false
+                return self.fill(topic, done: done)
+            }
+            done(.success(.null))
+        }
+    }
+
+    func catchUp(_ request: CatchUp) {
+        entries(of: request.topic, after: request.after, through: min(request.through, request.after + Self.page)) {
+            [unowned shard] result in
+            switch result {
+            case .success(let entries): shard.catchUps.answer(request, with: entries)
+            case .failure: shard.catchUps.fail(request)
+            }
+        }
+    }
+
+    private func entries(
+        of topic: Topic, after: Int64, through: Int64, done: @escaping (Result<[LogEntry], RedisFailure>) -> Void
+    ) {
+        let words = ["LRANGE", key(topic), String(after), String(through - 1)]
+        shard.store.command(words, lane: .commands) { result in
+            done(
+                result.map { value in
+                    (value.array ?? []).enumerated().map { index, text in
+                        let sequence = after + 1 + Int64(index)
+                        return LogEntry(sequence: sequence, frame: Self.frame(topic, sequence, text.string ?? ""))
+                    }
+                })
+        }
+    }
+
+    private func key(_ topic: Topic) -> String {
+        shard.partitions.keys(of: topic.subject).key(Self.family, topic.subject)
+    }
+
+    private static func frame(_ topic: Topic, _ number: Int64, _ text: String) -> [UInt8] {
+        var json = Array(#"{"type":"comment","poll":"#.utf8)
+        JSONWriter.string(topic.subject.string, to: &json)
+        json += Array(#","number":\#(number),"text":"#.utf8)
+        JSONWriter.string(text, to: &json)
+        return WebSocketFrame.text(json + Array("}".utf8))
+    }
+
+    /// KEYS: shards, comments. ARGV: now, channel, incarnation, poll, text.
+    /// Publishes "K poll number at text". Replies {OK, number} or {FENCED}.
+    private static let script = """
+        -- A comment.
+        if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
+        local number = int(redis.call('RPUSH', KEYS[2], ARGV[5]))
+        redis.call('PUBLISH', ARGV[2], table.concat({ 'K', ARGV[4], number, int(now), ARGV[5] }, ' '))
+        return { 'OK', number }
+        """
+}

@@ -1,0 +1,197 @@
+import Foundation
+import Logging
+import PresenceProtocol
+import Redis
+import TestSupport
+import Testing
+import Tokens
+
+@testable import PresenceCore
+@testable import PresenceServer
+@testable import Simulator
+
+/// That a feature of which every entry counts needs nothing but a log.
+@Suite struct CommentsTests {
+    private let features = Features.all + [Polls.self]
+
+    private func world() throws -> World {
+        try World(shards: 2, features: features) {
+            $0.limits.requestsPerSecond = 0
+            $0.limits.userRequestsPerSecond = 0
+        }
+    }
+
+    private func ask(_ client: SimulatedClient, _ text: String, _ answer: String, in world: World) throws {
+        let before = client.texts.count
+        client.sendText(text)
+        try world.run(until: "\(answer) has come") { client.texts[before...].contains { $0.contains(answer) } }
+    }
+
+    private func watch(_ client: SimulatedClient, after: Int? = nil, in world: World) throws {
+        let cursor = after.map { #","after":\#($0)"# } ?? ""
+        try ask(
+            client, #"{"type":"watchComments","id":1,"poll":"lunch"\#(cursor)}"#, "commentsWatched", in: world)
+    }
+
+    private func comment(_ client: SimulatedClient, _ number: Int, in world: World) throws {
+        try ask(
+            client, #"{"type":"comment","id":2,"poll":"lunch","text":"\#(number)"}"#, #""number":\#(number)}"#,
+            in: world)
+    }
+
+    /// The numbers of the comments that it read, in order.
+    private func read(_ client: SimulatedClient) -> [Int] {
+        client.texts.compactMap { text in
+            guard text.hasPrefix(#"{"type":"comment","#), let number = text.firstRange(of: #""number":"#) else {
+                return nil
+            }
+            return Int(text[number.upperBound...].prefix { $0.isNumber })
+        }
+    }
+
+    private func log(_ shard: SimulatedShard) throws -> TopicLog {
+        let kind = try #require(shard.logic.feature(Polls.self)).comments.kind!
+        return try #require(shard.logic.watchers.topic(Identifier("lunch")!, kind)?.log)
+    }
+
+    @Test func `a quick, a slow and a background reader each get every comment, beside the votes`() throws {
+        let world = try world()
+        let shard = world.shards[0]
+        let readers = try ["quick", "slow", "back"].map { try SimulatedClient($0, in: world).connect(to: shard) }
+        for reader in readers {
+            try watch(reader, in: world)
+            try ask(reader, #"{"type":"watchPoll","id":3,"poll":"lunch"}"#, "pollWatched", in: world)
+        }
+        readers[1].isSlow = true
+        readers[2].send(.activity(.background))
+        let eve = try SimulatedClient("eve", in: world).connect(to: world.shards[1])
+        for number in 1...40 {
+            try comment(eve, number, in: world)
+            try ask(eve, #"{"type":"vote","id":4,"poll":"lunch","choice":"soup"}"#, "voted", in: world)
+        }
+        try world.run(for: 200)
+        #expect(read(readers[0]) == Array(1...40))
+        #expect(read(readers[1]).count <= 2 && read(readers[2]) == [])
+        #expect(try log(shard).behind.count == 2)
+        readers[1].readsAgain()
+        readers[2].send(.activity(.active))
+        try world.run(for: 200)
+        for reader in readers {
+            #expect(read(reader) == Array(1...40))
+            #expect(reader.texts.last { $0.contains(#""counts""#) }?.contains(#""soup":40"#) == true)
+        }
+        // Of the votes, which are a register, the slow one was spared most.
+        let votes = readers.map { $0.texts.count { $0.hasPrefix(#"{"type":"poll","#) } }
+        #expect(votes[0] == 40 && votes[1] < 4 && votes[2] < 4)
+        #expect(try !log(shard).hasCursors)
+    }
+
+    @Test func `who was away longer than memory reaches gets the older ones from Redis, in order`() throws {
+        let world = try world()
+        let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+        let eve = try SimulatedClient("eve", in: world).connect(to: world.shards[1])
+        try watch(ana, in: world)
+        ana.send(.activity(.background))
+        for number in 1...400 { try comment(eve, number, in: world) }
+        #expect(read(ana) == [])
+        ana.send(.activity(.active))
+        try world.run(until: "she has all") { read(ana).count >= 400 }
+        #expect(read(ana) == Array(1...400))
+        // One that comes with a cursor, on a server that has nothing in memory.
+        let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
+        try watch(bob, after: 150, in: world)
+        try world.run(until: "he has all") { read(bob).count >= 250 }
+        #expect(read(bob) == Array(151...400))
+        #expect(world.shards[1].logic.metrics.catchUps == 3 && world.shards[1].logic.catchUps.count == 0)
+        // He comes back to the other one.
+        bob.lost()
+        try comment(eve, 401, in: world)
+        try bob.connect(to: world.shards[0])
+        try watch(bob, after: 400, in: world)
+        try comment(eve, 402, in: world)
+        try world.run(for: 100)
+        #expect(read(bob) == Array(151...402) && read(ana) == Array(1...402))
+    }
+
+    @Test func `what was missed while Redis was away is read and appended when it is back`() throws {
+        let world = try world()
+        let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+        let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
+        let eve = try SimulatedClient("eve", in: world).connect(to: world.shards[1])
+        try watch(ana, in: world)
+        try watch(bob, in: world)
+        for number in 1...3 { try comment(eve, number, in: world) }
+        bob.isSlow = true
+        for number in 4...5 { try comment(eve, number, in: world) }
+        try world.run(for: 100)
+        world.shards[0].cutAll()
+        // More than a page.
+        for number in 6...130 { try comment(eve, number, in: world) }
+        try world.run(until: "the server is live") { world.shards[0].logic.link.isLive }
+        for number in 131...133 { try comment(eve, number, in: world) }
+        bob.readsAgain()
+        try world.run(for: 200)
+        #expect(read(ana) == Array(1...133))
+        #expect(read(bob) == Array(1...133))
+    }
+
+    @Test func `a catch-up that Redis refuses is asked again`() throws {
+        let world = try world()
+        let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+        for number in 1...3 { try comment(ana, number, in: world) }
+        var refused = 0
+        world.redis.refuse = { script, words in
+            guard script == nil, words.first == "LRANGE", refused < 2 else { return nil }
+            refused += 1
+            return .server(code: "OOM", message: "OOM command not allowed")
+        }
+        try watch(ana, after: 0, in: world)
+        try world.run(until: "she has all") { read(ana).count >= 3 }
+        #expect(read(ana) == [1, 2, 3] && refused == 2)
+        #expect(world.shards[0].logic.metrics.catchUps == 3)
+    }
+
+    // MARK: Over real sockets and a real Redis
+
+    @Test func `over a real socket and a real Redis comments come in order, older ones too`() async throws {
+        let redis = try RedisServer()
+        let secret = TokenSecret()
+        var configuration = ServerConfiguration()
+        (configuration.port, configuration.shards) = (0, 1)
+        configuration.limits.requestsPerSecond = 0
+        configuration.limits.userRequestsPerSecond = 0
+        let server = Server(
+            configuration: configuration,
+            authenticator: try await Authenticator(configuration: configuration.auth, secret: secret),
+            redis: redis.url, logger: Logger(label: "comments") { _ in SwiftLogNoOpLogHandler() }, features: features)
+        let port = try await server.start()
+        let now = Timestamp(Date().timeIntervalSince1970 * 1_000)
+        let token = try await TokenMaker(secret: secret).make(user: UserID("ana")!, lifetime: 60_000, now: now)
+        try await PollsClient.onThread { try Self.talk(port, token) }
+        await server.stop()
+        let found = try Doctor(url: redis.url, configuration: configuration, features: features).examine()
+        #expect(found.counts.unknownKeys == 0, "\(found.text)")
+    }
+
+    private static func talk(_ port: Int, _ token: String) throws {
+        let writer = try PollsClient(port: port)
+        try writer.say(#"{"type":"connect","id":1,"token":"\#(token)"}"#)
+        try writer.hear("connected")
+        try writer.say(#"{"type":"watchComments","id":2,"poll":"lunch"}"#)
+        try writer.hear("commentsWatched")
+        for number in 1...300 {
+            try writer.say(#"{"type":"comment","id":\#(number),"poll":"lunch","text":"as \"said\""}"#)
+            try writer.hear(#""number":\#(number),"text":"as \"said\""}"#)
+        }
+        #expect(writer.comments == Array(1...300))
+        // The first 44 are no longer in memory.
+        let reader = try PollsClient(port: port)
+        try reader.say(#"{"type":"connect","id":1,"token":"\#(token)"}"#)
+        try reader.hear("connected")
+        try reader.say(#"{"type":"watchComments","id":2,"poll":"lunch","after":20}"#)
+        try reader.hear(#""number":300,"#)
+        #expect(reader.comments == Array(21...300))
+        let metrics = try PollsClient.get("/metrics", port: port, token: token)
+        #expect(metrics.contains("presence_log_entries 256") && metrics.contains("presence_log_catch_ups_total 1"))
+    }
+}

@@ -1,0 +1,229 @@
+import PresenceProtocol
+import Testing
+import WebSockets
+
+@testable import PresenceCore
+@testable import Simulator
+
+/// Drawn histories of appending, congestion, background, watching, leaving and going, with rings that are too small. What
+/// each client reads is compared with a plain model: the next number of each log that it watches.
+@Suite("Whatever happens when, a log has no hole and nothing twice") struct LogHistoryTests {
+    @Test(arguments: 1...8) func `each reader has every entry once and in order`(seed: Int) {
+        var history = LogHistory(seed: UInt64(seed))
+        history.run(steps: 3_000)
+        #expect(history.faults.prefix(3) == [])
+        // It came to what it is about.
+        #expect(history.bench.metrics.catchUps > 20 && history.entries > 3_000 && history.congestions > 20)
+    }
+
+    @Test(arguments: LogHistory.Mistake.made) func `a mistake made on purpose is found`(mistake: LogHistory.Mistake) {
+        let isFound = (1...8).contains { seed in
+            var history = LogHistory(seed: UInt64(seed))
+            history.mistake = mistake
+            history.run(steps: 3_000)
+            return !history.faults.isEmpty
+        }
+        #expect(isFound)
+    }
+}
+
+struct LogHistory {
+    /// What the fan-out might do wrong.
+    enum Mistake {
+        case none, skipsOne, repeatsOne, forgetsWhereSomeoneStands, dropsAnAnswer
+        static let made = [skipsOne, repeatsOne, forgetsWhereSomeoneStands, dropsAnAnswer]
+    }
+
+    private static let logs = 40
+    private static let people = 5
+    private static let clients = 6
+
+    let bench = LogBench(logs: logs, people: people, connections: clients)
+    var mistake = Mistake.none
+    private(set) var faults: [String] = []
+    private(set) var entries = 0
+    private(set) var congestions = 0
+    private var random: SplitMix64
+    /// What each client waits for: the next number, by log. Its own view: changed by what it reads.
+    private var next: [[Int: Int]] = Array(repeating: [:], count: clients)
+    /// What the server has been told that it watches.
+    private var watched: [Set<Int>] = Array(repeating: [], count: clients)
+    private var versions: [[Int: Int]] = Array(repeating: [:], count: clients)
+    private var version: [Int64] = Array(repeating: 0, count: people)
+    private var isBackground = Array(repeating: false, count: clients)
+
+    init(seed: UInt64) { random = SplitMix64(seed &* 0x9E37_79B9 &+ 81) }
+
+    mutating func run(steps: Int) {
+        // As small as it gets, or so that only some are trimmed.
+        bench.watchers.logs.most = draw(2) == 0 ? 3_000 : 40_000
+        for log in bench.logs { bench.watchers.noteEnd(0, of: log) }
+        for client in 0..<Self.clients { bench.watchers.subscribe(bench.connections[client], to: bench.people) }
+        for _ in 0..<steps where faults.isEmpty {
+            step()
+            if draw(3) == 0 { endTurn() }
+        }
+        guard faults.isEmpty else { return }
+        settle()
+    }
+
+    private mutating func draw(_ count: Int) -> Int { Int.random(in: 0..<count, using: &random) }
+
+    private mutating func step() {
+        let client = draw(Self.clients)
+        switch draw(100) {
+        case ..<45: append()
+        case ..<52: bench.change(draw(Self.people), nextVersion())
+        case ..<58:
+            bench.sockets.slow.insert(UInt32(client))
+            congestions += 1
+        case ..<66: bench.readsAgain(client)
+        case ..<71:
+            isBackground[client].toggle()
+            bench.background(client, isBackground[client])
+        case ..<82: subscribe(client)
+        case ..<86: unsubscribe(client, draw(4) == 0 ? 12 : 1)
+        case ..<87: reconnect(client)
+        case ..<96: answer()
+        default: err()
+        }
+    }
+
+    private mutating func nextVersion() -> Int64 {
+        // One number for all: versions only have to grow.
+        version[0] += 1
+        return version[0]
+    }
+
+    /// Some are busy. What the shard hears may come twice, or not at all.
+    private mutating func append() {
+        let log = min(draw(Self.logs), draw(Self.logs), draw(Self.logs))
+        let count = draw(60) == 0 ? 270 : 1 + draw(4)
+        for _ in 0..<count {
+            let padding = draw(200) == 0 ? draw(70_000) : draw(20)
+            let sequence = bench.write(log, padding: padding)
+            entries += 1
+            switch draw(20) {
+            case 0: break
+            case 1: for _ in 0..<2 { bench.hear(log, sequence) }
+            default: bench.hear(log, sequence)
+            }
+        }
+    }
+
+    private mutating func subscribe(_ client: Int) {
+        let log = min(draw(Self.logs), draw(Self.logs))
+        let topic = bench.logs[log]
+        var after = Int(topic.log!.last)
+        let connection = bench.connections[client]
+        if draw(3) == 0 {
+            bench.watchers.subscribe(connection, to: [topic])
+        } else {
+            let end = bench.store[log].count
+            after = draw(3) == 0 ? draw(end + 1) : max(0, end - draw(30))
+            bench.watchers.subscribe(connection, to: topic, after: Int64(after))
+        }
+        watched[client].insert(log)
+        bench.say("s\(log),\(after);", to: client)
+    }
+
+    private mutating func unsubscribe(_ client: Int, _ count: Int) {
+        let left = watched[client].sorted().shuffled(using: &random).prefix(count)
+        bench.watchers.unsubscribe(bench.connections[client], from: left.map { bench.logs[$0] })
+        for log in left {
+            watched[client].remove(log)
+            bench.say("u\(log);", to: client)
+        }
+    }
+
+    private mutating func reconnect(_ client: Int) {
+        bench.reconnect(client)
+        bench.sockets.written[UInt32(client)] = nil
+        (next[client], watched[client], versions[client], isBackground[client]) = ([:], [], [:], false)
+        bench.watchers.subscribe(bench.connections[client], to: bench.people)
+    }
+
+    private mutating func answer() {
+        guard !bench.requests.isEmpty else { return }
+        let request = bench.requests.remove(at: draw(bench.requests.count))
+        if draw(6) == 0 { return bench.delivery.catchUps.fail(request) }
+        bench.delivery.catchUps.answer(request, with: bench.page(request, 1 + draw(40)))
+    }
+
+    private mutating func endTurn() {
+        bench.clock.advance(to: bench.clock.now + 100)
+        bench.delivery.catchUps.tick()
+        _ = bench.endTurn()
+        read()
+    }
+
+    /// All read again, all is answered, and everyone has everything.
+    private mutating func settle() {
+        for log in 0..<Self.logs where !bench.store[log].isEmpty { bench.hear(log, bench.store[log].count) }
+        for client in 0..<Self.clients { bench.background(client, false) }
+        bench.sockets.slow = []
+        for _ in 0..<2_000 {
+            for client in 0..<Self.clients { bench.readsAgain(client) }
+            while !bench.requests.isEmpty { bench.answer(page: 40) }
+            endTurn()
+            if bench.requests.isEmpty, bench.delivery.catchUps.count == 0, bench.watchers.dirty.isEmpty,
+                bench.logs.allSatisfy({ !$0.log!.hasCursors })
+            {
+                break
+            }
+        }
+        for client in 0..<Self.clients {
+            if Set(next[client].keys) != watched[client] { faults.append("\(client) watches something else") }
+            for (log, number) in next[client] where number != bench.store[log].count + 1 {
+                faults.append("\(client) has log \(log) up to \(number) of \(bench.store[log].count)")
+            }
+        }
+        if bench.outboxes.held != 0 { faults.append("\(bench.outboxes.held) bytes are held for nobody") }
+        if bench.logs.contains(where: { $0.log!.hasCursors }) { faults.append("someone is still behind") }
+        if !bench.watchers.lines.allSatisfy({ $0.kept.isEmpty }) { faults.append("something is still kept") }
+    }
+
+    // MARK: What clients read
+
+    private mutating func read() {
+        for (index, bytes) in bench.sockets.written {
+            for message in bytes.split(separator: UInt8(ascii: ";")) {
+                hear(message, by: Int(index))
+            }
+        }
+    }
+
+    private mutating func hear(_ message: ArraySlice<UInt8>, by client: Int) {
+        let words = message.dropFirst().split(separator: UInt8(ascii: ","), maxSplits: 2)
+        let numbers = words.prefix(2).compactMap { Int(String(decoding: $0, as: UTF8.self)) }
+        switch message.first {
+        case UInt8(ascii: "s"): next[client][numbers[0]] = numbers[1] + 1
+        case UInt8(ascii: "u"): next[client][numbers[0]] = nil
+        case UInt8(ascii: "p"):
+            if numbers[1] <= versions[client][numbers[0]] ?? 0 { faults.append("\(client) is told an old version") }
+            versions[client][numbers[0]] = numbers[1]
+        default:
+            if next[client][numbers[0]] != numbers[1] {
+                let wanted = next[client][numbers[0]].map(String.init) ?? "none"
+                faults.append("\(client) reads entry \(numbers[1]) of log \(numbers[0]) and waits for \(wanted)")
+            }
+            next[client][numbers[0]] = numbers[1] + 1
+        }
+    }
+
+    // MARK: Mistakes
+
+    private mutating func err() {
+        guard mistake != .none, let log = bench.logs.first(where: { !($0.log!.behind.isEmpty) })?.log,
+            let (connection, after) = log.behind.min(by: { $0.key < $1.key })
+        else { return }
+        switch mistake {
+        case .none: break
+        case .skipsOne: log.behind[connection] = after + 1
+        case .repeatsOne: log.behind[connection] = max(0, after - 1)
+        case .forgetsWhereSomeoneStands: log.behind[connection] = nil
+        case .dropsAnAnswer:
+            if let request = bench.requests.first { request.topic.log?.asked[UInt32(request.connection.index)] = nil }
+        }
+    }
+}

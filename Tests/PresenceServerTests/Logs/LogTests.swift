@@ -1,0 +1,233 @@
+import PresenceProtocol
+import Testing
+
+@testable import PresenceCore
+
+@Suite("Of a log everyone who watches gets every entry once and in order")
+struct LogTests {
+    private func entries(_ range: ClosedRange<Int>, of log: Int = 0) -> String { LogBench.entries(range, of: log) }
+
+    @Test func `entries of a turn leave in one write, in their order, with what else changed`() {
+        let bench = LogBench(logs: 2, people: 1, connections: 2)
+        bench.watchers.subscribe(bench.connections[0], to: bench.logs + bench.people)
+        bench.watchers.subscribe(bench.connections[1], to: [bench.logs[1]])
+        bench.add(0, count: 2)
+        bench.change(0, 1)
+        bench.add(1)
+        bench.add(0)
+        #expect(bench.endTurn() == "e0,1,;e0,2,;e0,3,;p0,1;e1,1,;")
+        #expect(bench.sockets.written[1] == Array("e1,1,;".utf8))
+        #expect(bench.sockets.writes == [0: 1, 1: 1])
+        #expect(bench.endTurn() == "")
+        #expect(bench.metrics.deliveries == 6 && bench.metrics.conflated == 0)
+        #expect(bench.logs.allSatisfy { !$0.log!.hasCursors })
+    }
+
+    @Test func `an entry that is known, or leaves a hole, is refused with what is missing`() {
+        let bench = LogBench()
+        for _ in 0..<9 { bench.write(0) }
+        // The first that is heard of says where the log stands.
+        #expect(bench.append(0, 5) == .appended)
+        #expect(bench.append(0, 5) == .known)
+        #expect(bench.append(0, 3) == .known)
+        #expect(bench.append(0, 8) == .hole(after: 5))
+        #expect(bench.logs[0].log?.last == 5)
+        #expect(bench.watchers.noteEnd(5, of: bench.logs[0]) == .known)
+        #expect(bench.watchers.noteEnd(7, of: bench.logs[0]) == .hole(after: 5))
+        #expect(bench.append(0, 6) == .appended)
+    }
+
+    @Test func `a quick, a slow and a background reader each get everything, and the slow ones cost a number`() {
+        let bench = LogBench(connections: 3)
+        for connection in bench.connections { bench.watchers.subscribe(connection, to: bench.logs) }
+        bench.sockets.slow = [1]
+        bench.background(2, true)
+        var quick = ""
+        var slow = ""
+        for _ in 0..<100 {
+            bench.add()
+            quick += bench.endTurn()
+            slow += String(decoding: bench.sockets.written[1] ?? [], as: UTF8.self)
+            #expect(bench.sockets.written[2] == nil)
+        }
+        #expect(quick == entries(1...100))
+        // It took one write, and that is all that its socket holds.
+        #expect(slow == entries(1...1) && bench.outboxes.held == slow.utf8.count)
+        let log = bench.logs[0].log!
+        #expect(log.behind == [1: 1, 2: 0])
+        #expect(bench.watchers.lines[1].kept.count == 1 && bench.watchers.lines[2].kept.count == 1)
+        bench.readsAgain(1)
+        bench.background(2, false)
+        #expect(bench.endTurn(1) == entries(2...100))
+        #expect(bench.sockets.written[2] == Array(entries(1...100).utf8))
+        #expect(!log.hasCursors && bench.requests.isEmpty)
+        bench.add()
+        #expect(bench.endTurn(1) == entries(101...101))
+    }
+
+    @Test func `who is further behind than memory gets older entries by the feature, and its other topics go on`() {
+        let bench = LogBench(people: 1, connections: 1)
+        bench.watchers.subscribe(bench.connections[0], to: bench.logs + bench.people)
+        bench.background(0, true)
+        for _ in 0..<50 {
+            bench.add(count: 10)
+            #expect(bench.endTurn() == "")
+        }
+        #expect(bench.logs[0].log?.count == TopicLog.mostEntries)
+        bench.background(0, false)
+        #expect(bench.endTurn() == "")
+        #expect(bench.requests.count == 1 && bench.requests[0].through == 244)
+        // Meanwhile.
+        bench.change(0, 1)
+        bench.add()
+        #expect(bench.endTurn() == "p0,1;")
+        bench.answer(page: 100)
+        #expect(bench.endTurn() == entries(1...100))
+        #expect(bench.requests.count == 1 && bench.requests[0].after == 100)
+        bench.add()
+        bench.answer(page: 300)
+        bench.add()
+        #expect(bench.endTurn() == entries(101...503))
+        #expect(bench.requests.isEmpty && bench.logs[0].log?.hasCursors == false)
+        #expect(bench.metrics.catchUps == 2 && bench.delivery.catchUps.count == 0 && bench.outboxes.held == 0)
+    }
+
+    @Test func `a subscription may begin with a cursor: from memory, by the feature, or ahead of this server`() {
+        let bench = LogBench(connections: 3)
+        bench.add(count: 300)
+        _ = bench.endTurn()
+        bench.watchers.subscribe(bench.connections[0], to: bench.logs[0], after: 297)
+        bench.watchers.subscribe(bench.connections[1], to: bench.logs[0], after: 10)
+        // Another server has told it two more.
+        bench.watchers.subscribe(bench.connections[2], to: bench.logs[0], after: 302)
+        #expect(bench.endTurn() == entries(298...300))
+        #expect(bench.requests.map(\.after) == [10])
+        bench.add(count: 1)
+        #expect(bench.endTurn(2) == "")
+        bench.add(count: 3)
+        #expect(bench.endTurn(2) == entries(303...304))
+        bench.answer(page: 1_000)
+        #expect(bench.endTurn(1) == entries(11...304))
+        #expect(bench.logs[0].log?.hasCursors == false)
+    }
+
+    @Test func `who begins to watch in the turn of an entry gets those that come after`() {
+        let bench = LogBench(connections: 2)
+        bench.watchers.subscribe(bench.connections[0], to: bench.logs)
+        bench.add()
+        bench.watchers.subscribe(bench.connections[1], to: bench.logs)
+        bench.add()
+        #expect(bench.endTurn(1) == entries(2...2))
+        #expect(bench.sockets.written[0] == Array(entries(1...2).utf8))
+    }
+
+    @Test func `who leaves and comes back gets nothing of what was asked for before`() {
+        let bench = LogBench(connections: 1)
+        bench.add(count: 300)
+        _ = bench.endTurn()
+        bench.watchers.subscribe(bench.connections[0], to: bench.logs[0], after: 1)
+        _ = bench.endTurn()
+        bench.watchers.unsubscribe(bench.connections[0], from: bench.logs[0])
+        #expect(bench.logs[0].log?.hasCursors == false)
+        bench.watchers.subscribe(bench.connections[0], to: bench.logs[0], after: 2)
+        _ = bench.endTurn()
+        #expect(bench.requests.map(\.after) == [1, 2])
+        bench.answer(page: 5)
+        #expect(bench.endTurn() == "")
+        bench.answer(page: 300)
+        #expect(bench.endTurn() == entries(3...300))
+        // Nor does the connection that comes after it on the same socket.
+        bench.watchers.subscribe(bench.connections[0], to: bench.logs[0], after: 1)
+        _ = bench.endTurn()
+        bench.reconnect(0)
+        #expect(bench.logs[0].log?.hasCursors == false)
+        bench.watchers.subscribe(bench.connections[0], to: bench.logs[0], after: 299)
+        bench.answer(page: 300)
+        #expect(bench.endTurn() == entries(300...300))
+    }
+
+    @Test func `what cannot be read is asked again, and so many at a time`() {
+        let count = CatchUps.mostUnderWay + 10
+        let bench = LogBench(connections: count)
+        bench.add(count: 300)
+        _ = bench.endTurn()
+        for connection in bench.connections { bench.watchers.subscribe(connection, to: bench.logs[0], after: 0) }
+        _ = bench.endTurn()
+        #expect(bench.requests.count == CatchUps.mostUnderWay && bench.delivery.catchUps.count == count)
+        bench.delivery.catchUps.fail(bench.requests.removeFirst())
+        // An answer that brings nothing is none.
+        bench.delivery.catchUps.answer(bench.requests.removeFirst(), with: [])
+        while !bench.requests.isEmpty { bench.answer(page: 300) }
+        #expect(bench.delivery.catchUps.count == 2)
+        bench.clock.advance(to: bench.clock.now + CatchUps.pause - 1)
+        bench.delivery.catchUps.tick()
+        #expect(bench.requests.isEmpty)
+        bench.clock.advance(to: bench.clock.now + 1)
+        bench.delivery.catchUps.tick()
+        #expect(bench.requests.count == 2)
+        while !bench.requests.isEmpty { bench.answer(page: 300) }
+        _ = bench.endTurn()
+        for index in 0..<count {
+            #expect(bench.sockets.written[UInt32(index)].map { $0.count } == entries(1...300).utf8.count)
+        }
+        #expect(bench.delivery.catchUps.count == 0)
+    }
+
+    @Test func `an entry may stand for what the store no longer has`() {
+        let bench = LogBench()
+        bench.add(count: 300)
+        _ = bench.endTurn()
+        bench.watchers.subscribe(bench.connections[0], to: bench.logs[0], after: 3)
+        _ = bench.endTurn()
+        bench.delivery.catchUps.answer(
+            bench.requests.removeFirst(), with: [LogEntry(sequence: 290, frame: Array("reset;".utf8))])
+        #expect(bench.endTurn() == "reset;" + entries(291...300))
+    }
+
+    @Test func `a turn of many long entries goes in several writes, and what is not taken follows from memory`() {
+        let bench = LogBench(logs: 2, connections: 2)
+        bench.watchers.subscribe(bench.connections[0], to: bench.logs)
+        bench.watchers.subscribe(bench.connections[1], to: [bench.logs[0]])
+        bench.sockets.slow = [1]
+        for _ in 0..<60 {
+            bench.add(0, padding: 5_000)
+            bench.add(1)
+        }
+        // With a reply beside them too.
+        bench.say("reply;", to: 0)
+        let all = bench.store[0].joined()
+        let written = bench.endTurn()
+        #expect(written.hasPrefix("reply;") && written.utf8.count == 6 + all.count + bench.store[1].joined().count)
+        #expect(bench.sockets.longest <= 2 * TopicLog.mostAtOnce)
+        var slow = bench.sockets.written[1]!
+        #expect(slow.count < all.count)
+        while slow.count < all.count {
+            bench.sockets.slow = []
+            bench.readsAgain(1)
+            let more = Array(bench.endTurn(1).utf8)
+            guard !more.isEmpty else { break }
+            slow += more
+        }
+        // 300 kB in a turn: more than the ring keeps, but not before the turn is over.
+        if !bench.requests.isEmpty { bench.answer(page: 60); slow += Array(bench.endTurn(1).utf8) }
+        #expect(slow == Array(all))
+    }
+
+    @Test func `all logs together hold as much as they may, and each its share`() {
+        let bench = LogBench(logs: 8)
+        for log in 0..<8 { bench.add(log, count: 400) }
+        #expect(bench.watchers.logs.entries == 8 * 400)
+        _ = bench.endTurn()
+        #expect(bench.watchers.logs.entries == 8 * TopicLog.mostEntries)
+        #expect(bench.watchers.logs.bytes == bench.logs.reduce(0) { $0 + $1.log!.bytes })
+        bench.watchers.logs.most = 10_000
+        bench.add(3)
+        _ = bench.endTurn()
+        #expect(bench.watchers.logs.bytes <= 10_000 && bench.watchers.logs.bytes > 4_000)
+        bench.add(0, padding: TopicLog.mostBytes)
+        _ = bench.endTurn()
+        #expect(bench.logs[0].log?.count == 0)
+        for log in bench.logs { bench.watchers.release(log) }
+        #expect(bench.watchers.logs.entries == 0 && bench.watchers.logs.bytes == 0)
+    }
+}
