@@ -65,8 +65,8 @@ extension ShardLogic {
                 to: connection)
             return refuse(connection, message)
         case .opened:
-            // The event of a revocation may come before the answer of Redis.
-            if let session = connection.session, session.issuedAt < session.user.revokedAt {
+            // The event of a revocation came before the answer of Redis.
+            if let session = connection.session, session.isRevoked {
                 sessions.drop(session)
                 noteFailedToken(from: connection.address)
                 return turnAway(connection, id, "\(AuthenticationFailure.revoked)")

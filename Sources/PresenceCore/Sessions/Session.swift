@@ -17,6 +17,8 @@ package final class Session {
     package var connection: Connection?
     /// When its token was issued; 0 if that does not say.
     var issuedAt: Timestamp
+    /// The token was revoked before its `connect` was answered.
+    var isRevoked = false
     /// A status that came with `connect` while Redis was out of reach.
     var wantedStatus: StatusChange?
     /// The round of the shard's resynchronisations in which Redis was last told of it; 0 when that failed.

@@ -43,9 +43,12 @@ extension Sessions {
         guard let user = event.subject.flatMap({ users[$0] }) else { return }
         user.revokedAt = max(user.revokedAt, event.at)
         for session in user.sessions where session.issuedAt < event.at {
-            // Whose `connect` is not answered yet, is refused with its answer.
-            if let connection = session.connection, connection.isGreeted {
+            guard let connection = session.connection else { continue }
+            if connection.isGreeted {
                 shard.close(connection, .unauthorized, reason: "\(AuthenticationFailure.revoked)")
+            } else {
+                // Its `connect` is still to be answered: with that.
+                session.isRevoked = true
             }
         }
     }
