@@ -40,7 +40,7 @@ extension UserRepository {
 /// The users found, in the order asked, and the ids without one.
 public struct Users: RandomAccessCollection, Hashable, Sendable {
     private var found: [User]
-    /// In the order asked: users who do not exist or may not be seen, and those of whom nothing could be learned now.
+    /// In the order asked: users who do not exist or are hidden, and users that could not be read now.
     public var missing: [User.ID]
     /// Whether what was found is what was last known, because there is no connection.
     public var isStale: Bool

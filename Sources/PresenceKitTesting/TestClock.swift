@@ -26,7 +26,7 @@ public final class TestClock: Clock, @unchecked Sendable {
     public var now: Instant { lock.withLock { state.now } }
     public var minimumResolution: Duration { .zero }
 
-    /// Lets time pass; whoever slept long enough goes on, in the order of their times.
+    /// Lets time pass. Each task that has slept long enough wakes, in the order of their times.
     public func advance(by duration: Duration) {
         let awake = lock.withLock {
             state.now = state.now.advanced(by: duration)

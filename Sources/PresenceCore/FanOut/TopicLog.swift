@@ -69,7 +69,8 @@ package final class TopicLog {
 
     /// What `append` would say.
     func judge(_ sequence: Int64) -> Outcome {
-        precondition(sequence > 0, "entries are numbered from 1, not from \(sequence)")
+        // Entries are numbered from 1: less is no entry, whatever the store says.
+        guard sequence > 0 else { return .known }
         if !isPlaced || sequence == last + 1 { return .appended }
         return sequence <= last ? .known : .hole(after: last)
     }

@@ -70,6 +70,8 @@ package final class Watchers {
     func close(_ connection: Connection) {
         connection.isClosed = true
         lines[connection.index].flags.remove(.open)
+        // Nor does it keep the numbers of a turn that ends without it.
+        lines[connection.index].turn = 0..<0
     }
 
     package subscript(_ socket: SocketID) -> Connection? {

@@ -54,7 +54,7 @@ extension ShardLogic {
     /// Verifies a token, unless too many from its address were worthless. A signature that takes long is verified off the
     /// loop; else `verdict` is called within this call.
     ///
-    /// - Parameter socket: of whoever shows it. When that connection goes meanwhile, `verdict` is not called.
+    /// - Parameter socket: the connection that the token came on. If it closes before the verdict, `verdict` is not called.
     func check(
         _ token: String, from address: AddressBlock, of socket: SocketID, verdict: @escaping (TokenVerdict) -> Void
     ) {

@@ -32,7 +32,7 @@ public struct Roster: Sendable {
         var people: some Sequence<Person> { entries.lazy.compactMap { $0?.person } }
     }
 
-    /// A roster of `users` (repetitions are left out) of whom these people are known.
+    /// A roster of `users`, each once. `people` is what is known of them.
     public init(_ users: some Sequence<String>, people: [Person] = []) {
         var places: [String: Int] = [:]
         var unique: [String] = []
@@ -95,7 +95,7 @@ extension Roster: RandomAccessCollection {
     public var startIndex: Int { 0 }
     public var endIndex: Int { users.count }
 
-    /// Somebody of whom nothing is known yet is there too, as unknown.
+    /// A user about whom nothing is known yet is there too, as unknown.
     public subscript(position: Int) -> Person {
         known(at: position) ?? Person(unknown: users[position])
     }
@@ -118,7 +118,7 @@ extension Person {
         return problem.map { ![.invalidID, .tooMany, .forbidden].contains($0.code) } ?? true
     }
 
-    /// Somebody of whom nothing is known.
+    /// A user about whom nothing is known.
     public init(unknown user: String, problem: PresenceError? = nil) {
         self.init(
             presence: PersonPresence(user: user, freshness: .unknown, problem: problem),

@@ -8,7 +8,7 @@ enum Request: Sendable {
     case subscribe([UserID])
     case subscribeConversation(ConversationID)
     case unsubscribe
-    /// Who wants to know of whom, and all of those.
+    /// The calls that want each user, and all these calls.
     case get([UserID: [CallID]], Set<CallID>)
     case status(PendingStatus)
     case updateProfile(Wire.ProfileChanges, OfflinePolicy, CallID)

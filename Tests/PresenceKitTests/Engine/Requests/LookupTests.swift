@@ -166,7 +166,7 @@ import Testing
         #expect(bench.people(of: call)?.count == 2)
     }
 
-    @Test mutating func `closed, the cache answers, and the answer says why there is no more`() {
+    @Test mutating func `a closed client answers from its cache and says why`() {
         bench.connect()
         bench.end(code: 4006)
         let good = bench.call(.get(["bob"]))
