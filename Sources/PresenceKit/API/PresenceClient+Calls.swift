@@ -56,9 +56,9 @@ extension PresenceClient {
     ///
     /// - Parameters:
     ///   - changes: those not given stay as they are.
-    ///   - offline: with `.queue`, what cannot be sent now, or was not acknowledged when the connection broke, is in the
-    ///     queue when this returns, and sent when there is a connection; ``pendingProfileUpdates`` tells what became of
-    ///     it.
+    ///   - offline: with `.queue`, what cannot be sent now, has to go behind what was queued before, or was not
+    ///     acknowledged when the connection broke, is in the queue when this returns, and sent when there is a
+    ///     connection; ``pendingProfileUpdates`` tells what became of it.
     /// - Throws: `validationFailed` with `field` if a member is out of bounds; `notConnected` or `connectionLost` with
     ///   `.fail`; `storageFailed` if it cannot be kept.
     @discardableResult

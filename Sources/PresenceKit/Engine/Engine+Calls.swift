@@ -28,6 +28,9 @@ extension Engine {
     /// Does on the connection what can only be done there.
     mutating func perform(_ id: CallID, _ call: Call, at now: Moment) {
         switch call {
+        case .updateProfile(let changes, .queue) where me.hasQueuedProfile:
+            queue(changes, for: id, at: now)
+            send(me.sendKept(at: now.uptime))
         case .updateProfile(let changes, let policy): send([.updateProfile(changes, policy, id)])
         case .createConversation(let creation): send([creation.message(for: id)])
         case .changeVisibility(let body): send(body, .changeVisibility(body, id))
@@ -65,6 +68,16 @@ extension Engine {
             me.withdraw(write)
         }
         if let call { answer(call, error.map { .failure($0) } ?? .success(.profile(.queued))) }
+    }
+
+    /// Writes are out of the storage.
+    mutating func removed(_ writes: [String]) {
+        me.removed(writes)
+        answerSaved()
+    }
+
+    mutating func answerSaved() {
+        for (call, profile) in me.takeSaved() { answer(call, .success(.profile(.saved(profile)))) }
     }
 
     /// The user begins to type, or stops: it is said on this connection, and on the next one if it lasts.
@@ -113,7 +126,7 @@ extension Engine {
 
     /// Whether what a call asks for may have been done, or may still be, if the call ends now.
     private func mayBeDone(_ id: CallID) -> Bool {
-        requests.mayChange(for: id) || me.isPending(for: id) || calls.isRepeating(id)
+        requests.mayChange(for: id) || me.isPending(for: id) || me.isSaved(id) || calls.isRepeating(id)
     }
 
     // MARK: When the connection ends

@@ -91,8 +91,8 @@ extension Engine {
         switch request {
         case .updateProfile(let changes, _, let call):
             me.supersede(changes, at: now.wall)
-            let saved = PersonProfile(user: me.id?.string ?? "", .profile(profile), freshness: .live)
-            answer(call, .success(.profile(.saved(saved))))
+            me.hold(call, PersonProfile(user: me.id?.string ?? "", .profile(profile), freshness: .live))
+            answerSaved()
         case .keptProfile: send(me.acknowledgeKept(at: now.uptime))
         default: break
         }

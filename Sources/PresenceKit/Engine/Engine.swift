@@ -101,7 +101,7 @@ struct Engine: Sendable {
         case .cacheCleared(let clearing): emit(completions.cleared(clearing))
         case .recalled(let owner, let writes): recall(owner, writes, at: now)
         case .stored(let write, let call, let error): stored(write, call, error)
-        case .removed(let writes): me.removed(writes)
+        case .removed(let writes): removed(writes)
 
         case .tick: tick(at: now)
         case .turnEnded: endTurn(at: now)

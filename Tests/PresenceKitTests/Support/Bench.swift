@@ -40,6 +40,12 @@ struct Bench {
         if storageAnswers { store() }
     }
 
+    /// Does what the storage was asked to do in an earlier turn, and tells.
+    mutating func `do`(_ earlier: [Directive]) {
+        directives = earlier
+        store()
+    }
+
     /// Does what the storage was asked to do, and tells.
     mutating func store() {
         var position = 0

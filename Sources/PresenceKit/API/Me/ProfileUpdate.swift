@@ -2,7 +2,7 @@
 public enum ProfileUpdate: Hashable, Sendable {
     /// The server stored it; the profile as it is now.
     case saved(PersonProfile)
-    /// There is no connection: it is in the queue, and sent when there is one again.
+    /// It is in the queue, and sent when there is a connection, behind what was queued before it.
     case queued
 }
 

@@ -20,7 +20,7 @@ struct ProfileQueue: Sendable {
     private var sent: Entry?
     /// Waits until `sent` is answered.
     private var next: Entry?
-    /// Acknowledged or refused, and not yet out of the storage.
+    /// Acknowledged, refused or replaced, and not yet out of the storage: it would come back with the next process.
     private var removing: [Entry] = []
     /// After a passing refusal, the uptime at which to try again.
     private(set) var retryAt: Duration?
@@ -31,11 +31,15 @@ struct ProfileQueue: Sendable {
     /// Everything not acknowledged, or not out of the storage.
     var waiting: Wire.ProfileChanges? {
         let entries = removing + [sent, next].compactMap(\.self)
-        return entries.dropFirst().reduce(entries.first) { $0?.merged(with: $1) }?.changes
+        let changes = entries.dropFirst().reduce(entries.first) { $0?.merged(with: $1) }?.changes
+        return changes.flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    /// Whether something is on its way or waits to be.
-    var isBusy: Bool { sent != nil || next != nil }
+    /// Whether a change has to go behind older ones.
+    var isBusy: Bool { sent != nil || next != nil || isRemoving }
+
+    /// Whether the storage still holds something that is done.
+    var isRemoving: Bool { !removing.isEmpty }
 
     /// Takes up a change; what waits unsent becomes one with it. `id` is the write that holds what is then unsent; the
     /// writes that it replaces.
@@ -90,7 +94,10 @@ struct ProfileQueue: Sendable {
         refusal = error
         guard var entry = sent else { return [] }
         sent = nil
-        guard let field = error.field, entry.changes.drop(field), !entry.changes.isEmpty else { return entry.ids }
+        guard let field = error.field, entry.changes.drop(field), !entry.changes.isEmpty else {
+            removing.append(Entry(changes: Wire.ProfileChanges(), ids: entry.ids))
+            return entry.ids
+        }
         next = next.map { entry.merged(with: $0) } ?? entry
         return []
     }
@@ -117,6 +124,7 @@ struct ProfileQueue: Sendable {
         entry.changes.remove(membersOf: changes)
         guard entry.changes != next?.changes else { return nil }
         let replaced = entry.ids
+        removing.append(Entry(changes: Wire.ProfileChanges(), ids: replaced))
         next = entry.changes.isEmpty ? nil : Entry(changes: entry.changes, ids: [id])
         return (next?.changes, replaced)
     }

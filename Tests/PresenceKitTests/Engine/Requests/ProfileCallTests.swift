@@ -239,6 +239,46 @@ import Testing
         #expect(bench.answer(to: next) == nil && bench.bodies == [.updateProfile(Self.name)])
     }
 
+    @Test mutating func `while the storage holds a change that is done, a later one goes through it too`() {
+        bench.connect()
+        bench.end(.lost(""))
+        _ = bench.call(.updateProfile(Self.name, .queue))
+        bench.comeBack()
+        bench.storageAnswers = false
+        bench.receive(.profileUpdated(id: bench.lastID, Self.stored))
+        // A process that died now would send the name again: over the later one, if only the server knew of that.
+        let (directives, later) = (bench.directives, ProfileChanges(displayName: .set("Later")))
+        let call = bench.call(.updateProfile(later, .queue))
+        #expect(bench.answer(to: call) == nil && bench.bodies == [.updateProfile(later)])
+        bench.store()
+        #expect(profile(call) == .queued && bench.writes.map(\.profileChanges?.changes) == [Self.name, later])
+        bench.do(directives)
+        #expect(bench.writes.map(\.profileChanges?.changes) == [later])
+    }
+
+    @Test mutating func `a change is answered as saved when the storage holds none that is older`() {
+        for isKeptAnswered in [true, false] {
+            bench = Bench()
+            bench.connect()
+            bench.end(.lost(""))
+            _ = bench.call(.updateProfile(Self.name, .queue))
+            bench.comeBack()
+            bench.storageAnswers = false
+            var pending: [Directive] = []
+            if isKeptAnswered {
+                bench.receive(.profileUpdated(id: bench.lastID, Self.stored))
+            } else {
+                bench.receive(.refusal(bench.lastID, .unavailable, retryAfter: 60_000))
+            }
+            pending += bench.directives
+            let later = bench.call(.updateProfile(ProfileChanges(displayName: .set("Later")), .fail))
+            bench.receive(.profileUpdated(id: bench.lastID, Self.stored))
+            #expect(bench.answer(to: later) == nil)
+            bench.do(pending + bench.directives)
+            #expect(profile(later) != nil && bench.writes.isEmpty)
+        }
+    }
+
     @Test mutating func `a refused member of what was kept is told, the others are saved`() {
         let loop = bench.open(.keptProfile)
         bench.disconnect()
