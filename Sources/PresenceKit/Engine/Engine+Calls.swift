@@ -12,7 +12,7 @@ extension Engine {
         case _ where link.flaw != nil: answer(id, .failure(link.whyAway))
         case .setStatus(let change): setStatus(PendingStatus(change, call: id, at: now.uptime), at: now)
         // What waits goes first, also if this process ends before it does.
-        case .updateProfile(let changes, .queue) where link.isAway || me.hasQueuedProfile:
+        case .updateProfile(let changes, .queue) where link.isAway || me.profile.isBusy:
             queue(changes, for: id, at: now)
             send(me.sendKept(at: now.uptime, if: link.isConnected))
         case _ where link.isConnected: perform(id, call, at: now)
@@ -28,7 +28,7 @@ extension Engine {
     /// Does on the connection what can only be done there.
     mutating func perform(_ id: CallID, _ call: Call, at now: Moment) {
         switch call {
-        case .updateProfile(let changes, .queue) where me.hasQueuedProfile:
+        case .updateProfile(let changes, .queue) where me.profile.isBusy:
             queue(changes, for: id, at: now)
             send(me.sendKept(at: now.uptime))
         case .updateProfile(let changes, let policy): send([.updateProfile(changes, policy, id)])
@@ -77,7 +77,7 @@ extension Engine {
     }
 
     mutating func answerSaved() {
-        for (call, profile) in me.takeSaved() { answer(call, .success(.profile(.saved(profile)))) }
+        for (call, profile) in me.profile.takeSaved() { answer(call, .success(.profile(.saved(profile)))) }
     }
 
     /// The user begins to type, or stops: it is said on this connection, and on the next one if it lasts.
@@ -126,7 +126,7 @@ extension Engine {
 
     /// Whether what a call asks for may have been done, or may still be, if the call ends now.
     private func mayBeDone(_ id: CallID) -> Bool {
-        requests.mayChange(for: id) || me.isPending(for: id) || me.isSaved(id) || calls.isRepeating(id)
+        requests.mayChange(for: id) || me.isPending(for: id) || me.profile.isSaved(id) || calls.isRepeating(id)
     }
 
     // MARK: When the connection ends

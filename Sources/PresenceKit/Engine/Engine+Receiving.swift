@@ -91,7 +91,7 @@ extension Engine {
         switch request {
         case .updateProfile(let changes, _, let call):
             me.supersede(changes, at: now.wall)
-            me.hold(call, PersonProfile(user: me.id?.string ?? "", .profile(profile), freshness: .live))
+            me.profile.hold(call, PersonProfile(user: me.id?.string ?? "", .profile(profile), freshness: .live))
             answerSaved()
         case .keptProfile: send(me.acknowledgeKept(at: now.uptime))
         default: break

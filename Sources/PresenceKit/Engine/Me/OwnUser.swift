@@ -26,9 +26,7 @@ struct OwnUser: Sendable {
     /// After a rate limit, the uptime at which to send it.
     private var pendingUntil: Duration?
     private var visibility = OwnAudiences()
-    private var profile = ProfileQueue()
-    /// Calls whose change the server has, while the storage still holds an older one.
-    private var saved: [(call: CallID, profile: PersonProfile)] = []
+    var profile = ProfileQueue()
     private var typing: OwnTyping
     private var storing: [Directive] = []
     private let newID: @Sendable () -> String
@@ -97,7 +95,6 @@ struct OwnUser: Sendable {
         stamp += 1
         _ = typing.stopAll()
         profile = ProfileQueue()
-        saved = []
         // What was not stored yet has no place among the next user's.
         storing = []
         keptStamp += 1
@@ -265,25 +262,6 @@ struct OwnUser: Sendable {
         profile.removed(writes)
         keptStamp += 1
     }
-
-    /// Whether a change has to go behind older ones, through the queue.
-    var hasQueuedProfile: Bool { profile.isBusy }
-
-    /// A call's change is stored by the server. It is answered when the storage holds none that is older: a process that
-    /// died before would make that one again, over this.
-    mutating func hold(_ call: CallID, _ profile: PersonProfile) {
-        saved.append((call, profile))
-    }
-
-    /// The calls that can be answered.
-    mutating func takeSaved() -> [(call: CallID, profile: PersonProfile)] {
-        guard !profile.isRemoving else { return [] }
-        defer { saved = [] }
-        return saved
-    }
-
-    /// Whether a call's change is stored by the server, though it is not answered.
-    func isSaved(_ call: CallID) -> Bool { saved.contains { $0.call == call } }
 
     /// What is kept, if there is anything to send now and nothing is on its way.
     mutating func sendKept(at uptime: Duration, if isConnected: Bool = true) -> [Outgoing] {

@@ -16,12 +16,17 @@ struct ProfileQueue: Sendable {
         }
     }
 
+    /// A call whose change the server has stored.
+    typealias Saved = (call: CallID, profile: PersonProfile)
+
     /// On its way.
     private var sent: Entry?
     /// Waits until `sent` is answered.
     private var next: Entry?
     /// Acknowledged, refused or replaced, and not yet out of the storage: it would come back with the next process.
     private var removing: [Entry] = []
+    /// Not answered while `removing` is not empty.
+    private var saved: [Saved] = []
     /// After a passing refusal, the uptime at which to try again.
     private(set) var retryAt: Duration?
     private(set) var refusal: PresenceError?
@@ -36,10 +41,7 @@ struct ProfileQueue: Sendable {
     }
 
     /// Whether a change has to go behind older ones.
-    var isBusy: Bool { sent != nil || next != nil || isRemoving }
-
-    /// Whether the storage still holds something that is done.
-    var isRemoving: Bool { !removing.isEmpty }
+    var isBusy: Bool { sent != nil || next != nil || !removing.isEmpty }
 
     /// Takes up a change; what waits unsent becomes one with it. `id` is the write that holds what is then unsent; the
     /// writes that it replaces.
@@ -87,6 +89,21 @@ struct ProfileQueue: Sendable {
     mutating func removed(_ ids: [String]) {
         removing.removeAll { !Set($0.ids).isDisjoint(with: ids) }
     }
+
+    /// A change beside the queue is stored by the server. Its call is answered when the storage holds none that is older:
+    /// a process that died before would make that one again, over this.
+    mutating func hold(_ call: CallID, _ profile: PersonProfile) {
+        saved.append((call, profile))
+    }
+
+    /// The calls that can be answered.
+    mutating func takeSaved() -> [Saved] {
+        guard removing.isEmpty else { return [] }
+        defer { saved = [] }
+        return saved
+    }
+
+    func isSaved(_ call: CallID) -> Bool { saved.contains { $0.call == call } }
 
     /// The server said no. A member that it named is dropped and the others tried again; without a name all is lost,
     /// since it is unknown which members would be accepted. The writes to take out of the storage.

@@ -124,35 +124,6 @@ import Testing
         #expect(bench.writes.count == 1)
     }
 
-    @Test mutating func `a change is in the storage before it is promised`() {
-        bench.connect()
-        bench.end(.lost(""))
-        bench.storageAnswers = false
-        let call = bench.call(.updateProfile(Self.name, .queue))
-        #expect(bench.answer(to: call) == nil)
-        bench.store()
-        #expect(profile(call) == .queued)
-        #expect(bench.writes.map(\.profileChanges?.changes) == [Self.name])
-        bench.storageFault = PresenceError(.storageFailed, "no space")
-        bench.storageAnswers = true
-        let second = bench.call(.updateProfile(ProfileChanges(locale: .set("de")), .queue))
-        #expect(bench.error(of: second)?.code == .storageFailed)
-    }
-
-    @Test mutating func `done is what is out of the storage`() {
-        let loop = bench.open(.keptProfile)
-        bench.connect()
-        bench.end(.lost(""))
-        _ = bench.call(.updateProfile(Self.name, .queue))
-        bench.comeBack()
-        bench.storageAnswers = false
-        bench.receive(.profileUpdated(id: bench.lastID, Self.stored))
-        #expect(bench.engine.nextKeptProfile(loop)?.waiting?.wire == Self.name)
-        bench.store()
-        #expect(bench.writes.isEmpty)
-        #expect(bench.engine.nextKeptProfile(loop) == PendingProfileChanges())
-    }
-
     @Test mutating func `what an earlier process was promised is sent, and nobody else's`() {
         bench.connect()
         bench.end(.lost(""))
@@ -180,18 +151,6 @@ import Testing
         #expect(bench.bodies.contains(.get(users: ["bob"])))
         #expect(bench.bodies.contains(.createConversation(participants: ["bob"], key: CreationKey("k"))))
         #expect(bench.cacheClears == 1)
-    }
-
-    @Test mutating func `what was saved since is not overwritten by what was queued before`() {
-        bench.connect()
-        bench.end(.lost(""))
-        _ = bench.call(.updateProfile(ProfileChanges(displayName: .set("Old"), locale: .set("de")), .queue))
-        bench.comeBack()
-        bench.receive(.refusal(bench.lastID, .unavailable, retryAfter: 60_000))
-        let newer = bench.call(.updateProfile(ProfileChanges(displayName: .set("New")), .fail))
-        bench.receive(.profileUpdated(id: bench.lastID, Self.stored))
-        #expect(profile(newer) != nil)
-        #expect(bench.writes.map(\.profileChanges?.changes) == [ProfileChanges(locale: .set("de"))])
     }
 
     @Test mutating func `kept and in flight, it is sent again after a break`() {
@@ -237,46 +196,6 @@ import Testing
         #expect(bench.writes.isEmpty)
         let next = bench.call(.updateProfile(Self.name, .queue))
         #expect(bench.answer(to: next) == nil && bench.bodies == [.updateProfile(Self.name)])
-    }
-
-    @Test mutating func `while the storage holds a change that is done, a later one goes through it too`() {
-        bench.connect()
-        bench.end(.lost(""))
-        _ = bench.call(.updateProfile(Self.name, .queue))
-        bench.comeBack()
-        bench.storageAnswers = false
-        bench.receive(.profileUpdated(id: bench.lastID, Self.stored))
-        // A process that died now would send the name again: over the later one, if only the server knew of that.
-        let (directives, later) = (bench.directives, ProfileChanges(displayName: .set("Later")))
-        let call = bench.call(.updateProfile(later, .queue))
-        #expect(bench.answer(to: call) == nil && bench.bodies == [.updateProfile(later)])
-        bench.store()
-        #expect(profile(call) == .queued && bench.writes.map(\.profileChanges?.changes) == [Self.name, later])
-        bench.do(directives)
-        #expect(bench.writes.map(\.profileChanges?.changes) == [later])
-    }
-
-    @Test mutating func `a change is answered as saved when the storage holds none that is older`() {
-        for isKeptAnswered in [true, false] {
-            bench = Bench()
-            bench.connect()
-            bench.end(.lost(""))
-            _ = bench.call(.updateProfile(Self.name, .queue))
-            bench.comeBack()
-            bench.storageAnswers = false
-            var pending: [Directive] = []
-            if isKeptAnswered {
-                bench.receive(.profileUpdated(id: bench.lastID, Self.stored))
-            } else {
-                bench.receive(.refusal(bench.lastID, .unavailable, retryAfter: 60_000))
-            }
-            pending += bench.directives
-            let later = bench.call(.updateProfile(ProfileChanges(displayName: .set("Later")), .fail))
-            bench.receive(.profileUpdated(id: bench.lastID, Self.stored))
-            #expect(bench.answer(to: later) == nil)
-            bench.do(pending + bench.directives)
-            #expect(profile(later) != nil && bench.writes.isEmpty)
-        }
     }
 
     @Test mutating func `a refused member of what was kept is told, the others are saved`() {
