@@ -102,6 +102,7 @@ async def writes_under_way(room, ana):
         ("createConversation", {"participants": [room.name("bob")], "key": "k"}),
         ("setVisibility", {"visibility": {"lastSeen": "contacts"}}), ("addContacts", {"users": [room.name("bob")]}),
     ]
+    received = await room.api.metric("presence_messages_received_total")
     begun = [ana.begin(request, **members) for request, members in requests]
     reading = ana.begin("getVisibility")
     name = room.name("cy")
@@ -116,7 +117,9 @@ async def writes_under_way(room, ana):
     wanted = len(begun) + len(over_http) + 2
 
     async def all_sent():
-        return await room.api.metric("presence_redis_commands_pending") >= wanted
+        # The server's own commands are pending too, so that these alone do not tell.
+        has_all = await room.api.metric("presence_messages_received_total") >= received + len(begun) + 1
+        return has_all and await room.api.metric("presence_redis_commands_pending") >= wanted
 
     await eventually(all_sent, "every command on its way to Redis", within=2)
 
