@@ -148,7 +148,7 @@ package struct PolicyHead: Equatable {
 /// A change of somebody's visibility, as a script published it.
 package struct PolicyChange {
     package let head: PolicyHead
-    package var list = PolicyList.none
+    var list = PolicyList.none
     var added: [UserID] = []
     var removed: [UserID] = []
     /// More ids changed than the event names: the list has to be read.

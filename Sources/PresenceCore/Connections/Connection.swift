@@ -42,11 +42,11 @@ package final class Connection {
     var closedWith: CloseCode?
 
     /// Messages that came while its session was not let in yet, in their order (`HeldMessages.swift`).
-    package var held: [[UInt8]] = []
+    var held: [[UInt8]] = []
     var heldBytes = 0
 
     // Replies, in the order of their requests.
-    package var replies: [Reply] = []
+    var replies: [Reply] = []
     var isReadingPaused = false
 
     // What waits for the end of the turn, or for the peer to read; events are in its `Line`.

@@ -24,7 +24,7 @@ package final class OutboxBudget: Sendable {
 /// One shard's part of it, for its connections.
 package final class Outboxes {
     private let budget: OutboxBudget
-    package private(set) var held = 0
+    private(set) var held = 0
     /// What the budget was told last.
     private var told = 0
 

@@ -11,7 +11,7 @@ package final class Topic {
     /// A person's profile.
     package var second = Register()
     /// Registers that have changed in this turn and stand to be laid out.
-    package var changed: Marks = []
+    var changed: Marks = []
     package var watchers: [Watch] = []
     /// Requests that wait for it or are about to use it.
     package var holds = 0
@@ -26,11 +26,11 @@ package final class Topic {
     /// The round of `Policies` in which Redis was last asked who may see this person.
     var policyRound = 0
     /// Of such a topic: its person. The two keep each other until the part is discarded.
-    package var whole: Topic?
+    var whole: Topic?
     /// What its kind keeps beside the registers.
     package var state: AnyObject?
     /// The entries of a topic whose kind keeps a log; such a topic has no registers that change.
-    package internal(set) var log: TopicLog?
+    var log: TopicLog?
 
     package init(subject: Identifier, kind: TopicKindID, index: UInt32) {
         self.subject = subject
@@ -42,7 +42,7 @@ package final class Topic {
     package struct Watch {
         package let connection: UInt32
         /// Where the topic stands in the connection's subscriptions.
-        package var position: UInt32
+        var position: UInt32
     }
 
     package enum RedisOutcome { case loaded, failed }

@@ -9,7 +9,7 @@ import DequeModule
 /// A watcher that is written each turn costs nothing here. One that is not costs one number: where it stands.
 package final class TopicLog {
     /// The newest entry; 0 before there is one.
-    package private(set) var last: Int64 = 0
+    private(set) var last: Int64 = 0
     private var entries = Deque<[UInt8]>()
     /// Of the ring.
     private(set) var bytes = 0

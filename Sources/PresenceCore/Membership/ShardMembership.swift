@@ -29,9 +29,9 @@ package final class ShardMembership {
     /// one for each try.
     var entersAgain = false
     /// Incarnations that this shard had before, whose remains it has still to clear away.
-    package var former: [(incarnation: String, renewedAt: Timestamp)] = []
+    var former: [(incarnation: String, renewedAt: Timestamp)] = []
     /// Grows whenever what is under way becomes pointless; callbacks of earlier attempts then do nothing.
-    package var attempt = 0
+    var attempt = 0
     var isResynchronising = false
     /// The canary that ends the resynchronisation, once all the rest is done.
     var lastCanary: Int?

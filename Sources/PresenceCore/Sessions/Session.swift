@@ -9,10 +9,10 @@ package final class Session {
     package let user: LocalUser
     package let device: Device?
     /// When its `connect` came, on the monotonic clock. No two of one device have the same.
-    package var began: Milliseconds
+    var began: Milliseconds
     /// When anything was last received from it.
     var lastHeard: Milliseconds
-    package var activity: Activity
+    var activity: Activity
     /// `nil` while it lingers.
     package var connection: Connection?
     /// When its token was issued; 0 if that does not say.
@@ -81,8 +81,8 @@ package final class LocalUser {
     package struct Chosen: Equatable {
         package var status: ChosenStatus
         /// As an encoded JSON string.
-        package var text: String?
-        package var clearAt: Timestamp?
+        var text: String?
+        var clearAt: Timestamp?
         package var version: Int64
     }
 

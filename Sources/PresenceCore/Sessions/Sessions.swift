@@ -12,7 +12,7 @@ package final class Sessions {
     private(set) var byNumber: [UInt64: Session] = [:]
     private var lastNumber: UInt64 = 0
     /// Sessions that have ended, until Redis acknowledges it. Each was in Redis once, so there are no more than that.
-    package var ended: [UInt64: Session] = [:]
+    var ended: [UInt64: Session] = [:]
     /// Sessions whose linger ran out while Redis was out of reach.
     var overdue: [UInt64] = []
     /// When the log last said that Redis refuses.

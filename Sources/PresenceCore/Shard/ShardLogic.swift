@@ -31,11 +31,11 @@ package final class ShardLogic {
     package private(set) var link: ShardMembership!
     package private(set) var sessions: Sessions!
     package private(set) var loader: TopicLoader!
-    package private(set) var reaper: Reaper!
+    private(set) var reaper: Reaper!
     package private(set) var policies: Policies!
     /// In the order of their list.
-    package private(set) var features: [any Feature] = []
-    package private(set) var registry = Registry()
+    private(set) var features: [any Feature] = []
+    private(set) var registry = Registry()
     let verify: (_ token: String, _ now: Timestamp) -> Authenticator.Verification
     var random: any RandomNumberGenerator
     private let logger: Logger

@@ -7,8 +7,8 @@ import WebSockets
 final class ShardSockets: Sockets, WebSocketServerDelegate {
     /// Set once, before anything is listened to. The shard owns all three.
     unowned var logic: ShardLogic!
-    package var server: WebSocketServer!
-    package var api: HTTPAPI!
+    var server: WebSocketServer!
+    var api: HTTPAPI!
 
     private let clock: ShardClock
     private let now: () -> Milliseconds
