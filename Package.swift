@@ -37,6 +37,10 @@ let package = Package(
         .library(name: "PresenceDomain", targets: ["PresenceDomain"]),
         .library(name: "PresenceModels", targets: ["PresenceModels"]),
         .library(name: "PresenceKitTesting", targets: ["PresenceKitTesting"]),
+        // For apps whose users sign in at the same server.
+        .library(name: "PresenceAccounts", targets: ["PresenceAccounts"]),
+        .library(name: "PresenceAccountModels", targets: ["PresenceAccountModels"]),
+        .library(name: "PresenceAccountsTesting", targets: ["PresenceAccountsTesting"]),
         .executable(name: "presenced", targets: ["presenced"]),
         .executable(name: "presence-watch", targets: ["presence-watch"]),
         .executable(name: "presence-load", targets: ["presence-load"]),
@@ -147,6 +151,15 @@ let package = Package(
         .target(name: "PresenceModels", dependencies: ["PresenceDomain", "PresenceKit"], swiftSettings: ours),
         .target(name: "PresenceKitTesting", dependencies: ["PresenceDomain", "PresenceKit"], swiftSettings: ours),
 
+        // Accounts: sign-up, sign-in, the own account; the same beside them.
+        .target(name: "PresenceAccounts", dependencies: ["PresenceDomain", "PresenceKit"], swiftSettings: ours),
+        .target(
+            name: "PresenceAccountModels", dependencies: ["PresenceAccounts", "PresenceDomain", "PresenceKit"],
+            swiftSettings: ours),
+        .target(
+            name: "PresenceAccountsTesting", dependencies: ["PresenceAccounts", "PresenceDomain", "PresenceKit", "PresenceKitTesting"],
+            swiftSettings: ours),
+
         // Commands.
         .executableTarget(
             name: "presenced",
@@ -190,6 +203,9 @@ let package = Package(
             name: "chaos-crowd", dependencies: ["PresenceKit"], path: "Tests/Chaos/Crowd", swiftSettings: ours),
         .executableTarget(
             name: "kit-writer", dependencies: ["PresenceKit"], path: "Tests/KitWriter", swiftSettings: ours),
+        .executableTarget(
+            name: "session-writer", dependencies: ["PresenceAccounts"], path: "Tests/SessionWriter",
+            swiftSettings: ours),
         .target(
             name: "TestSupport", dependencies: ["EventLoops", "Redis", "WebSockets"], path: "Tests/Support",
             swiftSettings: ours),
@@ -246,14 +262,21 @@ let package = Package(
         .testTarget(
             name: "PresenceKitTests",
             dependencies: [
-                "PresenceKit", "PresenceDomain", "PresenceModels", "PresenceKitTesting", "PresenceProtocol",
-                "PresenceTransport", "EventLoops", "WebSockets", "TestSupport", "kit-writer",
+                "PresenceKit", "PresenceDomain", "PresenceModels", "PresenceKitTesting", "PresenceAccounts",
+                "PresenceAccountModels", "PresenceAccountsTesting", "PresenceProtocol", "PresenceTransport", "EventLoops", "WebSockets", "TestSupport", "kit-writer",
             ],
             swiftSettings: ours),
         .testTarget(name: "PresenceDomainTests", dependencies: ["PresenceDomain"], swiftSettings: ours),
         .testTarget(
             name: "PresenceModelsTests",
             dependencies: ["PresenceDomain", "PresenceKit", "PresenceKitTesting", "PresenceModels"],
+            swiftSettings: ours),
+        .testTarget(
+            name: "PresenceAccountsTests",
+            dependencies: [
+                "PresenceAccounts", "PresenceAccountModels", "PresenceAccountsTesting", "PresenceDomain",
+                "PresenceKit", "PresenceKitTesting", "PresenceModels", "TestSupport", "session-writer",
+            ],
             swiftSettings: ours),
         .testTarget(
             name: "PresenceURLSessionTests", dependencies: ["PresenceKit", "PresenceURLSession", "PresenceTransport"],

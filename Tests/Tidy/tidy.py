@@ -30,6 +30,9 @@ IMPORTS = {
     "PresenceDomain": set(),
     "PresenceModels": {"PresenceDomain", "PresenceKit"},
     "PresenceKitTesting": {"PresenceDomain", "PresenceKit"},
+    "PresenceAccounts": {"PresenceDomain", "PresenceKit"},
+    "PresenceAccountModels": {"PresenceAccounts", "PresenceDomain", "PresenceKit"},
+    "PresenceAccountsTesting": {"PresenceAccounts", "PresenceDomain", "PresenceKit", "PresenceKitTesting"},
     "presenced": {"PresenceCore", "PresenceServer", "PresenceProtocol", "Installation", "Tokens", "EventLoops"},
     "presence-watch": {"PresenceKit"},
 }

@@ -28,6 +28,8 @@ public final class ProfileModel {
     public private(set) var showSuccess = false
     /// Whether the last change waits for a connection.
     public private(set) var isQueued = false
+    /// The picture that is stored on the server, where there are photos: it is saved when it is chosen.
+    public let photo: PhotoModel?
 
     private let users: any UserRepository
     private let usernames: (any UsernameRepository)?
@@ -36,6 +38,8 @@ public final class ProfileModel {
     private var fields = Fields()
     /// As last heard.
     private var saved: User?
+    /// The same, where there are usernames.
+    private var savedUsername: String?
     private var checking: Task<Void, Never>?
 
     /// What the user sees and types.
@@ -48,15 +52,20 @@ public final class ProfileModel {
     /// How long after the last key press a username is checked.
     private static let debounce = Duration.milliseconds(500)
 
-    /// - Parameter user: whose profile it is: the own user.
+    /// - Parameters:
+    ///   - user: whose profile it is: the own user.
+    ///   - usernames: where the user has a username; without one, `username` has no effect.
+    ///   - photos: where the user's picture is stored; without one there is no ``photo``.
     public init(
         user: String, users: any UserRepository, usernames: (any UsernameRepository)? = nil,
-        clock: any Clock<Duration> = ContinuousClock()
+        photos: (any PhotoRepository)? = nil, clock: any Clock<Duration> = ContinuousClock()
     ) {
         self.user = user
         self.users = users
         self.usernames = usernames
         self.clock = clock
+        photo = photos.map { PhotoModel(photos: $0) }
+        photo?.onChange = { [weak self] photo in self?.take(photo) }
     }
 
     /// Whether anything differs from what is saved.
@@ -67,15 +76,27 @@ public final class ProfileModel {
     /// Whether saving makes sense now.
     public var canSave: Bool {
         !isLoading && hasChanges && DisplayNameRule.fault(in: displayName) == nil && usernameError == nil
-            && !isCheckingAvailability && (!hasNewUsername || usernameAvailable == true)
+            && !isCheckingAvailability && (!hasNewUsername || username.isEmpty || usernameAvailable == true)
+            && photo?.isUploading != true
     }
 
     private var nameChanged: Bool { DisplayNameRule.trimmed(displayName) != saved?.displayName ?? "" }
-    private var hasNewUsername: Bool { username != saved?.username ?? "" }
+    private var hasNewUsername: Bool { usernames != nil && username != savedUsername ?? "" }
 
     /// Follows the profile until its task is cancelled, or the user signs out. What was changed here and not saved stays.
     public func run() async {
+        async let names: Void = followUsernames()
         for await newer in users.userUpdates(of: user) { take(newer) }
+        await names
+    }
+
+    private func followUsernames() async {
+        guard let usernames else { return }
+        for await newer in usernames.ownUsernames {
+            let former = savedUsername
+            savedUsername = newer
+            if username == former ?? "" { username = newer ?? "" } else { usernameChanged() }
+        }
     }
 
     private func take(_ newer: User) {
@@ -83,7 +104,13 @@ public final class ProfileModel {
         saved = newer
         if displayName == former?.displayName ?? "" { displayName = newer.displayName }
         if photoURL == former?.profileImageURL { photoURL = newer.profileImageURL }
-        if username == former?.username ?? "" { username = newer.username ?? "" }
+    }
+
+    /// A picture was uploaded, or removed.
+    private func take(_ photo: Photo?) {
+        saved?.profileImageURL = photo?.url
+        fields.photoURL = photo?.url
+        showSuccess = true
     }
 
     /// Saves what was changed: all of it is shown as saved at once, and taken back if it is refused.
@@ -93,7 +120,7 @@ public final class ProfileModel {
         (errorMessage, showSuccess) = (nil, false)
         defer { isLoading = false }
         do {
-            if hasNewUsername { try await usernames?.take(username) }
+            if hasNewUsername { try await saveUsername() }
             let name = DisplayNameRule.trimmed(displayName)
             let picture: URL?? = photoURL == saved?.profileImageURL ? nil : .some(photoURL)
             if nameChanged || picture != nil {
@@ -104,13 +131,22 @@ public final class ProfileModel {
             }
             saved?.displayName = name
             saved?.profileImageURL = photoURL
-            saved?.username = username.isEmpty ? nil : username
             displayName = name
             showSuccess = true
         } catch is CancellationError {
         } catch {
+            // Somebody else was faster.
+            if case UserError.invalid("username", let reason) = error {
+                (usernameAvailable, usernameError) = (false, reason)
+            }
             errorMessage = error.localizedDescription
         }
+    }
+
+    private func saveUsername() async throws {
+        let name = username
+        if name.isEmpty { try await usernames?.release() } else { try await usernames?.take(name) }
+        savedUsername = name.isEmpty ? nil : name
     }
 
     /// Tries again what failed.
@@ -120,7 +156,7 @@ public final class ProfileModel {
     public func discardChanges() {
         displayName = saved?.displayName ?? ""
         photoURL = saved?.profileImageURL
-        username = saved?.username ?? ""
+        username = savedUsername ?? ""
         errorMessage = nil
     }
 
@@ -143,8 +179,10 @@ public final class ProfileModel {
             usernameAvailable = username.isEmpty ? nil : true
             return
         }
+        // An empty one gives the name back.
+        guard !username.isEmpty, let usernames else { return }
         usernameError = UsernameRule.fault(in: username)
-        guard usernameError == nil, let usernames else { return }
+        guard usernameError == nil else { return }
         isCheckingAvailability = true
         checking = Task { [weak self, clock, username] in
             guard (try? await clock.sleep(for: Self.debounce)) != nil else { return }
