@@ -157,7 +157,8 @@ let package = Package(
             name: "PresenceAccountModels", dependencies: ["PresenceAccounts", "PresenceDomain", "PresenceKit"],
             swiftSettings: ours),
         .target(
-            name: "PresenceAccountsTesting", dependencies: ["PresenceAccounts", "PresenceDomain", "PresenceKit", "PresenceKitTesting"],
+            name: "PresenceAccountsTesting",
+            dependencies: ["PresenceAccounts", "PresenceDomain", "PresenceKit", "PresenceKitTesting"],
             swiftSettings: ours),
 
         // Commands.
@@ -263,7 +264,8 @@ let package = Package(
             name: "PresenceKitTests",
             dependencies: [
                 "PresenceKit", "PresenceDomain", "PresenceModels", "PresenceKitTesting", "PresenceAccounts",
-                "PresenceAccountModels", "PresenceAccountsTesting", "PresenceProtocol", "PresenceTransport", "EventLoops", "WebSockets", "TestSupport", "kit-writer",
+                "PresenceAccountModels", "PresenceAccountsTesting", "PresenceProtocol", "PresenceTransport",
+                "EventLoops", "WebSockets", "TestSupport", "kit-writer",
             ],
             swiftSettings: ours),
         .testTarget(name: "PresenceDomainTests", dependencies: ["PresenceDomain"], swiftSettings: ours),

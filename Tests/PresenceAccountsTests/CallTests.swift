@@ -25,7 +25,8 @@ import Testing
         #expect(user.displayName == "Ana Silva")
         let changes = try #require(bench.server.body("PATCH /v1/me")?["changes"] as? [String: Any])
         #expect(changes["displayName"] as? String == "Ana Silva" && changes["timezone"] as? String == "Europe/Paris")
-        #expect(changes["photoURL"] is NSNull && changes["locale"] is NSNull && changes["setupCompleted"] as? Bool == true)
+        #expect(
+            changes["photoURL"] is NSNull && changes["locale"] is NSNull && changes["setupCompleted"] as? Bool == true)
         #expect(changes.count == 5, "what stays is not sent")
         #expect(await account.currentAccount?.setupCompleted == true)
         await account.reaches { $0.account?.setupCompleted == true }
@@ -143,7 +144,7 @@ import Testing
         #expect(bench.server.lines.last == "DELETE /v1/me/photo")
     }
 
-    @Test func `what is no picture, or too large, is not sent`() async throws {
+    @Test func `something that is not a picture, or is too large, is not sent`() async throws {
         let (bench, account) = try await Bench.signedIn()
         func upload(_ picture: Data) async throws { for try await _ in account.uploadPhoto(picture) {} }
         let exactly = Data([0xFF, 0xD8, 0xFF] + [UInt8](repeating: 0, count: (5 << 20) - 3))

@@ -24,7 +24,10 @@ import Testing
         (AccountError(.validationFailed, reason: .invalidEmail), "Please enter a valid email address."),
         (AccountError(.tooLarge, reason: .photoTooLarge), "Image is too large. Maximum size is 5MB."),
         (AccountError(.validationFailed, reason: .photoNotAnImage), "Failed to process image"),
-        (AccountError(.rateLimited, retryAfter: .milliseconds(1_200)), "Too many attempts. Please try again in 2 seconds."),
+        (
+            AccountError(.rateLimited, retryAfter: .milliseconds(1_200)),
+            "Too many attempts. Please try again in 2 seconds."
+        ),
         (AccountError(.rateLimited, retryAfter: .seconds(600)), "Too many attempts. Please try again in 10 minutes."),
         (AccountError(.unavailable), "The server is busy. Please try again later."),
         (AccountError(.unauthorized), "You are not signed in."),

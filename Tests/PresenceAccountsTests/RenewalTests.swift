@@ -54,7 +54,8 @@ import Testing
         .error(403, "forbidden"), HTTPResponse(status: 502, body: Data("<html>Bad Gateway</html>".utf8)),
         HTTPResponse(status: 401, body: Data("<html>Sign in to the hotel's network</html>".utf8)),
         HTTPResponse(status: 302), HTTPResponse(status: 200, body: Data("<html>Welcome</html>".utf8)),
-        .json(#"{"user":"u-2","accessToken":"x","expiresIn":1,"refreshToken":"y","account":{"user":"u-2","email":"b"}}"#),
+        .json(
+            #"{"user":"u-2","accessToken":"x","expiresIn":1,"refreshToken":"y","account":{"user":"u-2","email":"b"}}"#),
     ])
     func `nothing but a refusal signs anybody out`(answer: HTTPResponse) async throws {
         let (bench, account) = try await Bench.signedIn()

@@ -38,7 +38,9 @@ import Testing
         var newer = Bench.kept
         newer.refreshToken = "newer"
         // What a killed process left, open to all.
-        #expect(FileManager.default.createFile(atPath: path + ".new", contents: Data(), attributes: [.posixPermissions: 0o666]))
+        #expect(
+            FileManager.default.createFile(
+                atPath: path + ".new", contents: Data(), attributes: [.posixPermissions: 0o666]))
         try store.save(newer)
         #expect(try store.load()?.refreshToken == "newer")
         #expect(try mode(path) == 0o600)

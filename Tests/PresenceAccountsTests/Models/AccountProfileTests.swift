@@ -30,7 +30,7 @@ import Testing
         model.displayName = "Ana"
         await model.saveProfile()
         #expect(model.profileSaved && account.calls == [.update(AccountChanges(setupCompleted: true))])
-        #expect(await account.currentAccount?.setupCompleted == true)
+        #expect(account.currentAccount?.setupCompleted == true)
         let second = ProfileSetupModel(currentUser: Self.ana, users: users, setup: account)
         await second.skipSetup()
         #expect(second.profileSaved && account.calls.count == 2)
@@ -76,12 +76,12 @@ import Testing
         await until { model.canSave }
         await model.save()
         #expect(model.showSuccess && !model.hasChanges && users.updates.isEmpty)
-        #expect(await account.currentAccount?.username == "Ana.S")
+        #expect(account.currentAccount?.username == "Ana.S")
         model.username = ""
         #expect(model.canSave && model.usernameError == nil)
         await model.save()
         #expect(model.showSuccess && !model.hasChanges)
-        #expect(await account.currentAccount?.username == nil && account.calls.last == .releaseUsername)
+        #expect(account.currentAccount?.username == nil && account.calls.last == .releaseUsername)
         run.cancel()
     }
 

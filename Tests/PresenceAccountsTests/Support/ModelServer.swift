@@ -110,7 +110,8 @@ final class ModelServer: @unchecked Sendable {
         case "DELETE /v1/me/username": state.username = nil
         case "PUT /v1/me/photo":
             return .json(
-                #"{"photoURL":"https://p.example.org/v1/photos/x.jpg","thumbnailURL":"https://p.example.org/v1/photos/y.jpg","profile":{}}"#)
+                #"{"photoURL":"https://p.example.org/v1/photos/x.jpg","thumbnailURL":"https://p.example.org/v1/photos/y.jpg","profile":{}}"#
+            )
         case "DELETE /v1/me/photo": break
         default: return .error(404, "not_found")
         }
@@ -172,7 +173,8 @@ final class ModelServer: @unchecked Sendable {
     private static func username(_ line: String, _ token: String?, _ state: State) -> HTTPResponse {
         let name = line.replacing("GET /v1/usernames/", with: "")
         let reason: String? =
-            name == "bob" ? "taken" : name == "admin" ? "reserved" : name == state.username && token != nil ? "yours" : nil
+            name == "bob"
+            ? "taken" : name == "admin" ? "reserved" : name == state.username && token != nil ? "yours" : nil
         let rest = reason.map { #""available":false,"reason":"\#($0)""# } ?? #""available":true"#
         return .json(#"{"username":"\#(name)",\#(rest)}"#)
     }
