@@ -74,8 +74,6 @@ struct AccountServer: Sendable {
         var headers = ["Accept": "application/json"]
         if request.body != nil { headers["Content-Type"] = request.contentType }
         if let token { headers["Authorization"] = "Bearer \(token)" }
-        // An upload is told its length; without a body some methods need one too.
-        if request.body == nil, request.method != "GET" { headers["Content-Length"] = "0" }
         let response: HTTPResponse
         do {
             response = try await transport.send(
@@ -85,6 +83,8 @@ struct AccountServer: Sendable {
         } catch let failure as HTTPFailure {
             throw AccountError(
                 failure.wasSent ? .connectionLost : .notConnected, failure.message, outcomeUnknown: failure.wasSent)
+        } catch where !(error is CancellationError) {
+            throw AccountError(.connectionLost, "the transport threw \(type(of: error))", outcomeUnknown: true)
         }
         guard (200..<300).contains(response.status) else { throw AccountError(response) }
         return response.body
