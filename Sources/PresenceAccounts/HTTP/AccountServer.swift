@@ -83,7 +83,7 @@ struct AccountServer: Sendable {
         } catch let failure as HTTPFailure {
             throw AccountError(
                 failure.wasSent ? .connectionLost : .notConnected, failure.message, outcomeUnknown: failure.wasSent)
-        } catch  where !(error is CancellationError) {
+        } catch let error where !(error is CancellationError) {
             throw AccountError(.connectionLost, "the transport threw \(type(of: error))", outcomeUnknown: true)
         }
         guard (200..<300).contains(response.status) else { throw AccountError(response) }
