@@ -114,7 +114,7 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log", condition: server),
             ],
             // CAssets embeds them.
-            exclude: ["Scripts", "Sessions/Scripts", "Audiences/Scripts"],
+            exclude: ["Scripts", "Sessions/Scripts", "Audiences/Scripts", "Intents/Scripts"],
             swiftSettings: unchecked
         ),
         // The features, and the server that has them.

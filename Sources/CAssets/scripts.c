@@ -33,6 +33,48 @@ static const unsigned char sweep_bytes[] = {
 };
 ASSET(sweep)
 
+// ---- Intents ----
+
+static const unsigned char claim_confirm_bytes[] = {
+#embed "../PresenceCore/Intents/Scripts/claim-confirm.lua"
+};
+ASSET(claim_confirm)
+
+static const unsigned char claim_drop_bytes[] = {
+#embed "../PresenceCore/Intents/Scripts/claim-drop.lua"
+};
+ASSET(claim_drop)
+
+static const unsigned char claim_end_bytes[] = {
+#embed "../PresenceCore/Intents/Scripts/claim-end.lua"
+};
+ASSET(claim_end)
+
+static const unsigned char claim_lib_bytes[] = {
+#embed "../PresenceCore/Intents/Scripts/claim-lib.lua"
+};
+ASSET(claim_lib)
+
+static const unsigned char claim_look_bytes[] = {
+#embed "../PresenceCore/Intents/Scripts/claim-look.lua"
+};
+ASSET(claim_look)
+
+static const unsigned char claim_state_bytes[] = {
+#embed "../PresenceCore/Intents/Scripts/claim-state.lua"
+};
+ASSET(claim_state)
+
+static const unsigned char claim_take_bytes[] = {
+#embed "../PresenceCore/Intents/Scripts/claim-take.lua"
+};
+ASSET(claim_take)
+
+static const unsigned char claim_want_bytes[] = {
+#embed "../PresenceCore/Intents/Scripts/claim-want.lua"
+};
+ASSET(claim_want)
+
 // ---- Sessions ----
 
 static const unsigned char activity_bytes[] = {

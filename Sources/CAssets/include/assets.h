@@ -17,6 +17,16 @@ struct asset asset_reap(void);
 struct asset asset_renew(void);
 struct asset asset_sweep(void);
 
+// Intents
+struct asset asset_claim_confirm(void);
+struct asset asset_claim_drop(void);
+struct asset asset_claim_end(void);
+struct asset asset_claim_lib(void);
+struct asset asset_claim_look(void);
+struct asset asset_claim_state(void);
+struct asset asset_claim_take(void);
+struct asset asset_claim_want(void);
+
 // Sessions
 struct asset asset_activity(void);
 struct asset asset_disconnect(void);

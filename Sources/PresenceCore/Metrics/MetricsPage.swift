@@ -49,6 +49,9 @@ package struct MetricsSnapshot: Sendable {
         case tokensRefused = "tokens_refused_total"
         case damagedRecords = "damaged_records_total"
         case catchUps = "log_catch_ups_total"
+        case intentSteps = "intent_steps_total"
+        case intentsResumed = "intents_resumed_total"
+        case intentFailures = "intent_failures_total"
 
         var help: String {
             switch self {
@@ -72,6 +75,9 @@ package struct MetricsSnapshot: Sendable {
             case .originsRefused: "upgrades refused because the browser's page was from elsewhere"
             case .tokensRefused: "tokens of connections and calls that were verified and let nobody in"
             case .damagedRecords: "readings of records that no server has written"
+            case .intentSteps: "steps taken of changes that span partitions"
+            case .intentsResumed: "such changes taken up because their server may have died"
+            case .intentFailures: "such changes that a server could not finish, and left to the next sweep"
             case .catchUps: "reads of log entries that were no longer in memory, a page for one connection each"
             }
         }
@@ -90,6 +96,7 @@ package struct MetricsSnapshot: Sendable {
         case logEntries = "log_entries"
         case logBytes = "log_bytes"
         case catchUpsPending = "log_catch_ups_pending"
+        case intentsPending = "intents_pending"
 
         var help: String {
             switch self {
@@ -107,6 +114,7 @@ package struct MetricsSnapshot: Sendable {
             case .handshakes: "connections that are no WebSockets: handshakes under way, and HTTP"
             case .logEntries: "log entries held in memory"
             case .logBytes: "bytes of these entries"
+            case .intentsPending: "changes that span partitions and were unfinished at the last sweep, of all servers"
             case .catchUpsPending: "connections that wait for log entries no longer in memory"
             }
         }
@@ -130,7 +138,10 @@ package struct MetricsSnapshot: Sendable {
 
     package mutating func add(_ other: MetricsSnapshot) {
         counters.merge(other.counters, uniquingKeysWith: +)
+        // Each shard finds those of all servers.
+        let intents = max(gauges[.intentsPending] ?? 0, other.gauges[.intentsPending] ?? 0)
         gauges.merge(other.gauges, uniquingKeysWith: +)
+        gauges[.intentsPending] = intents
         errors.merge(other.errors, uniquingKeysWith: +)
         closes.merge(other.closes, uniquingKeysWith: +)
         limitsMet.merge(other.limitsMet, uniquingKeysWith: +)
@@ -223,7 +234,8 @@ extension ShardLogic {
             .eventsIn: metrics.eventsIn, .eventsUnwatched: metrics.eventsUnwatched, .eventsOut: metrics.marked,
             .deliveries: metrics.deliveries, .conflated: metrics.conflated, .reaped: metrics.reaped,
             .stale: metrics.staleCount, .storeRetries: metrics.storeRetries, .tokensRefused: metrics.tokensRefused,
-            .damagedRecords: metrics.damagedRecords, .catchUps: metrics.catchUps,
+            .damagedRecords: metrics.damagedRecords, .catchUps: metrics.catchUps, .intentSteps: intents.steps,
+            .intentsResumed: intents.resumed, .intentFailures: intents.failures,
         ]
         snapshot.gauges = [
             .connections: watchers.connections.count { $0 != nil }, .sessions: sessions.count,
@@ -231,7 +243,7 @@ extension ShardLogic {
             .subscriptions: watchers.subscriptionCount,
             .topics: watchers.topics.count { $0 != nil }, .live: link.isLive ? 1 : 0,
             .outboxBytes: outboxes.held, .logEntries: watchers.logs.entries, .logBytes: watchers.logs.bytes,
-            .catchUpsPending: catchUps.count,
+            .catchUpsPending: catchUps.count, .intentsPending: intents.pending,
         ]
         snapshot.errors = Dictionary(uniqueKeysWithValues: metrics.errors.map { ($0.key.rawValue, $0.value) })
         snapshot.features = registry.metrics.map {

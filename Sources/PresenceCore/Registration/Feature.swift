@@ -67,17 +67,20 @@ package struct FeaturePlan: Sendable {
     package var settings: [FeatureSetting] = []
     /// Threads for what takes too long for a loop.
     package var pools: [WorkerPlan] = []
+    /// Unique things that it lets owners have; their scripts and keys are among the plan's.
+    package var claims: [ClaimPlan] = []
 
     package init(
         name: String, isOptional: Bool = true, scripts: [Script] = [], keys: [KeyFamily] = [],
-        settings: [FeatureSetting] = [], pools: [WorkerPlan] = []
+        settings: [FeatureSetting] = [], pools: [WorkerPlan] = [], claims: [ClaimPlan] = []
     ) {
         self.name = name
         self.isOptional = isOptional
-        self.scripts = scripts
-        self.keys = keys
+        self.scripts = scripts + claims.flatMap(\.scripts)
+        self.keys = keys + claims.flatMap(\.keys)
         self.settings = settings
         self.pools = pools
+        self.claims = claims
     }
 }
 

@@ -10,6 +10,7 @@ package struct Registry {
     private(set) var routes: [HTTPRouteEntry] = []
     private(set) var metrics: [FeatureMetric] = []
     private(set) var topicKinds: [any TopicKind] = []
+    private(set) var intents: [String: (Identifier) -> IntentStep] = [:]
 
     // MARK: Requests
 
@@ -86,6 +87,20 @@ package struct Registry {
     package mutating func topics(_ kind: any TopicKind) -> TopicKindID {
         topicKinds.append(kind)
         return TopicKindID(rawValue: UInt8(topicKinds.count))
+    }
+
+    // MARK: Intents
+
+    /// A kind of changes that span partitions (`Intents`).
+    ///
+    /// - Parameters:
+    ///   - name: In Redis; without spaces, the same for ever.
+    ///   - resume: The step that reads how far a subject's intent has come, and goes on from there.
+    @discardableResult
+    package mutating func intents(_ name: String, resume: @escaping (Identifier) -> IntentStep) -> IntentKind {
+        precondition(!name.contains(" "), "the kind of intents \(name) has a space")
+        precondition(intents.updateValue(resume, forKey: name) == nil, "two features register the intents \(name)")
+        return IntentKind(name: name)
     }
 
     // MARK: HTTP

@@ -33,6 +33,7 @@ package final class ShardLogic {
     package private(set) var loader: TopicLoader!
     private(set) var reaper: Reaper!
     package private(set) var policies: Policies!
+    package private(set) var intents: Intents!
     /// In the order of their list.
     private(set) var features: [any Feature] = []
     private(set) var registry = Registry()
@@ -80,6 +81,7 @@ package final class ShardLogic {
         loader = TopicLoader(self)
         reaper = Reaper(self)
         policies = Policies(self)
+        intents = Intents(self)
         watchers.onDiscard = { [unowned self] in policies.forgetIfUnused($0) }
         clock.onPause = { [unowned self] in stoodStill(for: $0) }
         delivery.onCongestion = { [unowned self] in
@@ -92,6 +94,7 @@ package final class ShardLogic {
         features = configuration.enabled(types).map { $0.init(self) }
         for feature in features { feature.register(in: &registry) }
         watchers.register(registry.topicKinds)
+        intents.add(registry.intents)
         delivery.ownMessages = registry.ownMessages
     }
 
@@ -226,6 +229,7 @@ package final class ShardLogic {
             departures -= 1
             if let connection = watchers[socket] { sendAway(connection, reconnectAfter: wait) }
         case .policy(let user): policies.retry(user)
+        case .intents: intents.sweep()
         case .feature(let kind): registry.deadlines[Int(kind.index)](.none)
         case .featureNumber(let kind, let number): registry.deadlines[Int(kind.index)](.number(number))
         case .featureID(let kind, let id): registry.deadlines[Int(kind.index)](.id(id))

@@ -57,6 +57,8 @@ package struct PartitionKeys {
 
     package var shards: String { name + ":shards" }
     package var floor: String { name + ":floor" }
+    /// The intents of this partition that are not carried out: `KIND SUBJECT` each.
+    package var unfinished: String { name + ":unfinished" }
     package func user(_ id: UserID) -> String { name + ":user:" + id.string }
     package func sessions(_ id: UserID) -> String { name + ":sessions:" + id.string }
     package func contacts(_ id: UserID) -> String { name + ":contacts:" + id.string }

@@ -13,6 +13,8 @@ enum KeyName: Equatable {
     case family(KeyFamily, Identifier, partition: Int)
     case shards(partition: Int)
     case floor(partition: Int)
+    /// The intents that are not carried out.
+    case unfinished(partition: Int)
     /// `{p}:shard:INCARNATION:users`
     case users(incarnation: String, partition: Int)
     /// `{p}:fenced:INCARNATION`
@@ -40,6 +42,7 @@ enum KeyName: Equatable {
         switch (parts[1], rest) {
         case ("shards", nil): return .shards(partition: partition)
         case ("floor", nil): return .floor(partition: partition)
+        case ("unfinished", nil): return .unfinished(partition: partition)
         case ("user", let rest?): return Identifier(rest).map { .user($0, partition: partition) }
         case ("sessions", let rest?): return Identifier(rest).map { .sessions($0, partition: partition) }
         case ("contacts", let rest?): return Identifier(rest).map { .contacts($0, partition: partition) }
@@ -61,7 +64,8 @@ enum KeyName: Equatable {
         case .user(let id, let partition), .sessions(let id, let partition), .contacts(let id, let partition),
             .blocks(let id, let partition), .conversation(let id, let partition), .family(_, let id, let partition):
             partitions.index(of: id) == partition
-        case .shards(let partition), .floor(let partition), .users(_, let partition), .fenced(_, let partition):
+        case .shards(let partition), .floor(let partition), .unfinished(let partition), .users(_, let partition),
+            .fenced(_, let partition):
             partition < partitions.count
         case .global, .unknown: true
         }
@@ -72,7 +76,7 @@ enum KeyName: Equatable {
         switch self {
         case .sessions, .users, .shards, .fenced: true
         case .family(let family, _, _): family.isPassing
-        case .user, .contacts, .blocks, .conversation, .floor, .global, .unknown: false
+        case .user, .contacts, .blocks, .conversation, .floor, .unfinished, .global, .unknown: false
         }
     }
 }
