@@ -22,6 +22,7 @@ package actor Shard {
     private let logic: ShardLogic
     private let server: WebSocketServer
     private let workers: WorkerPools
+    private let transfers: Transfers
     private let logger: Logger
     /// Replaced as a whole when the keys are.
     private let tokens: CurrentAuthenticator
@@ -46,6 +47,7 @@ package actor Shard {
         package let outboxes: OutboxBudget
         package let inbox: InboxBudget
         package let workers: WorkerPools
+        package let transfers: Transfers
         /// Nobody but this process uses this Redis.
         package let isAlone: Bool
         package let logger: Logger
@@ -58,7 +60,7 @@ package actor Shard {
         package init(
             configuration: ServerConfiguration, authenticator: Authenticator, redis: RedisLocation, places: Places,
             addresses: AddressLimits, failedTokens: FailedTokens, outboxes: OutboxBudget, inbox: InboxBudget,
-            workers: WorkerPools, isAlone: Bool, logger: Logger, name: String, place: (number: Int, of: Int),
+            workers: WorkerPools, transfers: Transfers, isAlone: Bool, logger: Logger, name: String, place: (number: Int, of: Int),
             identity: TLSIdentity?,
             features: [any Feature.Type]
         ) {
@@ -71,6 +73,7 @@ package actor Shard {
             self.outboxes = outboxes
             self.inbox = inbox
             self.workers = workers
+            self.transfers = transfers
             self.isAlone = isAlone
             self.logger = logger
             self.name = name
@@ -85,6 +88,7 @@ package actor Shard {
         loop = try EventLoop(name: parts.name)
         logger = parts.logger
         workers = parts.workers
+        transfers = parts.transfers
         let loop = loop
         clock = ShardClock(now: loop.now)
         var options = RedisOptions()
@@ -117,6 +121,7 @@ package actor Shard {
                 : .error(status, .init(code: .badRequest, message: message))
         }
         settings.handshakeTimeout = configuration.handshakeTimeout
+        settings.maxBodyBytes = RouteLimits.mostCollected
         settings.maxHandshakes = max(1, configuration.limits.handshakes / parts.place.of)
         settings.inbox = parts.inbox
         settings.proxies = proxies
@@ -138,13 +143,17 @@ package actor Shard {
         let loop = loop
         let clock = clock
         let logic = logic
-        sockets.api = HTTPAPI(logic: logic) { [server] exchange, response in
+        sockets.api = HTTPAPI(logic: logic, transfers: transfers) { [server] exchange, response in
             server.respond(exchange, response)
+        } acceptsGzip: { [server] exchange in
+            server.acceptsGzip(exchange)
         } settle: { [server] exchange, settlement in
             switch settlement {
-            case .success(let claims): server.admit(exchange, grant: claims)
+            case .success(let admission): server.admit(exchange, grant: admission, sink: admission.sink)
             case .failure(let refusal): server.refuse(exchange, refusal.response)
             }
+        } resumeBody: { [server] exchange in
+            server.resumeBody(exchange)
         } respondMetrics: { [weak self] exchange in
             guard let self else { return }
             Task { await self.respondMetrics(exchange) }
@@ -247,6 +256,7 @@ package actor Shard {
         snapshot.gauges[.redisPendingBytes] = store.pendingBytes
         snapshot.counters[.handshakeTimeouts] = server.counters.handshakeTimeouts
         snapshot.counters[.handshakesDisplaced] = server.counters.handshakesDisplaced
+        snapshot.counters[.slowTransfers] = server.counters.slowTransfers
         snapshot.counters[.tlsHandshakes] = server.counters.tlsHandshakes
         snapshot.counters[.tlsFailures] = server.counters.tlsFailures
         snapshot.counters[.originsRefused] = sockets.originsRefused
@@ -262,7 +272,9 @@ package actor Shard {
         var sum = MetricsSnapshot()
         for shard in family { sum.add(await shard.metrics()) }
         sum.workers = workers.numbers
-        server.respond(
+        sum.gauges[.uploads] = transfers.uploads
+        sum.gauges[.downloads] = transfers.downloads
+        sockets.api.respond(
             exchange,
             HTTPResponse(
                 status: 200, headers: [("Content-Type", "text/plain; version=0.0.4; charset=utf-8")],
