@@ -80,9 +80,9 @@ import WebSockets
         let maker = try await TokenMaker(secret: secret)
         let scene = Scene(
             port: port, directory: directory.path,
-            ana: try await maker.make(user: UserID("ana")!, lifetime: 600_000, now: now),
-            bob: try await maker.make(user: UserID("bob")!, lifetime: 600_000, now: now),
-            backend: try await maker.make(backend: UserID("backend")!, lifetime: 600_000, now: now))
+            ana: try maker.make(user: UserID("ana")!, lifetime: 600_000, now: now),
+            bob: try maker.make(user: UserID("bob")!, lifetime: 600_000, now: now),
+            backend: try maker.make(user: UserID("backend")!, lifetime: 600_000, role: .backend, now: now))
         do {
             try await PollsClient.onThread { try body(scene) }
         } catch {
