@@ -35,10 +35,12 @@ final class Pictures {
                 call.respond(.json(201, #"{"bytes":\#(file.size)}"#))
             }
         }
-        registry.route("GET", "/v1/polls/{id}/picture", for: .users) { [unowned self] call in
-            call.serve(
-                file: path(of: call.ids[0]),
-                as: HTTPContent(type: "image/jpeg", cacheControl: "private, max-age=60"))
+        for method in ["GET", "HEAD"] {
+            registry.route(method, "/v1/polls/{id}/picture", for: .users) { [unowned self] call in
+                call.serve(
+                    file: path(of: call.ids[0]),
+                    as: HTTPContent(type: "image/jpeg", cacheControl: "private, max-age=60"))
+            }
         }
         registry.route("PUT", "/v1/polls/{id}/motto", for: .users, limits: RouteLimits(bodyBytes: 100)) { call in
             call.respond(.json(200, #"{"bytes":\#(call.body.count)}"#))
