@@ -100,7 +100,8 @@ let package = Package(
         .target(
             name: "PresenceCore",
             dependencies: [
-                "CAssets", "CZlib", "EventLoops", "Workers", "WebSockets", "Redis", "PresenceProtocol", "Installation", "Tokens",
+                "CAssets", "CZlib", "EventLoops", "Workers", "WebSockets", "Redis", "PresenceProtocol", "Installation",
+                "Tokens",
                 .product(name: "HeapModule", package: "swift-collections", condition: server),
                 .product(name: "Logging", package: "swift-log", condition: server),
             ],

@@ -30,7 +30,9 @@ final class Pictures {
             call.work(.files) {
                 Result { () throws(FileFailure) in try file.keep(at: path, replacing: true) }
             } then: { [unowned self] result in
-                guard case .success = result else { return call.refuse(500, .internal, "the picture could not be kept") }
+                guard case .success = result else {
+                    return call.refuse(500, .internal, "the picture could not be kept")
+                }
                 uploads.value += 1
                 call.respond(.json(201, #"{"bytes":\#(file.size)}"#))
             }
@@ -47,11 +49,13 @@ final class Pictures {
         }
         registry.route("GET", "/v1/polls/{id}/page", for: .everyone) { call in
             call.serve(
-                Self.page, as: HTTPContent(type: "text/html; charset=utf-8", cacheControl: "public, max-age=60", tag: "1"))
+                Self.page,
+                as: HTTPContent(type: "text/html; charset=utf-8", cacheControl: "public, max-age=60", tag: "1"))
         }
     }
 
-    static let page = Array(("<!doctype html><title>Lunch</title>" + String(repeating: "<p>Soup.</p>", count: 500)).utf8)
+    static let page = Array(
+        ("<!doctype html><title>Lunch</title>" + String(repeating: "<p>Soup.</p>", count: 500)).utf8)
 
     /// The poll's id, which may have any character, is not in it as it is.
     private func path(of poll: Identifier) -> String {

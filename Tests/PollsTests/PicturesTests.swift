@@ -28,7 +28,8 @@ import WebSockets
         }
 
         func request(_ head: String, _ headers: [String] = [], token: String?) -> String {
-            let lines = ["\(head) HTTP/1.1", "Host: h"] + (token.map { ["Authorization: Bearer \($0)"] } ?? []) + headers
+            let lines =
+                ["\(head) HTTP/1.1", "Host: h"] + (token.map { ["Authorization: Bearer \($0)"] } ?? []) + headers
             return lines.joined(separator: "\r\n") + "\r\n\r\n"
         }
 
@@ -117,7 +118,8 @@ import WebSockets
                 #expect(response.status == 304 && response.head.contains("ETag: \(tag)"), "\(known)")
             }
             #expect(try get(["If-None-Match: \"x\""]).status == 200)
-            let date = try #require(whole.head.split(separator: "\r\n").first { $0.hasPrefix("Last-Modified") }).dropFirst(15)
+            let date = try #require(whole.head.split(separator: "\r\n").first { $0.hasPrefix("Last-Modified") })
+                .dropFirst(15)
             #expect(try get(["If-Modified-Since: \(date)"]).status == 304)
             // Parts.
             for (range, wanted) in [
@@ -128,7 +130,8 @@ import WebSockets
                 let part = try get(["Range: bytes=\(range)"])
                 #expect(part.status == 206 && part.body == Array(picture[wanted]), "\(range)")
                 #expect(
-                    part.head.contains("Content-Range: bytes \(wanted.lowerBound)-\(wanted.upperBound - 1)/5242880\r\n"))
+                    part.head.contains("Content-Range: bytes \(wanted.lowerBound)-\(wanted.upperBound - 1)/5242880\r\n")
+                )
             }
             for range in ["5242880-", "99999999-", "-0"] {
                 let none = try get(["Range: bytes=\(range)"])
@@ -158,7 +161,8 @@ import WebSockets
             let path = "PUT /v1/polls/lunch/picture"
             // None of these bodies ever comes.
             for (headers, token, status) in [
-                (["Content-Length: 8388609"], scene.ana, 413), (["Content-Length: 99999999999999999999"], scene.ana, 413),
+                (["Content-Length: 8388609"], scene.ana, 413),
+                (["Content-Length: 99999999999999999999"], scene.ana, 413),
                 (["Content-Length: 5"], nil, 401), (["Content-Length: 5"], "forged", 401), ([], scene.ana, 411),
                 (["Transfer-Encoding: chunked"], scene.ana, 411),
                 (["Content-Length: 8388609", "Expect: 100-continue"], scene.ana, 413),
@@ -237,7 +241,8 @@ import WebSockets
             #expect(try client.readHead().hasPrefix("HTTP/1.1 100 "))
             // (Tokens of this very second would not be among those revoked.)
             #expect(
-                try scene.send("POST /v1/users/ana/revokeTokens", ["Content-Length: 0"], token: scene.backend).status == 200)
+                try scene.send("POST /v1/users/ana/revokeTokens", ["Content-Length: 0"], token: scene.backend).status
+                    == 200)
             try client.send([UInt8](repeating: 1, count: 1000))
             #expect(try client.readResponse().status == 401)
             #expect(scene.files.isEmpty)

@@ -16,7 +16,8 @@ enum Compression {
     private static func isText(_ type: String) -> Bool {
         let name = type.prefix { $0 != ";" }
         return name.hasPrefix("text/")
-            || ["application/json", "application/javascript", "application/manifest+json", "image/svg+xml"].contains(name)
+            || ["application/json", "application/javascript", "application/manifest+json", "image/svg+xml"].contains(
+                name)
     }
 
     /// - Returns: `nil` if it would not be smaller.

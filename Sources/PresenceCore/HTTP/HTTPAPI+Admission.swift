@@ -72,7 +72,8 @@ extension HTTPAPI {
             case .success(let claims):
                 if let refusal = admits(claims.subject, entry) { return found(.failure(refusal)) }
                 refuseRevoked(claims, from: request.peer) { refusal in
-                    found(refusal.map { .failure($0) } ?? .success(.init(caller: .user(claims.subject), claims: claims)))
+                    found(
+                        refusal.map { .failure($0) } ?? .success(.init(caller: .user(claims.subject), claims: claims)))
                 }
             }
         }
@@ -172,7 +173,8 @@ extension HTTPAPI {
             slot = try transfers.beginUpload(by: admission.claims?.subject)
         } catch {
             guard error.limit == .userUploads else {
-                return found(.failure(.init(response: busy(.uploads, "too many uploads are under way: try again later"))))
+                return found(
+                    .failure(.init(response: busy(.uploads, "too many uploads are under way: try again later"))))
             }
             let message = "this user has an upload under way: one at a time"
             return found(.failure(.init(response: tooFast(.userUploads, message, retryAfter: 1_000))))

@@ -17,12 +17,12 @@ package actor Shard {
     package nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
     private let clock: ShardClock
-    private let store: any ConnectedStore
-    private let sockets: ShardSockets
-    private let logic: ShardLogic
-    private let server: WebSocketServer
-    private let workers: WorkerPools
-    private let transfers: Transfers
+    let store: any ConnectedStore
+    let sockets: ShardSockets
+    let logic: ShardLogic
+    let server: WebSocketServer
+    let workers: WorkerPools
+    let transfers: Transfers
     private let logger: Logger
     /// Replaced as a whole when the keys are.
     private let tokens: CurrentAuthenticator
@@ -30,9 +30,9 @@ package actor Shard {
     private var wake: LoopTimer!
     private var endOfTurn: EndOfTurnHook!
     /// The shards of this process, itself among them, for the metrics page.
-    private var family: [Shard] = []
+    var family: [Shard] = []
     /// In seconds since 1970.
-    private var certificateExpiry: Int64?
+    var certificateExpiry: Int64?
     private var nextClockLog: Milliseconds = .min
     private var onceLive: [CheckedContinuation<Void, any Error>] = []
     private var refusal: StartFailure?
@@ -60,7 +60,8 @@ package actor Shard {
         package init(
             configuration: ServerConfiguration, authenticator: Authenticator, redis: RedisLocation, places: Places,
             addresses: AddressLimits, failedTokens: FailedTokens, outboxes: OutboxBudget, inbox: InboxBudget,
-            workers: WorkerPools, transfers: Transfers, isAlone: Bool, logger: Logger, name: String, place: (number: Int, of: Int),
+            workers: WorkerPools, transfers: Transfers, isAlone: Bool, logger: Logger, name: String,
+            place: (number: Int, of: Int),
             identity: TLSIdentity?,
             features: [any Feature.Type]
         ) {
@@ -224,7 +225,7 @@ package actor Shard {
     }
 
     /// How far Redis' clock is ahead of this host's, in ms. Only told, never reckoned with.
-    private var clockOffset: Milliseconds? {
+    var clockOffset: Milliseconds? {
         guard clock.redisOffset != nil else { return nil }
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
@@ -243,42 +244,6 @@ package actor Shard {
         let sleep = min(gathering ?? .max, ShardLogic.longestSleep)
         let next = min(max(logic.nextWake, clock.now + 1), clock.now + sleep)
         wake.set(at: next)
-    }
-
-    // MARK: Metrics
-
-    package func metrics() -> MetricsSnapshot {
-        var snapshot = logic.snapshot
-        snapshot.counters[.writes] = server.counters.writes
-        snapshot.counters[.partialWrites] = server.counters.partialWrites
-        snapshot.counters[.bytesOut] = server.counters.bytesWritten
-        snapshot.gauges[.redisPending] = store.pending
-        snapshot.gauges[.redisPendingBytes] = store.pendingBytes
-        snapshot.counters[.handshakeTimeouts] = server.counters.handshakeTimeouts
-        snapshot.counters[.handshakesDisplaced] = server.counters.handshakesDisplaced
-        snapshot.counters[.slowTransfers] = server.counters.slowTransfers
-        snapshot.counters[.tlsHandshakes] = server.counters.tlsHandshakes
-        snapshot.counters[.tlsFailures] = server.counters.tlsFailures
-        snapshot.counters[.originsRefused] = sockets.originsRefused
-        snapshot.gauges[.handshakes] = server.handshakeCount
-        snapshot.gauges[.inboxBytes] = server.inboxHeld
-        snapshot.limitsMet[.inboxBytes] = server.counters.inboxRefusals
-        snapshot.certificateExpiry = certificateExpiry
-        snapshot.redisClockOffset = clockOffset
-        return snapshot
-    }
-
-    private func respondMetrics(_ exchange: HTTPExchangeID) async {
-        var sum = MetricsSnapshot()
-        for shard in family { sum.add(await shard.metrics()) }
-        sum.workers = workers.numbers
-        sum.gauges[.uploads] = transfers.uploads
-        sum.gauges[.downloads] = transfers.downloads
-        sockets.api.respond(
-            exchange,
-            HTTPResponse(
-                status: 200, headers: [("Content-Type", "text/plain; version=0.0.4; charset=utf-8")],
-                body: Array(sum.page.utf8)))
     }
 
     // MARK: Stopping

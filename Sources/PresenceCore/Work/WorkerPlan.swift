@@ -49,5 +49,5 @@ package struct WorkerPlan: Sendable, Hashable {
 
     /// Compresses answers. What finds no place is sent as it is.
     static let compression = WorkerPlan(
-        "compression", threads: { _ in max(1, cores / 2) }, queue: { _ in 64 }, hasLowPriority: true)
+        "compression", threads: { _ in max(1, cores / 2) }, queue: { _ in 64 })
 }

@@ -38,7 +38,9 @@ public struct RequestHead: Sendable {
             let parts = element.split(separator: ";", omittingEmptySubsequences: false).map {
                 $0.filter { $0 != " " && $0 != "\t" }
             }
-            let isWanted = !parts.dropFirst().contains { $0.hasPrefix("q=") && $0.dropFirst(2).allSatisfy("0.".contains) }
+            let isWanted = !parts.dropFirst().contains {
+                $0.hasPrefix("q=") && $0.dropFirst(2).allSatisfy("0.".contains)
+            }
             switch parts[0] {
             case "gzip", "x-gzip": return isWanted
             case "*": others = isWanted

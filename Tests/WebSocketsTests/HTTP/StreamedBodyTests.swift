@@ -75,7 +75,9 @@ struct StreamedBodyTests {
             // Until the kernel's buffers on both sides are full.
             while true {
                 let count = chunk.withUnsafeBytes {
-                    send(client.descriptor, $0.baseAddress, min($0.count, size - sent), Int32(MSG_NOSIGNAL | MSG_DONTWAIT))
+                    send(
+                        client.descriptor, $0.baseAddress, min($0.count, size - sent),
+                        Int32(MSG_NOSIGNAL | MSG_DONTWAIT))
                 }
                 if count > 0 {
                     sent += count
@@ -151,7 +153,9 @@ struct StreamedBodyTests {
             try client.send(head(5_000) + "x")
             await sink.log.first { $0 == .piece(1) }
             let late = await server.on { server, _ in server.loop.now } + 1_200
-            while await server.on({ server, _ in server.loop.now }) < late { try await Task.sleep(for: .milliseconds(20)) }
+            while await server.on({ server, _ in server.loop.now }) < late {
+                try await Task.sleep(for: .milliseconds(20))
+            }
             try client.send([UInt8](repeating: 1, count: 4_999))
             #expect(try client.readResponse().text == "5000 0\n")
             #expect(await server.on { server, _ in server.counters.handshakeTimeouts } == 0)
@@ -167,7 +171,9 @@ struct StreamedBodyTests {
             await sink.log.first { $0 == .piece(10) }
             // Two looks.
             let looks = await server.on { server, _ in server.loop.now } + 60
-            while await server.on({ server, _ in server.loop.now }) < looks { try await Task.sleep(for: .milliseconds(5)) }
+            while await server.on({ server, _ in server.loop.now }) < looks {
+                try await Task.sleep(for: .milliseconds(5))
+            }
             #expect(sink.cancels == 0)
             try client.send("and more")
             try client.send("..")
