@@ -68,6 +68,7 @@ let package = Package(
             name: "CLibWebSockets",
             linkerSettings: [.linkedLibrary("websockets"), .linkedLibrary("ssl"), .linkedLibrary("crypto")]),
         .target(name: "CTLS", linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
+        .target(name: "CZlib", linkerSettings: [.linkedLibrary("z")]),
         .target(name: "CCurl", linkerSettings: [.linkedLibrary("curl")]),
         .target(name: "CHiredis", dependencies: ["CLibEV"], linkerSettings: [.linkedLibrary("hiredis")]),
 
@@ -109,7 +110,8 @@ let package = Package(
         .target(
             name: "PresenceCore",
             dependencies: [
-                "CAssets", "EventLoops", "Workers", "WebSockets", "Redis", "PresenceProtocol", "Installation", "Tokens",
+                "CAssets", "CZlib", "EventLoops", "Workers", "WebSockets", "Redis", "PresenceProtocol", "Installation",
+                "Tokens",
                 .product(name: "HeapModule", package: "swift-collections", condition: server),
                 .product(name: "Logging", package: "swift-log", condition: server),
             ],

@@ -71,12 +71,13 @@ public actor Server {
         let inbox = InboxBudget(configuration.limits.inboxBytes)
         let workers = WorkerPools(WorkerPlan.all(of: configuration.enabled(features)), configuration)
         self.workers = workers
+        let transfers = Transfers(configuration.limits)
         for index in 0..<count {
             let shard = try Shard(
                 .init(
                     configuration: configuration, authenticator: authenticator, redis: location, places: places,
                     addresses: addresses, failedTokens: failedTokens, outboxes: outboxes, inbox: inbox,
-                    workers: workers,
+                    workers: workers, transfers: transfers,
                     isAlone: configuration.redis.url == nil, logger: logger,
                     name: "shard-\(index)", place: (index, count), identity: identity, features: features))
             shard.loop.start()

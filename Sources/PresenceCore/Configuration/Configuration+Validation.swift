@@ -69,6 +69,8 @@ extension ServerConfiguration {
         try check("limits.blocks", limits.blocks, in: 1...1_000_000)
         if let most = limits.maxConnections { try check("limits.maxConnections", most, in: 1...10_000_000) }
         try check("limits.handshakes", limits.handshakes, in: 16...1_000_000)
+        try check("limits.uploads", limits.uploads, in: 1...100_000)
+        try check("limits.downloads", limits.downloads, in: 1...100_000)
         try check("limits.pendingRequests", limits.pendingRequests, in: 1...10_000)
         try check("limits.badRequests", limits.badRequests, in: 1...1_000_000)
         try validateFloodLimits()

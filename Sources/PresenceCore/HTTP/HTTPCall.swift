@@ -8,9 +8,32 @@ package struct HTTPCall {
     let exchange: HTTPExchangeID
     /// Those of its path, in their order.
     package let ids: [Identifier]
-    package let body: [UInt8]
-    /// The user whose token it came with; `nil` for a backend, which may see and do everything.
-    package let viewer: UserID?
+    /// The request as it came: its head, its query, where it came from.
+    package let request: HTTPRequest
+    package let caller: HTTPCaller
+    /// The body of an upload.
+    package internal(set) var file: UploadedFile?
+
+    init(api: HTTPAPI, exchange: HTTPExchangeID, ids: [Identifier], request: HTTPRequest, caller: HTTPCaller) {
+        self.api = api
+        self.exchange = exchange
+        self.ids = ids
+        self.request = request
+        self.caller = caller
+    }
+
+    /// Empty for an upload.
+    package var body: [UInt8] { request.body }
+
+    /// The user whose token it came with; `nil` for a backend, which may see and do everything. A route for everyone has
+    /// neither: it asks for `caller`.
+    package var viewer: UserID? {
+        switch caller {
+        case .user(let user): return user
+        case .backend: return nil
+        case .anyone: preconditionFailure("a route for everyone takes its callers for backends: \(request.path)")
+        }
+    }
 
     package var shard: ShardLogic { api.logic }
 

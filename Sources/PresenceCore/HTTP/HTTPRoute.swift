@@ -106,6 +106,10 @@ package enum Route {
 package struct HTTPRouteEntry {
     let method: String
     let audience: Route.Audience
+    let limits: RouteLimits
+    /// Its body goes to a file.
+    let isUpload: Bool
+    let rates: RouteRates?
     package let handle: (HTTPCall) throws(DecodingFailure) -> Void
     /// `nil` where an id stands.
     private let parts: [String?]
@@ -113,11 +117,14 @@ package struct HTTPRouteEntry {
     package var named: Int { parts.count { $0 != nil } }
 
     init(
-        method: String, path: String, audience: Route.Audience,
+        method: String, path: String, audience: Route.Audience, limits: RouteLimits = .init(), isUpload: Bool = false,
         handle: @escaping (HTTPCall) throws(DecodingFailure) -> Void
     ) {
         self.method = method
         self.audience = audience
+        self.limits = limits
+        self.isUpload = isUpload
+        rates = RouteRates(limits.rate)
         self.handle = handle
         parts = path.split(separator: "/").map { $0 == "{id}" ? nil : String($0) }
     }

@@ -107,12 +107,40 @@ package struct Registry {
 
     /// A call over HTTP.
     ///
-    /// - Parameter path: `/v1/users/{id}/profile`: each `{id}` stands for one id, percent-encoded.
+    /// - Parameters:
+    ///   - path: `/v1/users/{id}/profile`: each `{id}` stands for one id, percent-encoded.
+    ///   - audience: Who may call it. `everyone` needs no token: `call.caller` is `anyone` then.
+    ///   - limits: Judged by the request's head, as its token is. Bodies are collected whole, so the longest is
+    ///     ``RouteLimits/mostCollected``.
     package mutating func route(
-        _ method: String, _ path: String, for audience: Route.Audience = .backends,
+        _ method: String, _ path: String, for audience: Route.Audience = .backends, limits: RouteLimits = .init(),
         _ handle: @escaping (HTTPCall) throws(DecodingFailure) -> Void
     ) {
-        routes.append(HTTPRouteEntry(method: method, path: path, audience: audience, handle: handle))
+        precondition(
+            limits.bodyBytes <= RouteLimits.mostCollected, "\(path) keeps too much in memory: make it an upload")
+        routes.append(
+            HTTPRouteEntry(method: method, path: path, audience: audience, limits: limits, handle: handle))
+    }
+
+    /// A call whose body goes to a file in the data directory, in pieces, as fast as the disk takes it and the client sends
+    /// it. `handle` gets it when all of it is written. It is gone afterwards unless `handle` kept it (``UploadedFile/keep(at:)``,
+    /// in a job), and so it is when the connection or the process ends before.
+    ///
+    /// By the head are judged: token, audience, rates, the length (411 without one, 413), that its user has no other upload
+    /// under way (429), that the process has fewer than `limits.uploads` (503), and room on the disk (503). A client that
+    /// sends `Expect: 100-continue` is told to go on only then. A revoked token is refused at the end once more.
+    ///
+    /// - Parameter limits: its `bodyBytes` may be any number.
+    package mutating func upload(
+        _ method: String, _ path: String, for audience: Route.Audience = .users, limits: RouteLimits,
+        _ handle: @escaping (HTTPCall, UploadedFile) throws(DecodingFailure) -> Void
+    ) {
+        routes.append(
+            HTTPRouteEntry(method: method, path: path, audience: audience, limits: limits, isUpload: true) {
+                (call) throws(DecodingFailure) in
+                guard let file = call.file else { return call.refuse(400, .badRequest, "a body is needed") }
+                try handle(call, file)
+            })
     }
 
     // MARK: Metrics

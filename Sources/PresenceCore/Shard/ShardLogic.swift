@@ -21,6 +21,8 @@ package final class ShardLogic {
     /// How fast one connection may ask; `nil`: as fast as it pleases.
     let connectionRate: RateLimit?
     package var userRates: Rates<UserID>
+    /// Calls without a token.
+    var addressRates: Rates<AddressBlock>
     package let failedTokens: FailedTokens
     package var deadlines = Deadlines()
     package let watchers: Watchers
@@ -73,6 +75,7 @@ package final class ShardLogic {
         connectionRate = RateLimit(perSecond: limits.requestsPerSecond, burst: limits.requestBurst)
         self.failedTokens = failedTokens ?? FailedTokens(limits)
         userRates = Rates(RateLimit(perSecond: limits.userRequestsPerSecond, burst: limits.userRequestBurst))
+        addressRates = Rates(RateLimit(perSecond: limits.userRequestsPerSecond, burst: limits.userRequestBurst))
         watchers = Watchers(metrics: metrics)
         delivery = Delivery(watchers: watchers, sockets: sockets, clock: clock, metrics: metrics, outboxes: outboxes)
         replies = Replies(watchers: watchers, sockets: sockets, limits: limits, metrics: metrics, outboxes: outboxes)

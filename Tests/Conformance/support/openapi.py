@@ -125,7 +125,8 @@ class OpenAPI(Document):
             if value is not None:
                 faults = list(self.faults(value, header["schema"]))
                 assert not faults, f"{what}: {name}: {value}: {faults}"
-        usual = {"content-type", "content-length", "connection"}
+        # What the document says of every answer.
+        usual = {"content-type", "content-length", "connection", "date", "x-content-type-options", "vary"}
         strange = {name.lower() for name in answer.headers.keys()} - usual - stated.keys()
         assert not strange, f"{what}: headers {strange} are not described"
         if method == "HEAD" or "content" not in response:
