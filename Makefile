@@ -38,7 +38,7 @@ STAMPS := .build/stamps
 
 # What the server needs to be built and to run, what the tests need beside it, and what draws the load tests' pictures.
 PACKAGES := libwebsockets-dev libwebsockets-evlib-ev libssl-dev libev-dev libhiredis-dev \
-    libcurl4-openssl-dev ca-certificates redis-server
+    libcurl4-openssl-dev libsodium-dev ca-certificates redis-server
 TEST_PACKAGES := python3-pytest python3-pytest-xdist python3-websockets python3-yaml python3-jsonschema \
     python3-h2 python3-aiosmtpd strace openssl
 LOADTEST_PACKAGES := python3-matplotlib
