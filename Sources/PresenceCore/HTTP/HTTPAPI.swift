@@ -61,6 +61,12 @@ package struct HTTPAPI {
             request.keepsBody = false
             return .granted
         }
+        if let most = call.mostBytes, let length = request.headers["content-length"].flatMap({ Int($0) }), length > most {
+            return .refused(
+                .error(413, .init(code: .tooLarge, message: "the body of this call has at most \(most) bytes")))
+        }
+        // Whose it is does not decide whether the body may come.
+        if call.audience == .anyone { return .granted }
         var now: Result<Claims, Refusal>?
         var isWithin = true
         claims(of: request, call, exchange) { claims in
@@ -99,7 +105,7 @@ package struct HTTPAPI {
         case .overloaded(let refusal): return .failure(.init(response: .overloaded(refusal)))
         case .refused(let failure): return .failure(.init(response: Self.unauthorized("\(failure)")))
         case .valid(let claims):
-            guard claims.isBackend || call.audience == .users else {
+            guard claims.isBackend || call.audience == .users || call.audience == .anyone else {
                 let refusal = ServerMessage.ErrorMessage(code: .forbidden, message: "only a backend may do this")
                 return .failure(.init(response: .error(403, refusal)))
             }
@@ -110,20 +116,35 @@ package struct HTTPAPI {
     private func authorize(
         _ exchange: HTTPExchangeID, _ request: HTTPRequest, _ route: HTTPRouteEntry, _ ids: [Identifier]
     ) {
-        func run(for viewer: UserID?) {
-            let call = HTTPCall(api: self, exchange: exchange, ids: ids, body: request.body, viewer: viewer)
+        func run(for claims: Claims?) {
+            let call = HTTPCall(
+                api: self, exchange: exchange, ids: ids, body: request.body,
+                viewer: claims.flatMap { $0.isBackend ? nil : $0.subject }, grant: claims?.grant,
+                isBackend: claims?.isBackend ?? false, address: logic.failedTokens.block(of: request.peer))
             do throws(DecodingFailure) {
                 try route.handle(call)
             } catch {
                 respond(exchange, .error(Self.status(of: error.code), error.errorMessage))
             }
         }
+        if route.audience == .anyone { return identify(exchange, request, route, run: run) }
         claims(of: request, route, exchange) { found in
             switch found {
             case .failure(let refusal): respond(exchange, refusal.response)
-            case .success(let claims) where claims.isBackend: run(for: nil)
-            case .success(let claims): authorize(exchange, request, claims) { run(for: claims.subject) }
+            case .success(let claims) where claims.isBackend: run(for: claims)
+            case .success(let claims): authorize(exchange, request, claims) { run(for: claims) }
             }
+        }
+    }
+
+    /// The call of anybody: a token that is good says whose it is.
+    private func identify(
+        _ exchange: HTTPExchangeID, _ request: HTTPRequest, _ route: HTTPRouteEntry, run: @escaping (Claims?) -> Void
+    ) {
+        guard bearerToken(request.headers["authorization"]) != nil else { return run(nil) }
+        claims(of: request, route, exchange) { found in
+            guard case .success(let claims) = found, !claims.isBackend else { return run(nil) }
+            logic.isRevoked(claims) { run($0 == false ? claims : nil) }
         }
     }
 
@@ -174,6 +195,18 @@ package struct HTTPAPI {
         _ exchange: HTTPExchangeID, changes: Bool = true, run: (@escaping StoreReply) -> Void,
         succeeded: @escaping (RedisValue) -> HTTPResponse
     ) {
+        ask(exchange, changes: changes, run: run) { value in
+            if let refusal = WriteRefusal(.success(value), changes: changes) { return refuse(exchange, refusal, value) }
+            respond(exchange, succeeded(value))
+        }
+    }
+
+    /// The same where a script says more than `OK` and what is refused everywhere alike: `answered` gets all that it
+    /// replied but `FENCED`.
+    package func ask(
+        _ exchange: HTTPExchangeID, changes: Bool = true, run: (@escaping StoreReply) -> Void,
+        answered: @escaping (RedisValue) -> Void
+    ) {
         guard logic.link.isLive else {
             return respond(exchange, .error(503, WriteRefusal(.disconnected(sent: false)).message(id: nil)))
         }
@@ -182,14 +215,23 @@ package struct HTTPAPI {
         }
         run { result in
             logic.link.noticeFencing(in: result)
-            if let refusal = WriteRefusal(result, changes: changes) {
-                if refusal.code == .internal { logic.logInternalError(result) }
-                let message = refusal.message(id: nil)
-                respond(exchange, .error(Self.status(of: message.code), message))
-            } else if case .success(let value) = result {
-                respond(exchange, succeeded(value))
+            switch result {
+            case .success(let value) where value.array?.first?.string != "FENCED": answered(value)
+            default: if let refusal = WriteRefusal(result, changes: changes) { refuse(exchange, refusal, result) }
             }
         }
+    }
+
+    private func refuse(_ exchange: HTTPExchangeID, _ refusal: WriteRefusal, _ value: RedisValue) {
+        refuse(exchange, refusal, .success(value))
+    }
+
+    private func refuse(
+        _ exchange: HTTPExchangeID, _ refusal: WriteRefusal, _ result: Result<RedisValue, RedisFailure>
+    ) {
+        if refusal.code == .internal { logic.logInternalError(result) }
+        let message = refusal.message(id: nil)
+        respond(exchange, .error(Self.status(of: message.code), message))
     }
 
     package func refuse(
@@ -203,7 +245,9 @@ package struct HTTPAPI {
         case .badRequest, .unknownType: 400
         case .unauthorized: 401
         case .forbidden: 403
+        case .notFound: 404
         case .conflict: 409
+        case .tooLarge: 413
         case .validationFailed, .tooMany: 422
         case .rateLimited: 429
         case .unavailable: 503

@@ -13,6 +13,8 @@ package enum Route {
     /// The callers that a path serves.
     package enum Audience {
         case everyone
+        /// Anybody: a token is not needed. Where there is a good one, it counts; any other counts as none.
+        case anyone
         /// Users' programs, over a WebSocket.
         case clients
         /// Users, and backends.
@@ -106,6 +108,8 @@ package enum Route {
 package struct HTTPRouteEntry {
     let method: String
     let audience: Route.Audience
+    /// The longest body that it takes, in bytes; `nil`: as long as any.
+    let mostBytes: Int?
     package let handle: (HTTPCall) throws(DecodingFailure) -> Void
     /// `nil` where an id stands.
     private let parts: [String?]
@@ -113,11 +117,12 @@ package struct HTTPRouteEntry {
     package var named: Int { parts.count { $0 != nil } }
 
     init(
-        method: String, path: String, audience: Route.Audience,
+        method: String, path: String, audience: Route.Audience, mostBytes: Int? = nil,
         handle: @escaping (HTTPCall) throws(DecodingFailure) -> Void
     ) {
         self.method = method
         self.audience = audience
+        self.mostBytes = mostBytes
         self.handle = handle
         parts = path.split(separator: "/").map { $0 == "{id}" ? nil : String($0) }
     }

@@ -13,7 +13,7 @@ package enum ListenerRole: UInt8 {
         switch (self, route.audience) {
         case (.only, _), (_, .everyone), (_, nil): true
         // Users may read users: clients do.
-        case (.front, let audience): audience == .clients || audience == .users
+        case (.front, let audience): audience == .clients || audience == .users || audience == .anyone
         case (.back, let audience): audience != .clients
         }
     }

@@ -107,25 +107,28 @@ package struct Registry {
 
     /// A call over HTTP.
     ///
-    /// - Parameter path: `/v1/users/{id}/profile`: each `{id}` stands for one id, percent-encoded.
+    /// - Parameters:
+    ///   - path: `/v1/users/{id}/profile`: each `{id}` stands for one id, percent-encoded.
+    ///   - mostBytes: The longest body that it takes; a longer one is refused before it is read.
     package mutating func route(
-        _ method: String, _ path: String, for audience: Route.Audience = .backends,
+        _ method: String, _ path: String, for audience: Route.Audience = .backends, mostBytes: Int? = nil,
         _ handle: @escaping (HTTPCall) throws(DecodingFailure) -> Void
     ) {
-        routes.append(HTTPRouteEntry(method: method, path: path, audience: audience, handle: handle))
+        routes.append(
+            HTTPRouteEntry(method: method, path: path, audience: audience, mostBytes: mostBytes, handle: handle))
     }
 
     // MARK: Metrics
 
     /// A number that only grows; the page shows the sum over all shards.
-    mutating func counter(_ name: String, help: String) -> MetricCounter {
+    package mutating func counter(_ name: String, help: String) -> MetricCounter {
         let counter = MetricCounter()
         metrics.append(FeatureMetric(name: name, type: "counter", help: help) { counter.value })
         return counter
     }
 
     /// A number that is read when the page is asked for; the page shows the sum over all shards.
-    mutating func gauge(_ name: String, help: String, read: @escaping () -> Int) {
+    package mutating func gauge(_ name: String, help: String, read: @escaping () -> Int) {
         metrics.append(FeatureMetric(name: name, type: "gauge", help: help, read: read))
     }
 }
@@ -168,7 +171,7 @@ private struct RequestName: Hashable {
 }
 
 /// A feature's number that only grows.
-final class MetricCounter {
+package final class MetricCounter {
     package var value = 0
 }
 
