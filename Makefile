@@ -120,7 +120,7 @@ build: $(STAMPS)/release
 # The server goes on in the foreground, so that Ctrl-C reaches it; what to try next is told once it serves.
 run: build
 	@token=$$($(RELEASE)/presenced token $(DEMO_USER) --data-dir '$(DATA_DIR)') || exit 1; \
-	exec $(RELEASE)/presenced serve --port $(PORT) --data-dir '$(DATA_DIR)' > >(while IFS= read -r line; do \
+	exec $(RELEASE)/presenced serve --accounts --port $(PORT) --data-dir '$(DATA_DIR)' > >(while IFS= read -r line; do \
 	    echo "$$line"; url=$${line#listening on }; \
 	    printf '%s\n' '' \
 	        "A token for the user $(DEMO_USER), good for a day:" '' "  $$token" '' \

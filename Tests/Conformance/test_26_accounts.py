@@ -25,7 +25,7 @@ async def test_while_accounts_are_off_there_is_nothing_at_their_paths(start):
                          ("GET", "/v1/me"), ("DELETE", "/v1/me"), ("GET", "/v1/me/sessions"),
                          ("DELETE", "/v1/sessions/all"), ("POST", "/v1/passwords/forgot"), ("POST", "/v1/emails/verify"),
                          ("GET", "/v1/users/bob/account")]:
-        answer = await accounts.api.request(method, path, {} if method == "POST" else None, token=room.backend)
+        answer = await room.api.request(method, path, {} if method == "POST" else None, token=room.backend)
         assert answer.status == 404, (method, path, answer)
 
 

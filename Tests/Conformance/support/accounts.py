@@ -7,10 +7,29 @@ import re
 import secrets
 
 from .api import API
+from .openapi import OpenAPI
 from .patience import eventually
 
 PASSWORD = "correct horse battery"
 ON = {"accounts.enabled": True}
+
+
+DOCUMENT = OpenAPI("openapi.yaml")
+
+
+class CheckedAPI(API):
+    """Every answer of an operation of accounts is held against docs/openapi.yaml."""
+
+    async def request(self, method, path, body=None, token=None, headers=None):
+        answer = await super().request(method, path, body, token, headers)
+        places = [each for each in DOCUMENT.operations if each.method == method and each.fits(path)]
+        # The one that names more of its path.
+        operation = min(places, key=lambda each: each.path.count("{"), default=None)
+        if operation and "accounts" in operation.node["tags"]:
+            what = f"{method} {path}"
+            assert answer.status in operation.responses, f"{what}: {answer.status} is not documented: {answer}"
+            DOCUMENT.check(method, answer, operation.responses[answer.status], what)
+        return answer
 
 
 class Person:
@@ -38,7 +57,7 @@ class Person:
 
 class Accounts:
     def __init__(self, server):
-        self.server, self.api = server, API(server)
+        self.server, self.api = server, CheckedAPI(server)
 
     def address(self, name="ana"):
         return f"{name}-{secrets.token_hex(4)}@example.org"

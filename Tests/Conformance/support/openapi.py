@@ -80,6 +80,10 @@ class Operation:
         self.needs_token = bool(security) and {} not in security
         self.needs_backend = self.needs_token and all("backend" in each.get("token", ()) for each in security)
 
+    def fits(self, path):
+        """Whether a path is one of its."""
+        return re.fullmatch(re.sub(r"\{[a-z]+\}", "[^/]*", self.path), path) is not None
+
     def __repr__(self):
         return f"{self.method} {self.path}"
 

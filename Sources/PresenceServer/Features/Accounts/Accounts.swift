@@ -16,7 +16,7 @@ final class Accounts: Feature {
     static let passwords = WorkerPlan(
         "passwords", threads: { _ in max(1, WorkerPlan.cores / 4) }, queue: { _ in 64 }, hasLowPriority: true)
     static let plan = FeaturePlan(
-        name: "accounts", scripts: Script.accounts, keys: KeyFamily.accounts,
+        name: "accounts", isOptional: false, scripts: Script.accounts, keys: KeyFamily.accounts,
         settings: FeatureSetting.accounts, pools: [passwords, MailQueue.pool], check: Accounts.check)
 
     unowned let shard: ShardLogic
@@ -53,22 +53,7 @@ final class Accounts: Feature {
 
     func register(in registry: inout Registry) {
         guard isOn else { return }
-        func add(
-            _ method: String, _ path: String, _ audience: Route.Audience,
-            _ handle: @escaping (HTTPCall) throws(DecodingFailure) -> Void
-        ) {
-            registry.route(method, path, for: audience, mostBytes: Self.mostBytes, handle)
-        }
-        add("POST", "/v1/accounts", .anyone) { [unowned self] (call) throws(DecodingFailure) in try signUp(call) }
-        add("POST", "/v1/sessions", .anyone) { [unowned self] (call) throws(DecodingFailure) in try signIn(call) }
-        add("POST", "/v1/sessions/refresh", .anyone) { [unowned self] (call) throws(DecodingFailure) in
-            try refresh(call)
-        }
-        add("GET", "/v1/me", .users) { [unowned self] call in showOwn(call) }
-        add("PATCH", "/v1/me", .users) { [unowned self] (call) throws(DecodingFailure) in try changeOwn(call) }
-        add("GET", "/v1/me/sessions", .users) { [unowned self] call in listDevices(call) }
-        add("DELETE", "/v1/sessions/{id}", .users) { [unowned self] call in signOut(call) }
-        registerPasswords(add)
+        registerRoutes(in: &registry)
         own.register(in: &registry)
         mail.register(in: &registry)
         registry.event("Z") { [unowned self] in forget($0) }
@@ -88,30 +73,6 @@ final class Accounts: Feature {
             mail.start()
             done(nil)
         case .lost: done(nil)
-        }
-    }
-
-    private typealias Add = (
-        String, String, Route.Audience, @escaping (HTTPCall) throws(DecodingFailure) -> Void
-    ) -> Void
-
-    private func registerPasswords(_ add: Add) {
-        add("DELETE", "/v1/me", .users) { [unowned self] (call) throws(DecodingFailure) in try deleteOwn(call) }
-        add("POST", "/v1/me/password", .users) { [unowned self] (call) throws(DecodingFailure) in
-            try changePassword(call)
-        }
-        add("POST", "/v1/me/email", .users) { [unowned self] (call) throws(DecodingFailure) in try askForEmail(call) }
-        add("POST", "/v1/emails/verify", .anyone) { [unowned self] (call) throws(DecodingFailure) in try verify(call) }
-        add("POST", "/v1/passwords/forgot", .anyone) { [unowned self] (call) throws(DecodingFailure) in
-            try forgot(call)
-        }
-        add("POST", "/v1/passwords/reset", .anyone) { [unowned self] (call) throws(DecodingFailure) in try reset(call) }
-        add("GET", "/v1/users/{id}/account", .backends) { [unowned self] call in show(call) }
-        add("DELETE", "/v1/users/{id}/account", .backends) { [unowned self] call in delete(call) }
-        for (name, isDisabled) in [("disable", true), ("enable", false)] {
-            add("POST", "/v1/users/{id}/account/\(name)", .backends) { [unowned self] call in
-                setDisabled(isDisabled, call)
-            }
         }
     }
 
