@@ -126,7 +126,8 @@ let package = Package(
             name: "PresenceServer",
             dependencies: [
                 "PresenceCore", "CAssets", "EventLoops", "WebSockets", "Redis", "PresenceProtocol", "Installation",
-                "OutgoingHTTP", "Passwords", "Tokens", "Workers", .product(name: "Logging", package: "swift-log", condition: server),
+                "OutgoingHTTP", "Passwords", "Tokens", "Workers",
+                .product(name: "Logging", package: "swift-log", condition: server),
             ],
             // CAssets embeds them.
             exclude: [
@@ -251,7 +252,8 @@ let package = Package(
         .testTarget(
             name: "PresenceServerTests",
             dependencies: [
-                "Passwords", "PresenceCore", "PresenceServer", "PresenceProtocol", "Redis", "WebSockets", "Tokens", "Installation",
+                "Passwords", "PresenceCore", "PresenceServer", "PresenceProtocol", "Redis", "WebSockets", "Tokens",
+                "Installation",
                 "TestSupport",
                 "Simulator",
                 .product(name: "Logging", package: "swift-log", condition: server),

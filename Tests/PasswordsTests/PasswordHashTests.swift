@@ -45,22 +45,27 @@ import Testing
         let mac = Sodium.mac(Array("what do ya want for nothing?".utf8), key: Array("Jefe".utf8))
         #expect(mac.map { String($0, radix: 16) }.prefix(4) == ["5b", "dc", "c1", "46"] && mac.count == 16)
         #expect(Sodium.sha256(Array("abc".utf8)).prefix(4) == [0xBA, 0x78, 0x16, 0xBF])
-        #expect(Sodium.areEqual([1, 2], [1, 2]) && !Sodium.areEqual([1, 2], [1, 3]) && !Sodium.areEqual([1], [1, 2]))
+        #expect(
+            Sodium.areEqual([1, 2], [1, 2]) && !Sodium.areEqual([1, 2], [1, 3]) && !Sodium.areEqual([1], [1, 2]))
     }
 }
 
 @Suite("What a password must be") struct PasswordRulesTests {
     private let rules = PasswordRules(blocked: PasswordRules.list("  Acme-2026\n\nzebra zebra\n"))
 
-    @Test("good ones are taken, whatever characters they have", arguments: [
-        "correct horse battery", "xK9 flow", "пароль-длинный", "🦊🦊🦊🦊🦊🐙🐙🐙", "        a",
-    ])
+    @Test(
+        "good ones are taken, whatever characters they have",
+        arguments: [
+            "correct horse battery", "xK9 flow", "пароль-длинный", "🦊🦊🦊🦊🦊🐙🐙🐙", "        a",
+        ])
     func good(_ password: String) { #expect(rules.brokenRule(by: password, names: ["ana"]) == nil) }
 
-    @Test("short, common, blocked and monotonous ones are not", arguments: [
-        "7 chars", "", "password", "PassWord1", "iloveyou", "12345678", "ACME-2026", "zebra zebra", "zzzzzzzzzzzz",
-        String(repeating: "ab", count: 513),
-    ])
+    @Test(
+        "short, common, blocked and monotonous ones are not",
+        arguments: [
+            "7 chars", "", "password", "PassWord1", "iloveyou", "12345678", "ACME-2026", "zebra zebra", "zzzzzzzzzzzz",
+            String(repeating: "ab", count: 513),
+        ])
     func bad(_ password: String) { #expect(rules.brokenRule(by: password, names: []) != nil) }
 
     @Test("the bounds of the length are exact") func bounds() {

@@ -61,7 +61,8 @@ package struct HTTPAPI {
             request.keepsBody = false
             return .granted
         }
-        if let most = call.mostBytes, let length = request.headers["content-length"].flatMap({ Int($0) }), length > most {
+        if let most = call.mostBytes, let length = request.headers["content-length"].flatMap({ Int($0) }), length > most
+        {
             return .refused(
                 .error(413, .init(code: .tooLarge, message: "the body of this call has at most \(most) bytes")))
         }

@@ -88,7 +88,7 @@ extension Doctor {
             case .conversation, .contacts, .blocks, .unfinished: try lookAtSets([key], of: store[key], &look)
             case .family(let family, let id, _): try lookAt(family, id, key, &look)
             case .partition(let family, _):
-                if try store[key].ask("TYPE", key).string != family.type { noteWrongType(of: key, &look) }
+                _ = try lookAtType(of: key, is: family.type, &look)
             case .users(let incarnation, let partition): try lookAtList(key, of: incarnation, in: partition, &look)
             // Of the partition's own keys everything is looked at each time.
             case .user, .sessions, .shards, .floor, .fenced, .global, .unknown: break

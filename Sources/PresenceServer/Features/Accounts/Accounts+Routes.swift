@@ -5,13 +5,16 @@ import PresenceProtocol
 extension Accounts {
     func registerRoutes(in registry: inout Registry) {
         let most = Self.mostBytes
-        registry.route("POST", "/v1/accounts", for: .anyone, mostBytes: most) { [unowned self] (call) throws(DecodingFailure) in
+        registry.route("POST", "/v1/accounts", for: .anyone, mostBytes: most) {
+            [unowned self] (call) throws(DecodingFailure) in
             try signUp(call)
         }
-        registry.route("POST", "/v1/sessions", for: .anyone, mostBytes: most) { [unowned self] (call) throws(DecodingFailure) in
+        registry.route("POST", "/v1/sessions", for: .anyone, mostBytes: most) {
+            [unowned self] (call) throws(DecodingFailure) in
             try signIn(call)
         }
-        registry.route("POST", "/v1/sessions/refresh", for: .anyone, mostBytes: most) { [unowned self] (call) throws(DecodingFailure) in
+        registry.route("POST", "/v1/sessions/refresh", for: .anyone, mostBytes: most) {
+            [unowned self] (call) throws(DecodingFailure) in
             try refresh(call)
         }
         registry.route("DELETE", "/v1/sessions/{id}", for: .users, mostBytes: most) { [unowned self] call in
@@ -23,25 +26,32 @@ extension Accounts {
         registry.route("GET", "/v1/me", for: .users, mostBytes: most) { [unowned self] call in
             showOwn(call)
         }
-        registry.route("PATCH", "/v1/me", for: .users, mostBytes: most) { [unowned self] (call) throws(DecodingFailure) in
+        registry.route("PATCH", "/v1/me", for: .users, mostBytes: most) {
+            [unowned self] (call) throws(DecodingFailure) in
             try changeOwn(call)
         }
-        registry.route("DELETE", "/v1/me", for: .users, mostBytes: most) { [unowned self] (call) throws(DecodingFailure) in
+        registry.route("DELETE", "/v1/me", for: .users, mostBytes: most) {
+            [unowned self] (call) throws(DecodingFailure) in
             try deleteOwn(call)
         }
-        registry.route("POST", "/v1/me/password", for: .users, mostBytes: most) { [unowned self] (call) throws(DecodingFailure) in
+        registry.route("POST", "/v1/me/password", for: .users, mostBytes: most) {
+            [unowned self] (call) throws(DecodingFailure) in
             try changePassword(call)
         }
-        registry.route("POST", "/v1/me/email", for: .users, mostBytes: most) { [unowned self] (call) throws(DecodingFailure) in
+        registry.route("POST", "/v1/me/email", for: .users, mostBytes: most) {
+            [unowned self] (call) throws(DecodingFailure) in
             try askForEmail(call)
         }
-        registry.route("POST", "/v1/emails/verify", for: .anyone, mostBytes: most) { [unowned self] (call) throws(DecodingFailure) in
+        registry.route("POST", "/v1/emails/verify", for: .anyone, mostBytes: most) {
+            [unowned self] (call) throws(DecodingFailure) in
             try verify(call)
         }
-        registry.route("POST", "/v1/passwords/forgot", for: .anyone, mostBytes: most) { [unowned self] (call) throws(DecodingFailure) in
+        registry.route("POST", "/v1/passwords/forgot", for: .anyone, mostBytes: most) {
+            [unowned self] (call) throws(DecodingFailure) in
             try forgot(call)
         }
-        registry.route("POST", "/v1/passwords/reset", for: .anyone, mostBytes: most) { [unowned self] (call) throws(DecodingFailure) in
+        registry.route("POST", "/v1/passwords/reset", for: .anyone, mostBytes: most) {
+            [unowned self] (call) throws(DecodingFailure) in
             try reset(call)
         }
         registry.route("GET", "/v1/users/{id}/account") { [unowned self] call in show(call) }

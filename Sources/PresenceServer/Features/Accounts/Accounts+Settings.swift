@@ -29,12 +29,15 @@ extension FeatureSetting {
 
     static let mailURL = text(
         "mail.url", "",
-        about: "The server that mails are handed to, smtp:// or smtps://; empty: each is a file in the data directory's outbox.")
+        about:
+            "The server that mails are handed to, smtp:// or smtps://; empty: each is a file in the data directory's outbox."
+    )
     static let mailFrom = text(
         "mail.from", "Presence <no-reply@localhost>", about: "Whom mails are from.")
 
     static let accounts: [FeatureSetting] = [
-        mailURL, mailFrom, accountsEnabled, passwordMinimum, hideExisting, defaultDisplayName, idle, blockedPasswordsFile, linkBase,
+        mailURL, mailFrom, accountsEnabled, passwordMinimum, hideExisting, defaultDisplayName, idle,
+        blockedPasswordsFile, linkBase,
     ]
 }
 

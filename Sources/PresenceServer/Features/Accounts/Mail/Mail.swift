@@ -49,7 +49,8 @@ struct Mail: Sendable, Equatable {
             "Message-ID: <\(id)@\(domain)>", "Auto-Submitted: auto-generated", "MIME-Version: 1.0",
             "Content-Type: text/plain; charset=utf-8", "Content-Transfer-Encoding: 8bit", "", "",
         ].joined(separator: "\r\n")
-        return Array((head + text.split(separator: "\n", omittingEmptySubsequences: false).joined(separator: "\r\n")).utf8)
+        return Array(
+            (head + text.split(separator: "\n", omittingEmptySubsequences: false).joined(separator: "\r\n")).utf8)
     }
 
     /// The address of `Name <address>`, or of an address alone.

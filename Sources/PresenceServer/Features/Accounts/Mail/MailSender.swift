@@ -86,7 +86,8 @@ struct MailSender: Sendable {
                 _ = try await Self.client.send(outgoing)
                 answer.give(.sent)
             } catch {
-                answer.give(.later("the mail server did not take it: \((error as? OutgoingFailure)?.reason ?? "failed")"))
+                answer.give(
+                    .later("the mail server did not take it: \((error as? OutgoingFailure)?.reason ?? "failed")"))
             }
         }
         return answer.wait()

@@ -78,7 +78,9 @@ private struct Grant {
     let name: String
 
     init?(_ id: RedisValue, _ value: RedisValue) {
-        guard let id = id.string.flatMap({ Identifier($0) }), let bytes = value.bytes, bytes.count > 16 else { return nil }
+        guard let id = id.string.flatMap({ Identifier($0) }), let bytes = value.bytes, bytes.count > 16 else {
+            return nil
+        }
         let words = bytes[(bytes.startIndex + 16)...].split(separator: 0x20, maxSplits: 5).map {
             String(decoding: $0, as: UTF8.self)
         }

@@ -33,7 +33,9 @@ extension Accounts {
             }
             changes += ["a", "language", language.map(StatusArguments.encoded) ?? ""]
         }
-        guard !changes.isEmpty else { return call.refuse(400, .badRequest, "changes has no member that can be changed") }
+        guard !changes.isEmpty else {
+            return call.refuse(400, .badRequest, "changes has no member that can be changed")
+        }
         let keys = shard.partitions.keys(of: user)
         call.ask {
             shard.store.run(

@@ -17,7 +17,9 @@ extension Accounts {
             signUps.take(1, by: call.address, at: shard.clock.now)
         }
         shard.store.command(["GET", places.keys(of: email.text).email(email)], lane: .commands) { [self] result in
-            guard case .success(let value) = result, let claim = value.string.flatMap({ EmailClaim($0) }) else { return }
+            guard case .success(let value) = result, let claim = value.string.flatMap({ EmailClaim($0) }) else {
+                return
+            }
             let token = MailToken(user: claim.user, purpose: .reset)
             let keys = shard.partitions.keys(of: claim.user)
             shard.store.run(
@@ -83,7 +85,9 @@ extension Accounts {
     }
 
     func verify(_ call: HTTPCall) throws(DecodingFailure) {
-        guard let token = MailToken(try RequestObject(json: call.body).text("token")) else { return refuseExpired(call) }
+        guard let token = MailToken(try RequestObject(json: call.body).text("token")) else {
+            return refuseExpired(call)
+        }
         switch token.purpose {
         case .reset: refuseExpired(call)
         case .change: changeEmail(call, token)

@@ -107,7 +107,9 @@ extension Accounts {
             return welcome(call, user, grant, words[1].bytes)
         }
         usernames.claim(username, for: user) { [self] refusal in
-            guard let refusal else { return withAccount(call, user) { [self] in welcome(call, user, grant, $0[1].bytes) } }
+            guard let refusal else {
+                return withAccount(call, user) { [self] in welcome(call, user, grant, $0[1].bytes) }
+            }
             // Somebody was quicker: nothing of it has been.
             remove(call, user, held: nil) { call.refuse(409, refusal) }
         }
@@ -148,7 +150,9 @@ extension Accounts {
 
     private func answerTaken(_ call: HTTPCall, _ request: SignUp, by user: UserID) {
         if shard.configuration.isOn(.hideExisting) {
-            if let places { mail.enqueue(MailText.existing(request.email, self), in: places.keys(of: request.email.text)) }
+            if let places {
+                mail.enqueue(MailText.existing(request.email, self), in: places.keys(of: request.email.text))
+            }
             return call.respond(.accepted)
         }
         guard !request.idempotency.isEmpty else { return call.refuseTaken() }
