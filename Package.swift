@@ -126,7 +126,7 @@ let package = Package(
             name: "PresenceServer",
             dependencies: [
                 "PresenceCore", "CAssets", "EventLoops", "WebSockets", "Redis", "PresenceProtocol", "Installation",
-                "OutgoingHTTP", "Passwords", "Tokens", "Workers",
+                "OutgoingHTTP", "Passwords", "Tokens",
                 .product(name: "Logging", package: "swift-log", condition: server),
             ],
             // CAssets embeds them.

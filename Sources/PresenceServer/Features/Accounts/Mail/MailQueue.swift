@@ -1,7 +1,6 @@
 import PresenceCore
 import PresenceProtocol
 import Redis
-import Workers
 
 /// Mails wait in Redis, in a list of the partition, put there by the script that made what they tell. Any shard may send them:
 /// the one whose request it was does at once, and each looks through all partitions in turn for what another left behind.
@@ -82,7 +81,7 @@ final class MailQueue {
 
     private func hand(_ mail: Mail, _ text: String, _ keys: PartitionKeys) {
         let (sender, now) = (sender, shard.clock.redisNow)
-        do throws(WorkRefusal) {
+        do {
             try shard.jobs.run(in: Self.pool) {
                 sender.send(mail, at: now)
             } then: { [self] result in
