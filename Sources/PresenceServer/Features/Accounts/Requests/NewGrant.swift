@@ -24,9 +24,11 @@ extension Accounts {
     /// - Parameters:
     ///   - held: The hash that it was compared with: if the account has another by now, nobody is signed in.
     ///   - stronger: What is kept instead.
+    ///   - forget: Forgets the failures before it.
     func signIn(
         _ call: HTTPCall, as user: UserID, held: PasswordHash, stronger: PasswordHash?, on device: SigningDevice,
-        status: Int, signedIn: @escaping () -> Void = {}
+        status: Int,
+        forget: @escaping Forget = { $0() }
     ) {
         let keys = shard.partitions.keys(of: user)
         let grant = newGrant(for: device)
@@ -44,8 +46,9 @@ extension Accounts {
             let words = value.array ?? []
             switch words.first?.string {
             case "OK":
-                signedIn()
-                answer(call, status, user, grant.id, key: grant.key, counter: 1, account: words[1].bytes)
+                forget { [self] in
+                    answer(call, status, user, grant.id, key: grant.key, counter: 1, account: words[1].bytes)
+                }
             case "CHANGED": call.refuseCredentials()
             default: call.refuseDamaged(user)
             }

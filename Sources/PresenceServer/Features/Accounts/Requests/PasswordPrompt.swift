@@ -40,8 +40,7 @@ extension Accounts {
                     held.matches(password)
                 } then: { isRight in
                     guard isRight else { return call.refuseCredentials() }
-                    forget()
-                    then(account)
+                    forget { then(account) }
                 }
             }
         }

@@ -75,8 +75,7 @@ extension Accounts {
             case "OK":
                 // Whoever reads the mail need not wait for those who guessed.
                 let guesses = places.keys(of: email.text).guesses(places.guesses(of: email.text))
-                shard.store.command(["DEL", guesses], lane: .commands) { _ in }
-                call.respond(.done)
+                shard.store.command(["DEL", guesses], lane: .commands) { _ in call.respond(.done) }
                 mail.deliver(keys)
             case "GONE": refuseExpired(call)
             default: call.refuseDamaged(token.user)

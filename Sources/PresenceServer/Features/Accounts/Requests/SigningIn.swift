@@ -38,12 +38,16 @@ extension Accounts {
         }
     }
 
+    /// Forgets the failures for an address, since a password was right, and calls back: what is answered afterwards is true
+    /// on every server.
+    typealias Forget = (@escaping () -> Void) -> Void
+
     /// Counts a try of a password, before it is looked at, for an address that somebody has or not.
     ///
     /// - Parameter counted: Whose address it is, and what to do when the password was right.
     func countGuess(
         _ call: HTTPCall, _ email: EmailAddress?, named name: String,
-        counted: @escaping (_ user: UserID?, _ forget: @escaping () -> Void) -> Void
+        counted: @escaping (_ user: UserID?, _ forget: @escaping Forget) -> Void
     ) {
         guard let places else { return call.refuseUnavailable() }
         let keys = places.keys(of: name)
@@ -61,8 +65,8 @@ extension Accounts {
                 let wait = max(1, words.last?.int ?? 1_000)
                 call.refuse(retryAfter: wait, "too many wrong passwords: this one was not looked at")
             case "OK":
-                counted(words.last?.string.flatMap { EmailClaim($0)?.user }) { [self] in
-                    shard.store.command(["DEL", guessKey], lane: .commands) { _ in }
+                counted(words.last?.string.flatMap { EmailClaim($0)?.user }) { [self] done in
+                    shard.store.command(["DEL", guessKey], lane: .commands) { _ in done() }
                 }
             default: call.refuse(500, .internal, "the server could not do this")
             }
@@ -72,7 +76,7 @@ extension Accounts {
     /// Nobody's address takes the same way: a record that is not there is read, and a hash of nothing verified.
     private func look(
         _ call: HTTPCall, for user: UserID?, near name: String, _ password: String, _ device: SigningDevice,
-        _ forget: @escaping () -> Void
+        _ forget: @escaping Forget
     ) {
         guard let places else { return call.refuseUnavailable() }
         let key =
@@ -89,7 +93,7 @@ extension Accounts {
             } then: { [self] verdict in
                 guard let user, let held, !isOut, verdict.isRight else { return call.refuseCredentials() }
                 signIn(
-                    call, as: user, held: held, stronger: verdict.stronger, on: device, status: 200, signedIn: forget)
+                    call, as: user, held: held, stronger: verdict.stronger, on: device, status: 200, forget: forget)
             }
         }
     }
