@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from support.accounts import ON, PASSWORD, Accounts, refused
+from support.accounts import DOCUMENT, ON, PASSWORD, Accounts, refused
 from support.patience import A_MOMENT, eventually
 from support.room import Room
 
@@ -278,3 +278,35 @@ async def test_a_stranger_sees_nothing_private_on_any_path(accounts, room):
     assert not [text for text in seen if mark in text]
     log = accounts.server.whole_log()
     assert mark not in log and PASSWORD not in log
+
+
+# The document
+
+
+async def test_every_example_of_a_refusal_is_what_the_server_answers(accounts, room):
+    ana = await accounts.sign_up()
+    answers = [
+        await accounts.post("/v1/accounts", password=PASSWORD),
+        await accounts.post("/v1/accounts", email=ana.email, password=PASSWORD, extra="x" * 20_000),
+        await accounts.post("/v1/accounts", email=ana.email, password=PASSWORD),
+        await accounts.post("/v1/accounts", email=ana.email, password="12345678"),
+        await accounts.post("/v1/accounts", email="none", password=PASSWORD),
+        await accounts.sign_in(ana.email, "wrong password"),
+        await accounts.refresh("none"),
+        await accounts.api.request("GET", "/v1/me", token=room.backend),
+        await accounts.api.request("GET", "/v1/me", token=room.token("ana")),
+        await ana.call("DELETE", "/v1/sessions/none"),
+    ]
+    for _ in range(5):
+        answers.append(await accounts.sign_in(ana.email, "wrong password"))
+    await ana.call("DELETE", "/v1/sessions/all")
+    answers.append(await ana.call("GET", "/v1/me"))
+    answered = [timeless(answer.json) for answer in answers]
+    untrue = [place for place, _, _, value in DOCUMENT.examples()
+              if place.startswith("#/components/responses/") and DOCUMENT.is_of(place, "accounts")
+              and "AccountUnavailable" not in place and timeless(value) not in answered]
+    assert not untrue, f"{untrue}: {answered}"
+
+
+def timeless(error):
+    return error | {"retryAfter": "a while"} if "retryAfter" in error else error
