@@ -70,6 +70,7 @@ let package = Package(
         .target(name: "CTLS", linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
         .target(name: "CZlib", linkerSettings: [.linkedLibrary("z")]),
         .target(name: "CCurl", linkerSettings: [.linkedLibrary("curl")]),
+        .target(name: "CSodium", linkerSettings: [.linkedLibrary("sodium")]),
         .target(name: "CHiredis", dependencies: ["CLibEV"], linkerSettings: [.linkedLibrary("hiredis")]),
 
         // Files that programs carry in them, embedded where they are: scripts stay in their features' folders.
@@ -106,6 +107,9 @@ let package = Package(
                 "Installation", "PresenceProtocol", .product(name: "JWTKit", package: "jwt-kit", condition: server),
             ],
             swiftSettings: ours),
+        // What passwords are, and how they are kept.
+        .target(
+            name: "Passwords", dependencies: ["CSodium", "CAssets"], exclude: ["Assets"], swiftSettings: ours),
         // A shard: sockets, sessions, fan-out, Redis. It knows no feature.
         .target(
             name: "PresenceCore",
@@ -124,10 +128,12 @@ let package = Package(
             name: "PresenceServer",
             dependencies: [
                 "PresenceCore", "CAssets", "EventLoops", "WebSockets", "Redis", "PresenceProtocol", "Installation",
-                "Tokens", .product(name: "Logging", package: "swift-log", condition: server),
+                "OutgoingHTTP", "Passwords", "Tokens",
+                .product(name: "Logging", package: "swift-log", condition: server),
             ],
             // CAssets embeds them.
             exclude: [
+                "Features/Accounts/Scripts",
                 "Features/Profiles/Scripts", "Features/Conversations/Scripts",
                 "Features/Typing/Scripts",
             ],
@@ -244,10 +250,12 @@ let package = Package(
                 .product(name: "JWTKit", package: "jwt-kit", condition: server),
             ],
             swiftSettings: ours),
+        .testTarget(name: "PasswordsTests", dependencies: ["Passwords"], swiftSettings: ours),
         .testTarget(
             name: "PresenceServerTests",
             dependencies: [
-                "PresenceCore", "PresenceServer", "PresenceProtocol", "Redis", "WebSockets", "Tokens", "Installation",
+                "Passwords", "PresenceCore", "PresenceServer", "PresenceProtocol", "Redis", "WebSockets", "Tokens",
+                "Installation",
                 "TestSupport",
                 "Simulator",
                 .product(name: "Logging", package: "swift-log", condition: server),

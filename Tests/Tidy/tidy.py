@@ -18,12 +18,14 @@ IMPORTS = {
     "Workers": {"EventLoops"},
     "OutgoingHTTP": {"EventLoops"},
     "PresenceProtocol": set(),
+    "Passwords": set(),
     "Installation": {"EventLoops", "Redis"},
     "Tokens": {"Installation", "PresenceProtocol"},
     "PresenceCore": {
         "EventLoops", "Workers", "WebSockets", "Redis", "PresenceProtocol", "Installation", "Tokens"},
     "PresenceServer": {
-        "PresenceCore", "EventLoops", "WebSockets", "Redis", "PresenceProtocol", "Installation", "Tokens"},
+        "PresenceCore", "EventLoops", "WebSockets", "Redis", "PresenceProtocol", "Installation", "Tokens", "Passwords",
+        "OutgoingHTTP"},
     "PresenceTransport": set(),
     "PresenceURLSession": {"PresenceTransport"},
     "PresenceKit": {"PresenceProtocol", "PresenceTransport", "PresenceURLSession", "EventLoops", "WebSockets"},

@@ -30,6 +30,7 @@ extension ServerConfiguration {
                 reason: "\(name) is none that can be switched off: " + optional.joined(separator: ", "))
         }
         try validate(features.flatMap { $0.plan.settings })
+        for feature in features { try feature.plan.check(self) }
     }
 
     private func validateDurations() throws(InvalidConfiguration) {

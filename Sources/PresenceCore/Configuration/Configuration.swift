@@ -55,6 +55,8 @@ public struct ServerConfiguration: Sendable, Equatable {
     public var disabledFeatures: [String] = []
     /// What features can be told, by their keys (`FeatureSetting`), where it is not what it is by default.
     var featureValues: [String: Int64] = [:]
+    /// The same of texts.
+    var featureTexts: [String: String] = [:]
     /// The least severe level that is logged.
     public var logLevel = Logger.Level.info
 

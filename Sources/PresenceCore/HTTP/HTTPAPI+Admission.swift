@@ -25,7 +25,7 @@ extension HTTPAPI {
         }
         guard request.head.contentLength ?? 0 <= entry.limits.bodyBytes else {
             let message = "a body has at most \(entry.limits.bodyBytes) bytes"
-            return .refused(.error(413, .init(code: .badRequest, message: message)))
+            return .refused(.error(413, .init(code: .tooLarge, message: message)))
         }
         var now: Result<Admission, Refusal>?
         var isWithin = true
@@ -58,9 +58,7 @@ extension HTTPAPI {
         _ exchange: HTTPExchangeID, _ request: HTTPRequest, _ entry: HTTPRouteEntry,
         found: @escaping (Result<Admission, Refusal>) -> Void
     ) {
-        guard Route.needsToken(entry.audience) else {
-            return found(admitsAnyone(request, entry) ?? .success(.init(caller: .anyone)))
-        }
+        guard Route.needsToken(entry.audience) else { return judgeAnyone(exchange, request, entry, found: found) }
         guard let token = bearerToken(request.headers["authorization"]) else {
             return found(.failure(.init(response: Self.unauthorized("a token is needed: Authorization: Bearer …"))))
         }
@@ -75,6 +73,28 @@ extension HTTPAPI {
                     found(
                         refusal.map { .failure($0) } ?? .success(.init(caller: .user(claims.subject), claims: claims)))
                 }
+            }
+        }
+    }
+
+    /// A caller who needs no token: a good one of a user's says whose call it is.
+    private func judgeAnyone(
+        _ exchange: HTTPExchangeID, _ request: HTTPRequest, _ entry: HTTPRouteEntry,
+        found: @escaping (Result<Admission, Refusal>) -> Void
+    ) {
+        if let refusal = admitsAnyone(request, entry) { return found(.failure(refusal)) }
+        guard let token = bearerToken(request.headers["authorization"]) else {
+            return found(.success(.init(caller: .anyone)))
+        }
+        logic.check(token, from: logic.failedTokens.block(of: request.peer), of: exchange.socket) { verdict in
+            guard case .valid(let claims) = verdict, !claims.isBackend else {
+                return found(.success(.init(caller: .anyone)))
+            }
+            logic.isRevoked(claims) { isRevoked in
+                found(
+                    .success(
+                        isRevoked == false
+                            ? .init(caller: .user(claims.subject), claims: claims) : .init(caller: .anyone)))
             }
         }
     }
@@ -128,13 +148,13 @@ extension HTTPAPI {
     }
 
     /// Without a token there is nothing to go by but the address, which has what a user has.
-    private func admitsAnyone(_ request: HTTPRequest, _ entry: HTTPRouteEntry) -> Result<Admission, Refusal>? {
+    private func admitsAnyone(_ request: HTTPRequest, _ entry: HTTPRouteEntry) -> Refusal? {
         let (address, now) = (logic.failedTokens.block(of: request.peer), logic.clock.now)
         guard address != .none else { return nil }
         logic.addressRates.expire(now: now)
         if let wait = logic.addressRates.wait(for: entry.limits.price, by: address, at: now) {
             let message = "too much is asked from this address: nothing was done"
-            return .failure(.init(response: tooFast(.addressRequests, message, retryAfter: wait)))
+            return .init(response: tooFast(.addressRequests, message, retryAfter: wait))
         }
         logic.addressRates.take(entry.limits.price, by: address, at: now)
         return nil

@@ -102,7 +102,9 @@ package struct HTTPAPI {
     ) {
         var request = request
         (request.grant, request.sink) = (nil, nil)
-        let call = HTTPCall(api: self, exchange: exchange, ids: ids, request: request, caller: admission.caller)
+        let call = HTTPCall(
+            api: self, exchange: exchange, ids: ids, request: request, caller: admission.caller,
+            grant: admission.claims?.grant)
         guard let sink = admission.sink else { return handle(call, entry) }
         // (What is called at the end of the writing does not hold the sink: else neither went when the connection does.)
         let claims = admission.claims
@@ -143,6 +145,20 @@ package struct HTTPAPI {
         }
     }
 
+    /// The same where a script says more than `OK` and what is refused everywhere alike: `answered` gets all that it replied
+    /// but `FENCED`.
+    package func ask(
+        _ exchange: HTTPExchangeID, changes: Bool = true, run: (@escaping StoreReply) -> Void,
+        answered: @escaping (RedisValue) -> Void
+    ) {
+        logic.ask(changes: changes, run: run) { refusal in
+            let message = refusal.message(id: nil)
+            respond(exchange, .error(Self.status(of: message.code), message))
+        } answered: { value in
+            answered(value)
+        }
+    }
+
     package func refuse(
         _ exchange: HTTPExchangeID, _ status: Int, _ code: ErrorCode, _ message: String, _ field: String? = nil
     ) {
@@ -154,7 +170,9 @@ package struct HTTPAPI {
         case .badRequest, .unknownType: 400
         case .unauthorized: 401
         case .forbidden: 403
+        case .notFound: 404
         case .conflict: 409
+        case .tooLarge: 413
         case .validationFailed, .tooMany: 422
         case .rateLimited: 429
         case .unavailable: 503

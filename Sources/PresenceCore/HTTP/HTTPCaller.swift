@@ -2,7 +2,7 @@ import PresenceProtocol
 
 /// Who makes a call.
 package enum HTTPCaller: Sendable, Equatable {
-    /// The route is for everyone, and asked for no token.
+    /// The route is for everyone, and there was no token of a user's that is good.
     case anyone
     /// By the user's own token.
     case user(UserID)

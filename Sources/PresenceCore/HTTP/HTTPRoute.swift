@@ -12,6 +12,7 @@ package enum Route {
 
     /// The callers that a path serves.
     package enum Audience {
+        /// A token is not needed. Where there is a good one of a user's, it counts; any other counts as none.
         case everyone
         /// Users' programs, over a WebSocket.
         case clients

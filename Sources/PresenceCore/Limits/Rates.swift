@@ -11,7 +11,7 @@ package struct Rates<Key: Hashable> {
     private var previous: [Key: TokenBucket] = [:]
     private var turnsAt: Milliseconds = 0
 
-    init(_ limit: RateLimit?) { self.limit = limit }
+    package init(_ limit: RateLimit?) { self.limit = limit }
 
     package var count: Int { current.count + previous.count }
 

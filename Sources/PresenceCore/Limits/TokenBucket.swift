@@ -14,6 +14,12 @@ package struct RateLimit: Sendable, Equatable {
         self.burst = Int64(burst)
     }
 
+    /// One token in so many ms.
+    package init(every interval: Milliseconds, burst: Int) {
+        self.interval = interval * 1_000_000
+        self.burst = Int64(burst)
+    }
+
     /// How long an empty bucket takes to fill, rounded up.
     var fillTime: Milliseconds { interval * burst / 1_000_000 + 1 }
 }

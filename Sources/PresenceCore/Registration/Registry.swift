@@ -146,14 +146,14 @@ package struct Registry {
     // MARK: Metrics
 
     /// A number that only grows; the page shows the sum over all shards.
-    mutating func counter(_ name: String, help: String) -> MetricCounter {
+    package mutating func counter(_ name: String, help: String) -> MetricCounter {
         let counter = MetricCounter()
         metrics.append(FeatureMetric(name: name, type: "counter", help: help) { counter.value })
         return counter
     }
 
     /// A number that is read when the page is asked for; the page shows the sum over all shards.
-    mutating func gauge(_ name: String, help: String, read: @escaping () -> Int) {
+    package mutating func gauge(_ name: String, help: String, read: @escaping () -> Int) {
         metrics.append(FeatureMetric(name: name, type: "gauge", help: help, read: read))
     }
 }
@@ -196,7 +196,7 @@ private struct RequestName: Hashable {
 }
 
 /// A feature's number that only grows.
-final class MetricCounter {
+package final class MetricCounter {
     package var value = 0
 }
 

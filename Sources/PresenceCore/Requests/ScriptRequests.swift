@@ -32,6 +32,19 @@ extension ShardLogic {
         run { [self] result in settle(result, changes: changes, refused: refused, succeeded: succeeded) }
     }
 
+    /// The same where a script says more than `OK` and what is refused everywhere alike: `answered` gets all that it replied
+    /// but `FENCED`.
+    func ask(
+        changes: Bool, run: (@escaping StoreReply) -> Void, refused: @escaping (WriteRefusal) -> Void,
+        answered: @escaping (RedisValue) -> Void
+    ) {
+        if let refusal = refusalOfWrites() { return refused(refusal) }
+        run { [self] result in
+            if case .success(let value) = result, value.array?.first?.string != "FENCED" { return answered(value) }
+            settle(result, changes: changes, refused: refused) { _ in }
+        }
+    }
+
     /// Why no script is run now; `nil` if one may be.
     private func refusalOfWrites() -> WriteRefusal? {
         guard link.isLive else { return WriteRefusal(.disconnected(sent: false)) }

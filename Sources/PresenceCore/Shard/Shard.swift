@@ -111,7 +111,10 @@ package actor Shard {
             workers: ShardWorkers(parts.workers, loop: loop, clock: clock), isAlone: parts.isAlone,
             random: SystemRandomNumberGenerator(), logger: parts.logger, place: parts.place,
             outboxBudget: parts.outboxes, failedTokens: parts.failedTokens, database: parts.redis.database,
-            features: parts.features
+            features: parts.features,
+            sign: { user, grant, lifetime, now in
+                try? tokens.authenticator.maker?.make(user: user, lifetime: lifetime, grant: grant, now: now)
+            }
         ) { tokens.authenticator.begin($0, now: $1) }
         var settings = WebSocketServerConfiguration()
         settings.subprotocols = ["presence.v1"]

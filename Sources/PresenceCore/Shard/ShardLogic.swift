@@ -40,6 +40,8 @@ package final class ShardLogic {
     private(set) var features: [any Feature] = []
     private(set) var registry = Registry()
     let verify: (_ token: String, _ now: Timestamp) -> Authenticator.Verification
+    /// Makes an access token; `nil` without a secret.
+    package let sign: TokenSigner
     var random: any RandomNumberGenerator
     private let logger: Logger
     /// Which of the process' shards this is.
@@ -58,6 +60,7 @@ package final class ShardLogic {
         workers: any WorkerThreads, isAlone: Bool, random: any RandomNumberGenerator, logger: Logger,
         place: (number: Int, of: Int) = (0, 1), outboxBudget: OutboxBudget? = nil, failedTokens: FailedTokens? = nil,
         database: Int = 0, features: [any Feature.Type],
+        sign: @escaping TokenSigner = { _, _, _, _ in nil },
         verify: @escaping (String, Timestamp) -> Authenticator.Verification
     ) {
         self.configuration = configuration
@@ -69,6 +72,7 @@ package final class ShardLogic {
         self.logger = logger
         self.place = (Milliseconds(place.number), Milliseconds(place.of))
         self.verify = verify
+        self.sign = sign
         partitions = Partitions(configuration, database: database)
         let limits = configuration.limits
         outboxes = Outboxes(outboxBudget ?? OutboxBudget(limits.outboxBytes))

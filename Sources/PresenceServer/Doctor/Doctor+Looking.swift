@@ -63,7 +63,7 @@ extension Doctor {
                 counts.conversations += 1
                 sets.append(key)
             case .contacts, .blocks, .unfinished: sets.append(key)
-            case .family, .users: others.append(key)
+            case .family, .partition, .users: others.append(key)
             case .shards, .floor, .fenced, .global: break
             case .unknown: counts.unknownKeys += 1
             }
@@ -87,6 +87,8 @@ extension Doctor {
             switch name {
             case .conversation, .contacts, .blocks, .unfinished: try lookAtSets([key], of: store[key], &look)
             case .family(let family, let id, _): try lookAt(family, id, key, &look)
+            case .partition(let family, _):
+                _ = try lookAtType(of: key, is: family.type, &look)
             case .users(let incarnation, let partition): try lookAtList(key, of: incarnation, in: partition, &look)
             // Of the partition's own keys everything is looked at each time.
             case .user, .sessions, .shards, .floor, .fenced, .global, .unknown: break
