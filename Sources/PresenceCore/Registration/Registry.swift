@@ -63,6 +63,8 @@ package struct Registry {
     /// An event of the scripts, by its letter.
     package mutating func event(_ letter: Unicode.Scalar, _ handle: @escaping (StoreEvent) -> Void) {
         precondition(letter.isASCII && events[Int(letter.value)] == nil, "two features register the event \(letter)")
+        let isCore = [StoreEvent.presence, StoreEvent.profile].contains(UInt8(letter.value))
+        precondition(!isCore, "the event \(letter) is the core's")
         events[Int(letter.value)] = handle
     }
 
@@ -84,6 +86,7 @@ package struct Registry {
 
     /// Something that connections can watch, beside people.
     package mutating func topics(_ kind: any TopicKind) -> TopicKindID {
+        precondition(topicKinds.count < Int(UInt8.max), "there are too many kinds of topics")
         topicKinds.append(kind)
         return TopicKindID(rawValue: UInt8(topicKinds.count))
     }
@@ -97,7 +100,10 @@ package struct Registry {
         _ method: String, _ path: String, for audience: Route.Audience = .backends,
         _ handle: @escaping (HTTPCall) throws(DecodingFailure) -> Void
     ) {
-        routes.append(HTTPRouteEntry(method: method, path: path, audience: audience, handle: handle))
+        let route = HTTPRouteEntry(method: method, path: path, audience: audience, handle: handle)
+        precondition(!routes.contains { $0.collides(with: route) }, "two features register \(method) \(path)")
+        precondition(!Route.isCore(path), "the path \(path) is the core's")
+        routes.append(route)
     }
 
     // MARK: Metrics
@@ -105,13 +111,19 @@ package struct Registry {
     /// A number that only grows; the page shows the sum over all shards.
     mutating func counter(_ name: String, help: String) -> MetricCounter {
         let counter = MetricCounter()
-        metrics.append(FeatureMetric(name: name, type: "counter", help: help) { counter.value })
+        add(FeatureMetric(name: name, type: "counter", help: help) { counter.value })
         return counter
     }
 
     /// A number that is read when the page is asked for; the page shows the sum over all shards.
     mutating func gauge(_ name: String, help: String, read: @escaping () -> Int) {
-        metrics.append(FeatureMetric(name: name, type: "gauge", help: help, read: read))
+        add(FeatureMetric(name: name, type: "gauge", help: help, read: read))
+    }
+
+    private mutating func add(_ metric: FeatureMetric) {
+        precondition(!metrics.contains { $0.name == metric.name }, "two features register the metric \(metric.name)")
+        precondition(!MetricsSnapshot.isCore(metric.name), "the metric \(metric.name) is the core's")
+        metrics.append(metric)
     }
 }
 
