@@ -61,6 +61,9 @@ package enum Route {
         }
     }
 
+    /// Whether the core answers this path, whatever features have registered.
+    static func isCore(_ path: String) -> Bool { ["/healthz", "/readyz", "/metrics", "/v1/ws"].contains(path) }
+
     private static func reading(_ method: String, _ route: Route) -> Route {
         method == "GET" || method == "HEAD" ? route : .otherMethod(allowed: "GET, HEAD", route.audience ?? .everyone)
     }
@@ -132,6 +135,12 @@ package struct HTTPRouteEntry {
 
     func matches(_ path: [String]) -> Bool {
         path.count == parts.count && zip(parts, path).allSatisfy { $0 == nil || $0 == $1 }
+    }
+
+    /// Whether some call would be both, and none of the two names more of it than the other.
+    func collides(with other: HTTPRouteEntry) -> Bool {
+        method == other.method && parts.count == other.parts.count && named == other.named
+            && zip(parts, other.parts).allSatisfy { $0 == nil || $1 == nil || $0 == $1 }
     }
 
     /// `nil` if one of them is none.

@@ -27,6 +27,13 @@ package struct Rates<Key: Hashable> {
         current[key] = bucket
     }
 
+    /// Undoes a `take`. A bucket that is full again meanwhile stays so.
+    mutating func giveBack(_ tokens: Int, to key: Key) {
+        guard let limit, var bucket = current[key] ?? previous[key] else { return }
+        bucket.giveBack(tokens, limit)
+        current[key] = bucket
+    }
+
     private func bucket(of key: Key) -> TokenBucket { current[key] ?? previous[key] ?? TokenBucket() }
 
     /// Forgets buckets full again.

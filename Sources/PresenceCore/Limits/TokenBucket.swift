@@ -43,4 +43,9 @@ struct TokenBucket: Equatable {
     package mutating func take(_ tokens: Int, at now: Milliseconds, _ limit: RateLimit) {
         fullAt = max(fullAt, now * 1_000_000) + limit.interval * min(Int64(tokens), limit.burst)
     }
+
+    /// Puts tokens back that were taken. One that was full before is full again.
+    mutating func giveBack(_ tokens: Int, _ limit: RateLimit) {
+        fullAt -= limit.interval * min(Int64(tokens), limit.burst)
+    }
 }

@@ -170,6 +170,16 @@ package struct MetricsSnapshot: Sendable {
         }
     }
 
+    /// Whether the page has a number of this name without any feature, or might have one.
+    package static func isCore(_ name: String) -> Bool {
+        let others = [
+            "errors_total", "closes_total", "limit_met_total", "build_info", "redis_clock_offset_milliseconds",
+            "tls_certificate_expiry_timestamp_seconds",
+        ]
+        return Counter(rawValue: name) != nil || Gauge(rawValue: name) != nil || others.contains(name)
+            || Histogram.allCases.contains { name.hasPrefix($0.rawValue) } || name.hasPrefix("workers_")
+    }
+
     /// The text format of Prometheus, version 0.0.4.
     var page: String {
         var lines: [String] = []

@@ -64,6 +64,8 @@ package struct Registry {
     /// An event of the scripts, by its letter.
     package mutating func event(_ letter: Unicode.Scalar, _ handle: @escaping (StoreEvent) -> Void) {
         precondition(letter.isASCII && events[Int(letter.value)] == nil, "two features register the event \(letter)")
+        let isCore = [StoreEvent.presence, StoreEvent.profile].contains(UInt8(letter.value))
+        precondition(!isCore, "the event \(letter) is the core's")
         events[Int(letter.value)] = handle
     }
 
@@ -85,6 +87,7 @@ package struct Registry {
 
     /// Something that connections can watch, beside people.
     package mutating func topics(_ kind: any TopicKind) -> TopicKindID {
+        precondition(topicKinds.count < Int(UInt8.max), "there are too many kinds of topics")
         topicKinds.append(kind)
         return TopicKindID(rawValue: UInt8(topicKinds.count))
     }
@@ -118,8 +121,7 @@ package struct Registry {
     ) {
         precondition(
             limits.bodyBytes <= RouteLimits.mostCollected, "\(path) keeps too much in memory: make it an upload")
-        routes.append(
-            HTTPRouteEntry(method: method, path: path, audience: audience, limits: limits, handle: handle))
+        add(HTTPRouteEntry(method: method, path: path, audience: audience, limits: limits, handle: handle), path)
     }
 
     /// A call whose body goes to a file in the data directory, in pieces, as fast as the disk takes it and the client sends
@@ -135,12 +137,18 @@ package struct Registry {
         _ method: String, _ path: String, for audience: Route.Audience = .users, limits: RouteLimits,
         _ handle: @escaping (HTTPCall, UploadedFile) throws(DecodingFailure) -> Void
     ) {
-        routes.append(
-            HTTPRouteEntry(method: method, path: path, audience: audience, limits: limits, isUpload: true) {
-                (call) throws(DecodingFailure) in
-                guard let file = call.file else { return call.refuse(400, .badRequest, "a body is needed") }
-                try handle(call, file)
-            })
+        let route = HTTPRouteEntry(method: method, path: path, audience: audience, limits: limits, isUpload: true) {
+            (call) throws(DecodingFailure) in
+            guard let file = call.file else { return call.refuse(400, .badRequest, "a body is needed") }
+            try handle(call, file)
+        }
+        add(route, path)
+    }
+
+    private mutating func add(_ route: HTTPRouteEntry, _ path: String) {
+        precondition(!routes.contains { $0.collides(with: route) }, "two features register \(route.method) \(path)")
+        precondition(!Route.isCore(path), "the path \(path) is the core's")
+        routes.append(route)
     }
 
     // MARK: Metrics
@@ -148,13 +156,19 @@ package struct Registry {
     /// A number that only grows; the page shows the sum over all shards.
     package mutating func counter(_ name: String, help: String) -> MetricCounter {
         let counter = MetricCounter()
-        metrics.append(FeatureMetric(name: name, type: "counter", help: help) { counter.value })
+        add(FeatureMetric(name: name, type: "counter", help: help) { counter.value })
         return counter
     }
 
     /// A number that is read when the page is asked for; the page shows the sum over all shards.
     package mutating func gauge(_ name: String, help: String, read: @escaping () -> Int) {
-        metrics.append(FeatureMetric(name: name, type: "gauge", help: help, read: read))
+        add(FeatureMetric(name: name, type: "gauge", help: help, read: read))
+    }
+
+    private mutating func add(_ metric: FeatureMetric) {
+        precondition(!metrics.contains { $0.name == metric.name }, "two features register the metric \(metric.name)")
+        precondition(!MetricsSnapshot.isCore(metric.name), "the metric \(metric.name) is the core's")
+        metrics.append(metric)
     }
 }
 

@@ -30,6 +30,7 @@ package final class ShardLogic {
     package let replies: Replies
     /// For features whose topics keep logs.
     package var catchUps: CatchUps { delivery.catchUps }
+    package var logReader: LogReader { delivery.logReader }
     package private(set) var link: ShardMembership!
     package private(set) var sessions: Sessions!
     package private(set) var loader: TopicLoader!
@@ -199,6 +200,7 @@ package final class ShardLogic {
         link.tick()
         userRates.expire(now: clock.now)
         catchUps.tick()
+        logReader.tick()
         while let subject = deadlines.popDue(clock.now) { due(subject) }
     }
 
