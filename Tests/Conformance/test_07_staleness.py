@@ -121,7 +121,7 @@ async def writes_under_way(room, ana):
         has_all = await room.api.metric("presence_messages_received_total") >= received + len(begun) + 1
         return has_all and await room.api.metric("presence_redis_commands_pending") >= wanted
 
-    await eventually(all_sent, "every command on its way to Redis", within=2)
+    await eventually(all_sent, "every command on its way to Redis", within=4)
 
     async def answers():
         errors = list(zip([request for request, _ in requests], await asyncio.gather(*begun)))

@@ -128,7 +128,7 @@ def users(room):
 async def output(*command, data=None):
     """What a program said. It has to end well."""
     done = await asyncio.to_thread(
-        subprocess.run, command, input=data, capture_output=True, timeout=2 * PATIENCE,
+        subprocess.run, command, input=data, capture_output=True, timeout=6 * PATIENCE,
         stdin=None if data is not None else subprocess.DEVNULL)
     assert done.returncode == 0, (done.returncode, done.stderr[-1000:])
     return done.stdout

@@ -28,7 +28,7 @@ class API:
         self.server = server
 
     def call(self, method, path, body, headers):
-        connection = http.client.HTTPConnection(self.server.host, self.server.port, timeout=15)
+        connection = http.client.HTTPConnection(self.server.host, self.server.port, timeout=60)
         try:
             connection.request(method, path, body=body, headers=headers)
             response = connection.getresponse()
