@@ -77,17 +77,16 @@ let package = Package(
         .target(name: "CAssets"),
 
         // The way of data: loop, sockets, Redis.
-        .target(
-            name: "EventLoops",
-            dependencies: [
-                "CLibEV", .product(name: "DequeModule", package: "swift-collections", condition: server),
-            ],
-            swiftSettings: ours),
+        .target(name: "EventLoops", dependencies: ["CLibEV"], swiftSettings: ours),
         .target(name: "WebSockets", dependencies: ["CLibWebSockets", "CLibEV", "EventLoops"], swiftSettings: ours),
         .target(name: "Redis", dependencies: ["CHiredis", "CLibEV", "CTLS", "EventLoops"], swiftSettings: ours),
         // What takes too long for a loop: jobs of our own, and calls to other servers.
-        .target(name: "Workers", dependencies: ["EventLoops"], swiftSettings: ours),
-        .target(name: "OutgoingHTTP", dependencies: ["CCurl", "EventLoops"], swiftSettings: ours),
+        .target(
+            name: "NumberedQueues",
+            dependencies: [.product(name: "DequeModule", package: "swift-collections", condition: server)],
+            swiftSettings: ours),
+        .target(name: "Workers", dependencies: ["EventLoops", "NumberedQueues"], swiftSettings: ours),
+        .target(name: "OutgoingHTTP", dependencies: ["CCurl", "EventLoops", "NumberedQueues"], swiftSettings: ours),
 
         // What may be said, and what is true.
         .target(name: "PresenceProtocol", swiftSettings: ours),
@@ -223,7 +222,8 @@ let package = Package(
             ],
             path: "Tests/Simulator", swiftSettings: ours),
         .testTarget(name: "EventLoopsTests", dependencies: ["EventLoops"], swiftSettings: ours),
-        .testTarget(name: "WorkersTests", dependencies: ["Workers", "EventLoops"], swiftSettings: ours),
+        .testTarget(
+            name: "WorkersTests", dependencies: ["Workers", "EventLoops", "NumberedQueues"], swiftSettings: ours),
         .testTarget(
             name: "OutgoingHTTPTests", dependencies: ["OutgoingHTTP", "EventLoops", "TestSupport"],
             exclude: ["servers.py"], swiftSettings: ours),

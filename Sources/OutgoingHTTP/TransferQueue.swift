@@ -1,5 +1,6 @@
 import CCurl
 import EventLoops
+import NumberedQueues
 
 /// What is asked for, between the askers and the thread.
 // @unchecked: `state` locks itself; `multi` is libcurl's, of which other threads than the client's use only

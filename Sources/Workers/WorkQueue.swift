@@ -1,5 +1,6 @@
 import EventLoops
 import Glibc
+import NumberedQueues
 
 /// The jobs of a pool, between those who ask for them and its threads.
 // @unchecked: `state` locks itself, and the semaphore may be used by any thread; nothing else changes.

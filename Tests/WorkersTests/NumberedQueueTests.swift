@@ -1,6 +1,6 @@
 import Testing
 
-@testable import EventLoops
+@testable import NumberedQueues
 
 @Suite struct NumberedQueueTests {
     @Test func `it does what a plain list does, whatever is taken out when`() {
