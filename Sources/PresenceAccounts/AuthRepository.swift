@@ -20,7 +20,7 @@ public protocol AuthRepository: Sendable {
         email: String, password: String, displayName: String?, username: String?
     ) async throws -> Account
 
-    /// Signs in, in place of whoever is signed in on this device.
+    /// Signs in. A user who is signed in on this device before is signed out.
     ///
     /// - Parameter email: the e-mail, or the username.
     /// - Throws: reason `invalidCredentials`: unknown, wrong password or disabled, without saying which.

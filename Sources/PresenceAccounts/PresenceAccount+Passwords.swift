@@ -15,7 +15,7 @@ extension PresenceAccount {
 
     public func verifyEmail(token: String) async throws {
         _ = try await server.send(.init("POST", "v1/emails/verify", ["token": .text(token)]))
-        // Whoever is signed in here may be the one whose address it is.
+        // The user who is signed in here may be the owner of the address.
         if session != nil { _ = try? await currentUser() }
     }
 

@@ -12,7 +12,7 @@ import PresenceKit
 /// An app makes one and keeps it. At its making it reads what the device keeps: ``states`` goes from
 /// ``AuthState/restoring`` to signed out, or to signed in with the account as last known, which the server then confirms.
 ///
-/// - Access tokens are renewed when they are needed, by one request at a time, whoever waits for it.
+/// - Access tokens are renewed when they are needed, by one request at a time. All callers wait for that one.
 /// - Only the server's refusal ends a session: no lost connection, no error of the server, nothing that a proxy says.
 /// - A new refresh token is in the ``TokenStore`` before the access token that came with it is used.
 public actor PresenceAccount: AccountRepository {

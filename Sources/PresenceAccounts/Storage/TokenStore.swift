@@ -19,7 +19,7 @@ public protocol TokenStore: Sendable {
 
 /// What a device keeps of a session. The access token is not kept: a new one is fetched at each launch.
 public struct StoredSession: Codable, Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible {
-    /// A secret: whoever has it is the user.
+    /// A secret: it is all that is needed to act as the user.
     public var refreshToken: String
     /// As last known, to be shown while the server is out of reach.
     public var account: Account

@@ -112,7 +112,7 @@ package struct Registry {
     ///
     /// - Parameters:
     ///   - path: `/v1/users/{id}/profile`: each `{id}` stands for one id, percent-encoded.
-    ///   - audience: Who may call it. `everyone` needs no token: `call.caller` is `anyone` then.
+    ///   - audience: Who may call it. `everyone` needs no token: without a good one `call.caller` is `anyone`.
     ///   - limits: Judged by the request's head, as its token is. Bodies are collected whole, so the longest is
     ///     ``RouteLimits/mostCollected``.
     package mutating func route(

@@ -60,7 +60,7 @@ extension Doctor {
 }
 
 extension Repair {
-    /// The servers finish what is in `unfinished`: whoever does, compares the claim with its owner's record again.
+    /// The servers finish what is in `unfinished`: the server that does compares the claim with its owner's record again.
     func mendClaims(_ symptom: Symptom) throws(RedisFailure) {
         guard case .key(let key) = symptom.place, let (plan, id) = doctor.claim(at: key) else { return }
         let keys = doctor.partitions.keys(of: id)

@@ -33,7 +33,7 @@ private final class AccountHistory {
     private let addresses = ["ana@example.org", "bob@example.org", "cy@example.org"]
     /// Calls that have not been answered, and what their answers mean.
     private var pending: [(call: SimulatedCall, heard: (SimulatedCall) -> Void)] = []
-    /// By user: whoever was answered by a sign-up or a sign-in.
+    /// By user: those whose sign-up or sign-in was answered.
     private var owners: [String: Owner] = [:]
     private var world: World { accounts.world }
     private var changes = 0

@@ -11,6 +11,6 @@ if value then
     if tonumber(number) >= tonumber(ARGV[6]) then return { 'OK' } end
 end
 redis.call('SET', KEYS[3], ARGV[5] .. ' ' .. ARGV[6])
--- Until the owner's record is known to name it: whoever takes it may be late, for a wish that is over.
+-- Listed until the owner's record is known to name it: the executor may be late, for a wish that is over.
 redis.call('SADD', KEYS[2], ARGV[4])
 return { 'OK' }

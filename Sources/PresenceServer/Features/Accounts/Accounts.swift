@@ -76,7 +76,7 @@ final class Accounts: Feature {
         }
     }
 
-    /// A user is no more: who watches is told so.
+    /// A user was deleted: watchers are told.
     private func forget(_ event: StoreEvent) {
         guard let person = shard.watchers.person(event.subjectBytes) else { return }
         for kind in [RegisterKind.presence, .profile] {

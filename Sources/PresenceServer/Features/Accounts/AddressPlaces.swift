@@ -3,7 +3,7 @@ import PresenceCore
 import PresenceProtocol
 
 /// Where addresses are kept: by a keyed hash, since the id of a user who signs up lies in the partition of their address.
-/// With a hash that anybody can compute, whoever sees an id could test a guessed address against it, and would be wrong
+/// With a hash that anybody can compute, a guessed address could be tested against an id, and the test would be wrong only
 /// once in as many times as there are partitions.
 struct AddressPlaces {
     static let keyBytes = 16

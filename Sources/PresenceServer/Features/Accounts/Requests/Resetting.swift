@@ -73,7 +73,7 @@ extension Accounts {
         } answered: { [self] value in
             switch value.array?.first?.string {
             case "OK":
-                // Whoever reads the mail need not wait for those who guessed.
+                // The owner, who reads the mail, need not wait because others guessed.
                 let guesses = places.keys(of: email.text).guesses(places.guesses(of: email.text))
                 shard.store.command(["DEL", guesses], lane: .commands) { _ in call.respond(.done) }
                 mail.deliver(keys)
