@@ -83,6 +83,7 @@ actor Runner {
         guard recalling == nil else { return }
         recalling = afterStorage { [storage, logger] in
             do {
+                for problem in storage.problems { logger?.log(.error, problem) }
                 let (owner, writes) = try await storage.writes.load()
                 await self.handle(.recalled(owner.flatMap(UserID.init), writes))
             } catch {
@@ -208,7 +209,7 @@ actor Runner {
         case .clearCache(let clearing, let andWrites): clear(clearing, andWrites)
         case .store(let write, let call): store(write, call)
         case .removeWrites(let ids): removeWrites(ids)
-        case .storeOwner(let user): afterStorage { [storage] in try? await storage.writes.setOwner(user) }
+        case .storeOwner(let user): storeOwner(user)
         case .log(let level, let message): logger?.log(level, message)
         }
     }
@@ -227,13 +228,27 @@ actor Runner {
 
     private func clear(_ clearing: Clearing, _ andWrites: Bool) {
         afterStorage { [storage, logger] in
-            await storage.cache.removeAll()
+            do {
+                try await storage.cache.removeAll()
+            } catch {
+                logger?.log(.error, "the people that the user knew cannot be removed: \(error)")
+            }
             do {
                 if andWrites { try await storage.writes.removeAll() }
             } catch {
                 logger?.log(.error, "the writes of the user cannot be removed: \(error)")
             }
             await self.handle(.cacheCleared(clearing))
+        }
+    }
+
+    private func storeOwner(_ user: String) {
+        afterStorage { [storage, logger] in
+            do {
+                try await storage.writes.setOwner(user)
+            } catch {
+                logger?.log(.error, "whose storage it is cannot be noted: \(error)")
+            }
         }
     }
 
@@ -250,13 +265,14 @@ actor Runner {
     }
 
     private func removeWrites(_ ids: [String]) {
-        afterStorage { [storage, logger] in
+        afterStorage { [storage] in
             do {
                 try await storage.writes.remove(ids)
+                await self.handle(.removed(ids, nil))
             } catch {
-                logger?.log(.error, "writes that are done cannot be removed: \(error)")
+                let error = PresenceError(.storageFailed, "writes that are done cannot be removed: \(error)")
+                await self.handle(.removed(ids, error))
             }
-            await self.handle(.removed(ids))
         }
     }
 

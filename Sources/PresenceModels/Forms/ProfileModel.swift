@@ -34,8 +34,12 @@ public final class ProfileModel {
     private let clock: any Clock<Duration>
     private let user: String
     private var fields = Fields()
-    /// As last heard.
+    /// As the repository showed it last.
+    private var heard: User?
+    /// The same, with what is queued.
     private var saved: User?
+    /// What is queued, until the repository shows it or tells that it is refused.
+    private var queued = UserChanges()
     private var checking: Task<Void, Never>?
 
     /// What the user sees and types.
@@ -75,42 +79,77 @@ public final class ProfileModel {
 
     /// Follows the profile until its task is cancelled, or the user signs out. What was changed here and not saved stays.
     public func run() async {
+        async let refusals: Void = followRefusals()
         for await newer in users.userUpdates(of: user) { take(newer) }
+        await refusals
+    }
+
+    private func followRefusals() async {
+        for await refusal in users.updateRefusals {
+            queued = UserChanges()
+            isQueued = false
+            showSuccess = false
+            errorMessage = refusal.localizedDescription
+            if let heard { take(heard) }
+        }
     }
 
     private func take(_ newer: User) {
+        heard = newer
         let former = saved
-        saved = newer
-        if displayName == former?.displayName ?? "" { displayName = newer.displayName }
-        if photoURL == former?.profileImageURL { photoURL = newer.profileImageURL }
-        if username == former?.username ?? "" { username = newer.username ?? "" }
+        saved = withQueued(newer, former)
+        if displayName == former?.displayName ?? "" { displayName = saved!.displayName }
+        if photoURL == former?.profileImageURL { photoURL = saved!.profileImageURL }
+        if username == former?.username ?? "" { username = saved!.username ?? "" }
     }
 
-    /// Saves what was changed: all of it is shown as saved at once, and taken back if it is refused.
+    /// What is queued counts as saved until an element agrees. Who shows profiles may know no usernames.
+    private func withQueued(_ newer: User, _ former: User?) -> User {
+        var user = newer
+        if let name = queued.displayName {
+            if name == newer.displayName { queued.displayName = nil } else { user.displayName = name }
+        }
+        if let picture = queued.profileImageURL {
+            if picture == newer.profileImageURL { queued.profileImageURL = nil } else { user.profileImageURL = picture }
+        }
+        user.username = newer.username ?? former?.username
+        return user
+    }
+
+    /// Saves what was changed. It is shown as saved when the repository has taken it; what is changed meanwhile is not.
     public func save() async {
         guard canSave else { return }
         isLoading = true
         (errorMessage, showSuccess) = (nil, false)
         defer { isLoading = false }
         do {
-            if hasNewUsername { try await usernames?.take(username) }
-            let name = DisplayNameRule.trimmed(displayName)
-            let picture: URL?? = photoURL == saved?.profileImageURL ? nil : .some(photoURL)
-            if nameChanged || picture != nil {
-                let update = try await users.update(
-                    UserChanges(displayName: nameChanged ? name : nil, profileImageURL: picture))
-                if case .saved(let user) = update { take(user) }
-                isQueued = update == .queued
+            // As it is now: the user goes on typing.
+            let (form, name) = (fields, DisplayNameRule.trimmed(displayName))
+            let changes = UserChanges(
+                displayName: nameChanged ? name : nil,
+                profileImageURL: photoURL == saved?.profileImageURL ? nil : .some(photoURL))
+            if hasNewUsername {
+                try await usernames?.take(form.username)
+                saved?.username = form.username.isEmpty ? nil : form.username
             }
-            saved?.displayName = name
-            saved?.profileImageURL = photoURL
-            saved?.username = username.isEmpty ? nil : username
-            displayName = name
+            if changes != UserChanges() { try await save(changes) }
+            if fields.displayName == form.displayName { fields.displayName = saved?.displayName ?? name }
             showSuccess = true
         } catch is CancellationError {
         } catch {
             errorMessage = error.localizedDescription
         }
+    }
+
+    private func save(_ changes: UserChanges) async throws {
+        let update = try await users.update(changes)
+        isQueued = update == .queued
+        // An element that came meanwhile may be older than what was saved.
+        if let name = changes.displayName { queued.displayName = isQueued ? name : nil }
+        if let picture = changes.profileImageURL { queued.profileImageURL = isQueued ? .some(picture) : nil }
+        if case .saved(let user) = update { return take(user) }
+        if let name = changes.displayName { saved?.displayName = name }
+        if let picture = changes.profileImageURL { saved?.profileImageURL = picture }
     }
 
     /// Tries again what failed.
