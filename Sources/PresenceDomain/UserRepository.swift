@@ -55,7 +55,8 @@ extension UserRepository {
         try await update(
             UserChanges(
                 // Without a name there is none to save: it cannot be removed.
-                displayName: user.displayName.isEmpty ? nil : user.displayName, profileImageURL: .some(user.profileImageURL),
+                displayName: user.displayName.isEmpty ? nil : user.displayName,
+                profileImageURL: .some(user.profileImageURL),
                 timezone: .some(user.timezone), locale: .some(user.locale)))
     }
 }

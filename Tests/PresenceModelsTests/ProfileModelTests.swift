@@ -102,10 +102,10 @@ import Testing
         users.delay = .seconds(1)
         model.displayName = "Ana Silva"
         let saving = Task { await model.save() }
-        await clock.sleepers()
+        await users.clock.sleepers()
         model.displayName = "Ana Sousa"
         model.photoURL = URL(string: "https://example.org/a.jpg")
-        clock.advance(by: .seconds(1))
+        users.clock.advance(by: .seconds(1))
         await saving.value
         #expect(users.updates == [UserChanges(displayName: "Ana Silva")])
         #expect(model.displayName == "Ana Sousa" && model.photoURL != nil && model.hasChanges && model.canSave)

@@ -88,9 +88,8 @@ public final class ProfileModel {
         for await refusal in users.updateRefusals {
             queued = UserChanges()
             isQueued = false
-            showSuccess = false
-            errorMessage = refusal.localizedDescription
             if let heard { take(heard) }
+            (errorMessage, showSuccess) = (refusal.localizedDescription, false)
         }
     }
 

@@ -85,14 +85,16 @@ import Testing
 
     @Test func `a name passes the rule of the form if it passes the server's`() {
         let names = [
-            "Ana", " Ana ", "", "  ", "\u{200B}", "a\u{0}b", "a\nb", "\u{202E}abc", "a\u{206A}b", "\u{2800}", "👩‍👩‍👧", "\u{301}",
+            "Ana", " Ana ", "", "  ", "\u{200B}", "a\u{0}b", "a\nb", "\u{202E}abc", "a\u{206A}b", "\u{2800}", "👩‍👩‍👧",
+            "\u{301}",
             "\u{FEFF}Ana\u{FEFF}", "\u{3000}Ana\u{3000}", "\u{85}Ana", String(repeating: "x", count: 50),
             String(repeating: "x", count: 51), "e" + String(repeating: "\u{301}", count: 600), "a\u{FFFE}", "\u{1D159}",
             "김 民", "‏שלום",
         ]
         for name in names {
             #expect(
-                (DisplayNameRule.fault(in: name) == nil) == (DisplayName.normalized(name) != nil), "\(name.debugDescription)")
+                (DisplayNameRule.fault(in: name) == nil) == (DisplayName.normalized(name) != nil),
+                "\(name.debugDescription)")
             #expect(DisplayNameRule.trimmed(name) == FreeText.trimmed(name))
         }
     }

@@ -17,7 +17,6 @@ import Testing
     private final class Stage: Sendable {
         let service: any PresenceService
         let goOffline: @Sendable () -> Void
-        private let serving: Task<Void, Never>?
 
         init(_ kind: Kind) async {
             switch kind {
@@ -25,7 +24,6 @@ import Testing
                 let fake = FakePresence(user: "ana", people: [.online("bob", name: "Bob")])
                 service = fake
                 goOffline = { fake.goOffline() }
-                serving = nil
             case .client:
                 let dialler = ScriptedDialler()
                 let client = PresenceClient.scripted(dialler)
@@ -34,19 +32,18 @@ import Testing
                 let server = await dialler.next()
                 await server.welcome(user: "ana")
                 goOffline = { client.networkChanged(isAvailable: false) }
-                serving = Task { await Self.serve(server) }
+                // It ends with the client's connection.
+                Task { await Self.serve(server) }
                 for await state in client.connectionStates where state == .live { break }
             }
         }
-
-        deinit { serving?.cancel() }
 
         private static func serve(_ server: ScriptedConnection) async {
             func snapshot(_ user: UserID) -> UserSnapshot {
                 user == "bob" ? .online("bob", 1, name: "Bob") : .unknown(user)
             }
             var profile = Profile(version: 1)
-            while !Task.isCancelled {
+            while true {
                 guard case .message(let message) = await server.next() else { return }
                 switch message.body {
                 case .get(let users): server.say(.users(id: message.id, users.map(snapshot), more: false))
@@ -54,7 +51,9 @@ import Testing
                     server.say(
                         .subscribed(
                             id: message.id, users: subscribe.users.map(snapshot),
-                            conversations: subscribe.conversations.map { .init(conversation: $0, version: 1, typing: ["ana", "bob"]) },
+                            conversations: subscribe.conversations.map {
+                                .init(conversation: $0, version: 1, typing: ["ana", "bob"])
+                            },
                             more: false))
                 case .updateProfile(let changes):
                     profile.version += 1
@@ -90,7 +89,8 @@ import Testing
         #expect(await loop.next() == nil)
     }
 
-    @Test(arguments: Kind.allCases) private func `a status chosen offline is queued, and what is shown is the old one, stale`(
+    @Test(arguments: Kind.allCases)
+    private func `a status chosen offline is queued, and what is shown is the old one, stale`(
         kind: Kind
     ) async throws {
         let stage = await Stage(kind)
@@ -116,7 +116,9 @@ import Testing
         while await bob.next() != nil {}
         var later = stage.service.meUpdates.makeAsyncIterator()
         #expect(await later.next() == Me())
-        await expect(.signedOut, kind) { try await stage.service.updateProfile(PresenceKit.ProfileChanges(displayName: "x")) }
+        await expect(.signedOut, kind) {
+            try await stage.service.updateProfile(PresenceKit.ProfileChanges(displayName: "x"))
+        }
         await expect(.signedOut, kind) { try await stage.service.setStatus(.busy) }
     }
 
@@ -155,8 +157,9 @@ import Testing
         let stage = await Stage(kind)
         var loop = stage.service.profile(of: "ana").makeAsyncIterator()
         _ = await loop.next()
-        guard case .saved(let profile) = try await stage.service.updateProfile(
-            PresenceKit.ProfileChanges(displayName: "Ana"))
+        guard
+            case .saved(let profile) = try await stage.service.updateProfile(
+                PresenceKit.ProfileChanges(displayName: "Ana"))
         else {
             Issue.record("not saved")
             return

@@ -156,7 +156,10 @@ import Testing
             (ProfileChanges(displayName: .set("  ")), "displayName"),
             (ProfileChanges(displayName: .set(String(repeating: "x", count: 51))), "displayName"),
             (ProfileChanges(displayName: .remove), "displayName"),
-            (ProfileChanges(photoURL: .set("data:image/png;base64," + String(repeating: "A", count: 300_000))), "photoURL"),
+            (
+                ProfileChanges(photoURL: .set("data:image/png;base64," + String(repeating: "A", count: 300_000))),
+                "photoURL"
+            ),
             (ProfileChanges(timezone: .set("no zone!")), "timezone"), (ProfileChanges(locale: .set("?")), "locale"),
         ]
         bench.connect()
@@ -166,7 +169,8 @@ import Testing
                 #expect(bench.error(of: call)?.code == .validationFailed && bench.error(of: call)?.field == field)
                 #expect(bench.sent.isEmpty && bench.writes.isEmpty)
             }
-            let status = bench.call(.setStatus(StatusChange(status: .busy, text: .set(String(repeating: "x", count: 141)))))
+            let status = bench.call(
+                .setStatus(StatusChange(status: .busy, text: .set(String(repeating: "x", count: 141)))))
             #expect(bench.error(of: status)?.field == "text")
             bench.end(.lost(""))
         }
@@ -207,7 +211,8 @@ import Testing
     @Test mutating func `a saved profile is shown before what waited is not any more`() {
         bench.connect()
         let loop = bench.open(.me)
-        bench.receive(.subscribed(id: bench.lastID, users: [.online("ana", 4, name: "Old")], conversations: [], more: false))
+        bench.receive(
+            .subscribed(id: bench.lastID, users: [.online("ana", 4, name: "Old")], conversations: [], more: false))
         _ = bench.call(.updateProfile(Self.name, .queue))
         bench.receive(.profileUpdated(id: bench.lastID, Profile(version: 5, displayName: "Ana")))
         #expect(bench.engine.nextMe(loop)?.profile?.displayName == "Ana")

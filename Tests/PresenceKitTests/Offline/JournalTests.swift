@@ -67,7 +67,8 @@ import Testing
         try journal.append([[1], [2, 2], [3, 3, 3]], isDurable: false)
         var damaged = try bytes()
         // The payload of the second record; then its length, after which nothing can be found.
-        for (place, value, left) in [(29, 9 as UInt8, [[1], [3, 3, 3]]), (24, 0xFF, [[1]])] as [(Int, UInt8, [[UInt8]])] {
+        for (place, value, left) in [(29, 9 as UInt8, [[1], [3, 3, 3]]), (24, 0xFF, [[1]])] as [(Int, UInt8, [[UInt8]])]
+        {
             damaged[place] = value
             try Data(damaged).write(to: URL(fileURLWithPath: path))
             var problems: [String] = []

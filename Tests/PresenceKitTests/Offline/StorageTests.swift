@@ -20,7 +20,8 @@ import Testing
 
     private static func write(_ id: String, owner: String? = "ana", lane: String = "c1") -> QueuedWrite {
         QueuedWrite(
-            id: id, owner: owner, lane: lane, kind: "message", body: Data("text \(id)".utf8), queuedAt: Date(timestamp: 1_000))
+            id: id, owner: owner, lane: lane, kind: "message", body: Data("text \(id)".utf8),
+            queuedAt: Date(timestamp: 1_000))
     }
 
     /// A storage that is closed again when this returns.

@@ -57,7 +57,8 @@ struct ProfileQueue: Sendable {
     /// Takes up a change; what the write `id` has to hold, which is all of this owner's that waits unsent.
     mutating func append(_ changes: Wire.ProfileChanges, id: String, owner: UserID?) -> Wire.ProfileChanges? {
         guard !changes.isEmpty else { return nil }
-        let older = next.filter { $0.owner == owner && (owner != nil || !$0.isRecalled) }
+        // What an earlier process left stays apart until the server has said who the user is.
+        let older = next.filter { $0.owner == owner && !$0.isRecalled }
         if !older.isEmpty { replacing[id] = older.flatMap(\.ids) }
         next.append(Part(changes: changes, ids: [id], owner: owner))
         refusal = nil
@@ -75,6 +76,7 @@ struct ProfileQueue: Sendable {
     mutating func adopt(_ user: UserID, id: String) -> (own: Wire.ProfileChanges?, foreign: [String]) {
         let foreign = next.filter { $0.isRecalled && $0.owner != user }.flatMap(\.ids)
         next.removeAll { $0.isRecalled && $0.owner != user }
+        for index in next.indices { next[index].isRecalled = false }
         guard next.contains(where: { $0.owner != user }) else { return (nil, foreign) }
         collapse(id, owner: user)
         return (next[0].changes, foreign)

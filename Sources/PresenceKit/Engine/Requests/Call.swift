@@ -40,7 +40,8 @@ extension Call {
             if case .set(let text) = change.text, !StatusText.isValid(text) {
                 PresenceError(
                     .validationFailed,
-                    "must be at most \(StatusText.maximumCharacters) characters, without control characters", field: "text")
+                    "must be at most \(StatusText.maximumCharacters) characters, without control characters",
+                    field: "text")
             } else {
                 nil
             }
@@ -59,7 +60,8 @@ extension Wire.ProfileChanges {
         if case .set(let url) = photoURL, !PhotoURL.isValid(url) {
             return Self.invalid(
                 "photoURL",
-                "must be an absolute https URL of at most \(PhotoURL.maximumBytes) bytes (http for loopback hosts only)")
+                "must be an absolute https URL of at most \(PhotoURL.maximumBytes) bytes (http for loopback hosts only)"
+            )
         }
         if case .set(let zone) = timezone, !TimeZoneName.isWellFormed(zone) {
             return Self.invalid("timezone", "must be the IANA name of a time zone")

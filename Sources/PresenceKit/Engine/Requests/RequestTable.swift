@@ -14,7 +14,8 @@ struct RequestTable: Sendable {
     mutating func send(_ message: Outgoing, limit: Int) throws(PresenceError) -> Directive {
         let id = message.request.map { _ in lastID + 1 }
         let bytes = ClientMessage(id: id, message.body).encoded()
-        if case .connect = message.body {} else if bytes.count > limit {
+        if case .connect = message.body {
+        } else if bytes.count > limit {
             throw PresenceError(.tooMany, "the request has \(bytes.count) bytes, and the server takes \(limit)")
         }
         if let id {
