@@ -12,8 +12,8 @@ actor Runner {
     private let url: URL
     private let dialler: any Dialler
     private let time: any Timekeeper
-    private let storage: Storage
-    private let logger: PresenceLogger?
+    let storage: Storage
+    let logger: PresenceLogger?
     private let mailbox: Mailbox
     private var provideToken: PresenceClient.TokenProvider
 
@@ -217,63 +217,13 @@ actor Runner {
     // MARK: The storage
 
     @discardableResult
-    private func afterStorage(_ operation: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
+    func afterStorage(_ operation: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
         let task = Task { [lastOperation] in
             await lastOperation?.value
             await operation()
         }
         lastOperation = task
         return task
-    }
-
-    private func clear(_ clearing: Clearing, _ andWrites: Bool) {
-        afterStorage { [storage, logger] in
-            do {
-                try await storage.cache.removeAll()
-            } catch {
-                logger?.log(.error, "the people that the user knew cannot be removed: \(error)")
-            }
-            do {
-                if andWrites { try await storage.writes.removeAll() }
-            } catch {
-                logger?.log(.error, "the writes of the user cannot be removed: \(error)")
-            }
-            await self.handle(.cacheCleared(clearing))
-        }
-    }
-
-    private func storeOwner(_ user: String) {
-        afterStorage { [storage, logger] in
-            do {
-                try await storage.writes.setOwner(user)
-            } catch {
-                logger?.log(.error, "whose storage it is cannot be noted: \(error)")
-            }
-        }
-    }
-
-    private func store(_ write: QueuedWrite, _ call: CallID?) {
-        afterStorage { [storage] in
-            do {
-                try await storage.writes.append(write)
-                await self.handle(.stored(write.id, call, nil))
-            } catch {
-                let error = PresenceError(.storageFailed, "a write cannot be kept: \(error)")
-                await self.handle(.stored(write.id, call, error))
-            }
-        }
-    }
-
-    private func removeWrites(_ ids: [String]) {
-        afterStorage { [storage] in
-            do {
-                try await storage.writes.remove(ids)
-                await self.handle(.removed(ids, nil))
-            } catch {
-                let error = PresenceError(.storageFailed, "writes that are done cannot be removed: \(error)")
-                await self.handle(.removed(ids, error))
-            }
-        }
     }
 
     private func fetchToken(_ attempt: Attempt) {
