@@ -38,7 +38,7 @@ STAMPS := .build/stamps
 
 # What the server needs to be built and to run, what the tests need beside it, and what draws the load tests' pictures.
 PACKAGES := libwebsockets-dev libwebsockets-evlib-ev libssl-dev libev-dev libhiredis-dev \
-    libcurl4-openssl-dev ca-certificates redis-server
+    libcurl4-openssl-dev libsodium-dev zlib1g-dev ca-certificates redis-server
 TEST_PACKAGES := python3-pytest python3-pytest-xdist python3-websockets python3-yaml python3-jsonschema \
     python3-h2 python3-aiosmtpd strace openssl
 LOADTEST_PACKAGES := python3-matplotlib
@@ -120,7 +120,7 @@ build: $(STAMPS)/release
 # The server goes on in the foreground, so that Ctrl-C reaches it; what to try next is told once it serves.
 run: build
 	@token=$$($(RELEASE)/presenced token $(DEMO_USER) --data-dir '$(DATA_DIR)') || exit 1; \
-	exec $(RELEASE)/presenced serve --port $(PORT) --data-dir '$(DATA_DIR)' > >(while IFS= read -r line; do \
+	exec $(RELEASE)/presenced serve --accounts --port $(PORT) --data-dir '$(DATA_DIR)' > >(while IFS= read -r line; do \
 	    echo "$$line"; url=$${line#listening on }; \
 	    printf '%s\n' '' \
 	        "A token for the user $(DEMO_USER), good for a day:" '' "  $$token" '' \

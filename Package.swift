@@ -37,6 +37,10 @@ let package = Package(
         .library(name: "PresenceDomain", targets: ["PresenceDomain"]),
         .library(name: "PresenceModels", targets: ["PresenceModels"]),
         .library(name: "PresenceKitTesting", targets: ["PresenceKitTesting"]),
+        // For apps whose users sign in at the same server.
+        .library(name: "PresenceAccounts", targets: ["PresenceAccounts"]),
+        .library(name: "PresenceAccountModels", targets: ["PresenceAccountModels"]),
+        .library(name: "PresenceAccountsTesting", targets: ["PresenceAccountsTesting"]),
         .executable(name: "presenced", targets: ["presenced"]),
         .executable(name: "presence-watch", targets: ["presence-watch"]),
         .executable(name: "presence-load", targets: ["presence-load"]),
@@ -64,29 +68,26 @@ let package = Package(
             name: "CLibWebSockets",
             linkerSettings: [.linkedLibrary("websockets"), .linkedLibrary("ssl"), .linkedLibrary("crypto")]),
         .target(name: "CTLS", linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
+        .target(name: "CZlib", linkerSettings: [.linkedLibrary("z")]),
         .target(name: "CCurl", linkerSettings: [.linkedLibrary("curl")]),
+        .target(name: "CSodium", linkerSettings: [.linkedLibrary("sodium")]),
         .target(name: "CHiredis", dependencies: ["CLibEV"], linkerSettings: [.linkedLibrary("hiredis")]),
 
         // Files that programs carry in them, embedded where they are: scripts stay in their features' folders.
         .target(name: "CAssets"),
 
         // The way of data: loop, sockets, Redis.
-        .target(name: "EventLoops", dependencies: ["CLibEV"], swiftSettings: ours),
+        .target(
+            name: "EventLoops",
+            dependencies: [
+                "CLibEV", .product(name: "DequeModule", package: "swift-collections", condition: server),
+            ],
+            swiftSettings: ours),
         .target(name: "WebSockets", dependencies: ["CLibWebSockets", "CLibEV", "EventLoops"], swiftSettings: ours),
         .target(name: "Redis", dependencies: ["CHiredis", "CLibEV", "CTLS", "EventLoops"], swiftSettings: ours),
         // What takes too long for a loop: jobs of our own, and calls to other servers.
-        .target(
-            name: "Workers",
-            dependencies: [
-                "EventLoops", .product(name: "DequeModule", package: "swift-collections", condition: server),
-            ],
-            swiftSettings: ours),
-        .target(
-            name: "OutgoingHTTP",
-            dependencies: [
-                "CCurl", "EventLoops", .product(name: "DequeModule", package: "swift-collections", condition: server),
-            ],
-            swiftSettings: ours),
+        .target(name: "Workers", dependencies: ["EventLoops"], swiftSettings: ours),
+        .target(name: "OutgoingHTTP", dependencies: ["CCurl", "EventLoops"], swiftSettings: ours),
 
         // What may be said, and what is true.
         .target(name: "PresenceProtocol", swiftSettings: ours),
@@ -101,16 +102,20 @@ let package = Package(
                 "Installation", "PresenceProtocol", .product(name: "JWTKit", package: "jwt-kit", condition: server),
             ],
             swiftSettings: ours),
+        // What passwords are, and how they are kept.
+        .target(
+            name: "Passwords", dependencies: ["CSodium", "CAssets"], exclude: ["Assets"], swiftSettings: ours),
         // A shard: sockets, sessions, fan-out, Redis. It knows no feature.
         .target(
             name: "PresenceCore",
             dependencies: [
-                "CAssets", "EventLoops", "Workers", "WebSockets", "Redis", "PresenceProtocol", "Installation", "Tokens",
+                "CAssets", "CZlib", "EventLoops", "Workers", "WebSockets", "Redis", "PresenceProtocol", "Installation",
+                "Tokens",
                 .product(name: "HeapModule", package: "swift-collections", condition: server),
                 .product(name: "Logging", package: "swift-log", condition: server),
             ],
             // CAssets embeds them.
-            exclude: ["Scripts", "Sessions/Scripts", "Audiences/Scripts"],
+            exclude: ["Scripts", "Sessions/Scripts", "Audiences/Scripts", "Intents/Scripts"],
             swiftSettings: unchecked
         ),
         // The features, and the server that has them.
@@ -118,10 +123,12 @@ let package = Package(
             name: "PresenceServer",
             dependencies: [
                 "PresenceCore", "CAssets", "EventLoops", "WebSockets", "Redis", "PresenceProtocol", "Installation",
-                "Tokens", .product(name: "Logging", package: "swift-log", condition: server),
+                "OutgoingHTTP", "Passwords", "Tokens",
+                .product(name: "Logging", package: "swift-log", condition: server),
             ],
             // CAssets embeds them.
             exclude: [
+                "Features/Accounts/Scripts",
                 "Features/Profiles/Scripts", "Features/Conversations/Scripts",
                 "Features/Typing/Scripts",
             ],
@@ -146,6 +153,16 @@ let package = Package(
         .target(name: "PresenceDomain", swiftSettings: ours),
         .target(name: "PresenceModels", dependencies: ["PresenceDomain", "PresenceKit"], swiftSettings: ours),
         .target(name: "PresenceKitTesting", dependencies: ["PresenceDomain", "PresenceKit"], swiftSettings: ours),
+
+        // Accounts: sign-up, sign-in, the own account; the same beside them.
+        .target(name: "PresenceAccounts", dependencies: ["PresenceDomain", "PresenceKit"], swiftSettings: ours),
+        .target(
+            name: "PresenceAccountModels", dependencies: ["PresenceAccounts", "PresenceDomain", "PresenceKit"],
+            swiftSettings: ours),
+        .target(
+            name: "PresenceAccountsTesting",
+            dependencies: ["PresenceAccounts", "PresenceDomain", "PresenceKit", "PresenceKitTesting"],
+            swiftSettings: ours),
 
         // Commands.
         .executableTarget(
@@ -190,6 +207,9 @@ let package = Package(
             name: "chaos-crowd", dependencies: ["PresenceKit"], path: "Tests/Chaos/Crowd", swiftSettings: ours),
         .executableTarget(
             name: "kit-writer", dependencies: ["PresenceKit"], path: "Tests/KitWriter", swiftSettings: ours),
+        .executableTarget(
+            name: "session-writer", dependencies: ["PresenceAccounts"], path: "Tests/SessionWriter",
+            swiftSettings: ours),
         .target(
             name: "TestSupport", dependencies: ["EventLoops", "Redis", "WebSockets"], path: "Tests/Support",
             swiftSettings: ours),
@@ -225,10 +245,12 @@ let package = Package(
                 .product(name: "JWTKit", package: "jwt-kit", condition: server),
             ],
             swiftSettings: ours),
+        .testTarget(name: "PasswordsTests", dependencies: ["Passwords"], swiftSettings: ours),
         .testTarget(
             name: "PresenceServerTests",
             dependencies: [
-                "PresenceCore", "PresenceServer", "PresenceProtocol", "Redis", "WebSockets", "Tokens", "Installation",
+                "Passwords", "PresenceCore", "PresenceServer", "PresenceProtocol", "Redis", "WebSockets", "Tokens",
+                "Installation",
                 "TestSupport",
                 "Simulator",
                 .product(name: "Logging", package: "swift-log", condition: server),
@@ -246,14 +268,22 @@ let package = Package(
         .testTarget(
             name: "PresenceKitTests",
             dependencies: [
-                "PresenceKit", "PresenceDomain", "PresenceModels", "PresenceKitTesting", "PresenceProtocol",
-                "PresenceTransport", "EventLoops", "WebSockets", "TestSupport", "kit-writer",
+                "PresenceKit", "PresenceDomain", "PresenceModels", "PresenceKitTesting", "PresenceAccounts",
+                "PresenceAccountModels", "PresenceAccountsTesting", "PresenceProtocol", "PresenceTransport",
+                "EventLoops", "WebSockets", "TestSupport", "kit-writer",
             ],
             swiftSettings: ours),
         .testTarget(name: "PresenceDomainTests", dependencies: ["PresenceDomain"], swiftSettings: ours),
         .testTarget(
             name: "PresenceModelsTests",
             dependencies: ["PresenceDomain", "PresenceKit", "PresenceKitTesting", "PresenceModels"],
+            swiftSettings: ours),
+        .testTarget(
+            name: "PresenceAccountsTests",
+            dependencies: [
+                "PresenceAccounts", "PresenceAccountModels", "PresenceAccountsTesting", "PresenceDomain",
+                "PresenceKit", "PresenceKitTesting", "PresenceModels", "TestSupport", "session-writer",
+            ],
             swiftSettings: ours),
         .testTarget(
             name: "PresenceURLSessionTests", dependencies: ["PresenceKit", "PresenceURLSession", "PresenceTransport"],

@@ -12,6 +12,10 @@ let package = Package(
         .library(name: "PresenceDomain", targets: ["PresenceDomain"]),
         .library(name: "PresenceModels", targets: ["PresenceModels"]),
         .library(name: "PresenceKitTesting", targets: ["PresenceKitTesting"]),
+        // For apps whose users sign in at the same server.
+        .library(name: "PresenceAccounts", targets: ["PresenceAccounts"]),
+        .library(name: "PresenceAccountModels", targets: ["PresenceAccountModels"]),
+        .library(name: "PresenceAccountsTesting", targets: ["PresenceAccountsTesting"]),
     ],
     traits: [
         .trait(name: "Server", description: "Needs a later toolchain."), .default(enabledTraits: []),
@@ -37,6 +41,11 @@ let package = Package(
         .target(name: "PresenceDomain"),
         .target(name: "PresenceModels", dependencies: ["PresenceDomain", "PresenceKit"]),
         .target(name: "PresenceKitTesting", dependencies: ["PresenceDomain", "PresenceKit"]),
+
+        // Accounts: sign-up, sign-in, the own account; the same beside them.
+        .target(name: "PresenceAccounts", dependencies: ["PresenceDomain", "PresenceKit"]),
+        .target(name: "PresenceAccountModels", dependencies: ["PresenceAccounts", "PresenceDomain", "PresenceKit"]),
+        .target(name: "PresenceAccountsTesting", dependencies: ["PresenceAccounts", "PresenceDomain", "PresenceKit", "PresenceKitTesting"]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -29,14 +29,17 @@ CURLcode ccurl_set_prerequest_function(CURL *easy, curl_prereq_callback function
     return (curl_easy_setopt)(easy, CURLOPT_PREREQFUNCTION, function);
 }
 
+CURLcode ccurl_set_progress_function(CURL *easy, curl_xferinfo_callback function) {
+    return (curl_easy_setopt)(easy, CURLOPT_XFERINFOFUNCTION, function);
+}
+
+CURLMcode ccurl_multi_set_long(CURLM *multi, CURLMoption option, long value) {
+    return (curl_multi_setopt)(multi, option, value);
+}
+
 long ccurl_get_long(CURL *easy, CURLINFO info) {
     long value = 0;
     return (curl_easy_getinfo)(easy, info, &value) == CURLE_OK ? value : 0;
-}
-
-curl_socket_t ccurl_get_socket(CURL *easy) {
-    curl_socket_t socket = CURL_SOCKET_BAD;
-    return (curl_easy_getinfo)(easy, CURLINFO_ACTIVESOCKET, &socket) == CURLE_OK ? socket : CURL_SOCKET_BAD;
 }
 
 CURL *ccurl_multi_finished(CURLM *multi, CURLcode *result) {

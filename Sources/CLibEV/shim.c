@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "shim.h"
 #include <pthread.h>
+#include <time.h>
 
 static _Thread_local struct ev_loop *current;
 
@@ -9,3 +10,8 @@ struct ev_loop *clibev_current(void) { return current; }
 void clibev_set_current(struct ev_loop *loop) { current = loop; }
 
 void clibev_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }
+
+bool clibev_join_thread(pthread_t thread, int64_t until) {
+    struct timespec end = {.tv_sec = until / 1000000000, .tv_nsec = until % 1000000000};
+    return pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &end) == 0;
+}

@@ -1,6 +1,11 @@
 #include "tls.h"
+#include <openssl/core_names.h>
 #include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/rand.h>
 #include <openssl/ssl.h>
+#include <pthread.h>
+#include <stdlib.h>
 #include <time.h>
 
 // Without it OpenSSL would ask for a passphrase on the terminal.
@@ -20,6 +25,112 @@ static int choose_protocol(
         return SSL_TLSEXT_ERR_NOACK;
     *out = chosen;
     return SSL_TLSEXT_ERR_OK;
+}
+
+// ---- Tickets: sessions that clients keep for themselves, encrypted by keys that belong to the certificate --------------
+
+// How long a ticket is good for, in seconds. Its key encrypts for so long, and decrypts for as long again.
+enum { ticket_life = 7200 };
+
+struct ticket_key {
+    unsigned char name[16], cipher[32], mac[32];
+    time_t made;
+};
+
+// Shared by all shards, as the identity is that owns it. `lock` guards the keys: taken for microseconds in a handshake.
+struct tickets {
+    pthread_mutex_t lock;
+    struct ticket_key current, previous;
+};
+
+static void free_tickets(void *parent, void *tickets, CRYPTO_EX_DATA *data, int index, long arg, void *pointer)
+{
+    (void)parent, (void)data, (void)index, (void)arg, (void)pointer;
+    if (!tickets)
+        return;
+    pthread_mutex_destroy(&((struct tickets *)tickets)->lock);
+    OPENSSL_cleanse(tickets, sizeof(struct tickets));
+    free(tickets);
+}
+
+static int tickets_index;
+static pthread_once_t tickets_once = PTHREAD_ONCE_INIT;
+
+static void register_tickets(void)
+{
+    tickets_index = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, free_tickets);
+}
+
+static int make_key(struct ticket_key *key, time_t now)
+{
+    key->made = now;
+    return RAND_bytes(key->name, sizeof(key->name)) == 1 && RAND_bytes(key->cipher, sizeof(key->cipher)) == 1
+        && RAND_bytes(key->mac, sizeof(key->mac)) == 1;
+}
+
+// Gives an identity keys for tickets. Without them its sessions are not resumed.
+static void add_tickets(SSL_CTX *identity)
+{
+    pthread_once(&tickets_once, register_tickets);
+    struct tickets *tickets = calloc(1, sizeof(*tickets));
+    if (!tickets)
+        return;
+    pthread_mutex_init(&tickets->lock, NULL);
+    if (tickets_index < 0 || !make_key(&tickets->current, time(NULL))
+        || SSL_CTX_set_ex_data(identity, tickets_index, tickets) != 1)
+        free_tickets(NULL, tickets, NULL, 0, 0, NULL);
+}
+
+// The key to encrypt by, or the one that a ticket names. 1 if there is one, 2 if the client should get a newer ticket.
+static int find_key(struct tickets *tickets, const unsigned char *name, struct ticket_key *key)
+{
+    time_t now = time(NULL);
+    int found = 0;
+    pthread_mutex_lock(&tickets->lock);
+    if (now - tickets->current.made >= ticket_life) {
+        struct ticket_key next;
+        if (make_key(&next, now)) {
+            tickets->previous = tickets->current;
+            tickets->current = next;
+        }
+        OPENSSL_cleanse(&next, sizeof(next));
+    }
+    if (!name || memcmp(name, tickets->current.name, sizeof(key->name)) == 0) {
+        *key = tickets->current;
+        found = 1;
+    } else if (tickets->previous.made && now - tickets->previous.made < 2 * ticket_life
+        && memcmp(name, tickets->previous.name, sizeof(key->name)) == 0) {
+        *key = tickets->previous;
+        found = 2;
+    }
+    pthread_mutex_unlock(&tickets->lock);
+    return found;
+}
+
+// OpenSSL's callback (SSL_CTX_set_tlsext_ticket_key_evp_cb(3)). The connection has the identity's context by now.
+static int ticket_key(
+    SSL *ssl, unsigned char name[16], unsigned char *iv, EVP_CIPHER_CTX *cipher, EVP_MAC_CTX *mac, int encrypting)
+{
+    struct tickets *tickets = SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), tickets_index);
+    struct ticket_key key;
+    int found = tickets ? find_key(tickets, encrypting ? NULL : name, &key) : 0;
+    if (!found)
+        return 0;
+    OSSL_PARAM parameters[] = {
+        OSSL_PARAM_construct_octet_string(OSSL_MAC_PARAM_KEY, key.mac, sizeof(key.mac)),
+        OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, "SHA256", 0),
+        OSSL_PARAM_construct_end(),
+    };
+    bool failed = EVP_MAC_CTX_set_params(mac, parameters) != 1;
+    if (encrypting) {
+        memcpy(name, key.name, sizeof(key.name));
+        failed = failed || RAND_bytes(iv, EVP_CIPHER_get_iv_length(EVP_aes_256_cbc())) != 1
+            || EVP_EncryptInit_ex(cipher, EVP_aes_256_cbc(), NULL, key.cipher, iv) != 1;
+    } else {
+        failed = failed || EVP_DecryptInit_ex(cipher, EVP_aes_256_cbc(), NULL, key.cipher, iv) != 1;
+    }
+    OPENSSL_cleanse(&key, sizeof(key));
+    return failed ? -1 : found;
 }
 
 static void describe(char *problem, size_t room, const char *step, const char *file)
@@ -48,8 +159,10 @@ SSL_CTX *clws_identity_load(const char *certificate, const char *key, char *prob
         describe(problem, room, "no key for this certificate can be read from", key);
     else if (SSL_CTX_check_private_key(identity) != 1)
         describe(problem, room, "the certificate does not belong to the key in", key);
-    else
+    else {
+        add_tickets(identity);
         return identity;
+    }
     SSL_CTX_free(identity);
     return NULL;
 }
@@ -84,10 +197,13 @@ void clws_tls_prepare(SSL_CTX *host, SSL_CTX **current)
     SSL_CTX_set_min_proto_version(host, TLS1_2_VERSION);
     // Of TLS 1.2 only what gives forward secrecy and is authenticated; TLS 1.3 has nothing else.
     SSL_CTX_set_cipher_list(host, "ECDHE+AESGCM:ECDHE+CHACHA20");
-    // No resumption: sessions would cost memory, or keys shared between shards, and hide a new certificate.
+    // Sessions are resumed by tickets alone: nothing is kept of them here, and all shards read them. Their keys are the
+    // identity's, so that behind a new certificate every handshake is a whole one.
     SSL_CTX_set_session_cache_mode(host, SSL_SESS_CACHE_OFF);
-    SSL_CTX_set_num_tickets(host, 0);
-    SSL_CTX_set_options(host, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION);
+    SSL_CTX_set_num_tickets(host, 1);
+    SSL_CTX_set_timeout(host, ticket_life);
+    SSL_CTX_set_tlsext_ticket_key_evp_cb(host, ticket_key);
+    SSL_CTX_set_options(host, SSL_OP_NO_RENEGOTIATION);
     // libwebsockets' own would put its certificate, which there is none, over ours.
     SSL_CTX_set_tlsext_servername_callback(host, NULL);
     SSL_CTX_set_client_hello_cb(host, identify, current);

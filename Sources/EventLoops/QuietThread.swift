@@ -4,7 +4,8 @@ import Glibc
 /// A thread of our own for a function that may block. All signals are blocked in it (but those that faults raise), so that
 /// they go to the threads that want them.
 ///
-/// It holds what `body` captures while it runs. Either `join` or `detach` is called, once.
+/// It holds what `body` captures while it runs. Either `join` or `detach` is called, once; after a `join` that gave up, one of
+/// them again.
 package struct QuietThread: Sendable {
     // pthread_t is a plain number, which any thread may use.
     private let thread: pthread_t
@@ -29,6 +30,11 @@ package struct QuietThread: Sendable {
 
     /// Blocks until it has ended.
     package func join() { pthread_join(thread, nil) }
+
+    /// Blocks until it has ended, or the time is over; whether it has ended.
+    ///
+    /// - Parameter end: On the monotonic clock, in µs.
+    package func join(until end: Int64) -> Bool { clibev_join_thread(thread, max(0, end) * 1_000) }
 
     package func detach() { pthread_detach(thread) }
 

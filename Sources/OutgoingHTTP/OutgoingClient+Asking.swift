@@ -24,6 +24,7 @@ extension OutgoingClient {
         _ order: TransferOrder, on loop: EventLoop,
         _ then: @escaping (Result<OutgoingResponse, OutgoingFailure>) -> Void
     ) throws(OutgoingFailure) -> OutgoingTask {
+        let queue = queue(for: order)
         let task = OutgoingTask(queue: queue, loop: loop, then: then)
         task.number = try queue.add(order) { task.deliver($0) }
         return task
@@ -44,6 +45,7 @@ extension OutgoingClient {
     private func wait(for order: TransferOrder) async throws(OutgoingFailure) -> OutgoingResponse {
         guard !Task.isCancelled else { throw .cancelled }
         let waiter = Waiter()
+        let queue = queue(for: order)
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 waiter.continuation.withLock { $0 = continuation }

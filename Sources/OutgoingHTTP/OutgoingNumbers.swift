@@ -13,4 +13,14 @@ public struct OutgoingNumbers: Sendable {
     public var failed: [String: Int] = [:]
     /// From being asked for to their end, of those answered and failed, in ms.
     public var durations = MetricHistogram(bounds: [5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 15_000, 60_000])
+
+    mutating func add(_ other: OutgoingNumbers) {
+        queued += other.queued
+        running += other.running
+        answered += other.answered
+        refused += other.refused
+        cancelled += other.cancelled
+        failed.merge(other.failed, uniquingKeysWith: +)
+        durations.add(other.durations)
+    }
 }

@@ -19,14 +19,23 @@ final class Transfer {
     private var body: [UInt8] = []
     private var isTooLarge = false
     private var isForbidden = false
+    /// Why it was broken off from within libcurl.
+    private var brokenOff: OutgoingFailure?
+    /// Of a mail: copies of its sockets, which lead to the same connections whatever libcurl does with its own. Owned; closed
+    /// by `free`.
+    private var sockets: [Int32] = []
+    /// Of a mail: answers that have come whole.
+    private var replies = 0
+    private let queue: TransferQueue
 
     /// A server's headers have room for this, those of "100 Continue" included.
     private static let mostHeaderBytes = 65_536
 
     /// `nil` if libcurl does not take an option.
-    init?(_ entry: TransferQueue.Entry, userAgent: String?, now: Int64) {
+    init?(_ entry: TransferQueue.Entry, of queue: TransferQueue, userAgent: String?, now: Int64) {
         guard let easy = curl_easy_init() else { return nil }
         self.entry = entry
+        self.queue = queue
         self.easy = easy
         var options = CurlOptions(easy)
         options.set(entry.order, left: max(1, (entry.end - now) / 1_000), userAgent: userAgent)
@@ -45,6 +54,11 @@ final class Transfer {
         options.check(ccurl_set_pointer(easy, CURLOPT_PREREQDATA, me))
         options.check(
             ccurl_set_prerequest_function(easy) { data, address, _, _, _ in Transfer.of(data).begin(address) })
+        if case .mail = entry.order.kind {
+            options.check(ccurl_set_pointer(easy, CURLOPT_XFERINFODATA, me))
+            options.check(ccurl_set_progress_function(easy) { data, _, _, _, _ in Transfer.of(data).goesOn() })
+            options.check(ccurl_set_long(easy, CURLOPT_NOPROGRESS, 0))
+        }
         guard options.isTaken else {
             free()
             return nil
@@ -56,12 +70,10 @@ final class Transfer {
         Unmanaged<Transfer>.fromOpaque(data!).takeUnretainedValue()
     }
 
-    /// Ends the connection of a mail past libcurl, which would keep it, and one day say QUIT on it and wait up to two minutes
-    /// for the answer, and all transfers with it.
+    /// Ends the connection of a mail past libcurl, which would say QUIT on it, at once or one day, and wait up to two minutes
+    /// for the answer, and all mails with it. On a connection that has ended QUIT fails at once.
     func hangUp() {
-        guard case .mail = entry.order.kind else { return }
-        let socket = ccurl_get_socket(easy)
-        if socket >= 0 { shutdown(socket, Int32(SHUT_RDWR)) }
+        for socket in sockets { shutdown(socket, Int32(SHUT_RDWR)) }
     }
 
     /// Once, when libcurl's multi handle has it no more.
@@ -69,6 +81,8 @@ final class Transfer {
         curl_easy_cleanup(easy)
         for list in lists { curl_slist_free_all(list) }
         lists = []
+        for socket in sockets { close(socket) }
+        sockets = []
     }
 
     // MARK: What libcurl asks
@@ -91,7 +105,10 @@ final class Transfer {
             isTooLarge = true
             return 0
         }
-        guard case .call = entry.order.kind else { return count }
+        guard case .call = entry.order.kind else {
+            takeReply(UnsafeRawBufferPointer(start: bytes, count: count))
+            return count
+        }
         let line = String(decoding: UnsafeRawBufferPointer(start: bytes, count: count), as: UTF8.self)
         if line.hasPrefix("HTTP/") {
             // Another answer: what came before was "100 Continue".
@@ -102,6 +119,22 @@ final class Transfer {
             headers.append((line[..<colon].lowercased(), String(value.prefix(length))))
         }
         return count
+    }
+
+    /// A line of a mail server. A refusal ends the mail, and libcurl says QUIT within the same call: there is nobody to say it
+    /// to any more. But a server that refuses EHLO, the second answer, may take HELO.
+    private func takeReply(_ line: UnsafeRawBufferPointer) {
+        guard line.count > 3, line[3] == UInt8(ascii: " ") else { return }
+        replies += 1
+        if line[0] == UInt8(ascii: "4") || line[0] == UInt8(ascii: "5"), replies != 2 { hangUp() }
+    }
+
+    /// libcurl asks each second while it waits for a mail server's answer: 0 to go on.
+    private func goesOn() -> Int32 {
+        if brokenOff == nil { brokenOff = queue.reasonToEnd(entry, now: MonotonicClock.microseconds) }
+        guard brokenOff != nil else { return 0 }
+        hangUp()
+        return 1
     }
 
     private static func isBlank(_ character: Character) -> Bool {
@@ -129,7 +162,17 @@ final class Transfer {
                 return -1
             }
         }
-        return ccurl_socket(address)
+        let socket = ccurl_socket(address)
+        if socket >= 0, case .mail = entry.order.kind {
+            let copy = fcntl(socket, F_DUPFD_CLOEXEC, 0)
+            // Without it the connection could not be ended.
+            guard copy >= 0 else {
+                close(socket)
+                return -1
+            }
+            sockets.append(copy)
+        }
+        return socket
     }
 
     /// The connection is there. It may be one that an earlier transfer has opened, which might go anywhere.
@@ -155,6 +198,7 @@ final class Transfer {
 
     private func failure(_ code: CURLcode, _ status: Int) -> OutgoingFailure {
         if isTooLarge { return .tooLarge }
+        if let brokenOff { return brokenOff }
         switch code {
         case CURLE_COULDNT_CONNECT, CURLE_ABORTED_BY_CALLBACK: return isForbidden ? .forbidden : .unreachable
         case CURLE_COULDNT_RESOLVE_HOST: return .unresolved

@@ -38,6 +38,8 @@ struct TransferOrder: Sendable {
         guard !mail.clientName.isEmpty, mail.clientName.utf8.allSatisfy({ Self.isToken($0) || $0 == 0x3A }) else {
             throw .invalid("the client's name is none")
         }
+        // Servers differ in what a lone CR or LF is to them: to one the text ends here, and what follows are commands.
+        guard Self.hasWholeLines(mail.message) else { throw .invalid("the mail has a CR or LF that ends no line") }
         self.init(.mail(mail), mail.url + "/" + mail.clientName, mail.limits, mail.tls, mail.destinations)
         try check()
     }
@@ -65,6 +67,16 @@ struct TransferOrder: Sendable {
         guard url.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
             throw .invalid("the URL has a character that must be percent-encoded")
         }
+    }
+
+    /// Whether each CR is followed by an LF, and no LF comes without (RFC 5321, 2.3.8).
+    private static func hasWholeLines(_ text: [UInt8]) -> Bool {
+        var isAfterCR = false
+        for byte in text {
+            guard isAfterCR == (byte == 0x0A) else { return false }
+            isAfterCR = byte == 0x0D
+        }
+        return !isAfterCR
     }
 
     /// RFC 9110, 5.6.2.

@@ -1,5 +1,4 @@
 import CCurl
-import DequeModule
 import EventLoops
 
 /// What is asked for, between the askers and the thread.
@@ -30,12 +29,11 @@ final class TransferQueue: @unchecked Sendable {
     }
 
     private struct State {
-        var waiting = Deque<Entry>()
+        var waiting = NumberedQueue<Entry>()
         /// Those that the thread has, and when they were asked for.
         var running: [UInt64: Int64] = [:]
         var cancels: [UInt64] = []
         var stopAt: Int64?
-        var lastNumber: UInt64 = 0
         /// Of the latest transfers, in ms; `nil` before the first is over.
         var meanTime: Double?
         var numbers = OutgoingNumbers()
@@ -70,10 +68,9 @@ final class TransferQueue: @unchecked Sendable {
                     (state.meanTime ?? 0) * Double(state.waiting.count + 1) / Double(mostRunning) / 1_000
                 return .failure(.overloaded(retryAfter: min(max(seconds, 0.1), 60)))
             }
-            state.lastNumber += 1
-            state.waiting.append(Entry(number: state.lastNumber, order: order, askedAt: now, deliver: deliver))
+            let number = state.waiting.append { Entry(number: $0, order: order, askedAt: now, deliver: deliver) }
             wake(state)
-            return .success(state.lastNumber)
+            return .success(number)
         }
         return try result.get()
     }
@@ -84,11 +81,11 @@ final class TransferQueue: @unchecked Sendable {
             if state.running[number] != nil {
                 state.cancels.append(number)
                 wake(state)
-            } else if let index = state.waiting.firstIndex(where: { $0.number == number }) {
-                state.numbers.cancelled += 1
-                return state.waiting.remove(at: index)
+                return nil
             }
-            return nil
+            let entry = state.waiting.remove(number)
+            if entry != nil { state.numbers.cancelled += 1 }
+            return entry
         }
         _ = entry
     }
@@ -120,18 +117,24 @@ final class TransferQueue: @unchecked Sendable {
         state.withLock { state in
             var orders = Orders(cancels: state.cancels, stopAt: state.stopAt)
             state.cancels = []
-            if state.waiting.contains(where: { $0.end <= now }) {
-                orders.expired = state.waiting.filter { $0.end <= now }
-                state.waiting.removeAll { $0.end <= now }
-                for entry in orders.expired { state.running[entry.number] = entry.askedAt }
-            }
+            orders.expired = state.waiting.removeAll { $0.end <= now }
+            for entry in orders.expired { state.running[entry.number] = entry.askedAt }
             while state.running.count < mostRunning, let entry = state.waiting.popFirst() {
                 state.running[entry.number] = entry.askedAt
                 orders.starts.append(entry)
             }
             orders.isEmpty = state.waiting.isEmpty
-            orders.nextEnd = state.waiting.lazy.map(\.end).min()
+            state.waiting.forEach { orders.nextEnd = min(orders.nextEnd ?? .max, $0.end) }
             return orders
+        }
+    }
+
+    /// Why a transfer that is under way is not to go on; `nil`: it is.
+    func reasonToEnd(_ entry: Entry, now: Int64) -> OutgoingFailure? {
+        state.withLock { state in
+            if state.cancels.contains(entry.number) { return .cancelled }
+            if let stopAt = state.stopAt, stopAt <= now { return .stopped }
+            return entry.end <= now ? .timeout : nil
         }
     }
 
@@ -155,11 +158,9 @@ final class TransferQueue: @unchecked Sendable {
     /// Those that wait, when the thread ends.
     func drop() -> [Entry] {
         state.withLock { state in
-            // (An array made of an empty deque writes to the storage that all empty arrays share: a race, if harmless.)
-            guard !state.waiting.isEmpty else { return [] }
-            defer { state.waiting = [] }
-            for entry in state.waiting { state.running[entry.number] = entry.askedAt }
-            return Array(state.waiting)
+            let waiting = state.waiting.removeAll()
+            for entry in waiting { state.running[entry.number] = entry.askedAt }
+            return waiting
         }
     }
 

@@ -19,6 +19,8 @@ final class TransferThread {
         self.queue = queue
         self.userAgent = userAgent
         multi = queue.multi
+        // Those that are kept count too: the oldest of them makes room.
+        ccurl_multi_set_long(multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, queue.mostRunning)
     }
 
     func run() {
@@ -45,7 +47,7 @@ final class TransferThread {
     }
 
     private func start(_ entry: TransferQueue.Entry, _ now: Int64) {
-        guard let transfer = Transfer(entry, userAgent: userAgent, now: now) else {
+        guard let transfer = Transfer(entry, of: queue, userAgent: userAgent, now: now) else {
             return deliver(entry, .failure(.invalid("libcurl does not take it")))
         }
         transfers[entry.number] = transfer

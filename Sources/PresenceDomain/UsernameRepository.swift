@@ -20,10 +20,14 @@ public enum UsernameRule {
 
 /// Where usernames are asked for: accounts, whatever is behind them.
 public protocol UsernameRepository: Sendable {
+    /// The own user's name, `nil` without one: the present one at once, then the newest after each change.
+    var ownUsernames: AsyncStream<String?> { get }
     /// Whether a name may be taken now.
     func isAvailable(_ username: String) async throws -> Bool
     /// Takes a name for the own user, and gives back the one before.
     ///
     /// - Throws: ``UserError/invalid(field:reason:)`` if somebody else has it.
     func take(_ username: String) async throws
+    /// Gives the own user's name back; that there is none is no error.
+    func release() async throws
 }

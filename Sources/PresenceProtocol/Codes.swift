@@ -11,6 +11,10 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable {
     public static let unauthorized = ErrorCode(rawValue: "unauthorized")
     /// Not allowed to do this.
     public static let forbidden = ErrorCode(rawValue: "forbidden")
+    /// There is no such thing.
+    public static let notFound = ErrorCode(rawValue: "not_found")
+    /// More bytes than may be.
+    public static let tooLarge = ErrorCode(rawValue: "too_large")
     /// A value out of bounds; `field` says which.
     public static let validationFailed = ErrorCode(rawValue: "validation_failed")
     /// Someone else holds it, or it changed meanwhile.

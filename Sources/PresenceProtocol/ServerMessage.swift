@@ -95,19 +95,22 @@ public enum ServerMessage: Hashable, Sendable {
         public var code: ErrorCode
         public var message: String
         public var field: String?
+        /// What precisely is wrong, for programs, where a code covers several things: `email_taken`.
+        public var reason: String?
         /// How long to wait before trying again.
         public var retryAfter: Milliseconds?
         /// Whether what was asked for may have been done all the same. On the wire only when it is so.
         public var outcomeUnknown: Bool
 
         public init(
-            id: Int64? = nil, code: ErrorCode, message: String, field: String? = nil, retryAfter: Milliseconds? = nil,
-            outcomeUnknown: Bool = false
+            id: Int64? = nil, code: ErrorCode, message: String, field: String? = nil,
+            reason: String? = nil, retryAfter: Milliseconds? = nil, outcomeUnknown: Bool = false
         ) {
             self.id = id
             self.code = code
             self.message = message
             self.field = field
+            self.reason = reason
             self.retryAfter = retryAfter
             self.outcomeUnknown = outcomeUnknown
         }

@@ -11,6 +11,7 @@ enum Features {
         Conversations.self,
         Typing.self,
         VisibilityRequests.self,
+        Accounts.self,
     ]
 }
 

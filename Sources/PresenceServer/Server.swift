@@ -17,6 +17,8 @@ public actor Server {
     private var workers: WorkerPools?
     private var port: ListeningPort?
     private var apiPort: ListeningPort?
+    /// The latest call of `stop`, which others wait for.
+    private var stopping: Task<Void, Never>?
 
     /// - Parameter redis: The URL of the Redis to use: the configured one, or that of the server's own.
     public init(
@@ -63,20 +65,29 @@ public actor Server {
         if let number = configuration.api.port {
             apiPort = try ListeningPort(host: configuration.api.host, port: number, share: configuration.sharePort)
         }
-        let places = Places(configuration.limits.maxConnections ?? Self.roomForConnections())
+        let count = configuration.shards ?? max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+        let room = DescriptorRoom(of: DescriptorRoom.limit, shards: count, limits: configuration.limits)
+        if let most = configuration.limits.maxConnections, most > room.webSockets {
+            logger.warning(
+                "limits.maxConnections is more than the limit of open files has room for",
+                metadata: ["connections": "\(most)", "room": "\(room.webSockets)"])
+        }
+        let places = Places(configuration.limits.maxConnections ?? room.webSockets)
+        var shared = configuration
+        shared.limits.handshakes = room.handshakes
         let addresses = AddressLimits(configuration.limits)
         let failedTokens = FailedTokens(configuration.limits)
-        let count = configuration.shards ?? max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
         let outboxes = OutboxBudget(configuration.limits.outboxBytes, shards: count)
         let inbox = InboxBudget(configuration.limits.inboxBytes)
         let workers = WorkerPools(WorkerPlan.all(of: configuration.enabled(features)), configuration)
         self.workers = workers
+        let transfers = Transfers(configuration.limits)
         for index in 0..<count {
             let shard = try Shard(
                 .init(
-                    configuration: configuration, authenticator: authenticator, redis: location, places: places,
+                    configuration: shared, authenticator: authenticator, redis: location, places: places,
                     addresses: addresses, failedTokens: failedTokens, outboxes: outboxes, inbox: inbox,
-                    workers: workers,
+                    workers: workers, transfers: transfers,
                     isAlone: configuration.redis.url == nil, logger: logger,
                     name: "shard-\(index)", place: (index, count), identity: identity, features: features))
             shard.loop.start()
@@ -137,14 +148,29 @@ public actor Server {
 
     /// Tells every client when to come back, and ends. May be called at any time, and more than once.
     public func stop() async {
+        // One after the other: a second stop takes nothing from under the first.
+        let before = stopping
+        let task = Task {
+            await before?.value
+            await end()
+        }
+        stopping = task
+        await task.value
+    }
+
+    private func end() async {
         let shards = shards
         self.shards = []
         await withTaskGroup(of: Void.self) { group in
             for shard in shards { group.addTask { await shard.drain() } }
         }
         // Before the loops: what runs still is handed over to them.
-        workers?.stop()
-        workers = nil
+        let workers = workers
+        self.workers = nil
+        let late = await workers?.stop(within: configuration.drain.timeout) ?? []
+        if !late.isEmpty {
+            logger.error("jobs did not end in time", metadata: ["pools": "\(late.joined(separator: ", "))"])
+        }
         for shard in shards {
             await shard.stop()
             shard.loop.stop()
@@ -152,12 +178,5 @@ public actor Server {
         }
         port = nil
         apiPort = nil
-    }
-
-    /// What the limit of open files has room for, less what else is opened.
-    private static func roomForConnections() -> Int {
-        var limit = rlimit()
-        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return 900 }
-        return max(16, Int(clamping: limit.rlim_cur) - 200)
     }
 }

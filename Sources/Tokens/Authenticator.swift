@@ -42,6 +42,9 @@ public struct Authenticator: Sendable {
         }
     }
 
+    /// What signs tokens of the installation's own; `nil` without its secret.
+    public var maker: TokenMaker? { keys[""].map { TokenMaker(algorithm: $0.algorithm) } }
+
     init(ownKey: Key?, keys: [String: Key], issuer: String?, audience: String?, leeway: Milliseconds) {
         var all = keys
         all[""] = ownKey
@@ -154,9 +157,12 @@ public struct Authenticator: Sendable {
                 throw .badClaim(.audience)
             }
         }
+        // Others' tokens may have a `grant` that means something else. One of ours that is none must not make a token
+        // that no end of a grant concerns.
+        if key.isOwn, token.hasBadGrant { throw .badClaim(.grant) }
         return Claims(
             subject: subject, isBackend: token.role == "backend", expiresAt: expiresAt,
-            issuedAt: token.issuedAt.map(Self.milliseconds))
+            issuedAt: token.issuedAt.map(Self.milliseconds), grant: key.isOwn ? token.grant : nil)
     }
 
     /// The ms in which a NumericDate lies. Never a later one: what was issued in the ms before a revocation must not pass

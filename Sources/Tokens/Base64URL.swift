@@ -1,9 +1,9 @@
 /// The encoding of a token's three parts (RFC 4648, section 5, without padding).
-enum Base64URL {
+package enum Base64URL {
     /// Decodes strictly: no padding, no foreign character, no bits left over. So no two texts mean the same bytes.
     ///
     /// - Returns: `nil` if `text` is anything else.
-    static func decode(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+    package static func decode(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         guard text.count % 4 != 1 else { return nil }
         var decoded: [UInt8] = []
         decoded.reserveCapacity(text.count * 3 / 4)
@@ -23,7 +23,7 @@ enum Base64URL {
         return decoded
     }
 
-    static func encode(_ bytes: some Sequence<UInt8>) -> String {
+    package static func encode(_ bytes: some Sequence<UInt8>) -> String {
         var text: [UInt8] = []
         var bits: UInt32 = 0
         var count = 0

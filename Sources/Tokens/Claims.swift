@@ -11,11 +11,18 @@ public struct Claims: Sendable, Equatable {
     /// When it was issued (`iat`), by its issuer's clock; `nil` if it does not say.
     public let issuedAt: Timestamp?
 
-    package init(subject: UserID, isBackend: Bool, expiresAt: Timestamp, issuedAt: Timestamp? = nil) {
+    /// The device's grant that it was made for (`grant`), of tokens that the server itself has issued: the token is worth
+    /// nothing once that has ended. `nil` for all others.
+    public let grant: Identifier?
+
+    package init(
+        subject: UserID, isBackend: Bool, expiresAt: Timestamp, issuedAt: Timestamp? = nil, grant: Identifier? = nil
+    ) {
         self.subject = subject
         self.isBackend = isBackend
         self.expiresAt = expiresAt
         self.issuedAt = issuedAt
+        self.grant = grant
     }
 }
 
@@ -47,6 +54,7 @@ public enum AuthenticationFailure: Error, Sendable, Equatable, CustomStringConve
         case issuer = "iss"
         case audience = "aud"
         case role
+        case grant
     }
 
     public var description: String {

@@ -10,6 +10,8 @@ public struct TokenMaker: Sendable {
         algorithm = try await secret.algorithm()
     }
 
+    init(algorithm: any JWTAlgorithm) { self.algorithm = algorithm }
+
     /// What a token lets its bearer do.
     public enum Role: String, Sendable, CaseIterable {
         case user
@@ -22,13 +24,14 @@ public struct TokenMaker: Sendable {
     /// - Parameters:
     ///   - user: The claim `sub`.
     ///   - lifetime: How long it is valid, in ms from `now`.
+    ///   - grant: The device's grant that it is for (the claim `grant`), if it is for one.
     ///   - now: The time, in ms since 1970.
     public func make(
-        user: UserID, lifetime: Milliseconds, role: Role = .user, now: Timestamp
+        user: UserID, lifetime: Milliseconds, role: Role = .user, grant: Identifier? = nil, now: Timestamp
     ) throws -> String {
         let payload = Payload(
             sub: user.string, exp: Self.numericDate(now + lifetime), iat: Self.numericDate(now),
-            role: role == .backend ? role.rawValue : nil)
+            role: role == .backend ? role.rawValue : nil, grant: grant?.string)
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         let signed = Self.header + "." + Base64URL.encode(try encoder.encode(payload))
@@ -40,6 +43,7 @@ public struct TokenMaker: Sendable {
         let exp: Decimal
         let iat: Decimal
         let role: String?
+        let grant: String?
     }
 
     /// Seconds with three decimals, exactly: a lifetime may be shorter than a second.

@@ -33,6 +33,9 @@ struct TokenPayload {
     private(set) var audience: [String]?
     /// Whatever else than a string `role` is gives no rights: `nil`.
     private(set) var role: String?
+    private(set) var grant: Identifier?
+    /// Whether `grant` is there, and no id.
+    private(set) var hasBadGrant = false
 
     init(json: [UInt8]) throws(AuthenticationFailure) {
         try forEachMember(of: json) { name, value throws(AuthenticationFailure) in
@@ -49,6 +52,9 @@ struct TokenPayload {
             case .issuer: issuer = try required(value.string)
             case .audience: audience = try required(value.oneOrMoreStrings)
             case .role: role = value.string
+            case .grant:
+                grant = value.string.flatMap { Identifier($0) }
+                hasBadGrant = grant == nil
             }
         }
     }

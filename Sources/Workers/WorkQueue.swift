@@ -1,4 +1,3 @@
-import DequeModule
 import EventLoops
 import Glibc
 
@@ -8,7 +7,7 @@ final class WorkQueue: @unchecked Sendable {
     struct Work {
         /// Runs it. What it returns hands the result over.
         let run: @Sendable () -> @Sendable () -> Void
-        /// Tells that it will not be run.
+        /// Tells that nobody will hear of its result.
         let drop: @Sendable () -> Void
     }
 
@@ -20,14 +19,14 @@ final class WorkQueue: @unchecked Sendable {
 
     private struct Running {
         let beganAt: Int64
+        let work: Work
         var isCancelled = false
     }
 
     private struct State {
-        var waiting = Deque<Entry>()
+        var waiting = NumberedQueue<Entry>()
         var running: [UInt64: Running] = [:]
         var isClosed = false
-        var numbers: UInt64 = 0
         /// Of the latest jobs, in µs; `nil` before the first is done.
         var meanTime: Double?
         var done = 0
@@ -73,9 +72,7 @@ final class WorkQueue: @unchecked Sendable {
                 state.refused += 1
                 return .failure(.overloaded(retryAfter: retryAfter(state, now)))
             }
-            state.numbers += 1
-            state.waiting.append(Entry(number: state.numbers, queuedAt: now, work: work))
-            return .success(state.numbers)
+            return .success(state.waiting.append { Entry(number: $0, queuedAt: now, work: work) })
         }
         let number = try result.get()
         sem_post(bell)
@@ -96,27 +93,39 @@ final class WorkQueue: @unchecked Sendable {
             if state.running[number] != nil {
                 state.running[number]?.isCancelled = true
                 state.cancelled += 1
-            } else if let index = state.waiting.firstIndex(where: { $0.number == number }) {
-                state.cancelled += 1
-                return state.waiting.remove(at: index)
+                return nil
             }
-            return nil
+            let entry = state.waiting.remove(number)
+            if entry != nil { state.cancelled += 1 }
+            return entry
         }
         _ = entry
     }
 
     /// Nothing is added any more. Returns what is dropped.
-    func close(dropping: Bool) -> [Entry] {
-        let dropped: [Entry] = state.withLock { state in
+    func close(dropping: Bool) -> [Work] {
+        let dropped: [Work] = state.withLock { state in
             state.isClosed = true
-            // (An array made of an empty deque writes to the storage that all empty arrays share: a race, if harmless.)
-            guard dropping, !state.waiting.isEmpty else { return [] }
-            defer { state.waiting = [] }
-            return Array(state.waiting)
+            return dropping ? state.waiting.removeAll().map(\.work) : []
         }
         for _ in 0..<threads { sem_post(bell) }
         return dropped
     }
+
+    /// Nothing more is run, and what runs runs for nobody. Returns all of it that was not cancelled.
+    func abandon() -> [Work] {
+        state.withLock { state in
+            var abandoned = state.waiting.removeAll().map(\.work)
+            for (number, running) in state.running where !running.isCancelled {
+                state.running[number]?.isCancelled = true
+                abandoned.append(running.work)
+            }
+            return abandoned
+        }
+    }
+
+    /// What finding jobs has cost so far.
+    var steps: Int { state.withLock { $0.waiting.steps } }
 
     // MARK: The threads
 
@@ -137,7 +146,7 @@ final class WorkQueue: @unchecked Sendable {
             let (entry, isOver): (Entry?, Bool) = state.withLock { state in
                 guard let entry = state.waiting.popFirst() else { return (nil, state.isClosed) }
                 state.waitingTimes.record(now - entry.queuedAt)
-                state.running[entry.number] = Running(beganAt: now)
+                state.running[entry.number] = Running(beganAt: now, work: entry.work)
                 return (entry, false)
             }
             if let entry { return entry }
@@ -148,8 +157,12 @@ final class WorkQueue: @unchecked Sendable {
     /// Whether somebody waits for its result.
     private func finished(_ number: UInt64) -> Bool {
         let now = MonotonicClock.microseconds
+        // What the job holds is released after the lock.
+        var released: Work?
+        defer { _ = released }
         return state.withLock { state in
             guard let running = state.running.removeValue(forKey: number) else { return false }
+            released = running.work
             let time = now - running.beganAt
             state.runningTimes.record(time)
             state.meanTime = state.meanTime.map { $0 + (Double(time) - $0) / 16 } ?? Double(time)

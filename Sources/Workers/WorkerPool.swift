@@ -71,10 +71,41 @@ public final class WorkerPool: Sendable {
     /// Takes no more jobs, and blocks until those that run (and, to drain it, those that wait) are done. May be called again.
     /// Not on a thread of the pool.
     public func stop(_ rest: Rest) {
-        for entry in queue.close(dropping: rest == .drop) { entry.work.drop() }
+        close(rest)
+        _ = join(until: .max)
+    }
+
+    /// The same, but blocks for so long at most. A job that takes longer goes on for nobody: its asker hears
+    /// ``WorkRefusal/stopped``, and its thread ends with it.
+    ///
+    /// - Parameter grace: In seconds.
+    /// - Returns: Whether all have ended.
+    @discardableResult
+    public func stop(_ rest: Rest, within grace: Double) -> Bool {
+        close(rest)
+        return join(until: MonotonicClock.microseconds + Int64(grace * 1_000_000))
+    }
+
+    /// The first half of stopping: takes no more jobs, and does not block.
+    package func close(_ rest: Rest) {
+        for work in queue.close(dropping: rest == .drop) { work.drop() }
+    }
+
+    /// The other half.
+    ///
+    /// - Parameter end: On the monotonic clock, in µs; `.max` for as long as it takes.
+    package func join(until end: Int64) -> Bool {
         threads.withLock { threads in
-            for thread in threads { thread.join() }
-            threads = []
+            defer { threads = [] }
+            guard end != .max else {
+                for thread in threads { thread.join() }
+                return true
+            }
+            let late = threads.filter { !$0.join(until: end) }
+            guard !late.isEmpty else { return true }
+            for work in queue.abandon() { work.drop() }
+            for thread in late { thread.detach() }
+            return false
         }
     }
 

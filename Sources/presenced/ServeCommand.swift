@@ -45,6 +45,9 @@ struct ServeCommand: AsyncParsableCommand {
     @Flag(help: "Let another server listen on the same port; the kernel spreads the connections.")
     var sharePort = false
 
+    @Flag(help: "Let people sign up and sign in here, by e-mail and password.")
+    var accounts = false
+
     @Option(help: ArgumentHelp("trace, debug, info, notice, warning, error or critical.", valueName: "level"))
     var logLevel: String?
 
@@ -57,6 +60,7 @@ struct ServeCommand: AsyncParsableCommand {
         flags["dataDirectory"] = dataDir
         flags["shards"] = shards.map { "\($0)" }
         if sharePort { flags["sharePort"] = "true" }
+        if accounts { flags["accounts.enabled"] = "true" }
         flags["logLevel"] = logLevel
         return flags
     }

@@ -54,6 +54,8 @@ extension Setting {
             .number("limits.blocks", \.limits.blocks),
             .numberOrAutomatic("limits.maxConnections", \.limits.maxConnections),
             .number("limits.handshakes", \.limits.handshakes),
+            .number("limits.uploads", \.limits.uploads),
+            .number("limits.downloads", \.limits.downloads),
             .number("limits.pendingRequests", \.limits.pendingRequests),
             .number("limits.badRequests", \.limits.badRequests),
             .number("limits.requestsPerSecond", \.limits.requestsPerSecond),

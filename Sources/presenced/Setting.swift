@@ -118,10 +118,18 @@ extension Setting {
             write: { $0[keyPath: path] })
     }
 
-    /// A number that a feature lets operators set.
+    /// What a feature lets operators set.
     static func feature(_ setting: FeatureSetting) -> Self {
         switch setting.unit {
         case .milliseconds: duration(setting.key, \.[setting])
+        case .text: text(setting.key, \.[text: setting])
+        case .flag:
+            Self(
+                setting.key, \.[setting],
+                parse: { text throws(Mistake) in
+                    guard let value = Bool(text) else { throw Mistake(expected: "true or false") }
+                    return value ? 1 : 0
+                }, format: { $0 == 1 ? "true" : "false" })
         case .count:
             Self(
                 setting.key, \.[setting], parse: { text throws(Mistake) in Int64(try wholeNumber(text)) },

@@ -9,6 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from support import rules
+from support.accounts import ON, Accounts
 from support.asyncapi import AsyncAPI, WitnessedRoom
 from support.client import BREACHES
 from support.patience import PATIENCE, eventually
@@ -18,13 +19,15 @@ from support.server import Server
 
 DOCUMENT = AsyncAPI("asyncapi.yaml")
 SETTINGS = {"participants": 30, "conversations": 2, "max_server_message_bytes": 16_384, "subscribe_batch": 300,
-            "linger": 300, "typing": 1_000}
+            "linger": 300, "typing": 1_000} | ON
 ENVIRONMENT = {"PRESENCE_COMMAND_TIMEOUT": "500ms", "PRESENCE_STALE_AFTER": "500ms", "PRESENCE_LEASE_RENEWAL": "200ms",
                "PRESENCE_LIMITS_BAD_REQUESTS": "1000", "PRESENCE_LIMITS_REQUEST_BURST": "300"}
 
 UNPROVOKED_CODES = {
     "conflict": "only if a random id of 128 bits came twice",
     "internal": "the server would have to be broken",
+    "not_found": "of accounts, over HTTP",
+    "too_large": "of bodies, over HTTP",
 }
 UNMET_MEMBERS = {
     "#/channels/presence/bindings/ws/headers": "headers of the upgrade, which are no message",
@@ -32,6 +35,8 @@ UNMET_MEMBERS = {
 
 
 UNMET_HERE = {
+    ("#/components/messages/ServerError/payload", "reason"): "of accounts, over HTTP: test_26_accounts.py",
+    ("#/components/schemas/Account", "username"): "a feature of its own",
     ("#/components/messages/ServerError/payload", "outcomeUnknown"): "needs a Redis that goes in time: test_07_staleness.py",
 }
 
@@ -104,6 +109,7 @@ async def played(room, redis):
         await people_type(room)
         await replies_are_split(room)
         await people_hide(room)
+        await somebody_signs_up(room)
         await tokens_run_out(room)
         await mistakes_are_made(room)
         await the_store_is_lost(room, redis)
@@ -191,6 +197,14 @@ async def people_hide(room):
     assert len((await bob.did("getVisibility"))["contacts"]) == 201
     await bob.did("removeContacts", users=[ana.user])
     await bob.did("unblock", users=[ana.user])
+
+
+async def somebody_signs_up(room):
+    ana = await Accounts(room.server).sign_up()
+    client = await room.come("ana", token=ana.access)
+    await client.hear("ownAccount")
+    await ana.call("PATCH", "/v1/me", {"changes": {"preferredLanguage": "fr"}})
+    await client.hear("ownAccount", account=lambda account: account["preferredLanguage"] == "fr")
 
 
 async def tokens_run_out(room):

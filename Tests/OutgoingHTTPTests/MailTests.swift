@@ -1,3 +1,4 @@
+import EventLoops
 import Testing
 
 @testable import OutgoingHTTP
@@ -90,6 +91,65 @@ import Testing
         #expect(try await client.send(mail).status == 250)
         client.stop()
         await servers.heard("left mail without a word", 2)
+    }
+
+    @Test func `a mail server that lets wait for its last answer holds up no call and no stop`() async throws {
+        let servers = try await Servers()
+        let client = OutgoingClient()
+        var mail = mail(servers, "patient")
+        mail.startTLS = .never
+        mail.limits.total = 60
+        async let first = failure(client, mail)
+        await servers.heard("holding mail")
+        #expect(try await client.send(servers.request("/status/204", within: 10)).status == 204)
+        let before = MonotonicClock.microseconds
+        client.stop()
+        #expect(await first == .stopped)
+        // libcurl asks each second; the server would have answered when the mail is out of time.
+        #expect(MonotonicClock.microseconds - before < 20_000_000)
+    }
+
+    @Test func `a mail that is cancelled while its server lets wait makes room for the next`() async throws {
+        let servers = try await Servers()
+        let client = OutgoingClient(mostRunning: 1)
+        var mail = mail(servers, "patient")
+        mail.startTLS = .never
+        mail.limits.total = 60
+        let first = Task { [mail] in await failure(client, mail) }
+        await servers.heard("holding mail")
+        first.cancel()
+        #expect(await first.value == .cancelled)
+        var next = self.mail(servers, "smtp")
+        next.startTLS = .never
+        #expect(try await client.send(next).status == 250)
+        #expect(client.numbers.cancelled == 1)
+    }
+
+    @Test func `a mail server that refuses and then says nothing holds up nobody`() async throws {
+        let servers = try await Servers()
+        let client = OutgoingClient(mostRunning: 1)
+        var mail = mail(servers, "patient", to: ["nobody@example.org"])
+        mail.startTLS = .never
+        async let refused = failure(client, mail)
+        await servers.heard("refused mail")
+        #expect(try await client.send(servers.request("/status/204", within: 10)).status == 204)
+        #expect(await refused == .rejected(550))
+        await servers.heard("left refused mail")
+        var next = self.mail(servers, "smtp")
+        next.startTLS = .never
+        #expect(try await client.send(next).status == 250)
+    }
+
+    @Test func `a text with a CR or LF that ends no line is not sent`() async throws {
+        let client = OutgoingClient()
+        for text in ["a\nb\r\n", "a\r.\r\nb", "\n.\r\n", "a\r\r\n", "a\r\n\n", "a\r"] {
+            let mail = OutgoingMail(
+                "smtp://127.0.0.1:1", from: "a@example.org", to: ["b@example.org"], message: Array(text.utf8))
+            #expect(await failure(client, mail)?.reason == "invalid", "\(text.debugDescription)")
+        }
+        let mail = OutgoingMail(
+            "smtp://127.0.0.1:1", from: "a@example.org", to: ["b@example.org"], message: Array("a\r\n\r\nb".utf8))
+        #expect(await failure(client, mail) == .unreachable)
     }
 
     @Test func `an envelope or a name that holds more than itself is not sent`() async throws {

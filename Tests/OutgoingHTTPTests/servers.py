@@ -243,6 +243,33 @@ def speak_mutely(connection):
         say("250 fine")
 
 
+def speak_patiently(connection):
+    """A mail server that answers the end of a mail when it is told to, and a recipient that it does not want with a refusal,
+    and nothing any more."""
+    stream = connection.makefile("rb")
+
+    def say(line):
+        connection.sendall(line.encode() + b"\r\n")
+
+    say("220 here")
+    while line := stream.readline().decode().strip():
+        if line.startswith("RCPT TO:<nobody@"):
+            say("550 no such user")
+            tell("refused", "mail")
+            stream.read()
+            return tell("left", "refused", "mail")
+        if line == "DATA":
+            say("354 go on")
+            while stream.readline() != b".\r\n":
+                pass
+            tell("holding", "mail")
+            with held:
+                held.wait_for(lambda: holding["released"])
+            say("250 taken")
+        else:
+            say("250 fine")
+
+
 def main():
     if sys.argv[2:] == ["certificates"]:
         return subprocess.run(["sh", "-c", CERTIFICATES, DIRECTORY], check=True)
@@ -255,7 +282,7 @@ def main():
         "named": listen(speak_http, context("named")), "h2": listen(speak_h2, context("server", ["h2"])),
         "smtp": mail(), "starttls": mail(**secured),
         "smtps": mail(ssl_context=context("server"), authenticator=authenticate, auth_require_tls=False),
-        "mute": listen(speak_mutely), "marks": listen(speak_http, quiet=True), "dead": dead.getsockname()[1],
+        "mute": listen(speak_mutely), "patient": listen(speak_patiently), "marks": listen(speak_http, quiet=True), "dead": dead.getsockname()[1],
     }))
     threading.Event().wait()
 

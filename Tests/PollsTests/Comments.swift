@@ -11,6 +11,8 @@ import WebSockets
 ///     {"type":"watchComments","poll":"lunch","after":1}    answered {"type":"commentsWatched","through":3}, then
 ///                                                          {"type":"comment","poll":"lunch","number":2,"text":…}, …
 ///
+///     {"type":"commentsLost","poll":"lunch","through":2}   comes when Redis has lost some: what is after 2 is void
+///
 /// Redis has a poll's comments in a list: comment 1 stands at index 0.
 final class Comments: TopicKind {
     static let add = Script("comment", script, isAcknowledged: true)
@@ -22,13 +24,6 @@ final class Comments: TopicKind {
     private(set) var kind: TopicKindID!
 
     init(_ shard: ShardLogic) { self.shard = shard }
-
-    /// What a topic keeps beside its log.
-    private final class Filling {
-        var isUnderWay = false
-        /// More was found missing meanwhile.
-        var isWantedAgain = false
-    }
 
     func register(in registry: inout Registry) {
         kind = registry.topics(self)
@@ -92,45 +87,39 @@ final class Comments: TopicKind {
     private func handle(_ event: StoreEvent) {
         guard let topic = shard.watchers.topic(event.subjectBytes, kind) else { return }
         let frame = Self.frame(topic, event.version, String(decoding: event.rest, as: UTF8.self))
-        if case .hole = shard.watchers.append(frame, sequence: event.version, to: topic) { fill(topic) { _ in } }
+        if case .hole = shard.watchers.append(frame, sequence: event.version, to: topic) {
+            shard.logReader.complete(topic)
+        }
     }
 
     // MARK: What is watched
 
     var keepsLog: Bool { true }
-    func makeState() -> AnyObject? { Filling() }
+    func makeState() -> AnyObject? { nil }
     func isDoubtful(_ topic: Topic, for user: UserID) -> Bool { false }
 
-    /// At first only where the log ends; after a break everything since.
+    /// Only where the log ends.
     func read(_ topic: Topic, reply: @escaping StoreReply) {
-        guard topic.isLoaded else { return shard.store.command(["LLEN", key(topic)], lane: .commands, reply: reply) }
-        fill(topic, done: reply)
+        shard.store.command(["LLEN", key(topic)], lane: .commands, reply: reply)
     }
 
     func take(_ value: RedisValue, of topic: Topic, announced: Bool) {
-        guard !topic.isLoaded, let end = value.int else { return }
-        if case .hole = shard.watchers.noteEnd(end, of: topic) { fill(topic) { _ in } }
+        if case .hole = shard.watchers.noteEnd(value.int ?? 0, of: topic) { shard.logReader.complete(topic) }
     }
 
-    /// Appends what Redis has and the log has not.
-    private func fill(_ topic: Topic, done: @escaping StoreReply) {
-        guard let state = topic.state as? Filling, let log = topic.log else { return }
-        guard !state.isUnderWay else {
-            state.isWantedAgain = true
-            return done(.success(.null))
-        }
-        state.isUnderWay = true
-        let after = log.last
-        entries(of: topic, after: after, through: after + Self.page) { [unowned shard] result in
-            state.isUnderWay = false
-            guard case .success(let entries) = result else { return done(result.map { _ in .null }) }
-            for entry in entries { shard.watchers.append(entry.frame, sequence: entry.sequence, to: topic) }
-            if entries.count == Self.page || state.isWantedAgain {
-                state.isWantedAgain = false
-                return self.fill(topic, done: done)
+    /// The end first: of two commands with the same key the first is the older one, and entries may go beyond it.
+    func readLog(_ topic: Topic, after: Int64, reply: @escaping (Result<LogPage, RedisFailure>) -> Void) {
+        shard.store.command(["LLEN", key(topic)], lane: .commands) { [self] end in
+            entries(of: topic, after: after, through: after + Self.page) { entries in
+                reply(end.flatMap { end in entries.map { LogPage(entries: $0, end: end.int ?? 0) } })
             }
-            done(.success(.null))
         }
+    }
+
+    func restartFrame(of topic: Topic, at end: Int64) -> [UInt8] {
+        var json = Array(#"{"type":"commentsLost","poll":"#.utf8)
+        JSONWriter.string(topic.subject.string, to: &json)
+        return WebSocketFrame.text(json + Array(#","through":\#(end)}"#.utf8))
     }
 
     func catchUp(_ request: CatchUp) {

@@ -151,6 +151,60 @@ import Tokens
         #expect(world.shards[0].logic.metrics.catchUps == 3)
     }
 
+    @Test func `a server is live again only when all that was missed is there, though Redis refuses at first`() throws {
+        let world = try world()
+        let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+        let eve = try SimulatedClient("eve", in: world).connect(to: world.shards[1])
+        try watch(ana, in: world)
+        try comment(eve, 1, in: world)
+        world.shards[0].cutAll()
+        for number in 2...130 { try comment(eve, number, in: world) }
+        var refused = 0
+        world.redis.refuse = { script, words in
+            guard script == nil, words.first == "LRANGE", refused < 2 else { return nil }
+            refused += 1
+            return .server(code: "OOM", message: "OOM command not allowed")
+        }
+        try world.run(until: "the server is live") { world.shards[0].logic.link.isLive }
+        let last = try log(world.shards[0]).last
+        #expect(refused == 2 && last == 130)
+        try world.run(for: 100)
+        #expect(read(ana) == Array(1...130))
+    }
+
+    @Test func `comments that Redis has lost are told, and those that come then are read`() throws {
+        let world = try world()
+        let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+        let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
+        let eve = try SimulatedClient("eve", in: world).connect(to: world.shards[1])
+        try watch(ana, in: world)
+        try watch(bob, in: world)
+        bob.send(.activity(.background))
+        for number in 1...3 { try comment(eve, number, in: world) }
+        try world.redis.remember()
+        for number in 4...5 { try comment(eve, number, in: world) }
+        try world.run(for: 100)
+        // A failover to a replica that was behind.
+        try world.redis.goBack()
+        for shard in world.shards { shard.cutAll() }
+        try world.run(until: "the servers are live") { world.shards.allSatisfy(\.logic.link.isLive) }
+        try world.run(for: 100)
+        let lost = #"{"type":"commentsLost","poll":"lunch","through":3}"#
+        #expect(ana.texts.filter { $0 == lost }.count == 1 && bob.texts.filter { $0 == lost }.count == 1)
+        try comment(eve, 4, in: world)
+        bob.send(.activity(.active))
+        try world.run(for: 100)
+        #expect(read(ana) == [1, 2, 3, 4, 5, 4] && read(bob) == [4])
+        // Somebody who was told of them comes from another server.
+        let cyd = try SimulatedClient("cyd", in: world).connect(to: world.shards[1])
+        try watch(cyd, after: 5, in: world)
+        try world.run(for: 100)
+        #expect(cyd.texts.contains(#"{"type":"commentsLost","poll":"lunch","through":4}"#))
+        try comment(eve, 5, in: world)
+        try world.run(for: 100)
+        #expect(read(cyd) == [5])
+    }
+
     // MARK: Over real sockets and a real Redis
 
     @Test func `over a real socket and a real Redis comments come in order, older ones too`() async throws {

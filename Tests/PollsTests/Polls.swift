@@ -34,6 +34,7 @@ final class Polls: Feature, TopicKind {
     private var own: OwnMessages = []
     /// What users say about polls.
     let comments: Comments
+    let pictures: Pictures
     /// When each poll ends here, by its id.
     private var endings: [Identifier: Milliseconds] = [:]
     /// The steps that it was told of.
@@ -42,10 +43,12 @@ final class Polls: Feature, TopicKind {
     init(_ shard: ShardLogic) {
         self.shard = shard
         comments = Comments(shard)
+        pictures = Pictures(shard)
     }
 
     func register(in registry: inout Registry) {
         comments.register(in: &registry)
+        pictures.register(in: &registry)
         kind = registry.topics(self)
         ends = registry.deadline { [unowned self] key in if case .id(let poll) = key { end(poll) } }
         votes = registry.counter("poll_votes_total", help: "votes in polls")

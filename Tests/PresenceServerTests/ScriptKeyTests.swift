@@ -11,9 +11,20 @@ import Testing
 @Suite struct ScriptKeyTests {
     @Test func `every key that a script touches is declared`() throws {
         let world = try World(shards: 2)
+        try look(at: world, running: Script.allCases.filter { !Script.accounts.contains($0) }) {
+            try everyScript(in: world)
+        }
+    }
+
+    @Test func `every key that a script of accounts touches is declared`() throws {
+        let accounts = try AccountWorld()
+        try look(at: accounts.world, running: Script.accounts) { try everyScript(of: accounts) }
+    }
+
+    private func look(at world: World, running scripts: [Script], _ run: () throws -> Void) throws {
         let monitor = try BlockingRedis(world.redis.server.unix)
         try monitor.command("MONITOR")
-        try everyScript(in: world)
+        try run()
         _ = world.redis.command(["ECHO", "the end"])
 
         var declared: Set<String> = []
@@ -32,7 +43,7 @@ import Testing
                 #expect(Set(declared.map(HashSlot.of)).count == 1, "of one slot of a cluster: \(declared)")
             }
         }
-        for script in Script.allCases {
+        for script in scripts {
             #expect(scriptsSeen.contains(script.redis.sha1), "\(script) was not run")
         }
     }
@@ -120,6 +131,47 @@ import Testing
         try SimulatedClient("cy", in: world).connect(to: world.shards[1])
         world.shards[1].die()
         try world.run(for: 20_000)
+    }
+
+    /// The same of accounts.
+    private func everyScript(of accounts: AccountWorld) throws {
+        let (email, password) = ("ana@example.org", "correct horse")
+        let body = ["email": email, "password": password]
+        let ana = try accounts.call("POST", "/v1/accounts", body).json
+        let token = ana["accessToken"] as? String
+        // Somebody else wants the address: whose it is, is asked.
+        #expect(try accounts.call("POST", "/v1/accounts", body).status == 409)
+        #expect(try accounts.call("POST", "/v1/sessions", body).status == 200)
+        let refreshed = try accounts.call("POST", "/v1/sessions/refresh", ["refreshToken": ana["refreshToken"] ?? ""])
+        #expect(refreshed.status == 200)
+        #expect(try accounts.call("GET", "/v1/me", token: token).status == 200)
+        #expect(
+            try accounts.call(
+                "PATCH", "/v1/me", ["changes": ["displayName": "Ana", "setupCompleted": true]], token: token
+            )
+            .status == 200)
+        let verify = try accounts.mailToken("verify")
+        #expect(try accounts.call("POST", "/v1/emails/verify", ["token": verify]).status == 204)
+        let changed = ["password": password, "email": "new@example.org"]
+        #expect(try accounts.call("POST", "/v1/me/email", changed, token: token).status == 202)
+        let change = try accounts.mailToken("verify", to: "new@example.org")
+        #expect(try accounts.call("POST", "/v1/emails/verify", ["token": change]).status == 204)
+        let passwords = ["password": password, "newPassword": "another horse"]
+        #expect(try accounts.call("POST", "/v1/me/password", passwords, token: token).status == 204)
+        let user = try #require((ana["user"] as? String).flatMap { UserID($0) })
+        let logic = accounts.world.shards[0].logic!
+        let keys = logic.partitions.keys(of: user)
+        accounts.world.shards[0].run(
+            .disableAccount, keys: [keys.shards, keys.user(user), keys.account(user), keys.grants(user)],
+            arguments: [keys.events, logic.link.incarnation, user.string, ""], lane: .commands
+        ) { _ in }
+        #expect(try accounts.call("DELETE", "/v1/sessions/all", token: token).status == 204)
+        _ = try accounts.call("POST", "/v1/passwords/forgot", ["email": "new@example.org"])
+        let reset = ["token": try accounts.mailToken("reset"), "password": "third horse"]
+        #expect(try accounts.call("POST", "/v1/passwords/reset", reset).status == 204)
+        let again = try accounts.call("POST", "/v1/sessions", ["email": "new@example.org", "password": "third horse"])
+        let access = again.json["accessToken"] as? String
+        #expect(try accounts.call("DELETE", "/v1/me", ["password": "third horse"], token: access).status == 204)
     }
 
     /// The quoted words of a line of `MONITOR`, with its escapes undone.

@@ -1,5 +1,6 @@
 import PresenceProtocol
 import Testing
+import WebSockets
 
 @testable import PresenceCore
 @testable import PresenceServer
@@ -107,6 +108,49 @@ import Testing
             return
         }
         #expect(error.code == .unavailable && error.retryAfter == 1_000)
+    }
+
+    @Test(arguments: [false, true])
+    func `of bad tokens that are pending at once, no more are verified than the limit lets`(leaves: Bool) throws {
+        let world = try world(5...5) {
+            $0.limits.failedTokensPerSecond = 1
+            $0.limits.failedTokenBurst = 5
+        }
+        let shard = world.shards[0]
+        let address = PeerAddress(host: "10.0.0.1")!.block
+        var verdicts: [String] = []
+        for index in 0..<20 {
+            shard.logic.check("no user \(index)", from: address, of: SocketID(index: UInt32(index), generation: 1)) {
+                verdicts.append("\($0)".prefix { $0 != "(" }.description)
+            }
+        }
+        #expect(shard.logic.jobs.count == 20)
+        // Those that run when their connection goes are charged all the same.
+        for index in stride(from: UInt32(0), to: leaves ? 20 : 0, by: 2) {
+            shard.logic.jobs.cancel(of: SocketID(index: index, generation: 1))
+        }
+        try world.run(for: 400)
+        // The first ran already.
+        #expect(verdicts.count { $0 == "refused" } == (leaves ? 4 : 5))
+        #expect(verdicts.count { $0 == "tooMany" } == (leaves ? 6 : 15))
+        #expect(shard.logic.failedTokens.wait(address, at: world.now) != nil)
+    }
+
+    @Test func `good tokens that are pending at once are all verified, and cost nothing`() throws {
+        let world = try world(5...5) {
+            $0.limits.failedTokensPerSecond = 1
+            $0.limits.failedTokenBurst = 5
+        }
+        let shard = world.shards[0]
+        let address = PeerAddress(host: "10.0.0.1")!.block
+        var valid = 0
+        for index in 0..<50 {
+            shard.logic.check("user\(index)", from: address, of: SocketID(index: UInt32(index), generation: 1)) {
+                if case .valid = $0 { valid += 1 }
+            }
+        }
+        try world.run(for: 1_000)
+        #expect(valid == 50 && shard.logic.failedTokens.wait(address, at: world.now) == nil)
     }
 
     @Test func `tokens that are verified count in the budget for what waits`() throws {

@@ -5,11 +5,12 @@ extension Script {
     /// Those of a server with every feature of its own, in an order that stays: kept histories name them by their place. New
     /// ones are added at the end.
     static let allCases: [Script] = {
-        let scripts: [Script] = [
-            .open, .assert, .end, .activity, .status, .lapse, .profile, .renumber, .disconnect, .revoke, .create,
-            .typing,
-            .conversation, .participants, .visibility, .policy, .join, .renew, .sweep, .fence, .reap,
-        ]
+        let scripts: [Script] =
+            [
+                .open, .assert, .end, .activity, .status, .lapse, .profile, .renumber, .disconnect, .revoke, .create,
+                .typing,
+                .conversation, .participants, .visibility, .policy, .join, .renew, .sweep, .fence, .reap,
+            ] + Script.accounts
         precondition(Set(scripts) == Set(Script.all(of: Features.all)), "a script is missing here")
         return scripts
     }()

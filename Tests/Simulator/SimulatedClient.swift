@@ -35,6 +35,8 @@ final class SimulatedClient {
     private var requests: Int64 = 0
     /// When its tokens say that they were issued.
     var issuedAt: Timestamp?
+    /// A token that a server has made for it.
+    var signedToken: String?
 
     init(_ user: String, in world: World) {
         self.user = user
@@ -94,7 +96,7 @@ final class SimulatedClient {
 
     func introduce() { send(.connect(.init(token: token))) }
 
-    var token: String { issuedAt.map { "\(user)#\($0)" } ?? user }
+    var token: String { signedToken ?? issuedAt.map { "\(user)#\($0)" } ?? user }
 
     func sendText(_ text: String) {
         guard let socket, let shard else { return }

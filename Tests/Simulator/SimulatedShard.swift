@@ -46,7 +46,8 @@ final class SimulatedShard {
             configuration: world.configuration, clock: clock, store: self, sockets: self, workers: workers,
             isAlone: false, random: SplitMix64(world.random.next()),
             logger: Logger(label: name) { _ in SwiftLogNoOpLogHandler() },
-            features: world.features
+            features: world.features,
+            sign: { user, grant, _, now in "\(user)#\(now)#\(grant)" }
         ) { [unowned world] token, now in
             let result = Self.verify(token, now)
             return world.signaturesTakeTime ? .signature { result } : .done(result)
@@ -54,13 +55,14 @@ final class SimulatedShard {
     }
 
     private static func verify(_ token: String, _ now: Timestamp) -> Result<Claims, AuthenticationFailure> {
-        // In the simulation a token is its user's name, and when it was issued if that matters.
-        let parts = token.split(separator: "#", maxSplits: 1).map(String.init)
+        // In the simulation a token is its user's name, and when it was issued, and its grant, if these matter.
+        let parts = token.split(separator: "#", maxSplits: 2).map(String.init)
         guard let user = parts.first.flatMap({ UserID($0) }) else { return .failure(.malformed) }
         return .success(
             Claims(
                 subject: user, isBackend: false, expiresAt: now + 1_000_000_000,
-                issuedAt: parts.count > 1 ? Timestamp(parts[1]) : nil))
+                issuedAt: parts.count > 1 ? Timestamp(parts[1]) : nil,
+                grant: parts.count > 2 ? Identifier(parts[2]) : nil))
     }
 
     func start() {

@@ -104,6 +104,34 @@ import Testing
         pool.stop(.drain)
     }
 
+    @Test func `a pool that stops within a time leaves a job that hangs to itself, and tells its asker`() async throws {
+        let asker = try Asker()
+        let pool = WorkerPool(name: "hangs", threads: 2, queue: 5)
+        let gate = Gate()
+        await asker.turn { asker in for number in 0..<3 { asker.ask(pool) { gate.pass(number) } } }
+        for _ in 0..<2 { gate.awaitJob() }
+        #expect(!pool.stop(.drain, within: 0.05))
+        // Both that run, and the one that waits.
+        #expect(await asker.heard(3) == Array(repeating: .refused(.stopped), count: 3))
+        for _ in 0..<2 { gate.open() }
+        #expect(pool.stop(.drop, within: 0))
+        // Another pool's job is behind whatever these would tell.
+        let other = WorkerPool(name: "other", threads: 1, queue: 1)
+        await asker.turn { $0.ask(other) { 7 } }
+        #expect(await asker.heard(4).last == .result(7))
+    }
+
+    @Test func `many jobs that wait are cancelled in any order for few steps each`() throws {
+        let queue = WorkQueue(threads: 1, bound: 16_384)
+        let numbers = try (0..<16_384).map { _ in
+            try queue.add(WorkQueue.Work(run: { {} }, drop: {}))
+        }
+        for number in numbers.shuffled() { queue.cancel(number) }
+        // A search looks at 14 places, and tidying at 2 for each that is cancelled.
+        #expect(queue.steps < 20 * 16_384)
+        #expect(queue.numbers(of: "").queued == 0 && queue.numbers(of: "").cancelled == 16_384)
+    }
+
     @Test func `a pool that nobody holds ends`() async throws {
         let asker = try Asker()
         let gate = Gate()

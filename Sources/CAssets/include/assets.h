@@ -17,6 +17,16 @@ struct asset asset_reap(void);
 struct asset asset_renew(void);
 struct asset asset_sweep(void);
 
+// Intents
+struct asset asset_claim_confirm(void);
+struct asset asset_claim_drop(void);
+struct asset asset_claim_end(void);
+struct asset asset_claim_lib(void);
+struct asset asset_claim_look(void);
+struct asset asset_claim_state(void);
+struct asset asset_claim_take(void);
+struct asset asset_claim_want(void);
+
 // Sessions
 struct asset asset_activity(void);
 struct asset asset_disconnect(void);
@@ -31,6 +41,7 @@ struct asset asset_status(void);
 
 // Profiles
 struct asset asset_profile(void);
+struct asset asset_profile_lib(void);
 
 // Conversations
 struct asset asset_create(void);
@@ -44,3 +55,28 @@ struct asset asset_typing(void);
 // Visibility
 struct asset asset_policy(void);
 struct asset asset_visibility(void);
+
+// Passwords that are chosen so often that they are no secret: one a line, in lower case
+struct asset asset_common_passwords(void);
+
+// Accounts
+struct asset asset_account(void);
+struct asset asset_account_lib(void);
+struct asset asset_change_account(void);
+struct asset asset_guess(void);
+struct asset asset_refresh_grant(void);
+struct asset asset_sign_in(void);
+struct asset asset_sign_out(void);
+struct asset asset_sign_up(void);
+struct asset asset_ask_email(void);
+struct asset asset_delete_account(void);
+struct asset asset_disable_account(void);
+struct asset asset_forgot(void);
+struct asset asset_holds_claim(void);
+struct asset asset_release_claim(void);
+struct asset asset_reset_password(void);
+struct asset asset_set_password(void);
+struct asset asset_switch_email(void);
+struct asset asset_take_claim(void);
+struct asset asset_verify_email(void);
+struct asset asset_want_email(void);

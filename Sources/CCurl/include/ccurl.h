@@ -13,11 +13,11 @@ CURLcode ccurl_set_bytes_function(CURL *_Nonnull easy, CURLoption option, curl_w
 CURLcode ccurl_set_socket_function(CURL *_Nonnull easy, curl_opensocket_callback _Nonnull function);
 CURLcode ccurl_set_prerequest_function(CURL *_Nonnull easy, curl_prereq_callback _Nonnull function);
 
+CURLcode ccurl_set_progress_function(CURL *_Nonnull easy, curl_xferinfo_callback _Nonnull function);
+CURLMcode ccurl_multi_set_long(CURLM *_Nonnull multi, CURLMoption option, long value);
+
 /// 0 if it is not known.
 long ccurl_get_long(CURL *_Nonnull easy, CURLINFO info);
-
-/// The connection of a transfer that is over; -1 if it has none.
-curl_socket_t ccurl_get_socket(CURL *_Nonnull easy);
 
 /// A message of a finished transfer; NULL if there is none.
 CURL *_Nullable ccurl_multi_finished(CURLM *_Nonnull multi, CURLcode *_Nonnull result);

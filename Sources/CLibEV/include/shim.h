@@ -1,7 +1,9 @@
 /// libev for Swift: its header, and functions where libev offers only macros.
 #pragma once
 #include <ev.h>
+#include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 // ev_init and its like are macros, which Swift does not import. Each also stores `data`, whose owner and
 // lifetime are the caller's business.
@@ -65,3 +67,6 @@ void clibev_set_current(struct ev_loop *loop);
 
 /// Names the calling thread, in at most 15 bytes (pthread_setname_np is not imported).
 void clibev_name_thread(const char *name);
+
+/// Waits for a thread's end until CLOCK_MONOTONIC shows so many nanoseconds; whether it has ended, and is joined.
+bool clibev_join_thread(pthread_t thread, int64_t until);

@@ -14,8 +14,8 @@ void clws_tls_free(SSL_CTX *context);
 /// When its certificate ends, in seconds since 1970.
 long long clws_identity_expiry(SSL_CTX *identity);
 
-/// Prepares the context of a virtual host: TLS 1.2 and 1.3 only, no resumption, and for each new connection the
-/// identity that `*current` is at that moment. `current` is the caller's, and outlives the virtual host.
+/// Prepares the context of a virtual host: TLS 1.2 and 1.3 only, resumption by tickets whose keys are the identity's, and
+/// for each new connection the identity that `*current` is at that moment. `current` is the caller's, and outlives the virtual host.
 void clws_tls_prepare(SSL_CTX *host, SSL_CTX **current);
 
 /// What clients begin TLS 1.2 and 1.3 with. It trusts the authorities in a PEM file, or the system's if that is NULL, or

@@ -68,3 +68,8 @@ extension ServerConfiguration.TLS {
         }
     }
 }
+
+extension ServerConfiguration {
+    /// The data directory: the one that is set, or the standard one.
+    package var dataPath: String { dataDirectory ?? DataDirectory.standardPath() }
+}

@@ -30,6 +30,7 @@ extension ServerConfiguration {
                 reason: "\(name) is none that can be switched off: " + optional.joined(separator: ", "))
         }
         try validate(features.flatMap { $0.plan.settings })
+        for feature in features { try feature.plan.check(self) }
     }
 
     private func validateDurations() throws(InvalidConfiguration) {
@@ -69,6 +70,8 @@ extension ServerConfiguration {
         try check("limits.blocks", limits.blocks, in: 1...1_000_000)
         if let most = limits.maxConnections { try check("limits.maxConnections", most, in: 1...10_000_000) }
         try check("limits.handshakes", limits.handshakes, in: 16...1_000_000)
+        try check("limits.uploads", limits.uploads, in: 1...100_000)
+        try check("limits.downloads", limits.downloads, in: 1...100_000)
         try check("limits.pendingRequests", limits.pendingRequests, in: 1...10_000)
         try check("limits.badRequests", limits.badRequests, in: 1...1_000_000)
         try validateFloodLimits()

@@ -55,6 +55,8 @@ public struct ServerConfiguration: Sendable, Equatable {
     public var disabledFeatures: [String] = []
     /// What features can be told, by their keys (`FeatureSetting`), where it is not what it is by default.
     var featureValues: [String: Int64] = [:]
+    /// The same of texts.
+    var featureTexts: [String: String] = [:]
     /// The least severe level that is logged.
     public var logLevel = Logger.Level.info
 
@@ -175,6 +177,10 @@ public struct ServerConfiguration: Sendable, Equatable {
         public var outboxBytes = 268_435_456
         /// Bytes held of requests and messages of the process that have not come whole; 0: any number.
         public var inboxBytes = 134_217_728
+        /// Uploads of the whole process at a time; one user has one.
+        public var uploads = 32
+        /// Files of more than 64 KiB that the whole process sends at a time.
+        public var downloads = 256
         /// Bytes of commands of the whole process that wait for Redis before requests are refused; 0: any number.
         public var redisBytes = 67_108_864
     }

@@ -38,7 +38,8 @@ package struct LogEntry {
 /// Asks features for the older entries of logs, a page for each connection and some connections at a time.
 ///
 /// While a connection waits for a page, its other topics go on. The page goes out like a reply, and the rest follows from
-/// memory, or with the next page once the socket has taken this one. So a connection that catches up holds one page.
+/// memory, or with the next page once the socket has taken this one. So a
+/// connection that catches up holds what one turn brings, and nothing is read for one that takes no more.
 package final class CatchUps {
     /// Asked and not handed to their features yet, in their order. Some may not be wanted any more.
     private var waiting = Deque<CatchUp>()
@@ -50,6 +51,8 @@ package final class CatchUps {
     private var retryAt: Milliseconds = 0
     private var isHandingOut = false
 
+    /// Told of a log of which the store has not what was asked for.
+    var onNothing: (Topic) -> Void = { _ in }
     private let watchers: Watchers
     private let outboxes: Outboxes
     private let clock: ShardClock
@@ -87,6 +90,10 @@ package final class CatchUps {
         isHandingOut = true
         while underWay < Self.mostUnderWay, let request = waiting.popFirst() {
             guard request.isWanted, let kind = watchers.kind(of: request.topic) else { continue }
+            guard !isBusy(request.connection) else {
+                putBack(request)
+                continue
+            }
             underWay += 1
             metrics.catchUps += 1
             kind.catchUp(request)
@@ -111,19 +118,23 @@ package final class CatchUps {
         defer { handOut() }
         guard request.isWanted, let log = request.topic.log else { return }
         let connection = request.connection
-        let isSilent = !watchers.lines[connection.index].flags.isDisjoint(with: .silent)
+        // It asks again when it can be written.
+        guard !isBusy(connection) else { return putBack(request) }
         // This turn's entries are not for those who have been asked for: they get them here.
         if !request.topic.changed.isEmpty { watchers.markWatchers() }
         var after = request.after
         let before = connection.outbox.count
         // What has not come here as an event yet will come.
-        for entry in entries where entry.sequence > after && entry.sequence <= log.last && !isSilent {
+        for entry in entries where entry.sequence > after && entry.sequence <= log.last {
             connection.outbox += entry.frame
             after = entry.sequence
             metrics.deliveries += 1
         }
         // Nothing is no answer.
-        guard after > request.after || isSilent else { return retry(request) }
+        guard after > request.after else {
+            retry(request)
+            return onNothing(request.topic)
+        }
         outboxes.change(by: connection.outbox.count - before)
         log.asked[UInt32(connection.index)] = nil
         if after < log.last { watchers.fallBehind(connection.index, request.topic, after: after) }
@@ -141,6 +152,17 @@ package final class CatchUps {
         precondition(!request.isAnswered, "a catch-up is answered twice")
         request.isAnswered = true
         underWay -= 1
+    }
+
+    /// Nothing of a log is written to it now, or the page before has not been taken: another would only fill memory.
+    private func isBusy(_ connection: Connection) -> Bool {
+        !watchers.lines[connection.index].flags.isDisjoint(with: [.background, .withheld, .congested])
+    }
+
+    /// The connection stands where it stood before it asked.
+    private func putBack(_ request: CatchUp) {
+        request.topic.log?.asked[UInt32(request.connection.index)] = nil
+        watchers.fallBehind(request.connection.index, request.topic, after: request.after)
     }
 
     private func retry(_ request: CatchUp) {

@@ -9,6 +9,7 @@ final class Delivery {
     private let metrics: Metrics
     private let outboxes: Outboxes
     let catchUps: CatchUps
+    let logReader: LogReader
     /// Told when a connection has begun to take nothing.
     var onCongestion: (Connection) -> Void = { _ in }
     /// The encoded `stale` message, made when staleness begins.
@@ -31,6 +32,9 @@ final class Delivery {
         self.metrics = metrics
         self.outboxes = outboxes
         catchUps = CatchUps(watchers: watchers, outboxes: outboxes, clock: clock, metrics: metrics)
+        logReader = LogReader(watchers: watchers, outboxes: outboxes, clock: clock)
+        watchers.onAhead = { [unowned logReader] in logReader.complete($0) }
+        catchUps.onNothing = { [unowned logReader] in logReader.complete($0) }
     }
 
     /// The end of the loop's turn: everything is written, unless it is better to wait for more.

@@ -100,6 +100,21 @@ package final class TopicLoader {
         }
         topics.forEach { $0.holds += 1 }
         BoundedConcurrency(topics, window: 256) { [self] topic, next in
+            func note(_ reason: RedisFailure) {
+                // A damaged record must not keep everything else stale.
+                if reason.isLasting {
+                    shard.log("a record cannot be read", ["reason": "\(reason)"], level: .error)
+                } else {
+                    failure = reason
+                }
+            }
+            guard topic.log == nil else {
+                return shard.logReader.complete(topic) { [self] reason in
+                    if let reason { note(reason) }
+                    shard.watchers.release(topic)
+                    next()
+                }
+            }
             let before = (newest(.presence, topic), newest(.profile, topic))
             let policy = shard.policies[topic.subject]?.head.version ?? 0
             let round = shard.policies.round(of: topic.subject)
@@ -112,12 +127,7 @@ package final class TopicLoader {
                 switch result {
                 case .success(let read): value = read
                 case .failure(let reason):
-                    // A damaged record must not keep everything else stale.
-                    if reason.isLasting {
-                        shard.log("a record cannot be read", ["reason": "\(reason)"], level: .error)
-                    } else {
-                        failure = reason
-                    }
+                    note(reason)
                     return done()
                 }
                 if let kind = shard.watchers.kind(of: topic) {

@@ -14,7 +14,7 @@ package final class TopicLog {
     /// Of the ring.
     private(set) var bytes = 0
     /// Whether it is known where the log stands. The first that is heard of it decides.
-    private var isPlaced = false
+    private(set) var isPlaced = false
     /// This turn's entries that are not laid out yet are those after this one.
     private var turnAfter: Int64?
     /// Bytes of these entries.
@@ -140,6 +140,14 @@ package final class TopicLog {
         guard let oldest = entries.popFirst() else { return }
         bytes -= oldest.count + Self.overhead
         memory.shrank(self, by: oldest.count + Self.overhead)
+    }
+
+    /// The store's log ends with this entry, and what was held is not to be relied on: nobody stands anywhere.
+    func restart(at end: Int64) {
+        discard()
+        (behind, asked, ahead) = ([:], [:], [:])
+        (turnAfter, turnBytes) = (nil, 0)
+        (last, isPlaced) = (end, true)
     }
 
     /// The topic has gone.

@@ -15,6 +15,8 @@ extension Watchers {
     @discardableResult
     package func append(_ frame: [UInt8], sequence: Int64, to topic: Topic) -> TopicLog.Outcome {
         guard let log = topic.log else { preconditionFailure("a topic of kind \(topic.kind) keeps no log") }
+        // What a topic that has gone is told, nobody hears, and nothing would let go of.
+        guard isHere(topic) else { return .known }
         let outcome = log.judge(sequence)
         guard outcome == .appended else { return outcome }
         // More is another change, so that no write gets too long.
@@ -31,8 +33,12 @@ extension Watchers {
     @discardableResult
     package func noteEnd(_ sequence: Int64, of topic: Topic) -> TopicLog.Outcome {
         guard let log = topic.log else { preconditionFailure("a topic of kind \(topic.kind) keeps no log") }
+        guard isHere(topic) else { return .known }
         return log.note(last: sequence)
     }
+
+    /// Whether somebody watches or holds it.
+    func isHere(_ topic: Topic) -> Bool { topics[Int(topic.index)] === topic }
 
     /// From now on the connection gets the topic's entries, first of all those after this one.
     ///
@@ -44,9 +50,22 @@ extension Watchers {
         if sequence > log.last {
             // It was told more by another server than has come to this one.
             log.ahead[UInt32(index)] = sequence
+            onAhead(topic)
         } else if sequence < log.last {
             fallBehind(index, topic, after: sequence)
         }
+    }
+
+    /// Whatever watchers still had to get of the log, they get what comes after this entry.
+    func restart(_ topic: Topic, at end: Int64) {
+        // What entered this turn is not laid out after the log has changed.
+        markWatchers()
+        for watch in topic.watchers {
+            let index = Int(watch.connection)
+            keepTurn(of: index)
+            lines[index].kept.removeAll { $0.topic == topic.index }
+        }
+        topic.log?.restart(at: end)
     }
 
     /// The topic's entries after this one wait for the connection.

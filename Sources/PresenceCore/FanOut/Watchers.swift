@@ -33,6 +33,9 @@ package final class Watchers {
     /// Told of a person without watchers left.
     var onDiscard: (UserID) -> Void = { _ in }
 
+    /// Told of a log of which somebody has been told more than has come here.
+    var onAhead: (Topic) -> Void = { _ in }
+
     init(metrics: Metrics) { self.metrics = metrics }
 
     /// Called once, before anything is watched.

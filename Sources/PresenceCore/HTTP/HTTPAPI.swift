@@ -2,24 +2,50 @@ import PresenceProtocol
 import Redis
 import Tokens
 import WebSockets
+import Workers
 
 /// What backends and operators ask over HTTP, on the port that clients use or one of their own. Described in docs/openapi.yaml.
 package struct HTTPAPI {
     let logic: ShardLogic
+    let transfers: Transfers
     let send: (HTTPExchangeID, HTTPResponse) -> Void
-    /// Lets the body of a request come, or refuses it, after `later` was said of it.
-    let settle: (HTTPExchangeID, Result<Claims, Refusal>) -> Void
+    /// Whether the client that asked reads answers that are compressed with gzip.
+    let acceptsGzip: (HTTPExchangeID) -> Bool
+    /// Lets the body of a request come, or refuses it, after `later` was said of it; or refuses the rest of it.
+    let settle: (HTTPExchangeID, Result<Admission, Refusal>) -> Void
+    /// Goes on with a body whose sink was behind.
+    let resumeBody: (HTTPExchangeID) -> Void
     /// Answers `/metrics` with the numbers of all the process' shards.
     let respondMetrics: (HTTPExchangeID) -> Void
 
-    /// Answers. The connection is kept for the next call, unless its client or a drain says otherwise.
+    /// Answers; text of some length compressed, if the client reads that. The connection is kept for the next call, unless its
+    /// client or a drain says otherwise.
     package func respond(_ exchange: HTTPExchangeID, _ response: HTTPResponse) {
+        guard Compression.isWorth(response) else { return finish(exchange, response) }
+        var response = response
+        response.headers.append(("Vary", "Accept-Encoding"))
+        guard acceptsGzip(exchange) else { return finish(exchange, response) }
+        let whole = response
+        do throws(WorkRefusal) {
+            try logic.jobs.run(in: .compression, for: exchange.socket) {
+                Compression.gzip(whole.body)
+            } then: { outcome in
+                guard case .success(let packed?) = outcome else { return finish(exchange, whole) }
+                finish(exchange, Compression.apply(packed, to: whole))
+            }
+        } catch {
+            // Larger, but at once.
+            finish(exchange, whole)
+        }
+    }
+
+    private func finish(_ exchange: HTTPExchangeID, _ response: HTTPResponse) {
         var response = response
         response.isLast = logic.isDraining
         send(exchange, response)
     }
 
-    private func route(of request: HTTPRequest) -> Route {
+    func route(of request: HTTPRequest) -> Route {
         Route(request.method, request.path, in: logic.registry.routes)
     }
 
@@ -50,122 +76,59 @@ package struct HTTPAPI {
             respond(exchange, response)
         case .badEscape: refuse(exchange, 400, .badRequest, "this path has a malformed escape")
         case .badID: refuse(exchange, 400, .validationFailed, "an id is 1 to 128 bytes of printable ASCII", "id")
-        case .api(let call, let ids): authorize(exchange, request, call, ids)
+        case .api(let entry, let ids): begin(exchange, request, entry, ids)
         }
     }
 
-    /// Refuses a call by its head, before anything of its body is kept, or notes its claims.
-    package func admission(of request: inout HTTPRequest, _ exchange: HTTPExchangeID) -> BodyAdmission {
-        let route = route(of: request)
-        guard ListenerRole(rawValue: request.tag)?.leads(to: route) ?? false, case .api(let call, _) = route else {
-            request.keepsBody = false
-            return .granted
-        }
-        var now: Result<Claims, Refusal>?
-        var isWithin = true
-        claims(of: request, call, exchange) { claims in
-            if isWithin { now = claims } else { settle(exchange, claims) }
-        }
-        isWithin = false
-        switch now {
-        case nil: return .later
-        case .failure(let refusal): return .refused(refusal.response)
-        case .success(let claims):
-            request.grant = claims
-            return .granted
-        }
-    }
-
-    struct Refusal: Error { let response: HTTPResponse }
-
-    /// Whose call it is; within this call, or later if the token's signature takes long.
-    private func claims(
-        of request: HTTPRequest, _ call: HTTPRouteEntry, _ exchange: HTTPExchangeID,
-        found: @escaping (Result<Claims, Refusal>) -> Void
+    private func begin(
+        _ exchange: HTTPExchangeID, _ request: HTTPRequest, _ entry: HTTPRouteEntry, _ ids: [Identifier]
     ) {
-        if let claims = request.grant as? Claims { return found(.success(claims)) }
-        guard let token = bearerToken(request.headers["authorization"]) else {
-            return found(.failure(.init(response: Self.unauthorized("a token is needed: Authorization: Bearer …"))))
+        if let admission = request.grant as? Admission { return run(exchange, request, entry, ids, admission) }
+        // Of an upload it has to be known beforehand how large it is.
+        guard !entry.isUpload || request.head.contentLength != nil else {
+            return refuse(exchange, 411, .badRequest, "the header Content-Length is required")
         }
-        let address = logic.failedTokens.block(of: request.peer)
-        logic.check(token, from: address, of: exchange.socket) { verdict in found(claims(by: verdict, call)) }
-    }
-
-    private func claims(by verdict: ShardLogic.TokenVerdict, _ call: HTTPRouteEntry) -> Result<Claims, Refusal> {
-        switch verdict {
-        case .tooMany(let wait):
-            return .failure(
-                .init(response: tooFast(.failedTokens, ShardLogic.tooManyFailedTokens, retryAfter: wait)))
-        case .overloaded(let refusal): return .failure(.init(response: .overloaded(refusal)))
-        case .refused(let failure): return .failure(.init(response: Self.unauthorized("\(failure)")))
-        case .valid(let claims):
-            guard claims.isBackend || call.audience == .users else {
-                let refusal = ServerMessage.ErrorMessage(code: .forbidden, message: "only a backend may do this")
-                return .failure(.init(response: .error(403, refusal)))
-            }
-            return .success(claims)
-        }
-    }
-
-    private func authorize(
-        _ exchange: HTTPExchangeID, _ request: HTTPRequest, _ route: HTTPRouteEntry, _ ids: [Identifier]
-    ) {
-        func run(for viewer: UserID?) {
-            let call = HTTPCall(api: self, exchange: exchange, ids: ids, body: request.body, viewer: viewer)
-            do throws(DecodingFailure) {
-                try route.handle(call)
-            } catch {
-                respond(exchange, .error(Self.status(of: error.code), error.errorMessage))
-            }
-        }
-        claims(of: request, route, exchange) { found in
+        admit(exchange, request, entry) { found in
             switch found {
             case .failure(let refusal): respond(exchange, refusal.response)
-            case .success(let claims) where claims.isBackend: run(for: nil)
-            case .success(let claims): authorize(exchange, request, claims) { run(for: claims.subject) }
+            case .success(let admission): run(exchange, request, entry, ids, admission)
             }
         }
     }
 
-    /// A user's call, if its token was not revoked and the user does not ask too fast.
-    private func authorize(
-        _ exchange: HTTPExchangeID, _ request: HTTPRequest, _ claims: Claims, run: @escaping () -> Void
+    private func run(
+        _ exchange: HTTPExchangeID, _ request: HTTPRequest, _ entry: HTTPRouteEntry, _ ids: [Identifier],
+        _ admission: Admission
     ) {
-        guard admits(claims.subject, exchange) else { return }
-        logic.isRevoked(claims) { isRevoked in
-            switch isRevoked {
-            case false?: run()
-            case true?:
-                logic.noteFailedToken(from: logic.failedTokens.block(of: request.peer))
-                respond(exchange, Self.unauthorized("\(AuthenticationFailure.revoked)"))
-            case nil:
-                let message = "the store is out of reach, and whether this token was revoked is not known here"
-                respond(exchange, .error(503, .init(code: .unavailable, message: message, retryAfter: 1_000)))
+        var request = request
+        (request.grant, request.sink) = (nil, nil)
+        let call = HTTPCall(
+            api: self, exchange: exchange, ids: ids, request: request, caller: admission.caller,
+            grant: admission.claims?.grant)
+        guard let sink = admission.sink else { return handle(call, entry) }
+        // (What is called at the end of the writing does not hold the sink: else neither went when the connection does.)
+        let claims = admission.claims
+        sink.finish { result in
+            switch result {
+            case .failure(let failure): call.respond(response(to: failure))
+            case .success(let file):
+                var call = call
+                call.file = file
+                let whole = call
+                guard let claims else { return handle(whole, entry) }
+                refuseRevoked(claims, from: whole.request.peer) { refusal in
+                    if let refusal { whole.respond(refusal.response) } else { handle(whole, entry) }
+                }
             }
         }
     }
 
-    private static func unauthorized(_ message: String) -> HTTPResponse {
-        var response = HTTPResponse.error(401, .init(code: .unauthorized, message: message))
-        response.headers.append(("WWW-Authenticate", "Bearer"))
-        return response
-    }
-
-    /// Users' requests here and on their sockets come from one bucket; backends speak for many.
-    private func admits(_ user: UserID, _ exchange: HTTPExchangeID) -> Bool {
-        guard let wait = logic.userRates.wait(for: 1, by: user, at: logic.clock.now) else {
-            logic.userRates.take(1, by: user, at: logic.clock.now)
-            return true
+    private func handle(_ call: HTTPCall, _ entry: HTTPRouteEntry) {
+        do throws(DecodingFailure) {
+            try entry.handle(call)
+        } catch {
+            call.respond(.error(Self.status(of: error.code), error.errorMessage))
         }
-        respond(exchange, tooFast(.userRequests, "this user asks too fast: nothing was done", retryAfter: wait))
-        return false
-    }
-
-    private func tooFast(_ limit: Limit, _ message: String, retryAfter wait: Milliseconds) -> HTTPResponse {
-        logic.metrics.met(limit)
-        var response = HTTPResponse.error(429, .init(code: .rateLimited, message: message, retryAfter: wait))
-        response.headers.append(("Retry-After", String((wait + 999) / 1_000)))
-        return response
     }
 
     // MARK: What calls use
@@ -174,21 +137,25 @@ package struct HTTPAPI {
         _ exchange: HTTPExchangeID, changes: Bool = true, run: (@escaping StoreReply) -> Void,
         succeeded: @escaping (RedisValue) -> HTTPResponse
     ) {
-        guard logic.link.isLive else {
-            return respond(exchange, .error(503, WriteRefusal(.disconnected(sent: false)).message(id: nil)))
+        logic.write(changes: changes, run: run) { refusal in
+            let message = refusal.message(id: nil)
+            respond(exchange, .error(Self.status(of: message.code), message))
+        } succeeded: { value in
+            respond(exchange, succeeded(value))
         }
-        guard !logic.isStoreFull() else {
-            return respond(exchange, .error(503, WriteRefusal(.overloaded).message(id: nil)))
-        }
-        run { result in
-            logic.link.noticeFencing(in: result)
-            if let refusal = WriteRefusal(result, changes: changes) {
-                if refusal.code == .internal { logic.logInternalError(result) }
-                let message = refusal.message(id: nil)
-                respond(exchange, .error(Self.status(of: message.code), message))
-            } else if case .success(let value) = result {
-                respond(exchange, succeeded(value))
-            }
+    }
+
+    /// The same where a script says more than `OK` and what is refused everywhere alike: `answered` gets all that it replied
+    /// but `FENCED`.
+    package func ask(
+        _ exchange: HTTPExchangeID, changes: Bool = true, run: (@escaping StoreReply) -> Void,
+        answered: @escaping (RedisValue) -> Void
+    ) {
+        logic.ask(changes: changes, run: run) { refusal in
+            let message = refusal.message(id: nil)
+            respond(exchange, .error(Self.status(of: message.code), message))
+        } answered: { value in
+            answered(value)
         }
     }
 
@@ -203,7 +170,9 @@ package struct HTTPAPI {
         case .badRequest, .unknownType: 400
         case .unauthorized: 401
         case .forbidden: 403
+        case .notFound: 404
         case .conflict: 409
+        case .tooLarge: 413
         case .validationFailed, .tooMany: 422
         case .rateLimited: 429
         case .unavailable: 503
@@ -221,7 +190,9 @@ func bearerToken(_ header: String?) -> String? {
 
 extension HTTPResponse {
     package static func json(_ status: Int, _ body: [UInt8]) -> HTTPResponse {
-        HTTPResponse(status: status, headers: [("Content-Type", "application/json")], body: body)
+        HTTPResponse(
+            status: status, headers: [("Content-Type", "application/json"), ("X-Content-Type-Options", "nosniff")],
+            body: body)
     }
 
     package static func json(_ status: Int, _ body: String) -> HTTPResponse { json(status, Array(body.utf8)) }

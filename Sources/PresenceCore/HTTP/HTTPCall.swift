@@ -8,9 +8,41 @@ package struct HTTPCall {
     let exchange: HTTPExchangeID
     /// Those of its path, in their order.
     package let ids: [Identifier]
-    package let body: [UInt8]
-    /// The user whose token it came with; `nil` for a backend, which may see and do everything.
-    package let viewer: UserID?
+    /// The request as it came: its head, its query, where it came from.
+    package let request: HTTPRequest
+    package let caller: HTTPCaller
+    /// The grant of its token, if the server itself issued that to a device.
+    package let grant: Identifier?
+    /// The body of an upload.
+    package internal(set) var file: UploadedFile?
+
+    init(
+        api: HTTPAPI, exchange: HTTPExchangeID, ids: [Identifier], request: HTTPRequest, caller: HTTPCaller,
+        grant: Identifier? = nil
+    ) {
+        self.api = api
+        self.exchange = exchange
+        self.ids = ids
+        self.request = request
+        self.caller = caller
+        self.grant = grant
+    }
+
+    /// Empty for an upload.
+    package var body: [UInt8] { request.body }
+
+    /// The user whose token it came with; `nil` for a backend, which may see and do everything. A route for everyone has
+    /// neither: it asks for `caller`.
+    package var viewer: UserID? {
+        switch caller {
+        case .user(let user): return user
+        case .backend: return nil
+        case .anyone: preconditionFailure("a route for everyone takes its callers for backends: \(request.path)")
+        }
+    }
+
+    /// As what the caller's address is counted; `.none`: not at all.
+    package var address: AddressBlock { shard.failedTokens.block(of: request.peer) }
 
     package var shard: ShardLogic { api.logic }
 
@@ -29,5 +61,19 @@ package struct HTTPCall {
         changes: Bool = true, run: (@escaping StoreReply) -> Void, succeeded: @escaping (RedisValue) -> HTTPResponse
     ) {
         api.write(exchange, changes: changes, run: run, succeeded: succeeded)
+    }
+
+    /// Runs one script whose replies mean more than `OK`: `answered` gets any but `FENCED`, and answers the call or goes on.
+    package func ask(
+        changes: Bool = true, run: (@escaping StoreReply) -> Void, answered: @escaping (RedisValue) -> Void
+    ) {
+        api.ask(exchange, changes: changes, run: run, answered: answered)
+    }
+
+    /// Refuses as too fast, with the time after which to come again.
+    package func refuse(retryAfter wait: Milliseconds, _ message: String) {
+        var response = HTTPResponse.error(429, .init(code: .rateLimited, message: message, retryAfter: wait))
+        response.headers.append(("Retry-After", String((wait + 999) / 1_000)))
+        respond(response)
     }
 }

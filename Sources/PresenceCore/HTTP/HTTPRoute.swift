@@ -12,6 +12,7 @@ package enum Route {
 
     /// The callers that a path serves.
     package enum Audience {
+        /// A token is not needed. Where there is a good one of a user's, it counts; any other counts as none.
         case everyone
         /// Users' programs, over a WebSocket.
         case clients
@@ -60,6 +61,9 @@ package enum Route {
         }
     }
 
+    /// Whether the core answers this path, whatever features have registered.
+    static func isCore(_ path: String) -> Bool { ["/healthz", "/readyz", "/metrics", "/v1/ws"].contains(path) }
+
     private static func reading(_ method: String, _ route: Route) -> Route {
         method == "GET" || method == "HEAD" ? route : .otherMethod(allowed: "GET, HEAD", route.audience ?? .everyone)
     }
@@ -106,6 +110,10 @@ package enum Route {
 package struct HTTPRouteEntry {
     let method: String
     let audience: Route.Audience
+    let limits: RouteLimits
+    /// Its body goes to a file.
+    let isUpload: Bool
+    let rates: RouteRates?
     package let handle: (HTTPCall) throws(DecodingFailure) -> Void
     /// `nil` where an id stands.
     private let parts: [String?]
@@ -113,17 +121,26 @@ package struct HTTPRouteEntry {
     package var named: Int { parts.count { $0 != nil } }
 
     init(
-        method: String, path: String, audience: Route.Audience,
+        method: String, path: String, audience: Route.Audience, limits: RouteLimits = .init(), isUpload: Bool = false,
         handle: @escaping (HTTPCall) throws(DecodingFailure) -> Void
     ) {
         self.method = method
         self.audience = audience
+        self.limits = limits
+        self.isUpload = isUpload
+        rates = RouteRates(limits.rate)
         self.handle = handle
         parts = path.split(separator: "/").map { $0 == "{id}" ? nil : String($0) }
     }
 
     func matches(_ path: [String]) -> Bool {
         path.count == parts.count && zip(parts, path).allSatisfy { $0 == nil || $0 == $1 }
+    }
+
+    /// Whether some call would be both, and none of the two names more of it than the other.
+    func collides(with other: HTTPRouteEntry) -> Bool {
+        method == other.method && parts.count == other.parts.count && named == other.named
+            && zip(parts, other.parts).allSatisfy { $0 == nil || $1 == nil || $0 == $1 }
     }
 
     /// `nil` if one of them is none.

@@ -8,6 +8,10 @@ import Workers
 ///
 /// A signature costs up to 200 µs to verify, even a forged one. Beyond the limit no token from the address is
 /// verified, good or bad, until its bucket has filled a little. One lock, taken for each token, never for data.
+///
+/// A verification off the loop takes its token from the bucket when it begins, and gives it back if the signature is good:
+/// so the limit holds however many verifications are pending, and a connection that goes meanwhile pays too. Good tokens
+/// that come all at once take few, because few are verified at a time.
 package final class FailedTokens: Sendable {
     private let countsLoopback: Bool
     private let rates: Locked<Rates<AddressBlock>>
@@ -37,8 +41,31 @@ package final class FailedTokens: Sendable {
         }
     }
 
+    /// Takes a token before it is known whether it is worthless, from any thread. How long none is there; `nil`: it is taken.
+    func take(_ block: AddressBlock, at now: Milliseconds) -> Milliseconds? {
+        guard block != .none else { return nil }
+        return rates.withLock { rates in
+            rates.expire(now: now)
+            if let wait = rates.wait(for: 1, by: block, at: now) { return wait }
+            rates.take(1, by: block, at: now)
+            return nil
+        }
+    }
+
+    /// It was worth something.
+    func giveBack(_ block: AddressBlock) {
+        guard block != .none else { return }
+        rates.withLock { $0.giveBack(1, to: block) }
+    }
+
     /// How many addresses are counted.
     package var addresses: Int { rates.withLock { $0.count } }
+}
+
+/// What a thread of the pool has made of a token.
+private enum TokenVerification: Sendable {
+    case done(Result<Claims, AuthenticationFailure>)
+    case tooMany(retryAfter: Milliseconds)
 }
 
 extension ShardLogic {
@@ -60,12 +87,22 @@ extension ShardLogic {
     ) {
         if let wait = failedTokens.wait(address, at: clock.now) { return verdict(.tooMany(retryAfter: wait)) }
         switch verify(token, clock.redisNow) {
-        case .done(let result): verdict(judge(result, from: address))
+        case .done(let result):
+            if case .failure = result { failedTokens.count(address, at: clock.now) }
+            verdict(judge(result))
         case .signature(let rest):
             do throws(WorkRefusal) {
-                try jobs.run(in: .signatures, for: socket, rest) { [self] outcome in
+                // The time of asking: a little early at worst, which counts against the address.
+                let (failedTokens, now) = (failedTokens, clock.now)
+                try jobs.run(in: .signatures, for: socket) { () -> TokenVerification in
+                    if let wait = failedTokens.take(address, at: now) { return .tooMany(retryAfter: wait) }
+                    let result = rest()
+                    if case .success = result { failedTokens.giveBack(address) }
+                    return .done(result)
+                } then: { [self] outcome in
                     switch outcome {
-                    case .success(let result): verdict(judge(result, from: address))
+                    case .success(.done(let result)): verdict(judge(result))
+                    case .success(.tooMany(let wait)): verdict(.tooMany(retryAfter: wait))
                     case .failure(let refusal): verdict(.overloaded(refusal))
                     }
                 }
@@ -92,11 +129,12 @@ extension ShardLogic {
         isWithin = false
     }
 
-    private func judge(_ result: Result<Claims, AuthenticationFailure>, from address: AddressBlock) -> TokenVerdict {
+    /// What came of a verification that its address has paid for.
+    private func judge(_ result: Result<Claims, AuthenticationFailure>) -> TokenVerdict {
         switch result {
         case .success(let claims): return .valid(claims)
         case .failure(let failure):
-            noteFailedToken(from: address)
+            metrics.tokensRefused += 1
             return .refused(failure)
         }
     }

@@ -8,6 +8,13 @@ package enum Limit: String, CaseIterable {
     case requests
     /// Requests of one user on one shard, in time.
     case userRequests = "user_requests"
+    /// Calls from one address that need no token, in time.
+    case addressRequests = "address_requests"
+    /// Uploads of the whole process, and of one user, at a time.
+    case uploads
+    case userUploads = "user_uploads"
+    /// Files of the whole process that are sent, at a time.
+    case downloads
     /// Tokens from one address that let nobody in, in time.
     case failedTokens = "failed_tokens"
     /// People and conversations watched by one connection.

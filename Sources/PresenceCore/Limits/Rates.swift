@@ -11,7 +11,7 @@ package struct Rates<Key: Hashable> {
     private var previous: [Key: TokenBucket] = [:]
     private var turnsAt: Milliseconds = 0
 
-    init(_ limit: RateLimit?) { self.limit = limit }
+    package init(_ limit: RateLimit?) { self.limit = limit }
 
     package var count: Int { current.count + previous.count }
 
@@ -24,6 +24,13 @@ package struct Rates<Key: Hashable> {
         guard let limit else { return }
         var bucket = bucket(of: key)
         bucket.take(tokens, at: now, limit)
+        current[key] = bucket
+    }
+
+    /// Undoes a `take`. A bucket that is full again meanwhile stays so.
+    mutating func giveBack(_ tokens: Int, to key: Key) {
+        guard let limit, var bucket = current[key] ?? previous[key] else { return }
+        bucket.giveBack(tokens, limit)
         current[key] = bucket
     }
 

@@ -14,6 +14,12 @@ package struct RateLimit: Sendable, Equatable {
         self.burst = Int64(burst)
     }
 
+    /// One token in so many ms.
+    package init(every interval: Milliseconds, burst: Int) {
+        self.interval = interval * 1_000_000
+        self.burst = Int64(burst)
+    }
+
     /// How long an empty bucket takes to fill, rounded up.
     var fillTime: Milliseconds { interval * burst / 1_000_000 + 1 }
 }
@@ -36,5 +42,10 @@ struct TokenBucket: Equatable {
     /// Takes tokens that are there.
     package mutating func take(_ tokens: Int, at now: Milliseconds, _ limit: RateLimit) {
         fullAt = max(fullAt, now * 1_000_000) + limit.interval * min(Int64(tokens), limit.burst)
+    }
+
+    /// Puts tokens back that were taken. One that was full before is full again.
+    mutating func giveBack(_ tokens: Int, _ limit: RateLimit) {
+        fullAt -= limit.interval * min(Int64(tokens), limit.burst)
     }
 }

@@ -192,6 +192,7 @@ package final class ShardMembership {
         tellFeatures(.live)
         if !wasStarting { shard.announceLive() }
         shard.policies.resume()
+        shard.intents.resume()
         onLive()
     }
 

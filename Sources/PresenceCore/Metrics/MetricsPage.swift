@@ -43,12 +43,16 @@ package struct MetricsSnapshot: Sendable {
         case storeRetries = "store_retries_total"
         case handshakeTimeouts = "handshakes_timed_out_total"
         case handshakesDisplaced = "handshakes_displaced_total"
+        case slowTransfers = "http_transfers_too_slow_total"
         case tlsHandshakes = "tls_handshakes_total"
         case tlsFailures = "tls_failures_total"
         case originsRefused = "origins_refused_total"
         case tokensRefused = "tokens_refused_total"
         case damagedRecords = "damaged_records_total"
         case catchUps = "log_catch_ups_total"
+        case intentSteps = "intent_steps_total"
+        case intentsResumed = "intents_resumed_total"
+        case intentFailures = "intent_failures_total"
 
         var help: String {
             switch self {
@@ -67,11 +71,15 @@ package struct MetricsSnapshot: Sendable {
             case .storeRetries: "times that Redis refused what it had to be told, which was told again"
             case .handshakeTimeouts: "connections ended because their first request took too long"
             case .handshakesDisplaced: "connections without a WebSocket ended early to make room for others"
+            case .slowTransfers: "uploads and downloads given up because their clients were too slow"
             case .tlsHandshakes: "connections over TLS that came as far as a request"
             case .tlsFailures: "connections to a TLS port that did not"
             case .originsRefused: "upgrades refused because the browser's page was from elsewhere"
             case .tokensRefused: "tokens of connections and calls that were verified and let nobody in"
             case .damagedRecords: "readings of records that no server has written"
+            case .intentSteps: "steps taken of changes that span partitions"
+            case .intentsResumed: "such changes taken up because their server may have died"
+            case .intentFailures: "such changes that a server could not finish, and left to the next sweep"
             case .catchUps: "reads of log entries that were no longer in memory, a page for one connection each"
             }
         }
@@ -87,9 +95,12 @@ package struct MetricsSnapshot: Sendable {
         case outboxBytes = "outbox_bytes"
         case inboxBytes = "inbox_bytes"
         case handshakes
+        case uploads = "http_uploads"
+        case downloads = "http_downloads"
         case logEntries = "log_entries"
         case logBytes = "log_bytes"
         case catchUpsPending = "log_catch_ups_pending"
+        case intentsPending = "intents_pending"
 
         var help: String {
             switch self {
@@ -105,8 +116,11 @@ package struct MetricsSnapshot: Sendable {
             case .outboxBytes: "bytes that wait for connections which do not take them"
             case .inboxBytes: "bytes held of requests and messages that have not come whole"
             case .handshakes: "connections that are no WebSockets: handshakes under way, and HTTP"
+            case .uploads: "uploads under way"
+            case .downloads: "files of more than 64 KiB that are being sent"
             case .logEntries: "log entries held in memory"
             case .logBytes: "bytes of these entries"
+            case .intentsPending: "changes that span partitions and were unfinished at the last sweep, of all servers"
             case .catchUpsPending: "connections that wait for log entries no longer in memory"
             }
         }
@@ -130,7 +144,10 @@ package struct MetricsSnapshot: Sendable {
 
     package mutating func add(_ other: MetricsSnapshot) {
         counters.merge(other.counters, uniquingKeysWith: +)
+        // Each shard finds those of all servers.
+        let intents = max(gauges[.intentsPending] ?? 0, other.gauges[.intentsPending] ?? 0)
         gauges.merge(other.gauges, uniquingKeysWith: +)
+        gauges[.intentsPending] = intents
         errors.merge(other.errors, uniquingKeysWith: +)
         closes.merge(other.closes, uniquingKeysWith: +)
         limitsMet.merge(other.limitsMet, uniquingKeysWith: +)
@@ -151,6 +168,16 @@ package struct MetricsSnapshot: Sendable {
             sum.add(theirs)
             return sum
         }
+    }
+
+    /// Whether the page has a number of this name without any feature, or might have one.
+    package static func isCore(_ name: String) -> Bool {
+        let others = [
+            "errors_total", "closes_total", "limit_met_total", "build_info", "redis_clock_offset_milliseconds",
+            "tls_certificate_expiry_timestamp_seconds",
+        ]
+        return Counter(rawValue: name) != nil || Gauge(rawValue: name) != nil || others.contains(name)
+            || Histogram.allCases.contains { name.hasPrefix($0.rawValue) } || name.hasPrefix("workers_")
     }
 
     /// The text format of Prometheus, version 0.0.4.
@@ -223,7 +250,8 @@ extension ShardLogic {
             .eventsIn: metrics.eventsIn, .eventsUnwatched: metrics.eventsUnwatched, .eventsOut: metrics.marked,
             .deliveries: metrics.deliveries, .conflated: metrics.conflated, .reaped: metrics.reaped,
             .stale: metrics.staleCount, .storeRetries: metrics.storeRetries, .tokensRefused: metrics.tokensRefused,
-            .damagedRecords: metrics.damagedRecords, .catchUps: metrics.catchUps,
+            .damagedRecords: metrics.damagedRecords, .catchUps: metrics.catchUps, .intentSteps: intents.steps,
+            .intentsResumed: intents.resumed, .intentFailures: intents.failures,
         ]
         snapshot.gauges = [
             .connections: watchers.connections.count { $0 != nil }, .sessions: sessions.count,
@@ -231,7 +259,7 @@ extension ShardLogic {
             .subscriptions: watchers.subscriptionCount,
             .topics: watchers.topics.count { $0 != nil }, .live: link.isLive ? 1 : 0,
             .outboxBytes: outboxes.held, .logEntries: watchers.logs.entries, .logBytes: watchers.logs.bytes,
-            .catchUpsPending: catchUps.count,
+            .catchUpsPending: catchUps.count, .intentsPending: intents.pending,
         ]
         snapshot.errors = Dictionary(uniqueKeysWithValues: metrics.errors.map { ($0.key.rawValue, $0.value) })
         snapshot.features = registry.metrics.map {

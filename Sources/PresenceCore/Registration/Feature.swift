@@ -1,3 +1,4 @@
+import Installation
 import PresenceProtocol
 import Redis
 
@@ -22,6 +23,9 @@ package protocol Feature: AnyObject, SendableMetatype {
     /// - Parameter done: Called once, also when the step was given up; with why Redis did not do it now, if it did not.
     func resynchronise(_ step: ResynchronisationStep, done: @escaping (RedisFailure?) -> Void)
 
+    /// A client was told `connected`: what it is to hear first comes now.
+    func sessionGreeted(_ session: Session)
+
     /// A session of this shard has ended.
     func sessionEnded(_ session: Session)
 
@@ -36,6 +40,7 @@ package protocol Feature: AnyObject, SendableMetatype {
 }
 
 extension Feature {
+    package func sessionGreeted(_ session: Session) {}
     package func sessionEnded(_ session: Session) {}
     package func statusChosen(_ status: ChosenStatus, by user: UserID) {}
     package func statusKnown(of user: LocalUser) {}
@@ -67,17 +72,28 @@ package struct FeaturePlan: Sendable {
     package var settings: [FeatureSetting] = []
     /// Threads for what takes too long for a loop.
     package var pools: [WorkerPlan] = []
+    /// Unique things that it lets owners have; their scripts and keys are among the plan's.
+    package var claims: [ClaimPlan] = []
+    /// Says what is wrong with its settings beyond the range of each, such as a file that cannot be read.
+    package var check: @Sendable (ServerConfiguration) throws(InvalidConfiguration) -> Void = {
+        (_) throws(InvalidConfiguration) in
+    }
 
     package init(
         name: String, isOptional: Bool = true, scripts: [Script] = [], keys: [KeyFamily] = [],
-        settings: [FeatureSetting] = [], pools: [WorkerPlan] = []
+        settings: [FeatureSetting] = [], pools: [WorkerPlan] = [], claims: [ClaimPlan] = [],
+        check: @escaping @Sendable (ServerConfiguration) throws(InvalidConfiguration) -> Void = {
+            (_) throws(InvalidConfiguration) in
+        }
     ) {
         self.name = name
         self.isOptional = isOptional
-        self.scripts = scripts
-        self.keys = keys
+        self.scripts = scripts + claims.flatMap(\.scripts)
+        self.keys = keys + claims.flatMap(\.keys)
         self.settings = settings
         self.pools = pools
+        self.claims = claims
+        self.check = check
     }
 }
 

@@ -1,10 +1,14 @@
 import Installation
 import PresenceProtocol
 
-/// A number that a feature lets operators set. `config/presenced.yaml` has each with its sentence.
+/// A number, a switch or a text that a feature lets operators set. `config/presenced.yaml` has each with its sentence.
 public struct FeatureSetting: Sendable, Hashable {
     public enum Unit: Sendable {
         case count, milliseconds
+        /// On is 1, off is 0.
+        case flag
+        /// A text, or one of a few words.
+        case text
         var suffix: String { self == .milliseconds ? " ms" : "" }
     }
 
@@ -12,6 +16,10 @@ public struct FeatureSetting: Sendable, Hashable {
     public let key: String
     public let unit: Unit
     public let standard: Int64
+    /// Of a text; otherwise empty.
+    public var standardText = ""
+    /// The only texts that may be, if there are only a few.
+    public var words: [String] = []
     public let range: ClosedRange<Int64>
     /// What it does, and what larger and smaller values change.
     public let about: String
@@ -32,6 +40,20 @@ public struct FeatureSetting: Sendable, Hashable {
     }
 }
 
+extension FeatureSetting {
+    package static func flag(_ key: String, _ standard: Bool, about: String) -> FeatureSetting {
+        FeatureSetting(key: key, unit: .flag, standard: standard ? 1 : 0, range: 0...1, about: about)
+    }
+
+    /// - Parameter words: The only texts that may be; `[]`: any.
+    package static func text(_ key: String, _ standard: String, of words: [String] = [], about: String)
+        -> FeatureSetting
+    {
+        FeatureSetting(
+            key: key, unit: .text, standard: 0, standardText: standard, words: words, range: 0...0, about: about)
+    }
+}
+
 extension ServerConfiguration {
     /// The value of a feature's setting.
     public subscript(setting: FeatureSetting) -> Int64 {
@@ -39,8 +61,21 @@ extension ServerConfiguration {
         set { featureValues[setting.key] = newValue == setting.standard ? nil : newValue }
     }
 
+    /// Whether a feature's switch is on.
+    package func isOn(_ setting: FeatureSetting) -> Bool { self[setting] != 0 }
+
+    /// The value of a feature's setting that is a text.
+    public subscript(text setting: FeatureSetting) -> String {
+        get { featureTexts[setting.key] ?? setting.standardText }
+        set { featureTexts[setting.key] = newValue == setting.standardText ? nil : newValue }
+    }
+
     /// - Throws: what is wrong with the first value that is out of its range.
     func validate(_ settings: [FeatureSetting]) throws(InvalidConfiguration) {
+        for setting in settings where !setting.words.isEmpty && !setting.words.contains(self[text: setting]) {
+            throw InvalidConfiguration(
+                key: setting.key, reason: "must be one of " + setting.words.joined(separator: ", "))
+        }
         for setting in settings where !setting.range.contains(self[setting]) {
             throw InvalidConfiguration(
                 key: setting.key,

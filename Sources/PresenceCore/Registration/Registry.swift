@@ -10,6 +10,7 @@ package struct Registry {
     private(set) var routes: [HTTPRouteEntry] = []
     private(set) var metrics: [FeatureMetric] = []
     private(set) var topicKinds: [any TopicKind] = []
+    private(set) var intents: [String: (Identifier) -> IntentStep] = [:]
 
     // MARK: Requests
 
@@ -63,6 +64,8 @@ package struct Registry {
     /// An event of the scripts, by its letter.
     package mutating func event(_ letter: Unicode.Scalar, _ handle: @escaping (StoreEvent) -> Void) {
         precondition(letter.isASCII && events[Int(letter.value)] == nil, "two features register the event \(letter)")
+        let isCore = [StoreEvent.presence, StoreEvent.profile].contains(UInt8(letter.value))
+        precondition(!isCore, "the event \(letter) is the core's")
         events[Int(letter.value)] = handle
     }
 
@@ -84,34 +87,88 @@ package struct Registry {
 
     /// Something that connections can watch, beside people.
     package mutating func topics(_ kind: any TopicKind) -> TopicKindID {
+        precondition(topicKinds.count < Int(UInt8.max), "there are too many kinds of topics")
         topicKinds.append(kind)
         return TopicKindID(rawValue: UInt8(topicKinds.count))
+    }
+
+    // MARK: Intents
+
+    /// A kind of changes that span partitions (`Intents`).
+    ///
+    /// - Parameters:
+    ///   - name: In Redis; without spaces, the same for ever.
+    ///   - resume: The step that reads how far a subject's intent has come, and goes on from there.
+    @discardableResult
+    package mutating func intents(_ name: String, resume: @escaping (Identifier) -> IntentStep) -> IntentKind {
+        precondition(!name.contains(" "), "the kind of intents \(name) has a space")
+        precondition(intents.updateValue(resume, forKey: name) == nil, "two features register the intents \(name)")
+        return IntentKind(name: name)
     }
 
     // MARK: HTTP
 
     /// A call over HTTP.
     ///
-    /// - Parameter path: `/v1/users/{id}/profile`: each `{id}` stands for one id, percent-encoded.
+    /// - Parameters:
+    ///   - path: `/v1/users/{id}/profile`: each `{id}` stands for one id, percent-encoded.
+    ///   - audience: Who may call it. `everyone` needs no token: `call.caller` is `anyone` then.
+    ///   - limits: Judged by the request's head, as its token is. Bodies are collected whole, so the longest is
+    ///     ``RouteLimits/mostCollected``.
     package mutating func route(
-        _ method: String, _ path: String, for audience: Route.Audience = .backends,
+        _ method: String, _ path: String, for audience: Route.Audience = .backends, limits: RouteLimits = .init(),
         _ handle: @escaping (HTTPCall) throws(DecodingFailure) -> Void
     ) {
-        routes.append(HTTPRouteEntry(method: method, path: path, audience: audience, handle: handle))
+        precondition(
+            limits.bodyBytes <= RouteLimits.mostCollected, "\(path) keeps too much in memory: make it an upload")
+        add(HTTPRouteEntry(method: method, path: path, audience: audience, limits: limits, handle: handle), path)
+    }
+
+    /// A call whose body goes to a file in the data directory, in pieces, as fast as the disk takes it and the client sends
+    /// it. `handle` gets it when all of it is written. It is gone afterwards unless `handle` kept it (``UploadedFile/keep(at:)``,
+    /// in a job), and so it is when the connection or the process ends before.
+    ///
+    /// By the head are judged: token, audience, rates, the length (411 without one, 413), that its user has no other upload
+    /// under way (429), that the process has fewer than `limits.uploads` (503), and room on the disk (503). A client that
+    /// sends `Expect: 100-continue` is told to go on only then. A revoked token is refused at the end once more.
+    ///
+    /// - Parameter limits: its `bodyBytes` may be any number.
+    package mutating func upload(
+        _ method: String, _ path: String, for audience: Route.Audience = .users, limits: RouteLimits,
+        _ handle: @escaping (HTTPCall, UploadedFile) throws(DecodingFailure) -> Void
+    ) {
+        let route = HTTPRouteEntry(method: method, path: path, audience: audience, limits: limits, isUpload: true) {
+            (call) throws(DecodingFailure) in
+            guard let file = call.file else { return call.refuse(400, .badRequest, "a body is needed") }
+            try handle(call, file)
+        }
+        add(route, path)
+    }
+
+    private mutating func add(_ route: HTTPRouteEntry, _ path: String) {
+        precondition(!routes.contains { $0.collides(with: route) }, "two features register \(route.method) \(path)")
+        precondition(!Route.isCore(path), "the path \(path) is the core's")
+        routes.append(route)
     }
 
     // MARK: Metrics
 
     /// A number that only grows; the page shows the sum over all shards.
-    mutating func counter(_ name: String, help: String) -> MetricCounter {
+    package mutating func counter(_ name: String, help: String) -> MetricCounter {
         let counter = MetricCounter()
-        metrics.append(FeatureMetric(name: name, type: "counter", help: help) { counter.value })
+        add(FeatureMetric(name: name, type: "counter", help: help) { counter.value })
         return counter
     }
 
     /// A number that is read when the page is asked for; the page shows the sum over all shards.
-    mutating func gauge(_ name: String, help: String, read: @escaping () -> Int) {
-        metrics.append(FeatureMetric(name: name, type: "gauge", help: help, read: read))
+    package mutating func gauge(_ name: String, help: String, read: @escaping () -> Int) {
+        add(FeatureMetric(name: name, type: "gauge", help: help, read: read))
+    }
+
+    private mutating func add(_ metric: FeatureMetric) {
+        precondition(!metrics.contains { $0.name == metric.name }, "two features register the metric \(metric.name)")
+        precondition(!MetricsSnapshot.isCore(metric.name), "the metric \(metric.name) is the core's")
+        metrics.append(metric)
     }
 }
 
@@ -153,7 +210,7 @@ private struct RequestName: Hashable {
 }
 
 /// A feature's number that only grows.
-final class MetricCounter {
+package final class MetricCounter {
     package var value = 0
 }
 

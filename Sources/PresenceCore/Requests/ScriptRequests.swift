@@ -9,22 +9,58 @@ extension ShardLogic {
         _ connection: Connection, _ id: Int64?, changes: Bool = true, run: (@escaping StoreReply) -> Void,
         succeeded: @escaping ([RedisValue]) -> Void
     ) {
-        guard link.isLive else {
-            return refuse(WriteRefusal(.disconnected(sent: false)).message(id: id), on: connection)
-        }
-        guard !isStoreFull() else { return refuse(WriteRefusal(.overloaded).message(id: id), on: connection) }
+        if let refusal = refusalOfWrites() { return refuse(refusal.message(id: id), on: connection) }
         let reply = replies.expect(on: connection)
         run { [self] result in
             replies.fulfil(reply, on: connection) { [self] in
                 guard !connection.isClosed else { return }
-                link.noticeFencing(in: result)
-                if let refusal = WriteRefusal(result, changes: changes) {
-                    if refusal.code == .internal { logInternalError(result, session: connection.session) }
+                settle(result, changes: changes, session: connection.session) { refusal in
                     replies.error(refusal.message(id: id), to: connection)
-                } else if case .success(let value) = result {
+                } succeeded: { value in
                     succeeded(value.array ?? [])
                 }
             }
+        }
+    }
+
+    /// The same for what has no connection, such as a call over HTTP.
+    func write(
+        changes: Bool, run: (@escaping StoreReply) -> Void, refused: @escaping (WriteRefusal) -> Void,
+        succeeded: @escaping (RedisValue) -> Void
+    ) {
+        if let refusal = refusalOfWrites() { return refused(refusal) }
+        run { [self] result in settle(result, changes: changes, refused: refused, succeeded: succeeded) }
+    }
+
+    /// The same where a script says more than `OK` and what is refused everywhere alike: `answered` gets all that it replied
+    /// but `FENCED`.
+    func ask(
+        changes: Bool, run: (@escaping StoreReply) -> Void, refused: @escaping (WriteRefusal) -> Void,
+        answered: @escaping (RedisValue) -> Void
+    ) {
+        if let refusal = refusalOfWrites() { return refused(refusal) }
+        run { [self] result in
+            if case .success(let value) = result, value.array?.first?.string != "FENCED" { return answered(value) }
+            settle(result, changes: changes, refused: refused) { _ in }
+        }
+    }
+
+    /// Why no script is run now; `nil` if one may be.
+    private func refusalOfWrites() -> WriteRefusal? {
+        guard link.isLive else { return WriteRefusal(.disconnected(sent: false)) }
+        return isStoreFull() ? WriteRefusal(.overloaded) : nil
+    }
+
+    private func settle(
+        _ result: Result<RedisValue, RedisFailure>, changes: Bool, session: Session? = nil,
+        refused: (WriteRefusal) -> Void, succeeded: (RedisValue) -> Void
+    ) {
+        link.noticeFencing(in: result)
+        if let refusal = WriteRefusal(result, changes: changes) {
+            if refusal.code == .internal { logInternalError(result, session: session) }
+            refused(refusal)
+        } else if case .success(let value) = result {
+            succeeded(value)
         }
     }
 

@@ -35,7 +35,8 @@ extension ShardLogic {
             connection.tokenExpiresAt = claims.expiresAt
             let reply = replies.expect(on: connection)
             sessions.open(
-                connection, user: claims.subject, issuedAt: claims.issuedAt ?? 0, connect: connect
+                connection, user: claims.subject, issuedAt: claims.issuedAt ?? 0, grant: claims.grant,
+                connect: connect
             ) { [self] opening in
                 replies.fulfil(reply, on: connection) { [self] in
                     answer(connection, id, opening)
@@ -93,6 +94,7 @@ extension ShardLogic {
         connection.isGreeted = true
         if !link.isLive { connection.staleness = .stale }
         scheduleTokenCheck(connection)
+        for feature in features { feature.sessionGreeted(session) }
     }
 
     // MARK: Tokens
@@ -125,7 +127,9 @@ extension ShardLogic {
             refuseRefresh(connection, id, "\(AuthenticationFailure.revoked)")
         case .valid(let claims) where !claims.isBackend && claims.subject == connection.session?.user.id:
             connection.session?.issuedAt = claims.issuedAt ?? 0
-            connection.tokenExpiresAt = claims.expiresAt
+            connection.session?.grant = claims.grant
+            // Whether that device is signed in is asked at once.
+            connection.tokenExpiresAt = claims.grant == nil ? claims.expiresAt : clock.redisNow
             connection.tokenNoticeGiven = false
             replies.now(on: connection) { [self] in
                 var payload: [UInt8] = []
@@ -159,6 +163,8 @@ extension ShardLogic {
     /// Gives notice when it is time, and closes at the end. Returns when to look again.
     func checkToken(_ connection: Connection) -> Milliseconds? {
         guard let expiresAt = connection.tokenExpiresAt else { return nil }
+        // A device that is signed in stays connected for as long as it is.
+        if let grant = connection.session?.grant { return checkGrant(grant, of: connection, expiresAt) }
         let left = expiresAt - clock.redisNow
         let notice = configuration.tokenExpiringNotice
         if left <= 0 {

@@ -11,7 +11,7 @@ extension ShardLogic {
     func revokeTokens(of user: UserID, done: @escaping StoreReply) {
         let keys = partitions.keys(of: user)
         store.run(
-            .revoke, keys: [keys.shards, keys.user(user), keys.sessions(user)],
+            .revoke, keys: [keys.shards, keys.user(user), keys.sessions(user), keys.grants(user)],
             arguments: [keys.events, link.incarnation, user.string], lane: .commands, reply: done)
     }
 
@@ -27,10 +27,25 @@ extension ShardLogic {
     func isRevoked(_ claims: Claims, answer: @escaping (Bool?) -> Void) {
         guard link.isLive else { return answer(nil) }
         let issuedAt = claims.issuedAt ?? 0
+        let keys = partitions.keys(of: claims.subject)
+        if let grant = claims.grant {
+            // Both, or neither: a device that is signed out has no grant, whatever else is true.
+            store.command(["HEXISTS", keys.grants(claims.subject), grant.string], lane: .commands) { [self] result in
+                guard case .success(let value) = result else { return answer(nil) }
+                guard value.int == 1 else { return answer(true) }
+                isRevoked(claims.subject, issuedAt: issuedAt, keys, answer)
+            }
+        } else {
+            isRevoked(claims.subject, issuedAt: issuedAt, keys, answer)
+        }
+    }
+
+    private func isRevoked(
+        _ user: UserID, issuedAt: Timestamp, _ keys: PartitionKeys, _ answer: @escaping (Bool?) -> Void
+    ) {
         // What Redis has said of the user once, events keep true.
-        if let user = sessions.users[claims.subject], user.chosen != nil { return answer(issuedAt < user.revokedAt) }
-        let key = partitions.keys(of: claims.subject).user(claims.subject)
-        store.command(["HGET", key, "revokedAt"], lane: .commands) { result in
+        if let user = sessions.users[user], user.chosen != nil { return answer(issuedAt < user.revokedAt) }
+        store.command(["HGET", keys.user(user), "revokedAt"], lane: .commands) { result in
             guard case .success(let value) = result else { return answer(nil) }
             answer(issuedAt < value.int ?? 0)
         }

@@ -17,6 +17,8 @@ package final class Session {
     package var connection: Connection?
     /// When its token was issued; 0 if that does not say.
     var issuedAt: Timestamp
+    /// What its token was made for, if the server itself issued it: when that ends, the session does.
+    var grant: Identifier?
     /// The token was revoked before its `connect` was answered.
     var isRevoked = false
     /// A status that came with `connect` while Redis was out of reach.
@@ -37,7 +39,7 @@ package final class Session {
 
     package init(
         number: UInt64, id: String, user: LocalUser, device: Device?, activity: Activity, connection: Connection?,
-        issuedAt: Timestamp, now: Milliseconds
+        issuedAt: Timestamp, grant: Identifier? = nil, now: Milliseconds
     ) {
         self.number = number
         self.id = id
@@ -46,6 +48,7 @@ package final class Session {
         self.activity = activity
         self.connection = connection
         self.issuedAt = issuedAt
+        self.grant = grant
         began = now
         lastHeard = now
     }

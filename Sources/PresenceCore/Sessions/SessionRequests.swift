@@ -31,6 +31,7 @@ package final class SessionRequests: Feature {
         registry.event("X") { [unowned shard] in shard.sessions.handle(replaced: $0) }
         registry.event("D") { [unowned shard] in shard.sessions.handle(disconnected: $0) }
         registry.event("R") { [unowned shard] in shard.sessions.handle(revoked: $0) }
+        registry.event("G") { [unowned shard] in shard.sessions.handle(signedOut: $0) }
         registry.event("Q") { [unowned shard] in shard.sessions.handle(question: $0) }
         registerRoutes(in: &registry)
     }

@@ -42,14 +42,30 @@ extension Sessions {
     package func handle(revoked event: StoreEvent) {
         guard let user = event.subject.flatMap({ users[$0] }) else { return }
         user.revokedAt = max(user.revokedAt, event.at)
-        for session in user.sessions where session.issuedAt < event.at {
-            guard let connection = session.connection else { continue }
-            if connection.isGreeted {
-                shard.close(connection, .unauthorized, reason: "\(AuthenticationFailure.revoked)")
-            } else {
-                // Its `connect` is still to be answered: with that.
-                session.isRevoked = true
-            }
+        for session in user.sessions where session.issuedAt < event.at { revoke(session) }
+    }
+
+    /// Devices of a user have been signed out, by the names of their grants.
+    package func handle(signedOut event: StoreEvent) {
+        guard let user = event.subject.flatMap({ users[$0] }) else { return }
+        let grants = Set(event.words)
+        for session in user.sessions {
+            guard let grant = session.grant, grants.contains(grant.string) else { continue }
+            let isAnswered = session.connection?.isGreeted ?? true
+            revoke(session)
+            // It does not linger: nobody can come back to it.
+            if isAnswered { end(session) }
+        }
+    }
+
+    /// The token of a session is worthless. One that lingers goes on for that time: nobody can come back to it with it.
+    func revoke(_ session: Session) {
+        guard let connection = session.connection else { return }
+        if connection.isGreeted {
+            shard.close(connection, .unauthorized, reason: "\(AuthenticationFailure.revoked)")
+        } else {
+            // Its `connect` is still to be answered: with that.
+            session.isRevoked = true
         }
     }
 

@@ -48,7 +48,7 @@ extension Sessions {
             script,
             keys: [
                 user.keys.shards, user.keys.floor, user.userKey, user.sessionsKey,
-                user.keys.users(ofShard: shard.link.incarnation),
+                user.keys.users(ofShard: shard.link.incarnation), user.keys.grants(user.id),
             ],
             arguments: [
                 user.keys.events, shard.link.incarnation, user.id.string, session.id, session.deviceField,
@@ -57,6 +57,7 @@ extension Sessions {
                 // One that lingers does nothing: its client comes back with a token of its own.
                 String(most), session.connection == nil ? Self.noToken : String(session.issuedAt),
                 shard.store.hasOneClock ? String(session.began + (shard.clock.redisNow - shard.clock.now)) : "",
+                session.connection == nil ? "" : session.grant?.string ?? "",
             ],
             lane: .commands
         ) { [self] result in

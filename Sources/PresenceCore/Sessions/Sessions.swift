@@ -27,7 +27,8 @@ package final class Sessions {
 
     /// A `connect` whose token is good. `answer` gets what became of it.
     func open(
-        _ connection: Connection, user id: UserID, issuedAt: Timestamp, connect: ClientMessage.Connect,
+        _ connection: Connection, user id: UserID, issuedAt: Timestamp, grant: Identifier?,
+        connect: ClientMessage.Connect,
         answer: @escaping (Opening) -> Void
     ) {
         let user = users[id] ?? LocalUser(id: id, partitions: shard.partitions)
@@ -35,7 +36,8 @@ package final class Sessions {
         lastNumber += 1
         let session = Session(
             number: lastNumber, id: shard.randomName(), user: user, device: connect.device,
-            activity: connect.activity, connection: connection, issuedAt: issuedAt, now: shard.clock.now)
+            activity: connect.activity, connection: connection, issuedAt: issuedAt, grant: grant,
+            now: shard.clock.now)
         session.wantedStatus = connect.status
         connection.session = session
         shard.watchers.set(.background, session.activity == .background, on: connection)

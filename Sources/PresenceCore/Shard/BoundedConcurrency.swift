@@ -1,5 +1,5 @@
 /// Does one thing for each element, with at most `window` under way: bulk work that leaves room for everyone else.
-final class BoundedConcurrency<Element> {
+package final class BoundedConcurrency<Element> {
     private var rest: ArraySlice<Element>
     private var underWay = 0
     private let each: (Element, @escaping () -> Void) -> Void
@@ -8,7 +8,7 @@ final class BoundedConcurrency<Element> {
 
     /// `each` calls its closure when the element is done; `done` is called once, after the last.
     @discardableResult
-    init(
+    package init(
         _ elements: [Element], window: Int, each: @escaping (Element, @escaping () -> Void) -> Void,
         done: @escaping () -> Void
     ) {

@@ -24,6 +24,8 @@ package struct Deadlines {
         case departure(SocketID, reconnectAfter: Milliseconds)
         /// Who may see a user could not be read.
         case policy(UserID)
+        /// Intents that others left are looked for.
+        case intents
         /// What a feature has set, with a number or an id of its own, or without.
         case feature(DeadlineKind)
         case featureNumber(DeadlineKind, UInt64)

@@ -17,11 +17,12 @@ package actor Shard {
     package nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
     private let clock: ShardClock
-    private let store: any ConnectedStore
-    private let sockets: ShardSockets
-    private let logic: ShardLogic
-    private let server: WebSocketServer
-    private let workers: WorkerPools
+    let store: any ConnectedStore
+    let sockets: ShardSockets
+    let logic: ShardLogic
+    let server: WebSocketServer
+    let workers: WorkerPools
+    let transfers: Transfers
     private let logger: Logger
     /// Replaced as a whole when the keys are.
     private let tokens: CurrentAuthenticator
@@ -29,9 +30,9 @@ package actor Shard {
     private var wake: LoopTimer!
     private var endOfTurn: EndOfTurnHook!
     /// The shards of this process, itself among them, for the metrics page.
-    private var family: [Shard] = []
+    var family: [Shard] = []
     /// In seconds since 1970.
-    private var certificateExpiry: Int64?
+    var certificateExpiry: Int64?
     private var nextClockLog: Milliseconds = .min
     private var onceLive: [CheckedContinuation<Void, any Error>] = []
     private var refusal: StartFailure?
@@ -46,6 +47,7 @@ package actor Shard {
         package let outboxes: OutboxBudget
         package let inbox: InboxBudget
         package let workers: WorkerPools
+        package let transfers: Transfers
         /// Nobody but this process uses this Redis.
         package let isAlone: Bool
         package let logger: Logger
@@ -58,7 +60,8 @@ package actor Shard {
         package init(
             configuration: ServerConfiguration, authenticator: Authenticator, redis: RedisLocation, places: Places,
             addresses: AddressLimits, failedTokens: FailedTokens, outboxes: OutboxBudget, inbox: InboxBudget,
-            workers: WorkerPools, isAlone: Bool, logger: Logger, name: String, place: (number: Int, of: Int),
+            workers: WorkerPools, transfers: Transfers, isAlone: Bool, logger: Logger, name: String,
+            place: (number: Int, of: Int),
             identity: TLSIdentity?,
             features: [any Feature.Type]
         ) {
@@ -71,6 +74,7 @@ package actor Shard {
             self.outboxes = outboxes
             self.inbox = inbox
             self.workers = workers
+            self.transfers = transfers
             self.isAlone = isAlone
             self.logger = logger
             self.name = name
@@ -85,6 +89,7 @@ package actor Shard {
         loop = try EventLoop(name: parts.name)
         logger = parts.logger
         workers = parts.workers
+        transfers = parts.transfers
         let loop = loop
         clock = ShardClock(now: loop.now)
         var options = RedisOptions()
@@ -106,7 +111,10 @@ package actor Shard {
             workers: ShardWorkers(parts.workers, loop: loop, clock: clock), isAlone: parts.isAlone,
             random: SystemRandomNumberGenerator(), logger: parts.logger, place: parts.place,
             outboxBudget: parts.outboxes, failedTokens: parts.failedTokens, database: parts.redis.database,
-            features: parts.features
+            features: parts.features,
+            sign: { user, grant, lifetime, now in
+                try? tokens.authenticator.maker?.make(user: user, lifetime: lifetime, grant: grant, now: now)
+            }
         ) { tokens.authenticator.begin($0, now: $1) }
         var settings = WebSocketServerConfiguration()
         settings.subprotocols = ["presence.v1"]
@@ -117,6 +125,7 @@ package actor Shard {
                 : .error(status, .init(code: .badRequest, message: message))
         }
         settings.handshakeTimeout = configuration.handshakeTimeout
+        settings.maxBodyBytes = RouteLimits.mostCollected
         settings.maxHandshakes = max(1, configuration.limits.handshakes / parts.place.of)
         settings.inbox = parts.inbox
         settings.proxies = proxies
@@ -138,13 +147,17 @@ package actor Shard {
         let loop = loop
         let clock = clock
         let logic = logic
-        sockets.api = HTTPAPI(logic: logic) { [server] exchange, response in
+        sockets.api = HTTPAPI(logic: logic, transfers: transfers) { [server] exchange, response in
             server.respond(exchange, response)
+        } acceptsGzip: { [server] exchange in
+            server.acceptsGzip(exchange)
         } settle: { [server] exchange, settlement in
             switch settlement {
-            case .success(let claims): server.admit(exchange, grant: claims)
+            case .success(let admission): server.admit(exchange, grant: admission, sink: admission.sink)
             case .failure(let refusal): server.refuse(exchange, refusal.response)
             }
+        } resumeBody: { [server] exchange in
+            server.resumeBody(exchange)
         } respondMetrics: { [weak self] exchange in
             guard let self else { return }
             Task { await self.respondMetrics(exchange) }
@@ -215,7 +228,7 @@ package actor Shard {
     }
 
     /// How far Redis' clock is ahead of this host's, in ms. Only told, never reckoned with.
-    private var clockOffset: Milliseconds? {
+    var clockOffset: Milliseconds? {
         guard clock.redisOffset != nil else { return nil }
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
@@ -234,39 +247,6 @@ package actor Shard {
         let sleep = min(gathering ?? .max, ShardLogic.longestSleep)
         let next = min(max(logic.nextWake, clock.now + 1), clock.now + sleep)
         wake.set(at: next)
-    }
-
-    // MARK: Metrics
-
-    package func metrics() -> MetricsSnapshot {
-        var snapshot = logic.snapshot
-        snapshot.counters[.writes] = server.counters.writes
-        snapshot.counters[.partialWrites] = server.counters.partialWrites
-        snapshot.counters[.bytesOut] = server.counters.bytesWritten
-        snapshot.gauges[.redisPending] = store.pending
-        snapshot.gauges[.redisPendingBytes] = store.pendingBytes
-        snapshot.counters[.handshakeTimeouts] = server.counters.handshakeTimeouts
-        snapshot.counters[.handshakesDisplaced] = server.counters.handshakesDisplaced
-        snapshot.counters[.tlsHandshakes] = server.counters.tlsHandshakes
-        snapshot.counters[.tlsFailures] = server.counters.tlsFailures
-        snapshot.counters[.originsRefused] = sockets.originsRefused
-        snapshot.gauges[.handshakes] = server.handshakeCount
-        snapshot.gauges[.inboxBytes] = server.inboxHeld
-        snapshot.limitsMet[.inboxBytes] = server.counters.inboxRefusals
-        snapshot.certificateExpiry = certificateExpiry
-        snapshot.redisClockOffset = clockOffset
-        return snapshot
-    }
-
-    private func respondMetrics(_ exchange: HTTPExchangeID) async {
-        var sum = MetricsSnapshot()
-        for shard in family { sum.add(await shard.metrics()) }
-        sum.workers = workers.numbers
-        server.respond(
-            exchange,
-            HTTPResponse(
-                status: 200, headers: [("Content-Type", "text/plain; version=0.0.4; charset=utf-8")],
-                body: Array(sum.page.utf8)))
     }
 
     // MARK: Stopping

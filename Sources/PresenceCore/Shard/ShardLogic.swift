@@ -21,6 +21,8 @@ package final class ShardLogic {
     /// How fast one connection may ask; `nil`: as fast as it pleases.
     let connectionRate: RateLimit?
     package var userRates: Rates<UserID>
+    /// Calls without a token.
+    var addressRates: Rates<AddressBlock>
     package let failedTokens: FailedTokens
     package var deadlines = Deadlines()
     package let watchers: Watchers
@@ -28,15 +30,19 @@ package final class ShardLogic {
     package let replies: Replies
     /// For features whose topics keep logs.
     package var catchUps: CatchUps { delivery.catchUps }
+    package var logReader: LogReader { delivery.logReader }
     package private(set) var link: ShardMembership!
     package private(set) var sessions: Sessions!
     package private(set) var loader: TopicLoader!
     private(set) var reaper: Reaper!
     package private(set) var policies: Policies!
+    package private(set) var intents: Intents!
     /// In the order of their list.
     private(set) var features: [any Feature] = []
     private(set) var registry = Registry()
     let verify: (_ token: String, _ now: Timestamp) -> Authenticator.Verification
+    /// Makes an access token; `nil` without a secret.
+    package let sign: TokenSigner
     var random: any RandomNumberGenerator
     private let logger: Logger
     /// Which of the process' shards this is.
@@ -55,6 +61,7 @@ package final class ShardLogic {
         workers: any WorkerThreads, isAlone: Bool, random: any RandomNumberGenerator, logger: Logger,
         place: (number: Int, of: Int) = (0, 1), outboxBudget: OutboxBudget? = nil, failedTokens: FailedTokens? = nil,
         database: Int = 0, features: [any Feature.Type],
+        sign: @escaping TokenSigner = { _, _, _, _ in nil },
         verify: @escaping (String, Timestamp) -> Authenticator.Verification
     ) {
         self.configuration = configuration
@@ -66,12 +73,14 @@ package final class ShardLogic {
         self.logger = logger
         self.place = (Milliseconds(place.number), Milliseconds(place.of))
         self.verify = verify
+        self.sign = sign
         partitions = Partitions(configuration, database: database)
         let limits = configuration.limits
         outboxes = Outboxes(outboxBudget ?? OutboxBudget(limits.outboxBytes))
         connectionRate = RateLimit(perSecond: limits.requestsPerSecond, burst: limits.requestBurst)
         self.failedTokens = failedTokens ?? FailedTokens(limits)
         userRates = Rates(RateLimit(perSecond: limits.userRequestsPerSecond, burst: limits.userRequestBurst))
+        addressRates = Rates(RateLimit(perSecond: limits.userRequestsPerSecond, burst: limits.userRequestBurst))
         watchers = Watchers(metrics: metrics)
         delivery = Delivery(watchers: watchers, sockets: sockets, clock: clock, metrics: metrics, outboxes: outboxes)
         replies = Replies(watchers: watchers, sockets: sockets, limits: limits, metrics: metrics, outboxes: outboxes)
@@ -80,6 +89,7 @@ package final class ShardLogic {
         loader = TopicLoader(self)
         reaper = Reaper(self)
         policies = Policies(self)
+        intents = Intents(self)
         watchers.onDiscard = { [unowned self] in policies.forgetIfUnused($0) }
         clock.onPause = { [unowned self] in stoodStill(for: $0) }
         delivery.onCongestion = { [unowned self] in
@@ -92,6 +102,7 @@ package final class ShardLogic {
         features = configuration.enabled(types).map { $0.init(self) }
         for feature in features { feature.register(in: &registry) }
         watchers.register(registry.topicKinds)
+        intents.add(registry.intents)
         delivery.ownMessages = registry.ownMessages
     }
 
@@ -189,6 +200,7 @@ package final class ShardLogic {
         link.tick()
         userRates.expire(now: clock.now)
         catchUps.tick()
+        logReader.tick()
         while let subject = deadlines.popDue(clock.now) { due(subject) }
     }
 
@@ -226,6 +238,7 @@ package final class ShardLogic {
             departures -= 1
             if let connection = watchers[socket] { sendAway(connection, reconnectAfter: wait) }
         case .policy(let user): policies.retry(user)
+        case .intents: intents.sweep()
         case .feature(let kind): registry.deadlines[Int(kind.index)](.none)
         case .featureNumber(let kind, let number): registry.deadlines[Int(kind.index)](.number(number))
         case .featureID(let kind, let id): registry.deadlines[Int(kind.index)](.id(id))

@@ -40,4 +40,7 @@ package struct KeySpace: Sendable, Equatable {
     package var leases: String { keys + "leases" }
     /// Version of the layout and number of partitions.
     package var format: String { keys + "presence:format" }
+    /// Random bytes, made once, by which addresses are hashed into partitions: whoever sees an id must not be able to tell
+    /// whether an address that they guess is its.
+    package var addressKey: String { keys + "presence:addressKey" }
 }

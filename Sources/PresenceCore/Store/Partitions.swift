@@ -57,8 +57,12 @@ package struct PartitionKeys {
 
     package var shards: String { name + ":shards" }
     package var floor: String { name + ":floor" }
+    /// The intents of this partition that are not carried out: `KIND SUBJECT` each.
+    package var unfinished: String { name + ":unfinished" }
     package func user(_ id: UserID) -> String { name + ":user:" + id.string }
     package func sessions(_ id: UserID) -> String { name + ":sessions:" + id.string }
+    /// The devices that a user has signed in on.
+    package func grants(_ id: UserID) -> String { name + ":grants:" + id.string }
     package func contacts(_ id: UserID) -> String { name + ":contacts:" + id.string }
     package func blocks(_ id: UserID) -> String { name + ":blocks:" + id.string }
     package func conversation(_ id: ConversationID) -> String { name + ":conversation:" + id.string }

@@ -44,7 +44,11 @@ package struct Script: Sendable {
     }
 
     /// Every script of a server with these features.
-    package static func all(of features: [any Feature.Type]) -> [Script] { core + features.flatMap { $0.plan.scripts } }
+    package static func all(of features: [any Feature.Type]) -> [Script] {
+        // Several features may use the scripts of claims.
+        var known: Set<Script> = []
+        return (core + features.flatMap { $0.plan.scripts }).filter { known.insert($0).inserted }
+    }
 }
 
 extension Script: Hashable {

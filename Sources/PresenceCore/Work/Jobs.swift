@@ -28,6 +28,14 @@ package final class Jobs {
         bySocket[socket, default: [:]][number] = job
     }
 
+    /// The same for what nobody's connection waits for.
+    package func run<Value: Sendable>(
+        in pool: WorkerPlan, _ work: @escaping @Sendable () -> Value,
+        then: @escaping (Result<Value, WorkRefusal>) -> Void
+    ) throws(WorkRefusal) {
+        _ = try threads.submit(to: pool, work, then: then)
+    }
+
     /// The connection is gone.
     func cancel(of socket: SocketID) {
         guard let jobs = bySocket.removeValue(forKey: socket) else { return }

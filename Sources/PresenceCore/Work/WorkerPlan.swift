@@ -32,7 +32,7 @@ package struct WorkerPlan: Sendable, Hashable {
 
     /// Every pool of a server with these features.
     package static func all(of features: [any Feature.Type]) -> [WorkerPlan] {
-        let plans = [signatures] + features.flatMap { $0.plan.pools }
+        let plans = [signatures, files, compression] + features.flatMap { $0.plan.pools }
         precondition(Set(plans).count == plans.count, "two features have a pool of the same name")
         return plans
     }
@@ -41,4 +41,13 @@ package struct WorkerPlan: Sendable, Hashable {
     /// at once, so many wait; their tokens count in `limits.inboxBytes`.
     package static let signatures = WorkerPlan(
         "signatures", threads: { _ in max(1, cores / 2) }, queue: { _ in 16_384 })
+
+    /// Opens, reads and writes files. Each upload and each download has one job at a time; what is asked for and not yet
+    /// opened comes on top.
+    package static let files = WorkerPlan(
+        "files", threads: { _ in 4 }, queue: { $0.limits.uploads + $0.limits.downloads + 1_024 })
+
+    /// Compresses answers. What finds no place is sent as it is.
+    static let compression = WorkerPlan(
+        "compression", threads: { _ in max(1, cores / 2) }, queue: { _ in 64 })
 }

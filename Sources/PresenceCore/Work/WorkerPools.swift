@@ -1,4 +1,5 @@
 import EventLoops
+import PresenceProtocol
 import Workers
 
 /// The pools of a process, by their names.
@@ -20,9 +21,20 @@ package final class WorkerPools: Sendable {
         return pool
     }
 
-    /// Nobody hears of what waits; blocks until what runs has ended.
-    package func stop() {
-        for pool in pools.values { pool.stop(.drop) }
+    /// What waits is not run. Waits for what runs, but no longer than this: a job that hangs does not keep a server from
+    /// ending. The askers of both are told.
+    ///
+    /// - Returns: The pools in which something runs still.
+    package func stop(within grace: Milliseconds) async -> [String] {
+        let pools = pools.values.sorted { $0.name < $1.name }
+        for pool in pools { pool.close(.drop) }
+        let end = MonotonicClock.microseconds + grace * 1_000
+        return await withCheckedContinuation { done in
+            // It blocks.
+            QuietThread(name: "stop") {
+                done.resume(returning: pools.filter { !$0.join(until: end) }.map(\.name))
+            }.detach()
+        }
     }
 
     var numbers: [WorkerNumbers] { pools.values.map(\.numbers).sorted { $0.name < $1.name } }

@@ -1,7 +1,7 @@
-import Foundation
-
 // What a view model needs of a client, in parts: a model names those that it uses, and a test gives it a fake of them.
 // ``PresenceClient`` is all of them.
+
+import Foundation
 
 /// Observing and reading people.
 public protocol PeopleService: Sendable {

@@ -3,8 +3,8 @@ import PresenceDomain
 
 /// Users in memory, and what was asked for.
 // @unchecked: `state` is only touched with the lock.
-public final class FakeUserRepository: UserRepository, UsernameRepository, @unchecked Sendable {
-    private struct State {
+public final class FakeUserRepository: UserRepository, @unchecked Sendable {
+    struct State {
         var users: [String: User] = [:]
         var feeds: [String: Feed<User>] = [:]
         var failure: (any Error)?
@@ -14,12 +14,14 @@ public final class FakeUserRepository: UserRepository, UsernameRepository, @unch
         var takenUsernames: Set<String> = []
         var usernameChecks: [String] = []
         var delay: Duration?
+        var uploads: [Data] = []
+        var setupsCompleted = 0
     }
 
-    private let lock = NSLock()
-    private var state = State()
+    let lock = NSLock()
+    var state = State()
     private let refusals = Feed<UserError>()
-    private let me: String
+    let me: String
     public let clock: TestClock
 
     /// - Parameter me: whose changes ``update(_:)`` makes.
@@ -37,6 +39,11 @@ public final class FakeUserRepository: UserRepository, UsernameRepository, @unch
     public var onlineChanges: [Bool] { lock.withLock { state.onlineChanges } }
     /// The usernames that were asked for.
     public var usernameChecks: [String] { lock.withLock { state.usernameChecks } }
+
+    /// The pictures that were uploaded, or tried.
+    public var uploads: [Data] { lock.withLock { state.uploads } }
+    /// How often the first form was noted as done.
+    public var setupsCompleted: Int { lock.withLock { state.setupsCompleted } }
 
     // MARK: The script
 
@@ -131,32 +138,13 @@ public final class FakeUserRepository: UserRepository, UsernameRepository, @unch
         }
     }
 
-    // MARK: UsernameRepository
-
-    public func isAvailable(_ username: String) async throws -> Bool {
-        lock.withLock { state.usernameChecks.append(username) }
-        try await answer()
-        return !takenUsernames.contains(username.lowercased())
-    }
-
-    public func take(_ username: String) async throws {
-        try await answer()
-        guard !takenUsernames.contains(username.lowercased()) else {
-            throw UserError.invalid(field: "username", reason: "This username is already taken.")
-        }
-        if var user = lock.withLock({ state.users[me] }) {
-            user.username = username
-            set(user)
-        }
-    }
-
-    private func answer() async throws {
+    func answer() async throws {
         let (delay, failure) = lock.withLock { (state.delay, state.failure) }
         if let delay { try await clock.sleep(for: delay) }
         if let failure { throw failure }
     }
 
-    private func stream<Value: Sendable, Element: Sendable>(
+    func stream<Value: Sendable, Element: Sendable>(
         of feed: Feed<Value>, _ transform: @escaping @Sendable (Value) -> Element
     ) -> AsyncStream<Element> {
         let (stream, elements) = AsyncStream.makeStream(of: Element.self)

@@ -28,6 +28,8 @@ public final class ProfileModel {
     public private(set) var showSuccess = false
     /// Whether the last change waits for a connection.
     public private(set) var isQueued = false
+    /// The picture that is stored on the server, where there are photos: it is saved when it is chosen.
+    public let photo: PhotoModel?
 
     private let users: any UserRepository
     private let usernames: (any UsernameRepository)?
@@ -40,6 +42,8 @@ public final class ProfileModel {
     private var saved: User?
     /// What is queued, until the repository shows it or tells that it is refused.
     private var queued = UserChanges()
+    /// The same as `saved`, where there are usernames.
+    private var savedUsername: String?
     private var checking: Task<Void, Never>?
 
     /// What the user sees and types.
@@ -52,15 +56,20 @@ public final class ProfileModel {
     /// How long after the last key press a username is checked.
     private static let debounce = Duration.milliseconds(500)
 
-    /// - Parameter user: whose profile it is: the own user.
+    /// - Parameters:
+    ///   - user: whose profile it is: the own user.
+    ///   - usernames: where the user has a username; without one, `username` has no effect.
+    ///   - photos: where the user's picture is stored; without one there is no ``photo``.
     public init(
         user: String, users: any UserRepository, usernames: (any UsernameRepository)? = nil,
-        clock: any Clock<Duration> = ContinuousClock()
+        photos: (any PhotoRepository)? = nil, clock: any Clock<Duration> = ContinuousClock()
     ) {
         self.user = user
         self.users = users
         self.usernames = usernames
         self.clock = clock
+        photo = photos.map { PhotoModel(photos: $0) }
+        photo?.onChange = { [weak self] photo in self?.take(photo) }
     }
 
     /// Whether anything differs from what is saved.
@@ -71,17 +80,20 @@ public final class ProfileModel {
     /// Whether saving makes sense now.
     public var canSave: Bool {
         !isLoading && hasChanges && DisplayNameRule.fault(in: displayName) == nil && usernameError == nil
-            && !isCheckingAvailability && (!hasNewUsername || usernameAvailable == true)
+            && !isCheckingAvailability && (!hasNewUsername || username.isEmpty || usernameAvailable == true)
+            && photo?.isUploading != true
     }
 
     private var nameChanged: Bool { DisplayNameRule.trimmed(displayName) != saved?.displayName ?? "" }
-    private var hasNewUsername: Bool { username != saved?.username ?? "" }
+    private var hasNewUsername: Bool { usernames != nil && username != savedUsername ?? "" }
 
     /// Follows the profile until its task is cancelled, or the user signs out. What was changed here and not saved stays.
     public func run() async {
         async let refusals: Void = followRefusals()
+        async let names: Void = followUsernames()
         for await newer in users.userUpdates(of: user) { take(newer) }
         await refusals
+        await names
     }
 
     private func followRefusals() async {
@@ -93,17 +105,33 @@ public final class ProfileModel {
         }
     }
 
+    private func followUsernames() async {
+        guard let usernames else { return }
+        for await newer in usernames.ownUsernames {
+            let former = savedUsername
+            savedUsername = newer
+            if username == former ?? "" { username = newer ?? "" } else { usernameChanged() }
+        }
+    }
+
     private func take(_ newer: User) {
         heard = newer
         let former = saved
-        saved = withQueued(newer, former)
+        saved = withQueued(newer)
         if displayName == former?.displayName ?? "" { displayName = saved!.displayName }
         if photoURL == former?.profileImageURL { photoURL = saved!.profileImageURL }
-        if username == former?.username ?? "" { username = saved!.username ?? "" }
     }
 
-    /// What is queued counts as saved until an element agrees. Who shows profiles may know no usernames.
-    private func withQueued(_ newer: User, _ former: User?) -> User {
+    /// A picture was uploaded, or removed.
+    private func take(_ photo: Photo?) {
+        heard?.profileImageURL = photo?.url
+        saved?.profileImageURL = photo?.url
+        fields.photoURL = photo?.url
+        showSuccess = true
+    }
+
+    /// What is queued counts as saved until an element agrees.
+    private func withQueued(_ newer: User) -> User {
         var user = newer
         if let name = queued.displayName {
             if name == newer.displayName { queued.displayName = nil } else { user.displayName = name }
@@ -111,7 +139,6 @@ public final class ProfileModel {
         if let picture = queued.profileImageURL {
             if picture == newer.profileImageURL { queued.profileImageURL = nil } else { user.profileImageURL = picture }
         }
-        user.username = newer.username ?? former?.username
         return user
     }
 
@@ -127,15 +154,16 @@ public final class ProfileModel {
             let changes = UserChanges(
                 displayName: nameChanged ? name : nil,
                 profileImageURL: photoURL == saved?.profileImageURL ? nil : .some(photoURL))
-            if hasNewUsername {
-                try await usernames?.take(form.username)
-                saved?.username = form.username.isEmpty ? nil : form.username
-            }
+            if hasNewUsername { try await saveUsername() }
             if changes != UserChanges() { try await save(changes) }
             if fields.displayName == form.displayName { fields.displayName = saved?.displayName ?? name }
             showSuccess = true
         } catch is CancellationError {
         } catch {
+            // Somebody else was faster.
+            if case UserError.invalid("username", let reason) = error {
+                (usernameAvailable, usernameError) = (false, reason)
+            }
             errorMessage = error.localizedDescription
         }
     }
@@ -151,6 +179,12 @@ public final class ProfileModel {
         if let picture = changes.profileImageURL { saved?.profileImageURL = picture }
     }
 
+    private func saveUsername() async throws {
+        let name = username
+        if name.isEmpty { try await usernames?.release() } else { try await usernames?.take(name) }
+        savedUsername = name.isEmpty ? nil : name
+    }
+
     /// Tries again what failed.
     public func retry() async { await save() }
 
@@ -158,7 +192,7 @@ public final class ProfileModel {
     public func discardChanges() {
         displayName = saved?.displayName ?? ""
         photoURL = saved?.profileImageURL
-        username = saved?.username ?? ""
+        username = savedUsername ?? ""
         errorMessage = nil
     }
 
@@ -181,8 +215,10 @@ public final class ProfileModel {
             usernameAvailable = username.isEmpty ? nil : true
             return
         }
+        // An empty one gives the name back.
+        guard !username.isEmpty, let usernames else { return }
         usernameError = UsernameRule.fault(in: username)
-        guard usernameError == nil, let usernames else { return }
+        guard usernameError == nil else { return }
         isCheckingAvailability = true
         checking = Task { [weak self, clock, username] in
             guard (try? await clock.sleep(for: Self.debounce)) != nil else { return }

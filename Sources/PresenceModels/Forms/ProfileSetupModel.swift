@@ -15,9 +15,12 @@ public final class ProfileSetupModel {
     public private(set) var errorMessage: String?
     /// Whether the form is done: saved, or skipped.
     public private(set) var profileSaved = false
+    /// The picture, where there are photos: it is saved when it is chosen.
+    public let photo: PhotoModel?
 
     private var name: String
     private let users: any UserRepository
+    private let setup: (any SetupRepository)?
     private let currentUser: User
     private var lastAttempt: Attempt?
 
@@ -26,9 +29,18 @@ public final class ProfileSetupModel {
     }
 
     /// The name is filled in with the part of the e-mail address before `@`, or `User`.
-    public init(currentUser: User, users: any UserRepository) {
+    ///
+    /// - Parameters:
+    ///   - photos: where the user's picture is stored; without one there is no ``photo``.
+    ///   - setup: where it is noted that the form is done.
+    public init(
+        currentUser: User, users: any UserRepository, photos: (any PhotoRepository)? = nil,
+        setup: (any SetupRepository)? = nil
+    ) {
         self.currentUser = currentUser
         self.users = users
+        self.setup = setup
+        photo = photos.map { PhotoModel(photos: $0) }
         name = DisplayNameRule.standard(for: currentUser.email)
         profileImageURL = currentUser.profileImageURL
     }
@@ -42,7 +54,7 @@ public final class ProfileSetupModel {
     public var counter: String { "\(displayName.count)/\(DisplayNameRule.maximumLength)" }
     /// Whether the counter warns: above 45.
     public var isNearLimit: Bool { displayName.count > 45 }
-    public var canContinue: Bool { !isLoading }
+    public var canContinue: Bool { !isLoading && photo?.isUploading != true }
 
     /// What is wrong with the name, for people.
     public func validateDisplayName() -> String? { DisplayNameRule.fault(in: displayName) }
@@ -55,8 +67,9 @@ public final class ProfileSetupModel {
         await save(DisplayNameRule.trimmed(displayName), profileImageURL)
     }
 
-    /// Goes on with the standard name, and without a picture.
+    /// Goes on with the standard name, and without a picture that is not uploaded yet.
     public func skipSetup() async {
+        photo?.cancel()
         lastAttempt = .skip
         errorMessage = nil
         await save(DisplayNameRule.standard(for: currentUser.email), nil)
@@ -76,10 +89,12 @@ public final class ProfileSetupModel {
         isLoading = true
         defer { isLoading = false }
         do {
-            // A change that is queued is as good as saved: it will be.
-            try await users.update(
+            let update = try await users.update(
                 UserChanges(
                     displayName: name, profileImageURL: picture == currentUser.profileImageURL ? nil : .some(picture)))
+            // A change that is queued is as good as saved: it will be. What is noted then is only that; without a
+            // connection the form may be shown once more.
+            if update == .queued { try? await setup?.completeSetup() } else { try await setup?.completeSetup() }
             profileSaved = true
         } catch is CancellationError {
         } catch UserError.invalid(_, let reason) {

@@ -68,6 +68,20 @@ extension StatusChange {
 }
 
 extension Device {
+    /// Reads a device from a JSON object; its failures name members as `device.id`, `device.kind`, `device.name`.
+    package static func decode(json: [UInt8]) throws(DecodingFailure) -> Device {
+        do throws(DecodingFailure) {
+            return try json.lend { (bytes) throws(DecodingFailure) in
+                var scanner = JSONScanner(bytes)
+                let value: JSONValue
+                do throws(JSONError) { value = try scanner.value() } catch { throw DecodingFailure(error) }
+                return try Device(value)
+            }
+        } catch {
+            throw error.inside("device")
+        }
+    }
+
     /// Reads a device; its failures name members as `id`, `kind`, `name`.
     fileprivate init(_ value: JSONValue) throws(DecodingFailure) {
         self.init()

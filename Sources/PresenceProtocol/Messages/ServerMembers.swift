@@ -18,6 +18,7 @@ struct ServerMembers {
     private(set) var linger: JSONValue?
     private(set) var message: JSONValue?
     private(set) var more: JSONValue?
+    private(set) var reason: JSONValue?
     private(set) var outcomeUnknown: JSONValue?
     private(set) var presence: JSONValue?
     private(set) var profile: JSONValue?
@@ -90,6 +91,8 @@ struct ServerMembers {
             field = value
         } else if key.equals("retryAfter") {
             retryAfter = value
+        } else if key.equals("reason") {
+            reason = value
         } else if key.equals("outcomeUnknown") {
             outcomeUnknown = value
         } else if key.equals("since") {

@@ -97,7 +97,7 @@ extension ServerMessage.ErrorMessage {
             id: id,
             code: ErrorCode(rawValue: try members.needed(members.code, "code").checkedString("code")),
             message: try members.message?.checkedString("message") ?? "",
-            field: try members.field?.checkedString("field"),
+            field: try members.field?.checkedString("field"), reason: try members.reason?.checkedString("reason"),
             retryAfter: try members.retryAfter?.checkedInteger("retryAfter"),
             outcomeUnknown: try members.outcomeUnknown?.checkedBool("outcomeUnknown") ?? false)
     }

@@ -81,6 +81,7 @@ public enum ServerMessageWriter {
         JSONWriter.member("code", error.code.rawValue, to: &output)
         JSONWriter.member("message", error.message, to: &output)
         if let field = error.field { JSONWriter.member("field", field, to: &output) }
+        if let reason = error.reason { JSONWriter.member("reason", reason, to: &output) }
         if let retryAfter = error.retryAfter { JSONWriter.member("retryAfter", retryAfter, to: &output) }
         if error.outcomeUnknown { JSONWriter.raw(",\"outcomeUnknown\":true", to: &output) }
         JSONWriter.raw("}", to: &output)

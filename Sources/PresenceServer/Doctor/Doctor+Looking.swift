@@ -62,8 +62,8 @@ extension Doctor {
             case .conversation:
                 counts.conversations += 1
                 sets.append(key)
-            case .contacts, .blocks: sets.append(key)
-            case .family, .users: others.append(key)
+            case .contacts, .blocks, .unfinished: sets.append(key)
+            case .family, .partition, .users: others.append(key)
             case .shards, .floor, .fenced, .global: break
             case .unknown: counts.unknownKeys += 1
             }
@@ -85,8 +85,10 @@ extension Doctor {
                 continue
             }
             switch name {
-            case .conversation, .contacts, .blocks: try lookAtSets([key], of: store[key], &look)
-            case .family(let family, _, _): try lookAt(family, key, &look)
+            case .conversation, .contacts, .blocks, .unfinished: try lookAtSets([key], of: store[key], &look)
+            case .family(let family, let id, _): try lookAt(family, id, key, &look)
+            case .partition(let family, _):
+                _ = try lookAtType(of: key, is: family.type, &look)
             case .users(let incarnation, let partition): try lookAtList(key, of: incarnation, in: partition, &look)
             // Of the partition's own keys everything is looked at each time.
             case .user, .sessions, .shards, .floor, .fenced, .global, .unknown: break
@@ -114,8 +116,12 @@ extension Doctor {
         return false
     }
 
-    private func lookAt(_ family: KeyFamily, _ key: String, _ look: inout Look) throws(RedisFailure) {
-        guard try lookAtType(of: key, is: family.type, &look), family.expires || family.holdsNumbers else { return }
+    private func lookAt(
+        _ family: KeyFamily, _ id: Identifier, _ key: String, _ look: inout Look
+    ) throws(RedisFailure) {
+        guard try lookAtType(of: key, is: family.type, &look) else { return }
+        try lookAtClaims(family, id, key, &look)
+        guard family.expires || family.holdsNumbers else { return }
         let answers = try store[key].askAtOnce([["PTTL", key]] + (family.holdsNumbers ? [["HVALS", key]] : []))
         if family.expires, answers[0].int == -1 { look.note(.everlastingTyping, .key(key)) }
         if family.holdsNumbers, answers[1].array?.contains(where: { $0.int == nil }) == true {

@@ -15,6 +15,8 @@ public struct DoctorFinding: Sendable, Equatable {
         // Keys and values.
         case malformedValue, malformedVisibility, wrongType, unusableKey, unreachableRecord, unreachableKey
         case malformedTyping, everlastingTyping
+        // Changes over several partitions.
+        case unnamedClaim, lostClaim, contestedClaim, unlistedIntent
         // Versions and times.
         case versionAhead, timeAhead
         // Redis as a whole.
@@ -50,6 +52,10 @@ extension DoctorFinding.Kind {
         case .unreachableKey: "sessions, typing and lists in a partition in which no server looks for them"
         case .malformedTyping: "typing that cannot be read"
         case .everlastingTyping: "typing that never expires"
+        case .unnamedClaim: "unique names that are taken, but by no owner whose record names them"
+        case .lostClaim: "unique names that are in their owner's record, but not taken: another could take them"
+        case .contestedClaim: "unique names that are in one owner's record, and taken by another"
+        case .unlistedIntent: "changes of a unique name that are half done, and that no server goes on with"
         case .versionAhead: "versions far ahead of Redis' time: the clock went back, or the data come from elsewhere"
         case .timeAhead: "times far ahead of Redis' time"
         case .unheardPartition: "partitions whose events not every running server hears"
@@ -84,8 +90,10 @@ extension DoctorFinding.Kind {
         case .malformedTyping: "removes it: it would have ended within seconds"
         case .everlastingTyping: "lets it expire in an hour, as the servers do"
         case .missingScript: "loads them"
+        case .unnamedClaim, .unlistedIntent: "hands them to the servers' next sweep"
+        case .lostClaim: "takes them for the owner, unless another has done so"
         case .nobodySweeps, .malformedValue, .wrongType, .unreachableRecord, .versionAhead, .timeAhead,
-            .unheardPartition, .noFormat, .wrongFormat, .evictsKeys, .memoryFull, .cannotPersist:
+            .contestedClaim, .unheardPartition, .noFormat, .wrongFormat, .evictsKeys, .memoryFull, .cannotPersist:
             nil
         }
     }

@@ -11,8 +11,12 @@ enum KeyName: Equatable {
     case conversation(ConversationID, partition: Int)
     /// A feature's.
     case family(KeyFamily, Identifier, partition: Int)
+    /// A feature's of the whole partition.
+    case partition(KeyFamily, partition: Int)
     case shards(partition: Int)
     case floor(partition: Int)
+    /// The intents that are not carried out.
+    case unfinished(partition: Int)
     /// `{p}:shard:INCARNATION:users`
     case users(incarnation: String, partition: Int)
     /// `{p}:fenced:INCARNATION`
@@ -26,7 +30,7 @@ enum KeyName: Equatable {
     }
 
     private static func read(_ key: String, in space: KeySpace, _ families: [KeyFamily]) -> KeyName? {
-        if key == space.leases || key == space.format { return .global }
+        if key == space.leases || key == space.format || key == space.addressKey { return .global }
         guard key.hasPrefix(space.keys) else { return nil }
         let key = key.dropFirst(space.keys.count)
         guard key.hasPrefix("{p"), let close = key.firstIndex(of: "}") else { return nil }
@@ -38,8 +42,11 @@ enum KeyName: Equatable {
         guard parts.count >= 2, parts[0].isEmpty else { return nil }
         let rest = parts.count > 2 ? String(parts[2]) : nil
         switch (parts[1], rest) {
+        case (let name, nil) where families.contains { $0.name == name && $0.isOfPartition }:
+            return .partition(families.first { $0.name == name }!, partition: partition)
         case ("shards", nil): return .shards(partition: partition)
         case ("floor", nil): return .floor(partition: partition)
+        case ("unfinished", nil): return .unfinished(partition: partition)
         case ("user", let rest?): return Identifier(rest).map { .user($0, partition: partition) }
         case ("sessions", let rest?): return Identifier(rest).map { .sessions($0, partition: partition) }
         case ("contacts", let rest?): return Identifier(rest).map { .contacts($0, partition: partition) }
@@ -49,7 +56,9 @@ enum KeyName: Equatable {
         case ("shard", let rest?) where rest.hasSuffix(":users") && rest.utf8.count > 6:
             return .users(incarnation: String(rest.dropLast(6)), partition: partition)
         case (let name, let rest?):
-            guard let family = families.first(where: { $0.name == name }), let id = Identifier(rest) else { return nil }
+            guard let family = families.first(where: { $0.name == name && !$0.isOfPartition }),
+                let id = Identifier(rest, longest: family.longestID)
+            else { return nil }
             return .family(family, id, partition: partition)
         default: return nil
         }
@@ -58,10 +67,12 @@ enum KeyName: Equatable {
     /// Whether servers with so many partitions look for it where it is.
     func isInPlace(_ partitions: Partitions) -> Bool {
         switch self {
+        case .family(let family, _, let partition) where family.isPlacedApart: partition < partitions.count
         case .user(let id, let partition), .sessions(let id, let partition), .contacts(let id, let partition),
             .blocks(let id, let partition), .conversation(let id, let partition), .family(_, let id, let partition):
             partitions.index(of: id) == partition
-        case .shards(let partition), .floor(let partition), .users(_, let partition), .fenced(_, let partition):
+        case .shards(let partition), .floor(let partition), .unfinished(let partition), .users(_, let partition),
+            .fenced(_, let partition), .partition(_, let partition):
             partition < partitions.count
         case .global, .unknown: true
         }
@@ -71,8 +82,8 @@ enum KeyName: Equatable {
     var isPassing: Bool {
         switch self {
         case .sessions, .users, .shards, .fenced: true
-        case .family(let family, _, _): family.isPassing
-        case .user, .contacts, .blocks, .conversation, .floor, .global, .unknown: false
+        case .family(let family, _, _), .partition(let family, _): family.isPassing
+        case .user, .contacts, .blocks, .conversation, .floor, .unfinished, .global, .unknown: false
         }
     }
 }

@@ -7,7 +7,7 @@ import Redis
 /// What changes what people see is done by the servers' own scripts, so that everybody is told; the rest in
 /// transactions that come to nothing if somebody changes the same thing meanwhile.
 struct Repair {
-    private let doctor: Doctor
+    let doctor: Doctor
     private var store: DoctorStore { doctor.store }
     private var leases: DoctorRedis { store[partitions.space.leases] }
     private var partitions: Partitions { doctor.partitions }
@@ -80,7 +80,7 @@ struct Repair {
         case (.everlastingTyping, .key(let key)): _ = try store[key].ask("PEXPIRE", key, "3600000")
         case (.missingScript, .script(let script)):
             for redis in store.servers { _ = try redis.ask("SCRIPT", "LOAD", script.source) }
-        default: break
+        default: try mendClaims(symptom)
         }
     }
 

@@ -9,6 +9,8 @@ import EventLoops
 ///                          ▼          ▼          │
 ///        (WebSocket) ◀── upgrade   answering ─▶ writing ─▶ draining ─▶ (end)
 ///
+/// A body goes into memory, or to a sink; an answer comes from memory, or from a source (`WebSocketServer+Streaming`).
+///
 /// Without TLS the descriptor is ours until libwebsockets gets it with the upgrade. With TLS libwebsockets has it from
 /// the client's hello on, since the session of TLS is its own; until the upgrade it is kept from reading, and its
 /// session is used in its place.
@@ -51,9 +53,21 @@ final class HTTPConnection {
     var number: UInt32 = 0
     var isHead = false
     var keepsAlive = false
+    /// Its client reads answers that are compressed.
+    var acceptsGzip = false
     var output: [UInt8] = []
     /// How much of it has been written.
     var written = 0
+    /// Where the request's body goes.
+    var sink: (any BodySink)?
+    /// The sink takes nothing for now.
+    var isSinkBehind = false
+    /// Where the rest of the answer's body comes from.
+    var outflow: Outflow?
+    /// Set while a body is streamed, in or out.
+    var transfer: Transfer?
+    /// So many bytes have to have come before the kernel wakes us; 1 but within bodies.
+    var wakesAt: Int32 = 1
     /// TLS: the client has sent something.
     var hasGreeted = false
     /// It came as far as a first byte behind the handshake.
@@ -71,10 +85,12 @@ final class HTTPConnection {
         stage = isSecure ? .greeting : .head
     }
 
-    /// Whether the next step is the peer's: to send the rest of a handshake or a request, or the next one.
+    /// Whether the next step is the peer's: to send the rest of a handshake or a request, or the next one. (A body that is
+    /// streamed has times of its own.)
     var waitsForPeer: Bool {
         switch stage {
-        case .greeting, .shaking, .head, .body: true
+        case .greeting, .shaking, .head: true
+        case .body: transfer == nil
         case .judging, .answering, .writing, .draining: false
         }
     }

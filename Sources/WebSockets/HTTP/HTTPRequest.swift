@@ -1,4 +1,4 @@
-/// One request: its head, as it came, and its body whole.
+/// One request: its head, as it came, and its body whole, or where that went.
 public struct HTTPRequest: Sendable {
     public let head: RequestHead
     public var body: [UInt8] = []
@@ -10,6 +10,8 @@ public struct HTTPRequest: Sendable {
     public var tag: UInt8 = 0
     /// Whether the delegate wants the body; else it is read and thrown away.
     public var keepsBody = true
+    /// Gets the body in pieces; `body` then stays empty. Set by the delegate when it is asked whether the body may come.
+    public var sink: (any BodySink)?
     /// What the delegate found when it was asked whether the body may come.
     public var grant: (any Sendable)?
 

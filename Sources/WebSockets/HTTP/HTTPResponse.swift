@@ -1,9 +1,11 @@
 /// An answer to a request, or to an upgrade that is refused.
 public struct HTTPResponse: Sendable {
     public var status: Int
-    /// Beside `Content-Length` and `Connection`, which are added. Values must not contain line breaks.
+    /// Beside `Content-Length`, `Date` and `Connection`, which are added. Values must not contain line breaks.
     public var headers: [(name: String, value: String)]
     public var body: [UInt8]
+    /// Gives the rest of the body in pieces, behind what stands in `body`.
+    public var source: (any BodySource)?
     /// The connection ends with this answer.
     public var isLast = false
 
@@ -20,12 +22,15 @@ public struct HTTPResponse: Sendable {
     }
 
     /// As bytes of HTTP/1.1. A HEAD request gets everything but the body.
-    func encoded(keepAlive: Bool, withBody: Bool = true) -> [UInt8] {
+    ///
+    /// - Parameter date: the value of `Date`; empty for none.
+    func encoded(keepAlive: Bool, withBody: Bool = true, date: String = "") -> [UInt8] {
         var head = "HTTP/1.1 \(status) \(Self.reason(status))\r\n"
+        if !date.isEmpty { head += "Date: \(date)\r\n" }
         for (name, value) in headers {
             head += "\(name): \(value.replacing(where: { $0.isNewline }, with: " "))\r\n"
         }
-        if status != 204 && status != 304 { head += "Content-Length: \(body.count)\r\n" }
+        if status != 204 && status != 304 { head += "Content-Length: \(body.count + (source?.length ?? 0))\r\n" }
         head += "Connection: \(keepAlive ? "keep-alive" : "close")\r\n\r\n"
         var bytes = Array(head.utf8)
         if withBody { bytes += body }
@@ -38,6 +43,7 @@ public struct HTTPResponse: Sendable {
         case 201: "Created"
         case 202: "Accepted"
         case 204: "No Content"
+        case 206: "Partial Content"
         case 304: "Not Modified"
         case 400: "Bad Request"
         case 401: "Unauthorized"
@@ -48,6 +54,7 @@ public struct HTTPResponse: Sendable {
         case 411: "Length Required"
         case 413: "Content Too Large"
         case 415: "Unsupported Media Type"
+        case 416: "Range Not Satisfiable"
         case 422: "Unprocessable Content"
         case 426: "Upgrade Required"
         case 429: "Too Many Requests"

@@ -29,6 +29,27 @@ public struct RequestHead: Sendable {
         }
     }
 
+    /// Whether the client reads answers that are compressed with gzip (RFC 9110, 12.5.3): it names it, or everything else by
+    /// `*`, with no weight of zero.
+    var acceptsGzip: Bool {
+        guard let accepted = headers["accept-encoding"] else { return false }
+        var others = false
+        for element in accepted.lowercased().split(separator: ",") {
+            let parts = element.split(separator: ";", omittingEmptySubsequences: false).map {
+                $0.filter { $0 != " " && $0 != "\t" }
+            }
+            let isWanted = !parts.dropFirst().contains {
+                $0.hasPrefix("q=") && $0.dropFirst(2).allSatisfy("0.".contains)
+            }
+            switch parts[0] {
+            case "gzip", "x-gzip": return isWanted
+            case "*": others = isWanted
+            default: break
+            }
+        }
+        return others
+    }
+
     /// Whether the client wants to send another request on this connection.
     var keepsAlive: Bool {
         guard let connection = headers["connection"] else { return isHTTP11 }

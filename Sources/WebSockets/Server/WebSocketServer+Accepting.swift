@@ -78,6 +78,7 @@ extension WebSocketServer {
         dropBacklog(index)
         if let http = table[index].extras?.http {
             http.cancel()
+            http.dropStreams()
             letGo(http.held)
             http.held = 0
         }

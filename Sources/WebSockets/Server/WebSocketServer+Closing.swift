@@ -66,7 +66,9 @@ extension WebSocketServer {
 
     func armDeadlines() {
         guard let timer = deadlineTimer else { return }
-        guard let next = [handshakes.next, closings.next, idles.next].compactMap(\.self).min() else { return }
+        guard let next = [handshakes.next, closings.next, idles.next, transfers.next].compactMap(\.self).min() else {
+            return
+        }
         if let due = timer.due, due <= next { return }
         timer.set(at: next)
     }
@@ -83,10 +85,12 @@ extension WebSocketServer {
         }
         while let socket = idles.take(now: loop.now) {
             guard let index = table.index(socket), table[index].state == .http,
-                let since = table[index].extras?.since, since + Int64(configuration.httpTimeout) * 1_000 <= loop.now
+                table[index].extras?.http?.transfer == nil, let since = table[index].extras?.since,
+                since + Int64(configuration.httpTimeout) * 1_000 <= loop.now
             else { continue }
             doom(index)
         }
+        while let socket = transfers.take(now: loop.now) { checkTransfer(socket) }
         armDeadlines()
     }
 

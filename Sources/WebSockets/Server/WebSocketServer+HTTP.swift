@@ -8,14 +8,35 @@ extension WebSocketServer {
     public func respond(_ exchange: HTTPExchangeID, _ response: HTTPResponse) {
         guard let index = table.index(exchange.socket), let http = table[index].extras?.http,
             http.stage == .answering, http.number == exchange.number
-        else { return }
+        else {
+            response.source?.close()
+            return
+        }
         if response.isLast { http.keepsAlive = false }
         http.stage = .writing
         // (A part of "100 Continue" may stand before it.)
         http.output =
-            http.output[http.written...] + response.encoded(keepAlive: http.keepsAlive, withBody: !http.isHead)
+            http.output[http.written...]
+            + response.encoded(
+                keepAlive: http.keepsAlive, withBody: !http.isHead, date: date.value(now: loop.now))
         http.written = 0
+        if let source = response.source {
+            if http.isHead || source.length == 0 {
+                source.close()
+            } else {
+                http.outflow = .init(source: source, left: source.length)
+                watchTransfer(index, http)
+            }
+        }
         flush(index, http)
+    }
+
+    /// Whether the client that asked reads answers that are compressed with gzip.
+    public func acceptsGzip(_ exchange: HTTPExchangeID) -> Bool {
+        guard let index = table.index(exchange.socket), let http = table[index].extras?.http,
+            http.number == exchange.number
+        else { return false }
+        return http.acceptsGzip
     }
 
     // MARK: - Requests
@@ -28,6 +49,7 @@ extension WebSocketServer {
             head: head, peer: configuration.proxies.client(of: peer, head.headers["x-forwarded-for"]),
             isSecure: table[index].isSecure, tag: extras.tag)
         http.isHead = head.method == "HEAD"
+        http.acceptsGzip = head.acceptsGzip
         if head.asksForWebSocket {
             // Its bytes would be taken for frames.
             guard head.headers["transfer-encoding"] == nil, head.contentLength ?? 0 == 0 else {
@@ -50,11 +72,6 @@ extension WebSocketServer {
         // No length is no body (RFC 9112, 6.3). Of a client that sent one all the same, it would be the next request.
         if mayHaveBody && head.contentLength == nil { http.keepsAlive = false }
         let length = head.contentLength ?? 0
-        guard length <= configuration.maxBodyBytes else {
-            return refuse(
-                index, http,
-                configuration.errorResponse(413, "a body has at most \(configuration.maxBodyBytes) bytes"))
-        }
         guard length > 0 else { return dispatch(index, http, request) }
         switch delegate.admission(of: &request, HTTPExchangeID(socket: table.id(index), number: http.number)) {
         case .granted: return expectBody(index, http, request, length)
@@ -72,22 +89,35 @@ extension WebSocketServer {
 
     /// The body of a request of which the delegate said `later` may come; does nothing if its client is gone.
     ///
-    /// - Parameter grant: for the request.
-    public func admit(_ exchange: HTTPExchangeID, grant: (any Sendable)?) {
-        guard let (index, http) = judged(exchange), var request = http.request else { return }
+    /// - Parameters:
+    ///   - grant: for the request.
+    ///   - sink: where the body goes in pieces, if it does; cancelled if the client is gone.
+    public func admit(_ exchange: HTTPExchangeID, grant: (any Sendable)?, sink: (any BodySink)? = nil) {
+        guard let (index, http) = judged(exchange), var request = http.request else {
+            sink?.cancel()
+            return
+        }
         request.grant = grant
+        request.sink = sink
         if expectBody(index, http, request, http.missing) { advance(exchange.socket) }
     }
 
-    /// The same if it may not.
+    /// The same if it may not; or if its sink does not take the rest of it, which is then cancelled.
     public func refuse(_ exchange: HTTPExchangeID, _ response: HTTPResponse) {
-        guard let (index, http) = judged(exchange) else { return }
+        guard let (index, http) = judged(exchange) ?? streamed(exchange) else { return }
         if refuse(index, http, response) { advance(exchange.socket) }
     }
 
     private func judged(_ exchange: HTTPExchangeID) -> (Int, HTTPConnection)? {
         guard let index = table.index(exchange.socket), let http = table[index].extras?.http,
             http.stage == .judging, http.number == exchange.number, !table[index].isDoomed
+        else { return nil }
+        return (index, http)
+    }
+
+    private func streamed(_ exchange: HTTPExchangeID) -> (Int, HTTPConnection)? {
+        guard let index = table.index(exchange.socket), let http = table[index].extras?.http,
+            http.stage == .body, http.sink != nil, http.number == exchange.number, !table[index].isDoomed
         else { return nil }
         return (index, http)
     }
@@ -116,7 +146,12 @@ extension WebSocketServer {
         http.request = nil
         http.keepsAlive = false
         http.stage = .writing
-        http.output = http.output[http.written...] + response.encoded(keepAlive: false, withBody: !http.isHead)
+        http.isSinkBehind = false
+        http.dropStreams()
+        wake(index, http, at: 1)
+        http.output =
+            http.output[http.written...]
+            + response.encoded(keepAlive: false, withBody: !http.isHead, date: date.value(now: loop.now))
         http.written = 0
         // There may be no request that was begun to be answered.
         table[index].state = .http
@@ -133,6 +168,7 @@ extension WebSocketServer {
             let count = write(index, http)
             if count > 0 {
                 http.written += count
+                http.transfer?.moved += count
             } else if count == 0 {
                 let socket = table.id(index)
                 return http.awaitRoom(loop) { [unowned self] in
@@ -146,6 +182,7 @@ extension WebSocketServer {
         guard http.stage == .writing else { return }
         http.output = []
         http.written = 0
+        guard !pump(index, http, lingers: lingers) else { return }
         guard http.keepsAlive else { return leave(index, http, lingers: lingers) }
         http.stage = .head
         begins(index)

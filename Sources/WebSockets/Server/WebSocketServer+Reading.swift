@@ -190,10 +190,21 @@ extension WebSocketServer {
 
     /// Begins to receive the body of `request`.
     func expectBody(_ index: Int, _ http: HTTPConnection, _ request: HTTPRequest, _ length: Int) -> Bool {
+        guard request.sink != nil || length <= configuration.maxBodyBytes else {
+            return refuse(
+                index, http,
+                configuration.errorResponse(413, "a body has at most \(configuration.maxBodyBytes) bytes"))
+        }
         http.request = request
         http.missing = length
         http.stage = .body
-        if request.headers["expect"]?.lowercased() == "100-continue", http.input.isEmpty {
+        if let sink = request.sink {
+            http.sink = sink
+            http.isSinkBehind = false
+            watchTransfer(index, http)
+        }
+        // A client of HTTP/1.0 knows no answer before the answer (RFC 9110, 10.1.1).
+        if request.head.isHTTP11, request.headers["expect"]?.lowercased() == "100-continue", http.input.isEmpty {
             http.output = Array("HTTP/1.1 100 Continue\r\n\r\n".utf8)
             http.written = 0
             flush(index, http)
@@ -203,35 +214,48 @@ extension WebSocketServer {
 
     /// Whether there is more to do at once.
     private func readBody(_ index: Int, _ http: HTTPConnection) -> Bool {
+        guard !http.isSinkBehind else { return false }
         if http.hasUnreadInput {
             let input = http.input
             let count = min(input.count, http.missing)
             http.input = Array(input[count...])
             http.hasUnreadInput = !http.input.isEmpty
-            // It stands in the budget already.
-            if http.request?.keepsBody == true { http.request?.body += input[..<count] }
-            return bodyGrew(index, http, by: count)
+            return input.withUnsafeBytes { bytes in
+                bodyGrew(index, http, by: UnsafeRawBufferPointer(rebasing: bytes[..<count]), isHeld: true)
+            }
         }
         switch read(index, http, atMost: min(http.missing, Self.readSize)) {
         case .nothing:
+            wake(index, http, at: min(http.missing, Self.wakeBytes))
             awaitInput(index, http)
             return false
         case .ended:
             end(index, http)
             return false
         case .bytes(let count):
-            if http.request?.keepsBody == true {
-                guard hold(http.held + count, for: http) else { return refuseForRoom(index, http) }
-                http.request?.body += scratch[..<count]
-            }
-            return bodyGrew(index, http, by: count)
+            return bodyGrew(index, http, by: UnsafeRawBufferPointer(rebasing: scratch[..<count]), isHeld: false)
         }
     }
 
-    private func bodyGrew(_ index: Int, _ http: HTTPConnection, by count: Int) -> Bool {
-        http.missing -= count
-        guard http.missing == 0, let request = http.request else { return true }
+    /// - Parameter isHeld: the piece stands in the inbox' budget already.
+    private func bodyGrew(
+        _ index: Int, _ http: HTTPConnection, by piece: UnsafeRawBufferPointer, isHeld: Bool
+    ) -> Bool {
+        http.missing -= piece.count
+        if let sink = http.sink {
+            pour(piece, into: sink, http)
+            _ = hold(http.input.count, for: http)
+            guard http.stage == .body else { return http.stage == .draining }
+        } else if http.request?.keepsBody == true {
+            guard isHeld || hold(http.held + piece.count, for: http) else { return refuseForRoom(index, http) }
+            http.request?.body += piece
+        }
+        guard http.missing == 0, let request = http.request else { return !http.isSinkBehind }
         http.request = nil
+        http.sink = nil
+        http.isSinkBehind = false
+        http.transfer = nil
+        wake(index, http, at: 1)
         _ = hold(http.input.count, for: http)
         return dispatch(index, http, request)
     }

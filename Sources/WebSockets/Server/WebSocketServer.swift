@@ -58,7 +58,10 @@ public final class WebSocketServer {
     var closings: DeadlineQueue
     /// HTTP connections whose next request is waited for.
     var idles: DeadlineQueue
+    /// Connections with a body that is streamed.
+    var transfers: DeadlineQueue
     var deadlineTimer: LoopTimer?
+    var date = DateHeader()
     var doomed: [SocketID] = []
     /// Those that have more to be read, after others have had their turn.
     var unfinished: [SocketID] = []
@@ -87,6 +90,7 @@ public final class WebSocketServer {
         handshakes = DeadlineQueue(delay: configuration.handshakeTimeout)
         closings = DeadlineQueue(delay: configuration.closeTimeout)
         idles = DeadlineQueue(delay: Int64(configuration.httpTimeout) * 1_000)
+        transfers = DeadlineQueue(delay: configuration.transferTimeout)
         scratch = .allocate(byteCount: Self.readSize, alignment: 16)
         identityPlace = .allocate(capacity: 1)
         identityPlace.initialize(to: nil)

@@ -4,7 +4,7 @@ public struct WebSocketServerConfiguration: Sendable {
     public var subprotocols: [String] = []
     /// The longest message that is received; a longer one closes with 1009, before all of it is buffered.
     public var maxMessageBytes = 256 * 1024
-    /// The longest body of an HTTP request; a longer one is answered 413.
+    /// The longest body of an HTTP request that is collected in memory; a longer one is answered 413.
     public var maxBodyBytes = 1024 * 1024
     /// The longest request line and headers; longer ones are answered 431.
     public var maxHeaderBytes = 16 * 1024
@@ -30,6 +30,12 @@ public struct WebSocketServerConfiguration: Sendable {
     /// Seconds that an HTTP connection is kept from one answer to the end of the next request, however that comes, and
     /// that an answer may take.
     public var httpTimeout: UInt32 = 30
+
+    /// Milliseconds in which a body that is streamed, in either direction, moves on by `transferBytes`, or its connection ends.
+    /// The time in which the server itself is behind does not count.
+    public var transferTimeout: Int64 = 20_000
+    /// A reader that takes 2.5 KB a second moves on by one step of the kernel's buffer in that time.
+    public var transferBytes = 16 * 1024
 
     /// The proxies believed about clients' addresses: `HTTPRequest.peer` is what they make of it.
     public var proxies = TrustedProxies()
@@ -63,6 +69,8 @@ public struct WebSocketServerCounters: Sendable {
     public var requests = 0
     /// Requests and messages refused because too much was held of others.
     public var inboxRefusals = 0
+    /// Streamed bodies given up because their clients were too slow.
+    public var slowTransfers = 0
 
     public init() {}
 

@@ -11,7 +11,9 @@ public protocol WebSocketServerDelegate: AnyObject {
 
     /// A request with a body has come as far as its head: whether its body may come.
     ///
-    /// What was found out may be noted in its `grant`, and that the body is not wanted in `keepsBody`.
+    /// What was found out may be noted in its `grant`; that the body is not wanted, in `keepsBody`; where it goes in pieces,
+    /// in `sink`. A body without a sink has at most `maxBodyBytes`; how large one with a sink may be, the delegate judges by
+    /// the head's `contentLength`.
     func admission(of request: inout HTTPRequest, _ exchange: HTTPExchangeID) -> BodyAdmission
 
     /// Whether the request may become a WebSocket.
@@ -56,7 +58,7 @@ public enum BodyAdmission {
     case granted
     /// It is answered so, and its body is not kept.
     case refused(HTTPResponse)
-    /// Nothing more is read from it until ``WebSocketServer/admit(_:grant:)`` or ``WebSocketServer/refuse(_:_:)`` is called,
+    /// Nothing more is read from it until ``WebSocketServer/admit(_:grant:sink:)`` or ``WebSocketServer/refuse(_:_:)`` is called,
     /// which is never within the call.
     case later
 }

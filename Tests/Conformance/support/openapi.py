@@ -80,6 +80,10 @@ class Operation:
         self.needs_token = bool(security) and {} not in security
         self.needs_backend = self.needs_token and all("backend" in each.get("token", ()) for each in security)
 
+    def fits(self, path):
+        """Whether a path is one of its."""
+        return re.fullmatch(re.sub(r"\{[a-z]+\}", "[^/]*", self.path), path) is not None
+
     def __repr__(self):
         return f"{self.method} {self.path}"
 
@@ -116,6 +120,18 @@ class OpenAPI(Document):
                 for name, example in media.get("examples", {}).items():
                     yield f"{place}/content/{kind} {name}", kind, media["schema"], example["value"]
 
+    def is_of(self, place, tag):
+        """Whether a place belongs to operations of a tag alone: it is in one, or a response that no other refers to."""
+        inside, outside = [], []
+        for operation in self.operations:
+            (inside if tag in operation.node["tags"] else outside).append(operation)
+        name = re.match("#/components/responses/([A-Za-z]+)", place)
+        if name:
+            reference = f'"#/components/responses/{name.group(1)}"'
+            return reference in json.dumps([each.node for each in inside]) \
+                and reference not in json.dumps([each.node for each in outside])
+        return any(place.startswith("#/paths/" + each.path.replace("/", "~1") + "/") for each in inside)
+
     def check(self, method, answer, response, what):
         """Fails unless an answer is what a response object says."""
         stated = {name.lower(): header for name, header in response.get("headers", {}).items()}
@@ -125,7 +141,8 @@ class OpenAPI(Document):
             if value is not None:
                 faults = list(self.faults(value, header["schema"]))
                 assert not faults, f"{what}: {name}: {value}: {faults}"
-        usual = {"content-type", "content-length", "connection"}
+        # What the document says of every answer.
+        usual = {"content-type", "content-length", "connection", "date", "x-content-type-options", "vary"}
         strange = {name.lower() for name in answer.headers.keys()} - usual - stated.keys()
         assert not strange, f"{what}: headers {strange} are not described"
         if method == "HEAD" or "content" not in response:

@@ -4,15 +4,16 @@ import Testing
 
 @testable import PresenceKit
 
-/// The pages' code is compiled: it stands in `Snippets.swift`, word for word.
+/// The pages' code is compiled: it stands in `Snippets.swift` and `AccountSnippets.swift`, word for word.
 @Suite struct DocumentationTests {
     private static let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
     private static let catalog = tests.deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().appendingPathComponent("Sources/PresenceKit/PresenceKit.docc")
 
     @Test func `every piece of code in the pages is compiled, and every compiled piece is shown`() throws {
-        let compiled = try Self.blocks(
-            in: Self.tests.appendingPathComponent("Snippets.swift"), from: "// <snippet>", to: "// </snippet>")
+        let compiled = try ["Snippets.swift", "AccountSnippets.swift"].flatMap {
+            try Self.blocks(in: Self.tests.appendingPathComponent($0), from: "// <snippet>", to: "// </snippet>")
+        }
         var shown: [String] = []
         for page in try Self.pages() { shown += try Self.blocks(in: page, from: "```swift", to: "```") }
         #expect(shown.count >= 9)

@@ -56,13 +56,13 @@ import Testing
     }
 
     @Test func `the damages together are all kinds that there are`() {
-        let made = (Damage.repairable + Damage.beyondRepair).reduce(into: Set()) { $0.formUnion($1.kinds) }
+        let made = (Damage.everyRepairable + Damage.everyBeyondRepair).reduce(into: Set()) { $0.formUnion($1.kinds) }
         #expect(made == Set(DoctorFinding.Kind.allCases))
-        for kind in Damage.repairable.flatMap(\.kinds) { #expect(kind.isRepairable) }
-        for kind in Damage.beyondRepair.flatMap(\.kinds) { #expect(!kind.isRepairable) }
+        for kind in Damage.everyRepairable.flatMap(\.kinds) { #expect(kind.isRepairable) }
+        for kind in Damage.everyBeyondRepair.flatMap(\.kinds) { #expect(!kind.isRepairable) }
     }
 
-    @Test(arguments: Damage.placed(Damage.repairable))
+    @Test(arguments: Damage.placed(Damage.everyRepairable))
     func `it is found, cleared, and gone`(damage: Damage, form: Installation.Form) throws {
         let installation = try healthy(form)
         try damage.make(installation)
@@ -79,7 +79,7 @@ import Testing
         #expect(try installation.redis.command("HLEN", .string(installation.sessions("ana"))).int == 2)
     }
 
-    @Test(arguments: Damage.placed(Damage.beyondRepair))
+    @Test(arguments: Damage.placed(Damage.everyBeyondRepair))
     func `it is found, and repairing leaves it`(damage: Damage, form: Installation.Form) throws {
         let installation = try healthy(form)
         try damage.make(installation)

@@ -14,6 +14,9 @@ final class Installation {
         case oneServer, cluster
     }
 
+    /// A server's, and one that has unique names.
+    static let features = Features.all + [UniqueNames.self]
+
     /// The only one, or the masters of a cluster.
     let servers: [RedisServer]
     let url: String
@@ -32,7 +35,7 @@ final class Installation {
         redis = try Redises(servers)
         listener = try Redises(servers)
         try redis.command("SET", .string(partitions.space.format), "1 4")
-        for script in Script.allCases { try redis.everywhere("SCRIPT", "LOAD", .string(script.source)) }
+        for script in Script.all(of: Self.features) { try redis.everywhere("SCRIPT", "LOAD", .string(script.source)) }
         for channel in partitions.eventChannels { try listener.command("SUBSCRIBE", .string(channel)) }
         // Renewed and swept a little ahead of time, so that no test has to keep it up.
         try lease(live, renewed: 30_000, until: 600_000)
@@ -44,7 +47,7 @@ final class Installation {
         var configuration = ServerConfiguration()
         configuration.lease.renewal = 40
         configuration.lease.sweep = 20
-        return try Doctor(url: url, configuration: configuration)
+        return try Doctor(url: url, configuration: configuration, features: Self.features)
     }
 
     /// Redis' time, so many ms later.

@@ -30,6 +30,7 @@ import Testing
             #expect(keys.typing(id) == keys.key(families.first { $0.name == "typing" }!, id))
             check(keys.shards, .shards(partition: index))
             check(keys.floor, .floor(partition: index))
+            check(keys.unfinished, .unfinished(partition: index))
             check(keys.fenced("x1"), .fenced(incarnation: "x1", partition: index))
             check(keys.users(ofShard: "x1"), .users(incarnation: "x1", partition: index))
         }

@@ -44,6 +44,8 @@ final class LogBench: TopicKind {
     var store: [[[UInt8]]]
     /// What it was asked and has not answered.
     var requests: [CatchUp] = []
+    /// The same of what logs lack.
+    var reads: [(topic: Topic, after: Int64, reply: (Result<LogPage, RedisFailure>) -> Void)] = []
 
     init(logs count: Int = 1, people: Int = 0, connections: Int = 1) {
         watchers = Watchers(metrics: metrics)
@@ -142,14 +144,30 @@ final class LogBench: TopicKind {
     func take(_ value: RedisValue, of topic: Topic, announced: Bool) {}
     func isDoubtful(_ topic: Topic, for user: UserID) -> Bool { false }
     func catchUp(_ request: CatchUp) { requests.append(request) }
+    func readLog(_ topic: Topic, after: Int64, reply: @escaping (Result<LogPage, RedisFailure>) -> Void) {
+        reads.append((topic, after, reply))
+    }
+    func restartFrame(of topic: Topic, at end: Int64) -> [UInt8] {
+        Array("r\(topic.subject.string.dropFirst()),\(end);".utf8)
+    }
 
     /// A page of what one that was asked for needs.
     func page(_ request: CatchUp, _ count: Int) -> [LogEntry] {
         let log = Int(request.topic.subject.string.dropFirst())!
         let after = Int(request.after)
-        return (after..<min(after + count, store[log].count)).map {
+        return (after..<max(after, min(after + count, store[log].count))).map {
             LogEntry(sequence: Int64($0 + 1), frame: store[log][$0])
         }
+    }
+
+    /// The first read that waits, as the store is now.
+    func answerRead(page count: Int = 100) {
+        let (topic, after, reply) = reads.removeFirst()
+        let log = Int(topic.subject.string.dropFirst())!
+        let entries = store[log].indices.dropFirst(Int(after)).prefix(count).map {
+            LogEntry(sequence: Int64($0 + 1), frame: store[log][$0])
+        }
+        reply(.success(LogPage(entries: entries, end: Int64(store[log].count))))
     }
 
     func answer(page count: Int = 100) {

@@ -144,6 +144,10 @@ struct LogHistory {
     }
 
     private mutating func answer() {
+        if !bench.reads.isEmpty, draw(2) == 0 {
+            if draw(6) > 0 { return bench.answerRead(page: 1 + draw(40)) }
+            return bench.reads.removeFirst().reply(.failure(.overloaded))
+        }
         guard !bench.requests.isEmpty else { return }
         let request = bench.requests.remove(at: draw(bench.requests.count))
         if draw(6) == 0 { return bench.delivery.catchUps.fail(request) }
@@ -153,6 +157,7 @@ struct LogHistory {
     private mutating func endTurn() {
         bench.clock.advance(to: bench.clock.now + 100)
         bench.delivery.catchUps.tick()
+        bench.delivery.logReader.tick()
         _ = bench.endTurn()
         read()
     }
@@ -165,8 +170,10 @@ struct LogHistory {
         for _ in 0..<2_000 {
             for client in 0..<Self.clients { bench.readsAgain(client) }
             while !bench.requests.isEmpty { bench.answer(page: 40) }
+            while !bench.reads.isEmpty { bench.answerRead() }
             endTurn()
-            if bench.requests.isEmpty, bench.delivery.catchUps.count == 0, bench.watchers.dirty.isEmpty,
+            if bench.requests.isEmpty, bench.reads.isEmpty, bench.delivery.catchUps.count == 0,
+                bench.watchers.dirty.isEmpty,
                 bench.logs.allSatisfy({ !$0.log!.hasCursors })
             {
                 break

@@ -99,12 +99,14 @@ struct LogTests {
         bench.watchers.subscribe(bench.connections[0], to: bench.logs[0], after: 297)
         bench.watchers.subscribe(bench.connections[1], to: bench.logs[0], after: 10)
         // Another server has told it two more.
+        for _ in 0..<2 { bench.write(0) }
         bench.watchers.subscribe(bench.connections[2], to: bench.logs[0], after: 302)
         #expect(bench.endTurn() == entries(298...300))
         #expect(bench.requests.map(\.after) == [10])
-        bench.add(count: 1)
+        bench.hear(0, 301)
         #expect(bench.endTurn(2) == "")
-        bench.add(count: 3)
+        bench.hear(0, 302)
+        bench.add(count: 2)
         #expect(bench.endTurn(2) == entries(303...304))
         bench.answer(page: 1_000)
         #expect(bench.endTurn(1) == entries(11...304))
@@ -229,5 +231,64 @@ struct LogTests {
         #expect(bench.logs[0].log?.count == 0)
         for log in bench.logs { bench.watchers.release(log) }
         #expect(bench.watchers.logs.entries == 0 && bench.watchers.logs.bytes == 0)
+    }
+
+    @Test func `a connection that takes no more holds one page, however many logs it watches`() {
+        let bench = LogBench(logs: 50)
+        for log in 0..<50 { bench.add(log, count: 300) }
+        _ = bench.endTurn()
+        for log in bench.logs { bench.watchers.subscribe(bench.connections[0], to: log, after: 0) }
+        _ = bench.endTurn()
+        #expect(bench.requests.count == 50)
+        bench.sockets.slow = [0]
+        bench.answer()
+        let page = bench.endTurn().utf8.count
+        #expect(bench.outboxes.held == page)
+        while !bench.requests.isEmpty { bench.answer() }
+        #expect(bench.outboxes.held == page && bench.endTurn() == "")
+        #expect(bench.delivery.catchUps.count == 0)
+        // It reads again, and gets all of each.
+        var read: [Substring] = []
+        for _ in 0..<20 {
+            bench.readsAgain(0)
+            read += bench.endTurn().split(separator: ";")
+            while !bench.requests.isEmpty { bench.answer() }
+        }
+        // Of the first one the rest was in memory.
+        #expect(read.count == 49 * 300 && bench.logs.allSatisfy { !$0.log!.hasCursors })
+    }
+
+    @Test func `nothing is read for a connection that takes no more`() {
+        let bench = LogBench(logs: CatchUps.mostUnderWay + 10)
+        for log in bench.logs.indices { bench.add(log, count: 300) }
+        _ = bench.endTurn()
+        for log in bench.logs { bench.watchers.subscribe(bench.connections[0], to: log, after: 0) }
+        _ = bench.endTurn()
+        bench.sockets.slow = [0]
+        bench.answer()
+        _ = bench.endTurn()
+        let asked = bench.metrics.catchUps
+        while !bench.requests.isEmpty { bench.answer() }
+        #expect(bench.metrics.catchUps == asked && bench.delivery.catchUps.count == 0)
+        bench.readsAgain(0)
+        _ = bench.endTurn()
+        #expect(bench.requests.count == CatchUps.mostUnderWay)
+    }
+
+    @Test func `an entry for a topic that has gone is kept by nobody`() {
+        let bench = LogBench()
+        let topic = bench.logs[0]
+        bench.watchers.subscribe(bench.connections[0], to: bench.logs)
+        bench.add(count: 3)
+        _ = bench.endTurn()
+        bench.watchers.unsubscribe(bench.connections[0], from: topic)
+        bench.watchers.release(topic)
+        bench.write(0)
+        #expect(bench.append(0, 4) == .known && bench.watchers.noteEnd(9, of: topic) == .known)
+        _ = bench.endTurn()
+        #expect(bench.watchers.logs.entries == 0 && bench.watchers.logs.bytes == 0)
+        // Another topic stands in its place.
+        _ = bench.watchers.hold(Identifier("other")!, TopicKindID(rawValue: 1))
+        #expect(bench.append(0, 4) == .known && bench.watchers.logs.entries == 0)
     }
 }

@@ -1,9 +1,9 @@
 -- Opens a session, or asserts one that its shard has held already (after a break of the connection to Redis).
--- KEYS: shards, floor, user, sessions, shard's users
+-- KEYS: shards, floor, user, sessions, shard's users, grants
 -- ARGV: now, channel, incarnation, user, session, device (=ID or -), kind, state (a or i), age in ms,
 --       chosen ('' to leave), text ('' keep, null, JSON string), clearAfter ('' none), chosenVersion ('' now),
 --       most sessions of a user (0: any number), when the token was issued (0: it does not say),
---       when it began by this clock, as far as its shard knows ('' if it cannot)
+--       when it began by this clock, as far as its shard knows ('' if it cannot), the grant of its token ('' none)
 -- Replies {OK, now, own status …}, {FENCED}, {REPLACED}, {DISCONNECTED}, {REVOKED} or {CROWDED}.
 local channel, incarnation, id = ARGV[2], ARGV[3], ARGV[4]
 if fenced(KEYS[1], incarnation) then return { 'FENCED' } end
@@ -19,6 +19,8 @@ if began < tonumber(user.barredAt or '0') then return { 'DISCONNECTED' } end
 
 -- A token from before all of the user's were revoked. One that does not say when it was issued may be any.
 if tonumber(ARGV[15]) < tonumber(user.revokedAt or '0') then return { 'REVOKED' } end
+-- A device that has been signed out.
+if ARGV[17] ~= '' and redis.call('HEXISTS', KEYS[6], ARGV[17]) == 0 then return { 'REVOKED' } end
 
 -- One connection a device: the younger wins, however late the older one is heard of.
 local device, count = ARGV[6], nil

@@ -1,0 +1,3 @@
+/// libsodium: hashes of passwords, MACs, random bytes.
+#pragma once
+#include <sodium.h>

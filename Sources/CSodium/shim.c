@@ -1,0 +1,1 @@
+#include "csodium.h"

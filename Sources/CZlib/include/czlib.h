@@ -1,0 +1,7 @@
+/// zlib for Swift, whose functions are macros in part.
+#pragma once
+#include <stddef.h>
+
+/// Compresses as gzip (RFC 1952) into `out`, which has `room` bytes. Returns how many it wrote, or 0 if that is not enough.
+/// May be called on any thread.
+size_t czlib_gzip(const void *bytes, size_t count, void *out, size_t room);

@@ -1,0 +1,40 @@
+import CSodium
+
+/// The one way into libsodium, which has to be told once that it is used. All of it may be called on any thread.
+public enum Sodium {
+    private static let isReady: Bool = sodium_init() >= 0
+
+    static func start() { precondition(isReady, "libsodium cannot be used") }
+
+    /// Bytes that nobody can guess.
+    public static func random(_ count: Int) -> [UInt8] {
+        start()
+        var bytes = [UInt8](repeating: 0, count: count)
+        randombytes_buf(&bytes, count)
+        return bytes
+    }
+
+    /// The first 16 bytes of HMAC-SHA256.
+    public static func mac(_ message: [UInt8], key: [UInt8]) -> [UInt8] {
+        start()
+        var state = crypto_auth_hmacsha256_state()
+        var mac = [UInt8](repeating: 0, count: Int(crypto_auth_hmacsha256_bytes()))
+        crypto_auth_hmacsha256_init(&state, key, key.count)
+        crypto_auth_hmacsha256_update(&state, message, UInt64(message.count))
+        crypto_auth_hmacsha256_final(&state, &mac)
+        return Array(mac.prefix(16))
+    }
+
+    public static func sha256(_ message: [UInt8]) -> [UInt8] {
+        start()
+        var digest = [UInt8](repeating: 0, count: Int(crypto_hash_sha256_bytes()))
+        crypto_hash_sha256(&digest, message, UInt64(message.count))
+        return digest
+    }
+
+    /// Whether two are the same; how long that takes says nothing of where they differ.
+    public static func areEqual(_ a: [UInt8], _ b: [UInt8]) -> Bool {
+        start()
+        return a.count == b.count && sodium_memcmp(a, b, a.count) == 0
+    }
+}

@@ -1,0 +1,105 @@
+import Foundation
+import PresenceDomain
+
+/// The objects that the server answers with.
+enum Answer {
+    struct Account: Decodable {
+        var user: String
+        var email: String
+        var emailVerified: Bool?
+        var username: String?
+        var setupCompleted: Bool?
+        var preferredLanguage: String?
+        var createdAt: Date?
+    }
+
+    struct Tokens: Decodable {
+        var user: String
+        var accessToken: String
+        /// Milliseconds.
+        var expiresIn: Double
+        var refreshToken: String
+        var account: Account
+    }
+
+    struct Profile: Decodable {
+        var displayName: String?
+        var photoURL: String?
+        var thumbnailURL: String?
+        var timezone: String?
+        var locale: String?
+        var createdAt: Date?
+    }
+
+    struct Me: Decodable {
+        var account: Account
+        var profile: Profile?
+    }
+
+    struct AccountAlone: Decodable { var account: Account }
+
+    struct Sessions: Decodable {
+        struct Session: Decodable {
+            var id: String
+            var kind: String?
+            var name: String?
+            var createdAt: Date
+            var lastUsedAt: Date
+            var current: Bool?
+        }
+        var sessions: [Session]
+    }
+
+    struct Username: Decodable {
+        var username: String
+        var available: Bool
+        var reason: String?
+    }
+
+    struct Photo: Decodable {
+        var photoURL: String
+        var thumbnailURL: String?
+    }
+}
+
+extension Account {
+    init(_ answer: Answer.Account) {
+        self.init(
+            id: answer.user, email: answer.email, emailVerified: answer.emailVerified ?? false,
+            username: answer.username, setupCompleted: answer.setupCompleted ?? false,
+            preferredLanguage: answer.preferredLanguage, createdAt: answer.createdAt ?? .distantPast)
+    }
+}
+
+extension AccountSession {
+    init(_ answer: Answer.Sessions.Session) {
+        self.init(
+            id: answer.id, kind: answer.kind ?? "", name: answer.name, createdAt: answer.createdAt,
+            lastUsedAt: answer.lastUsedAt, isCurrent: answer.current ?? false)
+    }
+}
+
+extension User {
+    init(_ answer: Answer.Me) {
+        let account = answer.account
+        let profile = answer.profile
+        self.init(
+            id: account.user, email: account.email, displayName: profile?.displayName ?? "",
+            username: account.username, profileImageURL: profile?.photoURL.flatMap { URL(string: $0) },
+            timezone: profile?.timezone, locale: profile?.locale, preferredLanguage: account.preferredLanguage,
+            isOnline: true, createdAt: account.createdAt ?? .distantPast)
+    }
+}
+
+extension AccountChanges {
+    var members: [String: JSONMember] {
+        func text(_ value: String??) -> JSONMember? { value.map { $0.map { .text($0) } ?? .null } }
+        let members: [String: JSONMember?] = [
+            "displayName": displayName.map { .text($0) },
+            "photoURL": text(photoURL.map { $0?.absoluteString }),
+            "timezone": text(timezone), "locale": text(locale), "preferredLanguage": text(preferredLanguage),
+            "setupCompleted": setupCompleted.map { .flag($0) },
+        ]
+        return ["changes": .object(members.compactMapValues(\.self))]
+    }
+}

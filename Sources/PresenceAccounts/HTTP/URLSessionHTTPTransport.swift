@@ -1,0 +1,126 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// Sends requests with URLSession, without cookies, caches and redirects.
+public final class URLSessionHTTPTransport: HTTPTransport {
+    /// The longest answer, in bytes: the server sends none that comes near.
+    static let longestAnswer = 1 << 20
+
+    private let session: URLSession
+    private let exchanges: Exchanges
+
+    /// - Parameter configuration: proxies and the like; cookies and caches are switched off in any case.
+    public init(_ configuration: URLSessionConfiguration = .ephemeral) {
+        configuration.httpCookieStorage = nil
+        configuration.httpShouldSetCookies = false
+        configuration.urlCache = nil
+        configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
+        let queue = OperationQueue()
+        queue.maxConcurrentOperationCount = 1
+        exchanges = Exchanges()
+        session = URLSession(configuration: configuration, delegate: exchanges, delegateQueue: queue)
+    }
+
+    /// Requests in flight are finished; the session lets go of its delegate then.
+    deinit { session.finishTasksAndInvalidate() }
+
+    public func send(
+        _ request: HTTPRequest, progress: (@Sendable (_ sentBytes: Int) -> Void)?
+    ) async throws -> HTTPResponse {
+        try Task.checkCancellation()
+        var wire = URLRequest(url: request.url)
+        wire.httpMethod = request.method
+        wire.httpBody = request.body
+        wire.timeoutInterval = request.timeout / .seconds(1)
+        for (name, value) in request.headers { wire.setValue(value, forHTTPHeaderField: name) }
+        let task = session.dataTask(with: wire)
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                exchanges.begin(task.taskIdentifier, Exchange(answer: continuation, progress: progress))
+                task.resume()
+            }
+        } onCancel: {
+            task.cancel()
+        }
+    }
+}
+
+/// What is known of a request in flight.
+private struct Exchange {
+    let answer: CheckedContinuation<HTTPResponse, any Error>
+    let progress: (@Sendable (Int) -> Void)?
+    var body = Data()
+    var isTooLong = false
+}
+
+/// The requests in flight, by the number of their task.
+// @unchecked: `exchanges` is only touched with the lock.
+private final class Exchanges: NSObject, URLSessionDataDelegate, @unchecked Sendable {
+    private let lock = NSLock()
+    private var exchanges: [Int: Exchange] = [:]
+
+    func begin(_ number: Int, _ exchange: Exchange) { lock.withLock { exchanges[number] = exchange } }
+
+    func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+        let isTooLong = lock.withLock {
+            let number = dataTask.taskIdentifier
+            let count = (exchanges[number]?.body.count ?? 0) + data.count
+            guard count <= URLSessionHTTPTransport.longestAnswer else {
+                exchanges[number]?.isTooLong = true
+                return true
+            }
+            exchanges[number]?.body.append(data)
+            return false
+        }
+        if isTooLong { dataTask.cancel() }
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
+        totalBytesExpectedToSend: Int64
+    ) {
+        lock.withLock { exchanges[task.taskIdentifier]?.progress }?(Int(totalBytesSent))
+    }
+
+    /// Another address must not get the user's token.
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+        newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+    ) {
+        completionHandler(nil)
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        guard let exchange = lock.withLock({ exchanges.removeValue(forKey: task.taskIdentifier) }) else { return }
+        if exchange.isTooLong {
+            return exchange.answer.resume(throwing: HTTPFailure("the answer is too long", wasSent: true))
+        }
+        if let error { return exchange.answer.resume(throwing: Self.failure(error)) }
+        guard let response = task.response as? HTTPURLResponse else {
+            return exchange.answer.resume(throwing: HTTPFailure("no answer", wasSent: true))
+        }
+        var headers: [String: String] = [:]
+        for (name, value) in response.allHeaderFields { headers["\(name)".lowercased()] = "\(value)" }
+        exchange.answer.resume(
+            returning: HTTPResponse(status: response.statusCode, headers: headers, body: exchange.body))
+    }
+
+    private static func failure(_ error: any Error) -> any Error {
+        guard let error = error as? URLError else { return HTTPFailure("\(error)", wasSent: true) }
+        let wasSent: Bool
+        switch error.code {
+        case .cancelled: return CancellationError()
+        case .cannotFindHost, .cannotConnectToHost, .dnsLookupFailed, .notConnectedToInternet, .badURL,
+            .unsupportedURL, .secureConnectionFailed, .serverCertificateUntrusted, .serverCertificateHasBadDate,
+            .serverCertificateNotYetValid, .serverCertificateHasUnknownRoot, .dataNotAllowed,
+            .internationalRoamingOff, .callIsActive:
+            wasSent = false
+        default: wasSent = true
+        }
+        // Its description would have the address; the code is enough.
+        return HTTPFailure("URLError \(error.code.rawValue)", wasSent: wasSent)
+    }
+}

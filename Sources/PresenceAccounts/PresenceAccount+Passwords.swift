@@ -1,0 +1,36 @@
+import Foundation
+import PresenceDomain
+
+// Passwords and e-mail addresses.
+extension PresenceAccount {
+    public func resetPassword(email: String) async throws {
+        let email = EmailRule.trimmed(email)
+        _ = try await server.send(.init("POST", "v1/passwords/forgot", ["email": .text(email)]))
+    }
+
+    public func resetPassword(token: String, newPassword: String) async throws {
+        let members: [String: JSONMember] = ["token": .text(token), "password": .text(newPassword)]
+        _ = try await server.send(.init("POST", "v1/passwords/reset", members))
+    }
+
+    public func verifyEmail(token: String) async throws {
+        _ = try await server.send(.init("POST", "v1/emails/verify", ["token": .text(token)]))
+        // Whoever is signed in here may be the one whose address it is.
+        if session != nil { _ = try? await currentUser() }
+    }
+
+    public func changePassword(from password: String, to newPassword: String) async throws {
+        let members: [String: JSONMember] = ["password": .text(password), "newPassword": .text(newPassword)]
+        _ = try await authorized(.init("POST", "v1/me/password", members))
+    }
+
+    public func changeEmail(to email: String, password: String) async throws {
+        let members: [String: JSONMember] = ["password": .text(password), "email": .text(EmailRule.trimmed(email))]
+        _ = try await authorized(.init("POST", "v1/me/email", members))
+    }
+
+    public func deleteAccount(password: String) async throws {
+        let generation = try await authorized(.init("DELETE", "v1/me", ["password": .text(password)])).generation
+        if generation == self.generation { try end(.accountDeleted) }
+    }
+}

@@ -1,0 +1,52 @@
+import Foundation
+import PresenceDomain
+
+// The own picture.
+extension PresenceAccount {
+    /// At most 5 MiB, JPEG or PNG by its first bytes. The server makes it at most 2,048 pixels a side and removes its
+    /// metadata.
+    ///
+    /// The stream throws `UserError.invalid` for a picture that cannot be used, and ``AccountError`` otherwise.
+    public nonisolated func uploadPhoto(_ picture: Data) -> AsyncThrowingStream<PhotoUpload, any Error> {
+        let (stream, elements) = AsyncThrowingStream.makeStream(of: PhotoUpload.self)
+        let task = Task {
+            do {
+                let photo = try await self.upload(picture) { sent in
+                    elements.yield(.progress(min(1, Double(sent) / Double(picture.count))))
+                }
+                elements.yield(.saved(photo))
+                elements.finish()
+            } catch let error as AccountError where error.reason == .photoTooLarge || error.reason == .photoNotAnImage {
+                elements.finish(
+                    throwing: UserError.invalid(field: "photo", reason: error.localizedDescription))
+            } catch {
+                elements.finish(throwing: error)
+            }
+        }
+        elements.onTermination = { _ in task.cancel() }
+        return stream
+    }
+
+    private func upload(_ picture: Data, progress: @escaping @Sendable (Int) -> Void) async throws -> Photo {
+        guard picture.count <= PhotoRule.maximumBytes else {
+            throw AccountError(.tooLarge, "\(picture.count) bytes", reason: .photoTooLarge)
+        }
+        guard let type = PhotoRule.mediaType(of: picture) else {
+            throw AccountError(.validationFailed, "neither JPEG nor PNG", reason: .photoNotAnImage)
+        }
+        var request = AccountServer.Request("PUT", "v1/me/photo")
+        request.body = picture
+        request.contentType = type
+        request.timeout = configuration.uploadTimeout
+        let body = try await authorized(request, progress: progress).body
+        let answer = try AccountServer.decode(Answer.Photo.self, from: body, of: request)
+        guard let url = URL(string: answer.photoURL) else {
+            throw AccountError(.notAnAnswer, "Failed to get valid download URL", outcomeUnknown: true)
+        }
+        return Photo(url: url, thumbnailURL: answer.thumbnailURL.flatMap { URL(string: $0) })
+    }
+
+    public func removePhoto() async throws {
+        _ = try await authorized(.init("DELETE", "v1/me/photo", isRepeatable: true))
+    }
+}

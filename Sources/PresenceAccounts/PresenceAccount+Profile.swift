@@ -1,0 +1,59 @@
+import Foundation
+import PresenceDomain
+
+// The own user, their sessions and their username.
+extension PresenceAccount {
+    public func currentUser() async throws -> User {
+        try await user(.init("GET", "v1/me", isRepeatable: true))
+    }
+
+    @discardableResult
+    public func update(_ changes: AccountChanges) async throws -> User {
+        try await user(.init("PATCH", "v1/me", changes.members, isRepeatable: true))
+    }
+
+    public func sessions() async throws -> [AccountSession] {
+        let request = AccountServer.Request("GET", "v1/me/sessions", isRepeatable: true)
+        return try await answer(to: request, as: Answer.Sessions.self).answer.sessions.map(AccountSession.init)
+    }
+
+    public func availability(ofUsername username: String) async throws -> UsernameAvailability {
+        guard UsernameRule.fault(in: username) == nil else { return .invalid }
+        let path = "v1/usernames/\(AccountServer.escaped(username))"
+        let request = AccountServer.Request("GET", path, isRepeatable: true)
+        // Whose name it is only matters to who is signed in.
+        let token = try? await accessToken()
+        let answer = try await server.send(request, token: token, as: Answer.Username.self)
+        if answer.available { return .available }
+        return answer.reason.map(UsernameAvailability.init(rawValue:)) ?? .taken
+    }
+
+    @discardableResult
+    public func claimUsername(_ username: String) async throws -> Account {
+        let request = AccountServer.Request(
+            "PUT", "v1/me/username", ["username": .text(username)], isRepeatable: true)
+        let (answer, generation) = try await answer(to: request, as: Answer.AccountAlone.self)
+        hold(Account(answer.account), of: generation)
+        return Account(answer.account)
+    }
+
+    public func releaseUsername() async throws {
+        let generation = try await authorized(.init("DELETE", "v1/me/username", isRepeatable: true)).generation
+        guard var account = session?.stored.account else { return }
+        account.username = nil
+        hold(account, of: generation)
+    }
+
+    private func user(_ request: AccountServer.Request) async throws -> User {
+        let (answer, generation) = try await answer(to: request, as: Answer.Me.self)
+        hold(Account(answer.account), of: generation)
+        return User(answer)
+    }
+
+    private func answer<Answer: Decodable>(
+        to request: AccountServer.Request, as type: Answer.Type
+    ) async throws -> (answer: Answer, generation: Int) {
+        let (body, generation) = try await authorized(request)
+        return (try AccountServer.decode(type, from: body, of: request), generation)
+    }
+}

@@ -1,0 +1,123 @@
+import Foundation
+import PresenceDomain
+import PresenceKit
+
+// Signing up, in and out.
+extension PresenceAccount {
+    @discardableResult
+    public func signUp(
+        email: String, password: String, displayName: String?, username: String?
+    ) async throws -> Account {
+        let email = EmailRule.trimmed(email)
+        if signUpAttempt?.email != email { signUpAttempt = (email, UUID().uuidString.lowercased()) }
+        var members = credentials(email, password)
+        members["idempotency"] = signUpAttempt.map { .text($0.id) }
+        if let displayName { members["displayName"] = .text(displayName) }
+        if let username { members["username"] = .text(username) }
+        let account = try await authenticate(.init("POST", "v1/accounts", members, isRepeatable: true))
+        signUpAttempt = nil
+        return account
+    }
+
+    @discardableResult
+    public func signIn(email: String, password: String) async throws -> Account {
+        try await authenticate(.init("POST", "v1/sessions", credentials(EmailRule.trimmed(email), password)))
+    }
+
+    private func credentials(_ email: String, _ password: String) -> [String: JSONMember] {
+        var device: [String: JSONMember] = ["kind": .text(self.device.kind.rawValue)]
+        if let name = self.device.name { device["name"] = .text(name) }
+        return ["email": .text(email), "password": .text(password), "device": .object(device)]
+    }
+
+    private func authenticate(_ request: AccountServer.Request) async throws -> Account {
+        // A store that cannot be read now will be replaced.
+        try? restore()
+        let generation = generation
+        let tokens = try await server.send(request, as: Answer.Tokens.self)
+        guard generation == self.generation else {
+            revoke(tokens.accessToken)
+            throw CancellationError()
+        }
+        let former = session
+        do {
+            try adopt(tokens)
+        } catch {
+            revoke(tokens.accessToken)
+            throw error
+        }
+        if let access = former?.access?.token { revoke(access) }
+        return Account(tokens.account)
+    }
+
+    /// The session of these tokens takes the place of the present one.
+    private func adopt(_ tokens: Answer.Tokens) throws {
+        try keep(tokens)
+        isRestored = true
+        generation += 1
+        renewal = nil
+        publish(.live)
+    }
+
+    /// Stores first, then uses.
+    func keep(_ tokens: Answer.Tokens) throws {
+        let stored = StoredSession(
+            refreshToken: tokens.refreshToken, account: Account(tokens.account), savedAt: Date())
+        try storing { try $0.save(stored) }
+        let until = uptime() + .milliseconds(min(max(tokens.expiresIn, 0), 1e12))
+        session = Session(stored: stored, access: (tokens.accessToken, until))
+    }
+
+    // MARK: Signing out
+
+    /// - ``SignOutScope/thisDevice``: signs out here at once, also without a network; the server is told if it can be
+    ///   reached. Throws only if the session cannot be removed from this device (`storageFailed`).
+    /// - The others ask the server first, and throw if that fails: nothing is changed then.
+    public func signOut(_ scope: SignOutScope) async throws {
+        switch scope {
+        case .thisDevice:
+            try restore()
+            guard let former = session else { return try end(.requested) }
+            try end(.requested)
+            await leave(former)
+        case .allDevices:
+            let generation = generation
+            _ = try await authorized(.init("DELETE", "v1/sessions/all", isRepeatable: false))
+            if generation == self.generation { try end(.requested) }
+        case .session(let id):
+            _ = try await authorized(.init("DELETE", "v1/sessions/\(AccountServer.escaped(id))"))
+        }
+    }
+
+    /// Tells the server that a session is over, as well as that goes.
+    private func leave(_ former: Session) async {
+        do {
+            var token = former.access?.token
+            if former.access.map({ $0.until <= uptime() }) ?? true {
+                token = try await server.send(Self.refresh(former.stored.refreshToken), as: Answer.Tokens.self)
+                    .accessToken
+            }
+            _ = try await server.send(.init("DELETE", "v1/sessions/current"), token: token)
+        } catch {
+            logger?.log(.notice, "the server was not told of a sign-out: \(error)")
+        }
+    }
+
+    private func revoke(_ token: String) {
+        Task { [server] in _ = try? await server.send(.init("DELETE", "v1/sessions/current"), token: token) }
+    }
+
+    /// - Throws: it cannot be removed from the store; it goes on then.
+    func end(_ reason: SignOutReason) throws {
+        try storing { try $0.clear() }
+        forget(reason)
+    }
+
+    func forget(_ reason: SignOutReason) {
+        isRestored = true
+        generation += 1
+        renewal = nil
+        session = nil
+        stateFeed.publish(.signedOut(reason))
+    }
+}

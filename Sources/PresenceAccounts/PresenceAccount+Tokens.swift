@@ -1,0 +1,94 @@
+import Foundation
+import PresenceKit
+
+// Access tokens, and requests that need one.
+extension PresenceAccount {
+    /// A valid access token of the signed-in user, renewed if need be: for requests to servers of the app's own.
+    ///
+    /// - Throws: `notSignedIn`; `unauthorized` if the server has just ended the session; `notConnected`,
+    ///   `connectionLost`, `unavailable` if it cannot be renewed now.
+    public func accessToken() async throws -> String {
+        try restore()
+        guard let session else { throw AccountError(.notSignedIn) }
+        guard let access = session.access, access.until > uptime() + configuration.renewalMargin else {
+            do {
+                return try await renew()
+            } catch let error as AccountError where !error.isRefusal && error.code != .notSignedIn {
+                // The present one may be good for a while yet.
+                guard let access = self.session?.access, access.until > uptime() else { throw error }
+                return access.token
+            }
+        }
+        return access.token
+    }
+
+    /// Renews the access token now, and the account with it.
+    ///
+    /// - Throws: as ``accessToken()``.
+    @discardableResult
+    public func refresh() async throws -> Account {
+        try restore()
+        _ = try await renew()
+        guard let session else { throw AccountError(.notSignedIn) }
+        return session.stored.account
+    }
+
+    /// Renews the access token, unless it is another than this one already.
+    func renew(insteadOf refused: String) async throws -> String {
+        if let access = session?.access, access.token != refused { return access.token }
+        return try await renew()
+    }
+
+    /// The one renewal that is in flight, or a new one. It does not end with the task of a caller: others wait for it.
+    private func renew() async throws -> String {
+        guard let session else { throw AccountError(.notSignedIn) }
+        let renewal = renewal ?? Task { [generation] in try await exchange(session.stored, generation) }
+        self.renewal = renewal
+        let token = try await renewal.value
+        try Task.checkCancellation()
+        return token
+    }
+
+    private func exchange(_ presented: StoredSession, _ generation: Int) async throws -> String {
+        defer { if generation == self.generation { renewal = nil } }
+        do {
+            let tokens = try await server.send(Self.refresh(presented.refreshToken), as: Answer.Tokens.self)
+            guard generation == self.generation else { throw AccountError(.notSignedIn) }
+            guard tokens.user == presented.account.id else {
+                throw AccountError(.notAnAnswer, "a session of another user")
+            }
+            try keep(tokens)
+            publish(.live)
+            return tokens.accessToken
+        } catch let error as AccountError {
+            guard generation == self.generation else { throw AccountError(.notSignedIn) }
+            logger?.log(.notice, "the access token is not renewed: \(error)")
+            if error.isRefusal {
+                // What cannot be removed is refused again after the next launch.
+                try? storing { try $0.clear() }
+                forget(.refused(error.reason))
+            }
+            throw error
+        }
+    }
+
+    static func refresh(_ token: String) -> AccountServer.Request {
+        // Without harm: the server takes the token that is one behind.
+        .init("POST", "v1/sessions/refresh", ["refreshToken": .text(token)], isRepeatable: true)
+    }
+
+    /// Sends a request as the signed-in user, once more if its token is refused; and whose it was.
+    func authorized(
+        _ request: AccountServer.Request, progress: (@Sendable (Int) -> Void)? = nil
+    ) async throws -> (body: Data, generation: Int) {
+        let token = try await accessToken()
+        let generation = generation
+        do {
+            return (try await server.send(request, token: token, progress: progress), generation)
+        } catch let error as AccountError where error.isRefusal {
+            guard generation == self.generation else { throw AccountError(.notSignedIn) }
+            let token = try await renew(insteadOf: token)
+            return (try await server.send(request, token: token, progress: progress), generation)
+        }
+    }
+}

@@ -1,0 +1,146 @@
+import Foundation
+import PresenceDomain
+import PresenceKit
+
+/// The account of the user who is signed in on this device, at one presence server.
+///
+/// ```swift
+/// let account = PresenceAccount(url: URL(string: "https://presence.example.org")!, store: FileTokenStore.standard())
+/// let client = PresenceClient(account: account)
+/// ```
+///
+/// An app makes one and keeps it. At its making it reads what the device keeps: ``states`` goes from
+/// ``AuthState/restoring`` to signed out, or to signed in with the account as last known, which the server then confirms.
+///
+/// - Access tokens are renewed when they are needed, by one request at a time, whoever waits for it.
+/// - Only the server's refusal ends a session: no lost connection, no error of the server, nothing that a proxy says.
+/// - A new refresh token is in the ``TokenStore`` before the access token that came with it is used.
+public actor PresenceAccount: AccountRepository {
+    /// Times of an account; the defaults suit an app.
+    public struct Configuration: Hashable, Sendable {
+        /// How long nothing may happen in a request.
+        public var requestTimeout = Duration.seconds(15)
+        /// The same for the upload of a picture.
+        public var uploadTimeout = Duration.seconds(60)
+        /// An access token with less time left than this is renewed before it is used.
+        public var renewalMargin = Duration.seconds(60)
+
+        public init() {}
+    }
+
+    /// The server's address over HTTP, as given.
+    public nonisolated let url: URL
+    nonisolated let stateFeed = AuthStates()
+    nonisolated let server: AccountServer
+    nonisolated let configuration: Configuration
+    let store: any TokenStore
+    let device: Device
+    let logger: PresenceLogger?
+    /// Time that goes on while the device sleeps.
+    let uptime: @Sendable () -> Duration
+
+    /// `nil` until the store was read.
+    var isRestored = false
+    var session: Session?
+    /// Grows when another session takes the place of this one, or none: what belongs to a former one has no effect.
+    var generation = 0
+    var renewal: Task<String, any Error>?
+    /// The id that makes a repeated sign-up the same one.
+    var signUpAttempt: (email: String, id: String)?
+
+    struct Session {
+        var stored: StoredSession
+        var access: (token: String, until: Duration)?
+    }
+
+    /// Makes the account of a device. It begins at once to read what the device keeps.
+    ///
+    /// - Parameters:
+    ///   - url: the server's address, such as `https://presence.example.org`, without a path of the API.
+    ///   - store: where the session is kept; `KeychainTokenStore()` on Apple's systems.
+    ///   - device: how it appears in ``sessions()``.
+    ///   - transport: how requests are sent.
+    ///   - logger: told what fails; no tokens, addresses of users or passwords.
+    public init(
+        url: URL, store: any TokenStore, device: Device = Device(), configuration: Configuration = Configuration(),
+        transport: any HTTPTransport = URLSessionHTTPTransport(), logger: PresenceLogger? = nil
+    ) {
+        let beginning = ContinuousClock.now
+        self.init(
+            url: url, store: store, device: device, configuration: configuration, transport: transport, logger: logger,
+            uptime: { ContinuousClock.now - beginning })
+    }
+
+    /// In another time, for tests.
+    package init(
+        url: URL, store: any TokenStore, device: Device, configuration: Configuration, transport: any HTTPTransport,
+        logger: PresenceLogger? = nil, uptime: @escaping @Sendable () -> Duration
+    ) {
+        self.url = url
+        self.store = store
+        self.device = device
+        self.configuration = configuration
+        self.logger = logger
+        self.uptime = uptime
+        server = AccountServer(url: url, transport: transport, timeout: configuration.requestTimeout)
+        Task { [weak self] in try? await self?.restore() }
+    }
+
+    public nonisolated var states: PresenceUpdates<AuthState> {
+        PresenceUpdates(AuthStates.Updates(account: self, states: stateFeed))
+    }
+
+    public var currentAccount: Account? {
+        try? restore()
+        return session?.stored.account
+    }
+
+    // MARK: What is kept
+
+    /// Reads the store, if that was not done; where it cannot be read, the next call tries again.
+    func restore() throws {
+        guard !isRestored else { return }
+        do {
+            let stored = try storing { try $0.load() }
+            isRestored = true
+            guard let stored else { return stateFeed.publish(.signedOut(.notSignedIn)) }
+            session = Session(stored: stored)
+            publish(.stale(since: stored.savedAt))
+        } catch {
+            logger?.log(.error, "the session cannot be read: \(error)")
+            throw error
+        }
+        // What the device keeps is confirmed, or refused.
+        Task { [weak self] in _ = try? await self?.accessToken() }
+    }
+
+    func storing<Value>(_ body: (any TokenStore) throws -> Value) throws -> Value {
+        do {
+            return try body(store)
+        } catch let error as AccountError {
+            throw error
+        } catch {
+            throw AccountError(.storageFailed, "\(error)")
+        }
+    }
+
+    func publish(_ freshness: Freshness) {
+        guard let session else { return }
+        stateFeed.publish(.signedIn(session.stored.account, freshness))
+    }
+
+    /// The server has told the account anew.
+    func hold(_ account: Account, of generation: Int) {
+        guard generation == self.generation, var stored = session?.stored, stored.account.id == account.id else {
+            return
+        }
+        if stored.account != account {
+            stored.account = account
+            stored.savedAt = Date()
+            // It is told again after the next launch.
+            do { try store.save(stored) } catch { logger?.log(.error, "the account cannot be kept: \(error)") }
+            session?.stored = stored
+        }
+        publish(.live)
+    }
+}

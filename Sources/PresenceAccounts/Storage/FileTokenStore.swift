@@ -1,0 +1,77 @@
+import Foundation
+
+/// Keeps the session in a file that only its owner may read, for systems without a keychain.
+///
+/// A new session is written to a file beside it, forced to the disk and renamed over the old one: after a kill or a power
+/// cut at any moment there is the old one or the new one, whole. The file is not encrypted.
+public struct FileTokenStore: TokenStore {
+    private let path: String
+
+    /// - Parameter url: the file; its folder is made, readable by its owner alone, if it is not there.
+    public init(_ url: URL) {
+        path = url.path
+    }
+
+    /// In the user's state folder: `$XDG_STATE_HOME` or `~/.local/state`.
+    ///
+    /// - Parameter name: the folder in there; one for each server, if the app knows several.
+    public static func standard(_ name: String = "presence") -> FileTokenStore {
+        let environment = ProcessInfo.processInfo.environment["XDG_STATE_HOME"].flatMap { $0.isEmpty ? nil : $0 }
+        let parent =
+            environment.map { URL(fileURLWithPath: $0, isDirectory: true) }
+            ?? URL(fileURLWithPath: NSHomeDirectory()).appendingPathComponent(".local/state")
+        return FileTokenStore(parent.appendingPathComponent(name).appendingPathComponent("session"))
+    }
+
+    public func load() throws -> StoredSession? {
+        let number = open(path, O_RDONLY | O_CLOEXEC)
+        guard number >= 0 else {
+            if errno == ENOENT { return nil }
+            throw failure("open")
+        }
+        let file = FileHandle(fileDescriptor: number, closeOnDealloc: true)
+        return try StoredSession(encoded: try file.readToEnd() ?? Data())
+    }
+
+    public func save(_ session: StoredSession) throws {
+        let data = try session.encoded()
+        let folder = URL(fileURLWithPath: path).deletingLastPathComponent()
+        try FileManager.default.createDirectory(
+            at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        let fresh = path + ".new"
+        // One that an earlier process left may have been opened by others.
+        unlink(fresh)
+        let number = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard number >= 0 else { throw failure("open") }
+        let file = FileHandle(fileDescriptor: number, closeOnDealloc: true)
+        do {
+            try file.write(contentsOf: data)
+            guard fsync(number) == 0 else { throw failure("fsync") }
+            guard rename(fresh, path) == 0 else { throw failure("rename") }
+        } catch {
+            unlink(fresh)
+            throw error
+        }
+        try force(folder)
+    }
+
+    public func clear() throws {
+        guard unlink(path) == 0 || errno == ENOENT else { throw failure("remove") }
+        try force(URL(fileURLWithPath: path).deletingLastPathComponent())
+    }
+
+    /// A rename outlives a power cut only once the folder is on the disk.
+    private func force(_ folder: URL) throws {
+        let number = open(folder.path, O_RDONLY | O_CLOEXEC)
+        guard number >= 0 else {
+            if errno == ENOENT { return }
+            throw failure("open")
+        }
+        defer { close(number) }
+        guard fsync(number) == 0 else { throw failure("fsync") }
+    }
+
+    private func failure(_ call: String) -> AccountError {
+        AccountError(.storageFailed, "\(call) \(path): \(String(cString: strerror(errno)))")
+    }
+}

@@ -1,0 +1,82 @@
+// Never run on a device: compiled against the interfaces of Apple's frameworks only.
+#if canImport(Security)
+    import Foundation
+    import Security
+
+    /// Keeps the session in the keychain of Apple's systems: on this device only, readable after its first unlock, so that
+    /// a push in the background can be answered.
+    ///
+    /// A keychain outlives the app. After a new installation the session of the former one is removed: a flag in the app's
+    /// own defaults says whether this installation has been here.
+    // @unchecked: UserDefaults may be used from any thread; everything else is constant.
+    public final class KeychainTokenStore: TokenStore, @unchecked Sendable {
+        private let service: String
+        private let accessGroup: String?
+        private let defaults: UserDefaults
+
+        private static let account = "session"
+
+        /// - Parameters:
+        ///   - service: one for each server, if the app knows several.
+        ///   - accessGroup: shares the session with the app's extensions.
+        ///   - defaults: where the flag of the installation is; the group's, if the session is shared.
+        public init(service: String = "presence", accessGroup: String? = nil, defaults: UserDefaults = .standard) {
+            self.service = service
+            self.accessGroup = accessGroup
+            self.defaults = defaults
+        }
+
+        public func load() throws -> StoredSession? {
+            guard isInstalled else {
+                try clear()
+                defaults.set(true, forKey: flag)
+                return nil
+            }
+            var query = query
+            query[kSecReturnData as String] = true
+            query[kSecMatchLimit as String] = kSecMatchLimitOne
+            var found: CFTypeRef?
+            let status = SecItemCopyMatching(query as CFDictionary, &found)
+            if status == errSecItemNotFound { return nil }
+            guard status == errSecSuccess, let data = found as? Data else { throw failure("read", status) }
+            return try StoredSession(encoded: data)
+        }
+
+        public func save(_ session: StoredSession) throws {
+            let values: [String: Any] = [
+                kSecValueData as String: try session.encoded(),
+                kSecAttrAccessible as String: kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly,
+            ]
+            var status = SecItemUpdate(query as CFDictionary, values as CFDictionary)
+            if status == errSecItemNotFound {
+                status = SecItemAdd(query.merging(values) { $1 } as CFDictionary, nil)
+            }
+            guard status == errSecSuccess else { throw failure("write", status) }
+            defaults.set(true, forKey: flag)
+        }
+
+        public func clear() throws {
+            let status = SecItemDelete(query as CFDictionary)
+            guard status == errSecSuccess || status == errSecItemNotFound else { throw failure("remove", status) }
+        }
+
+        private var flag: String { "presence.installed.\(service)" }
+        private var isInstalled: Bool { defaults.bool(forKey: flag) }
+
+        private var query: [String: Any] {
+            var query: [String: Any] = [
+                kSecClass as String: kSecClassGenericPassword,
+                kSecAttrService as String: service,
+                kSecAttrAccount as String: Self.account,
+                // macOS has another keychain too, which does not know accessibility.
+                kSecUseDataProtectionKeychain as String: true,
+            ]
+            if let accessGroup { query[kSecAttrAccessGroup as String] = accessGroup }
+            return query
+        }
+
+        private func failure(_ verb: String, _ status: OSStatus) -> AccountError {
+            AccountError(.storageFailed, "the keychain did not \(verb): \(status)")
+        }
+    }
+#endif

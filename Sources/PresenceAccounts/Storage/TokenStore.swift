@@ -1,0 +1,68 @@
+import Foundation
+
+/// Where the session of the signed-in user is kept on this device: one at a time.
+///
+/// ``PresenceAccount`` calls it from one task at a time, and waits: what was saved must be there after a crash. A store
+/// serves one account object, and one server.
+///
+/// There are ``FileTokenStore``, ``MemoryTokenStore`` and, on Apple's systems, `KeychainTokenStore`.
+public protocol TokenStore: Sendable {
+    /// What is kept; `nil` if nobody is signed in.
+    ///
+    /// - Throws: it cannot be read now. That is not the same as `nil`, and signs nobody out.
+    func load() throws -> StoredSession?
+    /// Replaces what is kept, as a whole.
+    func save(_ session: StoredSession) throws
+    /// Removes what is kept; that there is nothing is no error.
+    func clear() throws
+}
+
+/// What a device keeps of a session. The access token is not kept: a new one is fetched at each launch.
+public struct StoredSession: Codable, Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible {
+    /// A secret: whoever has it is the user.
+    public var refreshToken: String
+    /// As last known, to be shown while the server is out of reach.
+    public var account: Account
+    public var savedAt: Date
+
+    public init(refreshToken: String, account: Account, savedAt: Date) {
+        self.refreshToken = refreshToken
+        self.account = account
+        self.savedAt = savedAt
+    }
+
+    /// Without the token, so that it is in no log.
+    public var description: String { "StoredSession(\(account.id))" }
+    public var debugDescription: String { description }
+
+    private static let format = 1
+
+    private struct File: Codable {
+        var format: Int
+        var session: StoredSession
+    }
+
+    /// As files and keychains have it.
+    func encoded() throws -> Data { try JSONEncoder().encode(File(format: Self.format, session: self)) }
+
+    /// - Throws: it is of a later version of this library, or damaged.
+    init(encoded data: Data) throws {
+        struct Head: Decodable { var format: Int }
+        let format = try JSONDecoder().decode(Head.self, from: data).format
+        guard format == Self.format else { throw AccountError(.storageFailed, "a session of format \(format)") }
+        self = try JSONDecoder().decode(File.self, from: data).session
+    }
+}
+
+/// Keeps the session as long as the process lives, for tests and tools.
+// @unchecked: `session` is only touched with the lock.
+public final class MemoryTokenStore: TokenStore, @unchecked Sendable {
+    private let lock = NSLock()
+    private var session: StoredSession?
+
+    public init(_ session: StoredSession? = nil) { self.session = session }
+
+    public func load() -> StoredSession? { lock.withLock { session } }
+    public func save(_ session: StoredSession) { lock.withLock { self.session = session } }
+    public func clear() { lock.withLock { session = nil } }
+}

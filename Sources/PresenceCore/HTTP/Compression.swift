@@ -1,0 +1,43 @@
+import CZlib
+import WebSockets
+
+/// Which answers are compressed, and how: text of more than 1 KiB, as gzip, on threads of its own.
+enum Compression {
+    /// In bytes. Less fits into a packet anyway.
+    static let least = 1024
+
+    /// Whether it is worth it. What was compressed already, or is a part, is not.
+    static func isWorth(_ response: HTTPResponse) -> Bool {
+        guard response.body.count > least, response.source == nil, response.status != 206 else { return false }
+        return response.headers.contains { $0.name == "Content-Type" && isText($0.value) }
+            && !response.headers.contains { $0.name == "Content-Encoding" }
+    }
+
+    private static func isText(_ type: String) -> Bool {
+        let name = type.prefix { $0 != ";" }
+        return name.hasPrefix("text/")
+            || ["application/json", "application/javascript", "application/manifest+json", "image/svg+xml"].contains(
+                name)
+    }
+
+    /// - Returns: `nil` if it would not be smaller.
+    static func gzip(_ bytes: [UInt8]) -> [UInt8]? {
+        let packed = [UInt8](unsafeUninitializedCapacity: bytes.count - 1) { room, count in
+            count = bytes.withUnsafeBytes { czlib_gzip($0.baseAddress, $0.count, room.baseAddress, room.count) }
+        }
+        return packed.isEmpty ? nil : packed
+    }
+
+    /// The same answer with its body compressed.
+    static func apply(_ body: [UInt8], to response: HTTPResponse) -> HTTPResponse {
+        var response = response
+        response.body = body
+        // It is not the same byte for byte (RFC 9110, 8.8.1), and parts of it are not to be had.
+        for index in response.headers.indices where response.headers[index].name == "ETag" {
+            response.headers[index].value = "W/" + response.headers[index].value
+        }
+        response.headers.removeAll { $0.name == "Accept-Ranges" }
+        response.headers.append(("Content-Encoding", "gzip"))
+        return response
+    }
+}

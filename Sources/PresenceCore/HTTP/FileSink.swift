@@ -1,0 +1,109 @@
+import Glibc
+import WebSockets
+import Workers
+
+/// Writes a body to a file, piece by piece, on the threads for files.
+///
+/// While one piece is written the next one gathers; when that is full too, the connection is not read. So an upload holds at
+/// most two pieces, and a read of 16 KiB.
+// @unchecked: confined to the shard's thread, as its connection is; the file alone goes to other threads.
+final class FileSink: BodySink, @unchecked Sendable {
+    /// In bytes: some 100 jobs for the largest file that phones send, and few enough bytes that hundreds of uploads are nothing.
+    static let piece = 64 * 1024
+
+    private let jobs: Jobs
+    private let exchange: HTTPExchangeID
+    private var file: UploadedFile?
+    /// As long as the body comes and is written.
+    private var slot: Transfers.Slot?
+    private var gathered: [UInt8] = []
+    private var written = 0
+    private var isWriting = false
+    /// It takes nothing until a piece is written.
+    private var isBehind = false
+    private var failure: Failure?
+    private var done: ((Result<UploadedFile, Failure>) -> Void)?
+    private let resume: (HTTPExchangeID) -> Void
+    /// The body is not taken any more.
+    private let fail: (HTTPExchangeID, Failure) -> Void
+
+    enum Failure: Error {
+        case file(FileFailure)
+        case work(WorkRefusal)
+    }
+
+    init(
+        _ file: UploadedFile, _ slot: Transfers.Slot, _ jobs: Jobs, _ exchange: HTTPExchangeID,
+        resume: @escaping (HTTPExchangeID) -> Void, fail: @escaping (HTTPExchangeID, Failure) -> Void
+    ) {
+        self.file = file
+        self.slot = slot
+        self.jobs = jobs
+        self.exchange = exchange
+        self.resume = resume
+        self.fail = fail
+    }
+
+    func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard file != nil, failure == nil else { return true }
+        gathered += bytes
+        if gathered.count >= Self.piece { write() }
+        isBehind = gathered.count >= Self.piece
+        return !isBehind
+    }
+
+    func cancel() {
+        file = nil
+        slot = nil
+        gathered = []
+        done = nil
+    }
+
+    /// The body has come whole: calls `done` once it is written. Not if the connection goes before.
+    func finish(_ done: @escaping (Result<UploadedFile, Failure>) -> Void) {
+        self.done = done
+        goOn()
+    }
+
+    private func goOn() {
+        guard let file, !isWriting else { return }
+        if let failure {
+            let done = done
+            cancel()
+            return done?(.failure(failure)) ?? fail(exchange, failure)
+        }
+        if gathered.count >= Self.piece || done != nil && !gathered.isEmpty { return write() }
+        guard let done else { return }
+        cancel()
+        done(.success(file))
+    }
+
+    private func write() {
+        guard let file, !isWriting else { return }
+        let (piece, offset) = (gathered, written)
+        gathered = []
+        gathered.reserveCapacity(Self.piece)
+        isWriting = true
+        do throws(WorkRefusal) {
+            try jobs.run(in: .files, for: exchange.socket) {
+                Result { () throws(FileFailure) in try file.write(piece, at: offset) }
+            } then: { [self] outcome in
+                isWriting = false
+                written += piece.count
+                switch outcome {
+                case .success(.success): break
+                case .success(.failure(let fault)): failure = .file(fault)
+                case .failure(let refusal): failure = .work(refusal)
+                }
+                goOn()
+                guard isBehind, failure == nil else { return }
+                isBehind = false
+                resume(exchange)
+            }
+        } catch {
+            isWriting = false
+            failure = .work(error)
+            goOn()
+        }
+    }
+}

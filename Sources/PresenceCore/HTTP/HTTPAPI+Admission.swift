@@ -1,0 +1,236 @@
+import PresenceProtocol
+import Tokens
+import WebSockets
+import Workers
+
+/// Who may make which call, judged by its head: length, token, rate and revocation come before any byte of a body is read.
+extension HTTPAPI {
+    /// What was found out about a call before its body came.
+    struct Admission: Sendable {
+        let caller: HTTPCaller
+        /// Of a user's token: a body may take longer than its user is trusted.
+        var claims: Claims?
+        /// Where its body goes, if that is a file.
+        var sink: FileSink?
+    }
+
+    struct Refusal: Error { let response: HTTPResponse }
+
+    /// Refuses a call by its head, before anything of its body is kept, or notes what was found out.
+    package func admission(of request: inout HTTPRequest, _ exchange: HTTPExchangeID) -> BodyAdmission {
+        let route = route(of: request)
+        guard ListenerRole(rawValue: request.tag)?.leads(to: route) ?? false, case .api(let entry, _) = route else {
+            request.keepsBody = false
+            return .granted
+        }
+        guard request.head.contentLength ?? 0 <= entry.limits.bodyBytes else {
+            let message = "a body has at most \(entry.limits.bodyBytes) bytes"
+            return .refused(.error(413, .init(code: .tooLarge, message: message)))
+        }
+        var now: Result<Admission, Refusal>?
+        var isWithin = true
+        admit(exchange, request, entry) { found in
+            if isWithin { now = found } else { settle(exchange, found) }
+        }
+        isWithin = false
+        switch now {
+        case nil: return .later
+        case .failure(let refusal): return .refused(refusal.response)
+        case .success(let admission):
+            request.grant = admission
+            request.sink = admission.sink
+            return .granted
+        }
+    }
+
+    /// Judges a call, within this call or later, and makes the file that its body goes to.
+    func admit(
+        _ exchange: HTTPExchangeID, _ request: HTTPRequest, _ entry: HTTPRouteEntry,
+        found: @escaping (Result<Admission, Refusal>) -> Void
+    ) {
+        judge(exchange, request, entry) { judged in
+            guard entry.isUpload, case .success(let admission) = judged else { return found(judged) }
+            openSink(exchange, request, admission, found: found)
+        }
+    }
+
+    private func judge(
+        _ exchange: HTTPExchangeID, _ request: HTTPRequest, _ entry: HTTPRouteEntry,
+        found: @escaping (Result<Admission, Refusal>) -> Void
+    ) {
+        guard Route.needsToken(entry.audience) else { return judgeAnyone(exchange, request, entry, found: found) }
+        guard let token = bearerToken(request.headers["authorization"]) else {
+            return found(.failure(.init(response: Self.unauthorized("a token is needed: Authorization: Bearer …"))))
+        }
+        let address = logic.failedTokens.block(of: request.peer)
+        logic.check(token, from: address, of: exchange.socket) { verdict in
+            switch claims(by: verdict, entry) {
+            case .failure(let refusal): found(.failure(refusal))
+            case .success(let claims) where claims.isBackend: found(.success(.init(caller: .backend)))
+            case .success(let claims):
+                if let refusal = admits(claims.subject, entry) { return found(.failure(refusal)) }
+                refuseRevoked(claims, from: request.peer) { refusal in
+                    found(
+                        refusal.map { .failure($0) } ?? .success(.init(caller: .user(claims.subject), claims: claims)))
+                }
+            }
+        }
+    }
+
+    /// A caller who needs no token: a good one of a user's says whose call it is.
+    private func judgeAnyone(
+        _ exchange: HTTPExchangeID, _ request: HTTPRequest, _ entry: HTTPRouteEntry,
+        found: @escaping (Result<Admission, Refusal>) -> Void
+    ) {
+        if let refusal = admitsAnyone(request, entry) { return found(.failure(refusal)) }
+        guard let token = bearerToken(request.headers["authorization"]) else {
+            return found(.success(.init(caller: .anyone)))
+        }
+        logic.check(token, from: logic.failedTokens.block(of: request.peer), of: exchange.socket) { verdict in
+            guard case .valid(let claims) = verdict, !claims.isBackend else {
+                return found(.success(.init(caller: .anyone)))
+            }
+            logic.isRevoked(claims) { isRevoked in
+                found(
+                    .success(
+                        isRevoked == false
+                            ? .init(caller: .user(claims.subject), claims: claims) : .init(caller: .anyone)))
+            }
+        }
+    }
+
+    private func claims(by verdict: ShardLogic.TokenVerdict, _ entry: HTTPRouteEntry) -> Result<Claims, Refusal> {
+        switch verdict {
+        case .tooMany(let wait):
+            return .failure(
+                .init(response: tooFast(.failedTokens, ShardLogic.tooManyFailedTokens, retryAfter: wait)))
+        case .overloaded(let refusal): return .failure(.init(response: .overloaded(refusal)))
+        case .refused(let failure): return .failure(.init(response: Self.unauthorized("\(failure)")))
+        case .valid(let claims):
+            guard claims.isBackend || entry.audience == .users else {
+                let refusal = ServerMessage.ErrorMessage(code: .forbidden, message: "only a backend may do this")
+                return .failure(.init(response: .error(403, refusal)))
+            }
+            return .success(claims)
+        }
+    }
+
+    /// Why a user's token does not count any more; `nil` if it does.
+    func refuseRevoked(_ claims: Claims, from peer: PeerAddress, answer: @escaping (Refusal?) -> Void) {
+        logic.isRevoked(claims) { isRevoked in
+            switch isRevoked {
+            case false?: answer(nil)
+            case true?:
+                logic.noteFailedToken(from: logic.failedTokens.block(of: peer))
+                answer(.init(response: Self.unauthorized("\(AuthenticationFailure.revoked)")))
+            case nil:
+                let message = "the store is out of reach, and whether this token was revoked is not known here"
+                answer(
+                    .init(response: .error(503, .init(code: .unavailable, message: message, retryAfter: 1_000))))
+            }
+        }
+    }
+
+    // MARK: Rates
+
+    /// Users' requests here and on their sockets come from one bucket; backends speak for many.
+    private func admits(_ user: UserID, _ entry: HTTPRouteEntry) -> Refusal? {
+        let now = logic.clock.now
+        let message = "this user asks too fast: nothing was done"
+        if let wait = logic.userRates.wait(for: entry.limits.price, by: user, at: now) {
+            return .init(response: tooFast(.userRequests, message, retryAfter: wait))
+        }
+        if let wait = entry.rates?.take(by: user, at: now) {
+            return .init(response: tooFast(.userRequests, message, retryAfter: wait))
+        }
+        logic.userRates.take(entry.limits.price, by: user, at: now)
+        return nil
+    }
+
+    /// Without a token there is nothing to go by but the address, which has what a user has.
+    private func admitsAnyone(_ request: HTTPRequest, _ entry: HTTPRouteEntry) -> Refusal? {
+        let (address, now) = (logic.failedTokens.block(of: request.peer), logic.clock.now)
+        guard address != .none else { return nil }
+        logic.addressRates.expire(now: now)
+        if let wait = logic.addressRates.wait(for: entry.limits.price, by: address, at: now) {
+            let message = "too much is asked from this address: nothing was done"
+            return .init(response: tooFast(.addressRequests, message, retryAfter: wait))
+        }
+        logic.addressRates.take(entry.limits.price, by: address, at: now)
+        return nil
+    }
+
+    static func unauthorized(_ message: String) -> HTTPResponse {
+        var response = HTTPResponse.error(401, .init(code: .unauthorized, message: message))
+        response.headers.append(("WWW-Authenticate", "Bearer"))
+        return response
+    }
+
+    private func tooFast(_ limit: Limit, _ message: String, retryAfter wait: Milliseconds) -> HTTPResponse {
+        logic.metrics.met(limit)
+        var response = HTTPResponse.error(429, .init(code: .rateLimited, message: message, retryAfter: wait))
+        response.headers.append(("Retry-After", String((wait + 999) / 1_000)))
+        return response
+    }
+
+    /// A limit of the process' that may be over in a moment.
+    func busy(_ limit: Limit, _ message: String) -> HTTPResponse {
+        logic.metrics.met(limit)
+        var response = HTTPResponse.error(503, .init(code: .unavailable, message: message, retryAfter: 1_000))
+        response.headers.append(("Retry-After", "1"))
+        return response
+    }
+
+    // MARK: Files
+
+    /// Makes the file that the body of an upload goes to.
+    private func openSink(
+        _ exchange: HTTPExchangeID, _ request: HTTPRequest, _ admission: Admission,
+        found: @escaping (Result<Admission, Refusal>) -> Void
+    ) {
+        let slot: Transfers.Slot
+        do throws(Transfers.LimitMet) {
+            slot = try transfers.beginUpload(by: admission.claims?.subject)
+        } catch {
+            guard error.limit == .userUploads else {
+                return found(
+                    .failure(.init(response: busy(.uploads, "too many uploads are under way: try again later"))))
+            }
+            let message = "this user has an upload under way: one at a time"
+            return found(.failure(.init(response: tooFast(.userUploads, message, retryAfter: 1_000))))
+        }
+        let (directory, size) = (logic.configuration.dataPath, request.head.contentLength ?? 0)
+        do throws(WorkRefusal) {
+            try logic.jobs.run(in: .files, for: exchange.socket) {
+                Result { () throws(FileFailure) in try UploadedFile(in: directory, size: size) }
+            } then: { outcome in
+                switch outcome {
+                case .success(.success(let file)):
+                    var admission = admission
+                    admission.sink = FileSink(file, slot, logic.jobs, exchange, resume: resumeBody) {
+                        exchange, failure in settle(exchange, .failure(.init(response: response(to: failure))))
+                    }
+                    found(.success(admission))
+                case .success(.failure(let failure)): found(.failure(.init(response: response(to: .file(failure)))))
+                case .failure(let refusal): found(.failure(.init(response: .overloaded(refusal))))
+                }
+            }
+        } catch {
+            found(.failure(.init(response: .overloaded(error))))
+        }
+    }
+
+    /// What is answered when a body cannot be kept.
+    func response(to failure: FileSink.Failure) -> HTTPResponse {
+        switch failure {
+        case .work(let refusal): return .overloaded(refusal)
+        case .file(let failure):
+            logic.log("upload not kept", ["reason": "\(failure)"], level: .error)
+            var response = HTTPResponse.error(
+                503,
+                .init(code: .unavailable, message: "the server has no place for this now", retryAfter: 60_000))
+            response.headers.append(("Retry-After", "60"))
+            return response
+        }
+    }
+}

@@ -1,0 +1,127 @@
+import WebSockets
+
+/// What something is served as: its type, how it may be cached, and by what a client knows that it has it already.
+package struct HTTPContent: Sendable {
+    /// `Content-Type`. Browsers are told to believe it (`nosniff`).
+    package var type: String
+    /// `Cache-Control`, for instance `private, max-age=31536000, immutable`.
+    package var cacheControl: String
+    /// Changes when the content does; without quotes, printable ASCII. `nil`: for a file its size and time, for bytes none.
+    package var tag: String?
+    /// `Content-Disposition`, for what browsers should not show: `attachment; filename="a.pdf"`. `nil` for none.
+    package var disposition: String?
+
+    package init(type: String, cacheControl: String, tag: String? = nil, disposition: String? = nil) {
+        self.type = type
+        self.cacheControl = cacheControl
+        self.tag = tag
+        self.disposition = disposition
+    }
+
+    /// The head of an answer with it.
+    ///
+    /// - Parameters:
+    ///   - length: of the whole content, in bytes.
+    ///   - modified: in seconds since 1970; `nil` if that is not known.
+    func response(_ selection: HTTPSelection, length: Int, tag: String?, modified: Int64?) -> HTTPResponse {
+        var headers = [("Cache-Control", cacheControl), ("X-Content-Type-Options", "nosniff")]
+        if let tag { headers.append(("ETag", "\"\(tag)\"")) }
+        if let modified { headers.append(("Last-Modified", HTTPDate.text(modified))) }
+        if let disposition { headers.append(("Content-Disposition", disposition)) }
+        switch selection {
+        case .notModified: return HTTPResponse(status: 304, headers: headers)
+        case .unsatisfiable:
+            return HTTPResponse(status: 416, headers: headers + [("Content-Range", "bytes */\(length)")])
+        case .part(let range):
+            let part = ("Content-Range", "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(length)")
+            return HTTPResponse(status: 206, headers: headers + [("Content-Type", type), part])
+        case .whole:
+            return HTTPResponse(status: 200, headers: headers + [("Content-Type", type), ("Accept-Ranges", "bytes")])
+        }
+    }
+}
+
+/// What of a content is answered.
+enum HTTPSelection: Sendable, Equatable {
+    case whole
+    case part(Range<Int>)
+    /// 304.
+    case notModified
+    /// 416.
+    case unsatisfiable
+
+    /// The bytes of `length` that it names.
+    func range(of length: Int) -> Range<Int> {
+        switch self {
+        case .whole: 0..<length
+        case .part(let range): range
+        case .notModified, .unsatisfiable: 0..<0
+        }
+    }
+}
+
+/// What a reading request says of the content that it wants (RFC 9110, 13 and 14).
+struct HTTPConditions: Sendable {
+    private let ifNoneMatch: String?
+    private let ifModifiedSince: String?
+    private let range: String?
+    private let ifRange: String?
+
+    init(_ request: HTTPRequest) {
+        let headers = request.headers
+        ifNoneMatch = headers["if-none-match"]
+        ifModifiedSince = headers["if-modified-since"]
+        // Defined for GET alone (14.2).
+        range = request.method == "GET" ? headers["range"] : nil
+        ifRange = headers["if-range"]
+    }
+
+    /// - Parameters:
+    ///   - length: of the whole content, in bytes.
+    ///   - tag: without quotes.
+    ///   - modified: in seconds since 1970.
+    func selection(length: Int, tag: String?, modified: Int64?) -> HTTPSelection {
+        let date = modified.map(HTTPDate.text)
+        if let ifNoneMatch {
+            if Self.list(ifNoneMatch, has: tag) { return .notModified }
+        } else if let ifModifiedSince, ifModifiedSince == date {
+            // As nginx has it: the time that was given out, and no other.
+            return .notModified
+        }
+        guard let range else { return .whole }
+        if let ifRange, ifRange != tag.map({ "\"\($0)\"" }), ifRange != date { return .whole }
+        return Self.selection(range, of: length)
+    }
+
+    /// Tags are compared weakly: what is compressed on its way is the same.
+    private static func list(_ list: String, has tag: String?) -> Bool {
+        list.split(separator: ",").contains { element in
+            var element = element.drop { $0 == " " || $0 == "\t" }
+            while element.last == " " || element.last == "\t" { element.removeLast() }
+            if element == "*" { return true }
+            guard let tag else { return false }
+            return (element.hasPrefix("W/") ? element.dropFirst(2) : element) == "\"\(tag)\""
+        }
+    }
+
+    /// One range of bytes; of several, or of what is none, nothing is taken: the whole is a right answer always (14.2).
+    private static func selection(_ range: String, of length: Int) -> HTTPSelection {
+        guard range.lowercased().hasPrefix("bytes="), !range.contains(",") else { return .whole }
+        let ends = range.dropFirst(6).split(separator: "-", omittingEmptySubsequences: false)
+        guard ends.count == 2, ends.allSatisfy({ $0.utf8.allSatisfy { 48...57 ~= $0 } }) else { return .whole }
+        // (A number beyond Int is beyond every content.)
+        let (first, last) = (number(ends[0]), number(ends[1]))
+        switch (first, last) {
+        case (nil, nil): return .whole
+        case (nil, let count?):
+            guard count > 0, length > 0 else { return .unsatisfiable }
+            return .part(max(0, length - count)..<length)
+        case (let first?, let last):
+            if let last, last < first { return .whole }
+            guard first < length else { return .unsatisfiable }
+            return .part(first..<min(last ?? .max, length - 1) + 1)
+        }
+    }
+
+    private static func number(_ digits: Substring) -> Int? { digits.isEmpty ? nil : Int(digits) ?? .max }
+}

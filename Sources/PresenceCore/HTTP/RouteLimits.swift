@@ -1,0 +1,53 @@
+import PresenceProtocol
+
+/// What a route asks of a request before a byte of its body is read: how large it may be, and how often it may come. (Who may
+/// send it is the route's audience.)
+package struct RouteLimits {
+    /// The longest body in bytes. A request that announces a longer one is answered 413 by its head.
+    package var bodyBytes: Int
+    /// How many tokens of its user's bucket (`limits.userRequestsPerSecond`) a request takes.
+    package var price: Int
+    /// A rate of each user's beside that, on each shard; `nil` for none. Backends have none.
+    package var rate: RateLimit?
+
+    /// The longest body that is kept in memory (1 MiB); a longer one has to go into a file (``Registry/upload``).
+    package static let mostCollected = 1024 * 1024
+
+    package init(bodyBytes: Int = Self.mostCollected, price: Int = 1, rate: RateLimit? = nil) {
+        precondition(bodyBytes >= 0 && price >= 0, "a route's limits are not negative")
+        self.bodyBytes = bodyBytes
+        self.price = price
+        self.rate = rate
+    }
+}
+
+extension RateLimit {
+    /// For what is done less than once a second.
+    ///
+    /// - Parameters:
+    ///   - interval: between two, for long; at least 1 ms.
+    ///   - burst: how many at once.
+    package init(every interval: Milliseconds, burst: Int) {
+        precondition(interval > 0 && burst > 0, "a rate needs time and a burst")
+        self.interval = interval * 1_000_000
+        self.burst = Int64(burst)
+    }
+}
+
+/// How often each user may use a route, on one shard.
+final class RouteRates {
+    private var rates: Rates<UserID>
+
+    init?(_ limit: RateLimit?) {
+        guard let limit else { return nil }
+        rates = Rates(limit)
+    }
+
+    /// Takes one; or nothing, and returns how long there is none.
+    func take(by user: UserID, at now: Milliseconds) -> Milliseconds? {
+        rates.expire(now: now)
+        if let wait = rates.wait(for: 1, by: user, at: now) { return wait }
+        rates.take(1, by: user, at: now)
+        return nil
+    }
+}

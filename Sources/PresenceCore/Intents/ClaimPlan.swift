@@ -1,0 +1,55 @@
+import CAssets
+import PresenceProtocol
+
+/// What a feature says of claims that it makes (`Claiming`): in its plan, and to make them.
+package struct ClaimPlan: Sendable {
+    /// Unique among all kinds of intents; without spaces.
+    package let name: String
+    /// Of the owner: the hash that `claim-lib.lua` describes. It may hold fields of the feature beside.
+    package let record: KeyFamily
+    /// Of the thing: `OWNER NUMBER`.
+    package let claim: KeyFamily
+    /// Makes the change in the owner's partition, with `fulfil` of `claim-lib.lua`; tells watchers, if there is something to
+    /// tell.
+    ///
+    ///     KEYS: shards, unfinished, record, floor, …the feature's
+    ///     ARGV: now, channel, incarnation, intent, owner, number
+    ///
+    /// Replies what `fulfil` returns, or {FENCED}.
+    package let change: Script
+
+    /// - Parameters:
+    ///   - name: Of the kind, such as `username`.
+    ///   - record: What the key of an owner's record begins with.
+    ///   - claim: The same of a thing's claim.
+    ///   - change: The text of the script.
+    package init(_ name: String, record: String, claim: String, change: (name: String, text: String)) {
+        self.name = name
+        self.record = KeyFamily(name: record, isPassing: false, type: "hash")
+        self.claim = KeyFamily(name: claim, isPassing: false, type: "string")
+        self.change = Script(
+            change.name, change.text, library: asset_claim_lib().text, isAcknowledged: true)
+    }
+
+    /// The kind of the intents that compare a claim with its owner's record.
+    var checkName: String { name + "-claim" }
+    /// In `unfinished`: an owner's intent, and the comparison of a claim with its owner's record.
+    package func intent(of owner: Identifier) -> String { Intent(IntentKind(name: name), owner).member }
+    package func check(of thing: Identifier) -> String { Intent(IntentKind(name: checkName), thing).member }
+    var keys: [KeyFamily] { [record, claim] }
+    var scripts: [Script] { Script.claims + [change] }
+}
+
+/// The steps that are the same for all claims.
+extension Script {
+    static let claimWant = Script("claim-want", asset_claim_want())
+    static let claimTake = Script("claim-take", asset_claim_take(), isAcknowledged: true)
+    static let claimState = Script("claim-state", asset_claim_state())
+    static let claimLook = Script("claim-look", asset_claim_look())
+    static let claimDrop = Script("claim-drop", asset_claim_drop(), isAcknowledged: true)
+    static let claimConfirm = Script("claim-confirm", asset_claim_confirm())
+    static let claimEnd = Script("claim-end", asset_claim_end())
+    static let claims: [Script] = [
+        .claimWant, .claimTake, .claimState, .claimLook, .claimDrop, .claimConfirm, .claimEnd,
+    ]
+}

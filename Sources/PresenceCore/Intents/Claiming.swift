@@ -1,0 +1,248 @@
+import PresenceProtocol
+import Redis
+
+/// Things of which an owner has at most one, and each of which has at most one owner: unique names, addresses.
+///
+/// The owner's record and the claim on the thing are in different partitions, so a change is an intent (`Intents`):
+///
+///     want ─▶ take ─▶ change ─▶ drop the former thing ─▶ (answered) confirm ─▶ end
+///      │        │ another's claim: does its owner's record hold or want its number?
+///      │        ├─ yes ─▶ refused
+///      │        └─ no: it was taken for a wish that is over ─▶ drop it, take again
+///      └ an earlier wish is open ─▶ carry that out first
+///
+/// Each wish has a number that only grows in its owner's record; a claim is owner and number, and is dropped only if both
+/// are what the dropping executor means. So a late executor neither undoes nor revives anything. Between two things the
+/// owner is never without one: `change` replaces the one by the other in the record, which is what others see.
+///
+/// A claim that was taken late, for a wish that is over, stands in its own partition's `unfinished` until it was compared
+/// with its owner's record: it is gone after the next sweep, or at once if somebody wants the thing.
+package final class Claiming {
+    private unowned let shard: ShardLogic
+    private let plan: ClaimPlan
+    private let owners: IntentKind
+    private let things: IntentKind
+    /// Further keys of the kind's own script, after those of every change.
+    private let keys: (Identifier, PartitionKeys) -> [String]
+
+    private typealias Then = (Fate) -> IntentProgress
+
+    /// What became of a wish.
+    private enum Fate {
+        case fulfilled, refused
+        /// A later wish of the same owner was carried out before it could be seen.
+        case overtaken
+
+        var end: IntentProgress {
+            switch self {
+            case .fulfilled: .end(Claiming.held)
+            case .refused: .end(.array([.status("OK"), .status("TAKEN")]))
+            case .overtaken: .fail(.disconnected(sent: true))
+            }
+        }
+    }
+
+    private static let held = RedisValue.array([.status("OK"), .status("HELD")])
+
+    private struct Wish {
+        let owner: Identifier
+        let number: String
+        /// `nil`: the owner gives up what it has.
+        let thing: Identifier?
+    }
+
+    /// - Parameter keys: Further keys that the plan's script gets for an owner.
+    package init(
+        _ plan: ClaimPlan, _ shard: ShardLogic, in registry: inout Registry,
+        keys: @escaping (Identifier, PartitionKeys) -> [String] = { _, _ in [] }
+    ) {
+        self.plan = plan
+        self.shard = shard
+        self.keys = keys
+        let (name, other) = (plan.name, plan.checkName)
+        (owners, things) = (IntentKind(name: name), IntentKind(name: other))
+        registry.intents(name) { [unowned self] in state(of: $0) { _, fate in (fate ?? .fulfilled).end } }
+        registry.intents(other) { [unowned self] in check($0) }
+    }
+
+    // MARK: Wishes
+
+    /// `owner` wants this thing in the place of what it has, or none.
+    ///
+    /// - Parameters:
+    ///   - shown: How it is shown: the same thing may be shown in several ways, such as with capitals.
+    ///   - reply: Gets `OK HELD` or `OK TAKEN`, if another has it; or why it is not known.
+    package func want(
+        _ thing: Identifier?, as shown: String, for owner: Identifier, reply: @escaping StoreReply
+    ) {
+        shard.intents.begin(Intent(owners, owner), first: want(thing, shown, owner), reply: reply)
+    }
+
+    private func want(_ thing: Identifier?, _ shown: String, _ owner: Identifier) -> IntentStep {
+        let record = plan.record
+        return IntentStep(
+            .claimWant, Intent(owners, owner), keys: { [$0.key(record, owner), $0.floor] },
+            arguments: [thing?.string ?? "", thing == nil ? "" : shown]
+        ) { [self] words in
+            switch words.first?.string {
+            case "HELD": return Fate.fulfilled.end
+            case "OPEN": return .step(state(of: owner) { [self] _, _ in .step(want(thing, shown, owner)) })
+            case "WISH":
+                guard words.count > 1, let number = words[1].string else { return .damaged }
+                let wish = Wish(owner: owner, number: number, thing: thing)
+                return .step(carryOut(wish, answers: true) { $0.end })
+            default: return .damaged
+            }
+        }
+    }
+
+    /// Reads how far the owner's wish has come, and carries it out; `then` gets what became of it, `nil` if there was none.
+    private func state(of owner: Identifier, then: @escaping (Claiming, Fate?) -> IntentProgress) -> IntentStep {
+        read(owner) { [self] state in
+            guard let wish = state.wish else { return then(self, nil) }
+            return .step(
+                state.isFulfilled
+                    ? change(wish, answers: false) { [self] in then(self, $0) }
+                    : carryOut(wish, answers: false) { [self] in then(self, $0) })
+        }
+    }
+
+    private func carryOut(_ wish: Wish, answers: Bool, then: @escaping Then) -> IntentStep {
+        guard let thing = wish.thing else { return change(wish, answers: answers, then: then) }
+        return IntentStep(
+            .claimTake, Intent(things, thing), keys: claimKey(thing), arguments: [wish.owner.string, wish.number]
+        ) { [self] words in
+            switch words.first?.string {
+            case "OK": return .step(change(wish, answers: answers, then: then))
+            case "HELD":
+                guard words.count > 2, let other = words[1].string.flatMap({ Identifier($0) }),
+                    let number = words[2].string
+                else { return .damaged }
+                return .step(
+                    read(other) { [self] state in
+                        guard !state.means(number) else { return .step(refuse(wish, answers: answers, then: then)) }
+                        return .step(
+                            drop(thing, of: other, number) { [self] in
+                                .step(carryOut(wish, answers: answers, then: then))
+                            })
+                    })
+            default: return .damaged
+            }
+        }
+    }
+
+    /// In the owner's record the wish becomes what is held; then all else follows from it.
+    private func change(_ wish: Wish, answers: Bool, then: @escaping Then) -> IntentStep {
+        let (record, keys) = (plan.record, keys)
+        return IntentStep(
+            plan.change, Intent(owners, wish.owner),
+            keys: { [$0.key(record, wish.owner), $0.floor] + keys(wish.owner, $0) },
+            arguments: [wish.owner.string, wish.number]
+        ) { [self] words in
+            guard words.count > 1, let word = words[1].string else { return .damaged }
+            switch words[0].string {
+            case "OK":
+                let rest = confirm(wish, then: then)
+                let settled: IntentProgress = answers ? .answer(Self.held, then: rest) : .step(rest)
+                guard !word.isEmpty else { return settled }
+                let former = word.split(separator: " ")
+                guard former.count == 2, let thing = Identifier(String(former[1])) else { return .damaged }
+                return .step(drop(thing, of: wish.owner, String(former[0])) { settled })
+            case "GONE":
+                let fate: Fate = word == wish.number ? .refused : .overtaken
+                guard let thing = wish.thing else { return then(fate) }
+                return .step(drop(thing, of: wish.owner, wish.number) { then(fate) })
+            default: return .damaged
+            }
+        }
+    }
+
+    private func confirm(_ wish: Wish, then: @escaping Then) -> IntentStep {
+        let end = end(wish, isFulfilled: true) { _ in then(.fulfilled) }
+        guard let thing = wish.thing else { return end }
+        return IntentStep(
+            .claimConfirm, Intent(things, thing), keys: claimKey(thing), arguments: [wish.owner.string, wish.number]
+        ) { _ in .step(end) }
+    }
+
+    private func refuse(_ wish: Wish, answers: Bool, then: @escaping Then) -> IntentStep {
+        end(wish, isFulfilled: false) { [self] words in
+            switch words.first?.string {
+            case "OK": then(.refused)
+            case "OPEN": .step(change(wish, answers: answers, then: then))
+            case "GONE" where words.count > 1: then(words[1].string == wish.number ? .refused : .overtaken)
+            default: .damaged
+            }
+        }
+    }
+
+    private func end(
+        _ wish: Wish, isFulfilled: Bool, next: @escaping ([RedisValue]) -> IntentProgress
+    ) -> IntentStep {
+        let record = plan.record
+        return IntentStep(
+            .claimEnd, Intent(owners, wish.owner), keys: { [$0.key(record, wish.owner)] },
+            arguments: [wish.number, isFulfilled ? "1" : "0"], next: next)
+    }
+
+    // MARK: Claims
+
+    /// Compares a claim with its owner's record.
+    private func check(_ thing: Identifier) -> IntentStep {
+        IntentStep(.claimLook, Intent(things, thing), keys: claimKey(thing)) { [self] words in
+            guard words.first?.string == "OK" else { return .damaged }
+            guard words.count > 2 else { return Fate.fulfilled.end }
+            guard let owner = words[1].string.flatMap({ Identifier($0) }), let number = words[2].string else {
+                return .damaged
+            }
+            return .step(
+                read(owner) { [self] state in
+                    if state.claim == number {
+                        let wish = Wish(owner: owner, number: number, thing: thing)
+                        return .step(
+                            IntentStep(
+                                .claimConfirm, Intent(things, thing), keys: claimKey(thing),
+                                arguments: [wish.owner.string, wish.number]
+                            ) { _ in Fate.fulfilled.end })
+                    }
+                    // Who still wants it confirms or drops it with the wish.
+                    if state.means(number) { return Fate.fulfilled.end }
+                    return .step(drop(thing, of: owner, number) { Fate.fulfilled.end })
+                })
+        }
+    }
+
+    private func drop(
+        _ thing: Identifier, of owner: Identifier, _ number: String, next: @escaping () -> IntentProgress
+    ) -> IntentStep {
+        IntentStep(
+            .claimDrop, Intent(things, thing), keys: claimKey(thing), arguments: [owner.string, number]
+        ) { _ in next() }
+    }
+
+    private func claimKey(_ thing: Identifier) -> (PartitionKeys) -> [String] {
+        let family = plan.claim
+        return { [$0.key(family, thing)] }
+    }
+
+    // MARK: Records
+
+    private struct State {
+        let wish: Wish?
+        let claim: String
+
+        var isFulfilled: Bool { wish?.number == claim }
+        /// Whether a claim with this number is held or wanted. If not, it never will be.
+        func means(_ number: String) -> Bool { claim == number || wish?.number == number }
+    }
+
+    private func read(_ owner: Identifier, next: @escaping (State) -> IntentProgress) -> IntentStep {
+        let record = plan.record
+        return IntentStep(.claimState, Intent(owners, owner), keys: { [$0.key(record, owner)] }) { words in
+            let texts = words.compactMap(\.string)
+            guard texts.count == 4, texts[0] == "OK" else { return .damaged }
+            let wish = texts[1].isEmpty ? nil : Wish(owner: owner, number: texts[1], thing: Identifier(texts[2]))
+            return next(State(wish: wish, claim: texts[3]))
+        }
+    }
+}

@@ -1,0 +1,71 @@
+import PresenceProtocol
+import Redis
+
+/// A change that spans partitions, of one subject and kind. A script of one partition cannot make it; so it is written
+/// down in the subject's record, and its steps are carried out by any shard, one partition each.
+package struct Intent: Hashable {
+    package let kind: IntentKind
+    package let subject: Identifier
+
+    package init(_ kind: IntentKind, _ subject: Identifier) {
+        self.kind = kind
+        self.subject = subject
+    }
+
+    /// As the set of unfinished intents of the subject's partition names it. Neither part holds a space.
+    var member: String { kind.name + " " + subject.string }
+}
+
+/// What a feature has registered: `Registry.intents`.
+package struct IntentKind: Hashable {
+    package let name: String
+}
+
+/// One script over one partition, and what follows from its answer.
+///
+/// The script gets
+///
+///     KEYS: shards, unfinished, …the step's own
+///     ARGV: now, channel, incarnation, intent, …the step's own
+///
+/// and begins with `fenced(KEYS[1], ARGV[3])`. The script that writes an intent down adds it (`SADD KEYS[2] ARGV[4]`), the
+/// one that ends it removes it. Each step can come twice, late, or after the intent is over: so an intent has a number that
+/// only grows in its subject's record, and a step changes something only if the numbers say that it is still meant.
+package struct IntentStep {
+    let script: Script
+    let intent: Intent
+    let keys: (PartitionKeys) -> [String]
+    let arguments: [String]
+    let next: ([RedisValue]) -> IntentProgress
+
+    /// - Parameters:
+    ///   - intent: Whose partition it runs in.
+    ///   - keys: Of that partition.
+    ///   - next: Gets the words of the answer; never those of a `FENCED`.
+    package init(
+        _ script: Script, _ intent: Intent, keys: @escaping (PartitionKeys) -> [String], arguments: [String] = [],
+        next: @escaping ([RedisValue]) -> IntentProgress
+    ) {
+        self.script = script
+        self.intent = intent
+        self.keys = keys
+        self.arguments = arguments
+        self.next = next
+    }
+}
+
+/// What an answer leads to.
+package indirect enum IntentProgress {
+    case step(IntentStep)
+    /// The change is made: the request is answered with this, and the rest follows.
+    case answer(RedisValue, then: IntentStep)
+    /// Nothing is left to do. The request gets this, if it has no answer yet.
+    case end(RedisValue)
+    /// This executor cannot go on. What is written down stays for the next one.
+    case fail(RedisFailure)
+
+    /// No script gives such an answer, or what Redis holds was written by no server.
+    package static var damaged: IntentProgress {
+        .fail(.server(code: "ERR", message: "an intent's step gave an answer that makes no sense"))
+    }
+}

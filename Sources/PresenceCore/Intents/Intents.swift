@@ -1,0 +1,215 @@
+import PresenceProtocol
+import Redis
+
+/// Carries out intents, of this shard's requests and of those that other executors left.
+///
+/// Guarantee: an intent that was written down (its first script has run) is carried out to its end, whatever dies: it is in
+/// its partition's set `unfinished` until then, and every shard looks there. Two may carry out the same intent at once, and
+/// an executor may be late by any time: the steps' numbers decide, and no clock and no lease does.
+///
+/// Price: a `SRANDMEMBER` for each partition and shard every ``pause`` if a feature has registered a kind, else nothing.
+package final class Intents {
+    private unowned let shard: ShardLogic
+    private var kinds: [String: (Identifier) -> IntentStep] = [:]
+    /// By intent, in the order of their requests: the first is under way. One user's wishes do not race on one shard.
+    private var runs: [Intent: [Run]] = [:]
+    private var isSweeping = false
+    private var failedSweeps = 0
+    private var nextSweep: Milliseconds = 0
+
+    /// Between two sweeps, in ms. What was given up is free, and what was begun is done, at most about so long after a
+    /// crash.
+    var pause: Milliseconds = 10_000
+    /// After a sweep that found more in a partition than it takes at a time, in ms.
+    private static let shortPause: Milliseconds = 1_000
+    /// While Redis refuses, pauses double up to this, in ms.
+    private static let longestPause: Milliseconds = 60_000
+    /// Unfinished intents of one partition that a sweep takes.
+    static let batch = 10
+    /// Partitions that a sweep works on at a time, one intent each.
+    private static let window = 8
+    /// Steps of one run. More than this means that others undo what it does: the next sweep goes on.
+    static let mostSteps = 64
+    /// Requests of one subject that wait for each other.
+    static let mostWaiting = 16
+
+    /// How many the last sweep found, of all partitions, and of each at most ``batch``.
+    private(set) var pending = 0
+    private(set) var steps = 0
+    private(set) var resumed = 0
+    private(set) var failures = 0
+    /// How many are under way here.
+    var underWay: Int { runs.count }
+
+    private final class Run {
+        let first: IntentStep
+        var reply: StoreReply?
+        var steps = 0
+        /// Whether a script has run: then the intent may be written down.
+        var hasBegun = false
+
+        init(_ first: IntentStep, _ reply: StoreReply?) {
+            self.first = first
+            self.reply = reply
+        }
+    }
+
+    init(_ shard: ShardLogic) { self.shard = shard }
+
+    func add(_ kinds: [String: (Identifier) -> IntentStep]) { self.kinds = kinds }
+
+    // MARK: Requests
+
+    /// Carries out what a request wishes; its first step writes the intent down, or finds that an earlier one comes first.
+    ///
+    /// - Parameter reply: Called once: with what the steps say, or with the failure. Once the first step has run, any
+    ///   failure says that the outcome is unknown: the intent will be carried out.
+    package func begin(_ intent: Intent, first: IntentStep, reply: @escaping StoreReply) {
+        guard runs[intent, default: []].count < Self.mostWaiting else { return reply(.failure(.overloaded)) }
+        enqueue(Run(first, reply), intent)
+    }
+
+    private func enqueue(_ run: Run, _ intent: Intent) {
+        runs[intent, default: []].append(run)
+        if runs[intent]!.count == 1 { perform(run.first, of: run, intent) }
+    }
+
+    // MARK: Steps
+
+    private func perform(_ step: IntentStep, of run: Run, _ intent: Intent) {
+        run.steps += 1
+        guard run.steps <= Self.mostSteps else { return fail(run, intent, .overloaded) }
+        let partition = shard.partitions.keys(of: step.intent.subject)
+        let keys = step.keys(partition)
+        precondition(
+            keys.allSatisfy { $0.hasPrefix(partition.name + ":") }, "a step of \(intent.kind.name) leaves its partition"
+        )
+        shard.store.run(
+            step.script, keys: [partition.shards, partition.unfinished] + keys,
+            arguments: [partition.events, shard.link.incarnation, step.intent.member] + step.arguments, lane: .commands
+        ) { [self] result in
+            switch result {
+            case .failure(let failure): fail(run, intent, failure)
+            case .success where shard.link.noticeFencing(in: result):
+                fail(run, intent, .disconnected(sent: false))
+            case .success(let value):
+                run.hasBegun = true
+                steps += 1
+                go(on: step.next(value.array ?? []), run, intent)
+            }
+        }
+    }
+
+    private func go(on progress: IntentProgress, _ run: Run, _ intent: Intent) {
+        switch progress {
+        case .step(let step): perform(step, of: run, intent)
+        case .answer(let value, let step):
+            answer(run, .success(value))
+            perform(step, of: run, intent)
+        case .end(let value):
+            answer(run, .success(value))
+            finish(run, intent)
+        case .fail(let failure): fail(run, intent, failure)
+        }
+    }
+
+    private func fail(_ run: Run, _ intent: Intent, _ failure: RedisFailure) {
+        failures += 1
+        if failure.isLasting { shard.noteDamage("intent " + intent.kind.name, of: intent.subject) }
+        // What is refused for a moment may be half done, and will be done.
+        answer(run, .failure(run.hasBegun && !failure.isLasting ? .disconnected(sent: true) : failure))
+        finish(run, intent)
+    }
+
+    private func answer(_ run: Run, _ result: Result<RedisValue, RedisFailure>) {
+        let reply = run.reply
+        run.reply = nil
+        reply?(result)
+    }
+
+    private func finish(_ run: Run, _ intent: Intent) {
+        runs[intent]?.removeFirst()
+        if let next = runs[intent]?.first { perform(next.first, of: next, intent) } else { runs[intent] = nil }
+    }
+
+    // MARK: What others left
+
+    /// The shard is live: the first sweep comes some time within a pause, so that shards do not all sweep at once.
+    func resume() {
+        guard !kinds.isEmpty else { return }
+        failedSweeps = 0
+        schedule(after: Milliseconds.random(in: 1...pause, using: &shard.random))
+    }
+
+    /// Deadlines that were set before are void.
+    private func schedule(after wait: Milliseconds) {
+        nextSweep = shard.clock.now + wait
+        shard.deadlines.set(.intents, at: nextSweep)
+    }
+
+    /// A deadline has come: each partition is looked at, and some of what is there is carried on.
+    func sweep() {
+        guard shard.link.isLive, !isSweeping, shard.clock.now >= nextSweep else { return }
+        isSweeping = true
+        let found = Found()
+        BoundedConcurrency(Array(0..<shard.partitions.count), window: Self.window) { [self] partition, next in
+            look(partition, found, done: next)
+        } done: { [self] in
+            isSweeping = false
+            if !found.hasFailed { pending = found.count }
+            failedSweeps = found.hasFailed ? min(failedSweeps + 1, 10) : 0
+            let longer = max(pause, min(Self.longestPause, pause << Int64(failedSweeps)))
+            if shard.link.isLive {
+                schedule(after: found.isMore && !found.hasFailed ? min(pause, Self.shortPause) : longer)
+            }
+        }
+    }
+
+    /// What a sweep comes to.
+    private final class Found {
+        var count = 0
+        /// Some partition holds more than were taken, and they can be finished.
+        var isMore = false
+        /// Redis refused something. (A damaged record is no reason to come later to the others.)
+        var hasFailed = false
+    }
+
+    private func look(_ partition: Int, _ found: Found, done: @escaping () -> Void) {
+        let key = shard.partitions.keys(partition).unfinished
+        shard.store.command(["SRANDMEMBER", key, String(Self.batch)], lane: .commands) { [self] result in
+            guard case .success(let value) = result else {
+                // A key of another type is for `presenced doctor`.
+                if case .failure(let failure) = result, !failure.isLasting { found.hasFailed = true }
+                return done()
+            }
+            let members = (value.array ?? []).compactMap(\.string).sorted()
+            found.count += members.count
+            BoundedConcurrency(members, window: 1) { [self] member, next in
+                carryOn(member) { result in
+                    switch result {
+                    case .success?: found.isMore = found.isMore || members.count >= Self.batch
+                    case .failure(let failure)? where !failure.isLasting: found.hasFailed = true
+                    case .failure?, nil: break
+                    }
+                    next()
+                }
+            } done: {
+                done()
+            }
+        }
+    }
+
+    /// Unless it is under way here. A kind that is not known belongs to a feature that is switched off: it waits.
+    ///
+    /// - Parameter done: Gets what became of it; `nil` if nothing was done.
+    private func carryOn(_ member: String, done: @escaping (Result<RedisValue, RedisFailure>?) -> Void) {
+        let words = member.split(separator: " ", maxSplits: 1)
+        guard words.count == 2, let subject = Identifier(String(words[1])), let first = kinds[String(words[0])] else {
+            return done(nil)
+        }
+        let intent = Intent(IntentKind(name: String(words[0])), subject)
+        guard runs[intent] == nil else { return done(nil) }
+        resumed += 1
+        enqueue(Run(first(subject), done), intent)
+    }
+}

@@ -1,0 +1,38 @@
+import WebSockets
+
+/// What the metrics page says of a shard, and of its process.
+extension Shard {
+    package func metrics() -> MetricsSnapshot {
+        var snapshot = logic.snapshot
+        snapshot.counters[.writes] = server.counters.writes
+        snapshot.counters[.partialWrites] = server.counters.partialWrites
+        snapshot.counters[.bytesOut] = server.counters.bytesWritten
+        snapshot.gauges[.redisPending] = store.pending
+        snapshot.gauges[.redisPendingBytes] = store.pendingBytes
+        snapshot.counters[.handshakeTimeouts] = server.counters.handshakeTimeouts
+        snapshot.counters[.handshakesDisplaced] = server.counters.handshakesDisplaced
+        snapshot.counters[.slowTransfers] = server.counters.slowTransfers
+        snapshot.counters[.tlsHandshakes] = server.counters.tlsHandshakes
+        snapshot.counters[.tlsFailures] = server.counters.tlsFailures
+        snapshot.counters[.originsRefused] = sockets.originsRefused
+        snapshot.gauges[.handshakes] = server.handshakeCount
+        snapshot.gauges[.inboxBytes] = server.inboxHeld
+        snapshot.limitsMet[.inboxBytes] = server.counters.inboxRefusals
+        snapshot.certificateExpiry = certificateExpiry
+        snapshot.redisClockOffset = clockOffset
+        return snapshot
+    }
+
+    func respondMetrics(_ exchange: HTTPExchangeID) async {
+        var sum = MetricsSnapshot()
+        for shard in family { sum.add(await shard.metrics()) }
+        sum.workers = workers.numbers
+        sum.gauges[.uploads] = transfers.uploads
+        sum.gauges[.downloads] = transfers.downloads
+        sockets.api.respond(
+            exchange,
+            HTTPResponse(
+                status: 200, headers: [("Content-Type", "text/plain; version=0.0.4; charset=utf-8")],
+                body: Array(sum.page.utf8)))
+    }
+}

@@ -1,0 +1,45 @@
+import CAssets
+import PresenceCore
+
+/// The scripts of this folder's feature.
+extension Script {
+    private static let accountLibrary = asset_account_lib().text
+    private static let fullLibrary = asset_profile_lib().text + accountLibrary
+
+    static let signUp = Script("sign-up", asset_sign_up().text, library: fullLibrary, isAcknowledged: true)
+    static let guess = Script("guess", asset_guess())
+    static let signIn = Script("sign-in", asset_sign_in().text, library: accountLibrary, isAcknowledged: true)
+    static let refreshGrant = Script(
+        "refresh-grant", asset_refresh_grant().text, library: accountLibrary, isAcknowledged: true)
+    static let signOut = Script("sign-out", asset_sign_out().text, library: accountLibrary, isAcknowledged: true)
+    static let account = Script("account", asset_account().text, library: accountLibrary)
+    static let changeAccount = Script(
+        "change-account", asset_change_account().text, library: fullLibrary, isAcknowledged: true)
+    static let askEmail = Script(
+        "ask-email", asset_ask_email().text, library: accountLibrary, isAcknowledged: true)
+    static let deleteAccount = Script(
+        "delete-account", asset_delete_account().text, library: accountLibrary, isAcknowledged: true)
+    static let disableAccount = Script(
+        "disable-account", asset_disable_account().text, library: accountLibrary, isAcknowledged: true)
+    static let forgot = Script(
+        "forgot", asset_forgot().text, library: accountLibrary, isAcknowledged: true)
+    static let holdsClaim = Script("holds-claim", asset_holds_claim())
+    static let releaseClaim = Script("release-claim", asset_release_claim(), isAcknowledged: true)
+    static let resetPassword = Script(
+        "reset-password", asset_reset_password().text, library: accountLibrary, isAcknowledged: true)
+    static let setPassword = Script(
+        "set-password", asset_set_password().text, library: accountLibrary, isAcknowledged: true)
+    static let switchEmail = Script(
+        "switch-email", asset_switch_email().text, library: accountLibrary, isAcknowledged: true)
+    static let takeClaim = Script("take-claim", asset_take_claim(), isAcknowledged: true)
+    static let verifyEmail = Script(
+        "verify-email", asset_verify_email().text, library: accountLibrary, isAcknowledged: true)
+    static let wantEmail = Script(
+        "want-email", asset_want_email().text, library: accountLibrary, isAcknowledged: true)
+
+    static let accounts: [Script] = [
+        .signUp, .guess, .signIn, .refreshGrant, .signOut, .account, .changeAccount,
+        .askEmail, .deleteAccount, .disableAccount, .forgot, .holdsClaim, .releaseClaim,
+        .resetPassword, .setPassword, .switchEmail, .takeClaim, .verifyEmail, .wantEmail,
+    ]
+}

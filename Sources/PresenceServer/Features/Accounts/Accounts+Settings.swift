@@ -1,0 +1,86 @@
+import Foundation
+import Installation
+import PresenceCore
+import PresenceProtocol
+
+/// What operators can set about accounts. config/presenced.yaml has each with its sentence.
+extension FeatureSetting {
+    static let accountsEnabled = flag(
+        "accounts.enabled", false,
+        about: "Whether people sign up and sign in on this server. Off, every path of accounts is answered 404.")
+    static let passwordMinimum = count(
+        "accounts.password.minimum", 8, in: 6...64,
+        about: "The fewest characters of a password. NIST asks for 15 where nothing else protects an account.")
+    static let hideExisting = flag(
+        "accounts.hideExisting", false,
+        about: "Whether nobody can find out that an address has an account.")
+    static let defaultDisplayName = text(
+        "accounts.defaultDisplayName", "email", of: ["email", "neutral"],
+        about: "The displayName of people who give none: the part of their address before the @, which others see, "
+            + "or User.")
+    static let idle = duration(
+        "accounts.idle", 7_776_000_000, in: 60_000...31_536_000_000,
+        about: "How long a device stays signed in without being used.")
+    static let blockedPasswordsFile = text(
+        "accounts.blockedPasswordsFile", "", about: "A file of passwords that are not taken, one a line.")
+    static let linkBase = text(
+        "accounts.linkBase", "http://localhost:4040",
+        about: "What links in mails begin with: the address of the app's pages.")
+
+    static let mailURL = text(
+        "mail.url", "",
+        about:
+            "The server that mails are handed to, smtp:// or smtps://; empty: each is a file in the data directory's outbox."
+    )
+    static let mailFrom = text(
+        "mail.from", "Presence <no-reply@localhost>", about: "Whom mails are from.")
+
+    static let accounts: [FeatureSetting] = [
+        mailURL, mailFrom, accountsEnabled, passwordMinimum, hideExisting, defaultDisplayName, idle,
+        blockedPasswordsFile, linkBase,
+    ]
+}
+
+extension Accounts {
+    /// How long an access token is valid.
+    static let tokenLifetime: Milliseconds = 3_600_000
+    /// Devices on which one user is signed in; one more signs out the one unused for longest.
+    static let mostDevices = 100
+    /// How long failures for an address are remembered after the last one.
+    static let guessMemory: Milliseconds = 30 * 24 * 3_600_000
+    /// How long a repeated sign-up is the same one.
+    static let repetition: Milliseconds = 600_000
+    /// Bodies are small; they are read before anybody is known.
+    static let mostBytes = 16_384
+
+    static func check(_ configuration: ServerConfiguration) throws(InvalidConfiguration) {
+        guard configuration.isOn(.accountsEnabled) else { return }
+        let base = configuration[text: .linkBase]
+        guard let url = URL(string: base), ["http", "https"].contains(url.scheme), url.fragment == nil,
+            url.host?.isEmpty == false
+        else {
+            throw InvalidConfiguration(key: FeatureSetting.linkBase.key, reason: "must be an http or https URL")
+        }
+        _ = try blockedPasswords(configuration)
+        let mail = configuration[text: .mailURL]
+        guard mail.isEmpty || MailSender.server(mail) != nil else {
+            throw InvalidConfiguration(
+                key: FeatureSetting.mailURL.key, reason: "must be smtp://HOST:PORT or smtps://HOST:PORT")
+        }
+        let sender = configuration[text: .mailFrom]
+        guard Mail.isHeader(sender), Mail.address(in: sender).contains("@") else {
+            throw InvalidConfiguration(
+                key: FeatureSetting.mailFrom.key, reason: "must be an address, as in Presence <no-reply@example.org>")
+        }
+    }
+
+    static func blockedPasswords(_ configuration: ServerConfiguration) throws(InvalidConfiguration) -> String {
+        let file = configuration[text: .blockedPasswordsFile]
+        guard !file.isEmpty else { return "" }
+        do {
+            return String(decoding: try PlainFile.read(file), as: UTF8.self)
+        } catch {
+            throw InvalidConfiguration(key: FeatureSetting.blockedPasswordsFile.key, reason: "\(error)")
+        }
+    }
+}

@@ -1,0 +1,117 @@
+import Passwords
+import PresenceCore
+import PresenceProtocol
+import Redis
+import WebSockets
+
+/// Accounts: people sign up and sign in here, by e-mail and password, and stay signed in on their devices.
+///
+/// It guarantees that
+/// - a sign-up is whole or has not been: address, account, profile and first device are one script, for the user's id is
+///   drawn into the partition of the address;
+/// - a password is hashed on threads of its own (`passwords`), counted before it is looked at, and nowhere logged or kept;
+/// - an address that nobody has and a wrong password cannot be told apart, by answer or by time;
+/// - a device that is signed out is out at once: its sockets end by an event, its tokens are asked about in the store.
+final class Accounts: Feature {
+    static let passwords = WorkerPlan(
+        "passwords", threads: { _ in max(1, WorkerPlan.cores / 4) }, queue: { _ in 64 }, hasLowPriority: true)
+    static let plan = FeaturePlan(
+        name: "accounts", isOptional: false, scripts: Script.accounts, keys: KeyFamily.accounts,
+        settings: FeatureSetting.accounts, pools: [passwords, MailQueue.pool], check: Accounts.check)
+
+    unowned let shard: ShardLogic
+    let rules: PasswordRules
+    let own: OwnAccounts
+    let mail: MailQueue
+    private(set) var reuses: MetricCounter!
+    /// `nil` until it is read from Redis, which is before the first call.
+    private(set) var places: AddressPlaces?
+    /// Names by which users may sign in too, if there is such a feature.
+    weak var usernames: (any AccountNames)?
+    /// Passwords tried from one address: ten, then one in 3 s. Of this shard, like all rates.
+    var guesses = Rates<AddressBlock>(RateLimit(every: 3_000, burst: 10))
+    /// Accounts made, and mails asked for, from one address: 20, then one a minute.
+    var signUps = Rates<AddressBlock>(RateLimit(every: 60_000, burst: 20))
+
+    var isOn: Bool { shard.configuration.isOn(.accountsEnabled) }
+
+    init(_ shard: ShardLogic) {
+        self.shard = shard
+        own = OwnAccounts(shard)
+        mail = MailQueue(shard)
+        let configuration = shard.configuration
+        guard configuration.isOn(.accountsEnabled) else {
+            rules = PasswordRules()
+            return
+        }
+        // The file was read before, by `check`: it is there.
+        let blocked = PasswordRules.list((try? Self.blockedPasswords(configuration)) ?? "")
+        rules = PasswordRules(minimum: Int(configuration[.passwordMinimum]), blocked: blocked)
+        // Now, and not within the first try.
+        _ = PasswordHash.ofNobody
+    }
+
+    func register(in registry: inout Registry) {
+        guard isOn else { return }
+        registerRoutes(in: &registry)
+        own.register(in: &registry)
+        mail.register(in: &registry)
+        registry.event("Z") { [unowned self] in forget($0) }
+        reuses = registry.counter(
+            "presence_refresh_reuse_total", help: "refresh tokens shown again after they were replaced: signed out")
+    }
+
+    func sessionGreeted(_ session: Session) { if isOn { own.greeted(session) } }
+    func sessionEnded(_ session: Session) { if isOn { own.ended(session) } }
+
+    func resynchronise(_ step: ResynchronisationStep, done: @escaping (RedisFailure?) -> Void) {
+        guard isOn else { return done(nil) }
+        switch step {
+        case .assert: readAddressKey(done)
+        case .reload: own.reload(done)
+        case .live:
+            mail.start()
+            done(nil)
+        case .lost: done(nil)
+        }
+    }
+
+    /// A user is no more: who watches is told so.
+    private func forget(_ event: StoreEvent) {
+        guard let person = shard.watchers.person(event.subjectBytes) else { return }
+        for kind in [RegisterKind.presence, .profile] {
+            shard.policies.announce(
+                RegisterFrame.unknown(kind, user: person.subject, at: event.at), kind, on: person, at: event.at)
+        }
+    }
+
+    /// The first server makes it.
+    private func readAddressKey(_ done: @escaping (RedisFailure?) -> Void) {
+        let name = shard.partitions.space.addressKey
+        let drawn = Sodium.random(AddressPlaces.keyBytes).hexadecimal
+        shard.store.command(["SET", name, drawn, "NX"], lane: .commands) { _ in }
+        shard.store.command(["GET", name], lane: .commands) { [self] result in
+            switch result {
+            case .failure(let failure): done(failure)
+            case .success(let value):
+                guard let key = value.string.flatMap({ [UInt8](hexadecimal: $0) }), key.count == AddressPlaces.keyBytes
+                else {
+                    shard.log("damaged record", ["what": "the key of addresses"], level: .error)
+                    return done(nil)
+                }
+                places = AddressPlaces(key: key, partitions: shard.partitions)
+                done(nil)
+            }
+        }
+    }
+}
+
+/// Names that users have beside their addresses: another feature's.
+protocol AccountNames: AnyObject {
+    /// Whose it is; `nil` if nobody's. Answers once.
+    func find(_ name: String, found: @escaping (Result<UserID?, RedisFailure>) -> Void)
+    /// Whether somebody who signs up may have it: `nil`, or what is wrong. Answers once.
+    func check(_ name: String, found: @escaping (ServerMessage.ErrorMessage?) -> Void)
+    /// Gives it to an account that was just made: `nil`, or why not. Then the account is taken back. Answers once.
+    func claim(_ name: String, for user: UserID, done: @escaping (ServerMessage.ErrorMessage?) -> Void)
+}

@@ -1,0 +1,39 @@
+import Passwords
+import PresenceCore
+import PresenceProtocol
+
+/// Where addresses are kept: by a keyed hash, since the id of a user who signs up lies in the partition of their address.
+/// With a hash that anybody can compute, whoever sees an id could test a guessed address against it, and would be wrong
+/// once in as many times as there are partitions.
+struct AddressPlaces {
+    static let keyBytes = 16
+    let key: [UInt8]
+    let partitions: Partitions
+
+    func partition(of address: String) -> Int {
+        Int(hash(address).prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) } % UInt64(partitions.count))
+    }
+
+    func keys(of address: String) -> PartitionKeys { partitions.keys(partition(of: address)) }
+
+    /// As what guesses for an address are counted.
+    func guesses(of address: String) -> Identifier { Identifier(hash(address).hexadecimal)! }
+
+    private func hash(_ address: String) -> [UInt8] { Sodium.mac(Array(address.utf8), key: key) }
+}
+
+extension Collection where Element == UInt8 {
+    /// Two digits a byte.
+    var hexadecimal: String {
+        let digits = Array("0123456789abcdef".utf8)
+        return String(decoding: flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+    }
+}
+
+extension Array where Element == UInt8 {
+    init?(hexadecimal text: String) {
+        let digits = text.compactMap(\.hexDigitValue)
+        guard digits.count == text.utf8.count, digits.count.isMultiple(of: 2) else { return nil }
+        self = stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
+    }
+}

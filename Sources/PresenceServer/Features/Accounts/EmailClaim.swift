@@ -1,0 +1,52 @@
+import PresenceCore
+import PresenceProtocol
+import Redis
+
+/// Whose an address is, as its key says: `USER NUMBER`. The number is that of the user's wish for it; it only grows, and a claim
+/// is given back only if it is still that whole text. So a claim that was left behind by what broke off can be told from one
+/// that counts, whenever somebody asks for the address: its user's account neither holds it under this number nor wants it.
+struct EmailClaim: Hashable {
+    let user: UserID
+    let number: Int64
+
+    var text: String { "\(user.string) \(number)" }
+
+    init(user: UserID, number: Int64) {
+        self.user = user
+        self.number = number
+    }
+
+    init?(_ text: String) {
+        let words = text.split(separator: " ", omittingEmptySubsequences: false)
+        guard words.count == 2, let user = UserID(String(words[0])), let number = Int64(words[1]) else { return nil }
+        self.init(user: user, number: number)
+    }
+}
+
+extension Accounts {
+    /// Whether an address is somebody's; one that was left behind is given back first. Answers `nil` when the store could
+    /// not be asked.
+    func isHeld(_ email: EmailAddress, by claim: EmailClaim, answer: @escaping (Bool?) -> Void) {
+        guard let places else { return answer(nil) }
+        let keys = shard.partitions.keys(of: claim.user)
+        shard.store.run(
+            .holdsClaim, keys: [keys.account(claim.user)], arguments: [email.text, String(claim.number)],
+            lane: .commands
+        ) { [self] result in
+            guard case .success(let value) = result, let word = value.array?.last?.string else { return answer(nil) }
+            guard word == "0" else { return answer(true) }
+            release(email, claim, in: places.keys(of: email.text)) { result in
+                if case .success = result { answer(false) } else { answer(nil) }
+            }
+        }
+    }
+
+    /// Gives an address back, if it is still claimed so.
+    func release(
+        _ email: EmailAddress, _ claim: EmailClaim, in keys: PartitionKeys, done: @escaping StoreReply = { _ in }
+    ) {
+        shard.store.run(
+            .releaseClaim, keys: [keys.shards, keys.email(email)],
+            arguments: [shard.link.incarnation, claim.text], lane: .commands, reply: done)
+    }
+}

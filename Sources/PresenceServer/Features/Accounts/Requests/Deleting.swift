@@ -1,0 +1,87 @@
+import Passwords
+import PresenceCore
+import PresenceProtocol
+import Redis
+import WebSockets
+
+/// `DELETE /v1/me`, and what backends do with accounts.
+extension Accounts {
+    func deleteOwn(_ call: HTTPCall) throws(DecodingFailure) {
+        let password = try RequestObject(json: call.body).text("password")
+        confirm(call, password) { [self] account in
+            remove(call, account.user, held: account.held) { call.respond(.done) }
+        }
+    }
+
+    func delete(_ call: HTTPCall) {
+        remove(call, call.ids[0], held: nil) { call.respond(.done) }
+    }
+
+    /// Removes an account and all that belongs to it: one script, and the address too, unless it lies in another partition
+    /// since it was changed. Then it is given back afterwards; until then nobody holds it, which is found out when somebody
+    /// asks for it.
+    ///
+    /// - Parameter held: The hash that the password was compared with; `nil`: nobody was asked for it.
+    func remove(_ call: HTTPCall, _ user: UserID, held: PasswordHash?, then: @escaping () -> Void) {
+        guard let places else { return call.refuseUnavailable() }
+        let keys = shard.partitions.keys(of: user)
+        call.ask(changes: false) {
+            shard.store.command(["HGET", keys.account(user), "email"], lane: .commands, reply: $0)
+        } answered: { [self] value in
+            guard let email = value.string.flatMap({ EmailAddress($0) }) else { return call.refuseNoAccount() }
+            let isHere = places.partition(of: email.text) == shard.partitions.index(of: user)
+            call.ask {
+                shard.store.run(
+                    .deleteAccount,
+                    keys: [
+                        keys.shards, keys.user(user), keys.sessions(user), keys.account(user), keys.grants(user),
+                        keys.contacts(user), keys.blocks(user), keys.creations(user),
+                        keys.email(isHere ? email : .nobody),
+                    ],
+                    arguments: [
+                        keys.events, shard.link.incarnation, user.string, held?.bytes.hexadecimal ?? "",
+                    ], lane: .commands, reply: $0)
+            } answered: { [self] value in
+                let words = value.array ?? []
+                switch words.first?.string {
+                case "OK":
+                    if words.count > 2, let email = words[1].string.flatMap({ EmailAddress($0) }),
+                        let number = words[2].string.flatMap({ Int64($0) })
+                    {
+                        release(email, EmailClaim(user: user, number: number), in: places.keys(of: email.text))
+                    }
+                    then()
+                case "NONE": call.refuseNoAccount()
+                case "CHANGED": call.refuseCredentials()
+                default: call.refuseDamaged(user)
+                }
+            }
+        }
+    }
+
+    // MARK: Backends
+
+    func show(_ call: HTTPCall) {
+        withAccount(call, call.ids[0]) { words in
+            guard let account = words[1].bytes else { return call.refuseDamaged(call.ids[0]) }
+            call.respond(.json(200, Array(#"{"account":"#.utf8) + account + [UInt8(ascii: "}")]))
+        }
+    }
+
+    func setDisabled(_ isDisabled: Bool, _ call: HTTPCall) {
+        let user = call.ids[0]
+        let keys = shard.partitions.keys(of: user)
+        call.ask {
+            shard.store.run(
+                .disableAccount, keys: [keys.shards, keys.user(user), keys.account(user), keys.grants(user)],
+                arguments: [keys.events, shard.link.incarnation, user.string, isDisabled ? "1" : ""],
+                lane: .commands, reply: $0)
+        } answered: { value in
+            switch value.array?.first?.string {
+            case "OK": call.respond(.done)
+            case "NONE": call.refuseNoAccount()
+            default: call.refuseDamaged(user)
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+import Passwords
+import PresenceCore
+import PresenceProtocol
+import Redis
+import WebSockets
+
+/// `POST /v1/passwords/forgot`, `POST /v1/passwords/reset` and the first half of `POST /v1/emails/verify`.
+extension Accounts {
+    /// The answer comes before anybody looks whether there is such an account.
+    func forgot(_ call: HTTPCall) throws(DecodingFailure) {
+        let address = try RequestObject(json: call.body).text("email")
+        guard shard.link.isLive, let places else { return call.refuseUnavailable() }
+        call.respond(.accepted)
+        guard let email = EmailAddress(address) else { return }
+        if call.address != .none {
+            guard signUps.wait(for: 1, by: call.address, at: shard.clock.now) == nil else { return }
+            signUps.take(1, by: call.address, at: shard.clock.now)
+        }
+        shard.store.command(["GET", places.keys(of: email.text).email(email)], lane: .commands) { [self] result in
+            guard case .success(let value) = result, let claim = value.string.flatMap({ EmailClaim($0) }) else {
+                return
+            }
+            let token = MailToken(user: claim.user, purpose: .reset)
+            let keys = shard.partitions.keys(of: claim.user)
+            shard.store.run(
+                .forgot, keys: [keys.shards, keys.account(claim.user), keys.mail],
+                arguments: [
+                    shard.link.incarnation, email.text, token.digest, String(MailToken.lifetime),
+                    MailText.reset(of: email, token, self).encoded,
+                ], lane: .commands
+            ) { [self] _ in mail.deliver(keys) }
+        }
+    }
+
+    func reset(_ call: HTTPCall) throws(DecodingFailure) {
+        let body = try RequestObject(json: call.body)
+        let (text, password) = (try body.text("token"), try body.text("password"))
+        guard let token = MailToken(text), token.purpose == .reset else { return refuseExpired(call) }
+        let keys = shard.partitions.keys(of: token.user)
+        call.ask(changes: false) {
+            shard.store.command(
+                ["HMGET", keys.account(token.user), "reset", "email", "username"], lane: .commands, reply: $0)
+        } answered: { [self] value in
+            let words = value.array ?? []
+            let kept = words.first?.string?.split(separator: " ") ?? []
+            // The script decides; this keeps strangers from having passwords hashed.
+            guard kept.count >= 2, kept[0] == token.digest, let until = Timestamp(kept[1]),
+                shard.clock.redisNow < until, words.count == 3,
+                let email = words[1].string.flatMap({ EmailAddress($0) })
+            else { return refuseExpired(call) }
+            if let rule = rules.brokenRule(by: password, names: Self.names(email, words[2].string)) {
+                return call.refusePassword(rule, field: "password")
+            }
+            call.work(Self.passwords) {
+                PasswordHash(of: password)
+            } then: { [self] hash in
+                reset(call, token, email, hash)
+            }
+        }
+    }
+
+    private func reset(_ call: HTTPCall, _ token: MailToken, _ email: EmailAddress, _ hash: PasswordHash) {
+        guard let places else { return call.refuseUnavailable() }
+        let keys = shard.partitions.keys(of: token.user)
+        call.ask {
+            shard.store.run(
+                .resetPassword,
+                keys: [keys.shards, keys.floor, keys.account(token.user), keys.grants(token.user), keys.mail],
+                arguments: [
+                    keys.events, shard.link.incarnation, token.user.string, token.digest, hash.bytes.hexadecimal,
+                    MailText.passwordChanged(email, self).encoded,
+                ], lane: .commands, reply: $0)
+        } answered: { [self] value in
+            switch value.array?.first?.string {
+            case "OK":
+                // Whoever reads the mail need not wait for those who guessed.
+                let guesses = places.keys(of: email.text).guesses(places.guesses(of: email.text))
+                shard.store.command(["DEL", guesses], lane: .commands) { _ in call.respond(.done) }
+                mail.deliver(keys)
+            case "GONE": refuseExpired(call)
+            default: call.refuseDamaged(token.user)
+            }
+        }
+    }
+
+    func verify(_ call: HTTPCall) throws(DecodingFailure) {
+        guard let token = MailToken(try RequestObject(json: call.body).text("token")) else {
+            return refuseExpired(call)
+        }
+        switch token.purpose {
+        case .reset: refuseExpired(call)
+        case .change: changeEmail(call, token)
+        case .verify:
+            let keys = shard.partitions.keys(of: token.user)
+            call.ask {
+                shard.store.run(
+                    .verifyEmail, keys: [keys.shards, keys.floor, keys.account(token.user)],
+                    arguments: [keys.events, shard.link.incarnation, token.user.string, token.digest],
+                    lane: .commands, reply: $0)
+            } answered: { [self] value in
+                switch value.array?.first?.string {
+                case "OK": call.respond(.done)
+                case "GONE": refuseExpired(call)
+                default: call.refuseDamaged(token.user)
+                }
+            }
+        }
+    }
+}

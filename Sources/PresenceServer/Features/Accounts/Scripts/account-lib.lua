@@ -1,0 +1,95 @@
+-- What scripts of accounts share.
+
+-- Bytes, of their hexadecimal digits: arguments are text.
+local function unhex(text)
+    return (string.gsub(text, '..', function(digits) return string.char(tonumber(digits, 16)) end))
+end
+
+-- The account as its owner sees it: BODY of {"user":…}, and its version. False if there is none.
+local function account(user, key)
+    local held = redis.call('HMGET', key, 'email', 'verified', 'createdAt', 'setupCompleted', 'language', 'username',
+        'version')
+    if not held[1] then return false end
+    local body = '{"user":"' .. user .. '","email":"' .. held[1] .. '","emailVerified":' .. (held[2] and 'true' or 'false')
+    if held[6] then body = body .. ',"username":"' .. held[6] .. '"' end
+    body = body .. ',"setupCompleted":' .. (held[4] and 'true' or 'false')
+    if held[5] then body = body .. ',"preferredLanguage":' .. held[5] end
+    return body .. ',"createdAt":' .. held[3] .. '}', held[7]
+end
+
+-- Something of it has changed: a new version, of which the owner's sessions hear "A user version at BODY".
+local function accountChanged(channel, user, key, floorKey)
+    local version = int(nextVersion(redis.call('HGET', key, 'version'), floorKey))
+    redis.call('HSET', key, 'version', version)
+    local body = account(user, key)
+    redis.call('PUBLISH', channel, table.concat({ 'A', user, version, int(now), body }, ' '))
+    return body, version
+end
+
+-- A device that is signed in: its key (16 bytes), then "COUNTER USED CREATED RECENT KIND NAME". COUNTER is the newest
+-- refresh token's, RECENT the times at which this one and those before it were made, the newest first, of the last 10 s
+-- (- for none), NAME an encoded JSON string.
+local function grant(value)
+    local counter, used, created, recent, kind, name = string.match(string.sub(value, 17),
+        '^(%d+) (%d+) (%d+) (%S+) (%S+) (.*)$')
+    if not counter then return nil end
+    return { key = string.sub(value, 1, 16), counter = tonumber(counter), used = tonumber(used), created = created,
+        recent = recent, kind = kind, name = name }
+end
+
+local function putGrant(key, id, held)
+    redis.call('HSET', key, id, held.key .. table.concat({ int(held.counter), int(held.used), held.created, held.recent,
+        held.kind, held.name }, ' '))
+end
+
+-- Devices are signed out: their sockets end by "G user 0 at GRANT GRANT …". Nothing is told of none.
+local function signOut(channel, user, key, ids)
+    if #ids == 0 then return end
+    redis.call('HDEL', key, unpack(ids))
+    redis.call('PUBLISH', channel, table.concat({ 'G', user, '0', int(now), table.concat(ids, ' ') }, ' '))
+end
+
+-- All of them, but one ('' for none).
+local function signOutOthers(channel, user, key, kept)
+    local ids = {}
+    for _, id in ipairs(redis.call('HKEYS', key)) do
+        if id ~= kept then ids[#ids + 1] = id end
+    end
+    signOut(channel, user, key, ids)
+end
+
+-- Signs in on a device. Those that have not been used for `idle` ms make room, and of too many the one unused for longest.
+local function signIn(channel, user, key, id, secret, kind, name, idle, most)
+    local gone, oldest, count = {}, nil, 0
+    local values = redis.call('HGETALL', key)
+    for i = 1, #values, 2 do
+        local held = grant(values[i + 1])
+        if not held or held.used + idle < now then
+            gone[#gone + 1] = values[i]
+        else
+            count = count + 1
+            if not oldest or held.used < oldest.used then oldest = { id = values[i], used = held.used } end
+        end
+    end
+    if count >= most then gone[#gone + 1] = oldest.id end
+    signOut(channel, user, key, gone)
+    putGrant(key, id, { key = unhex(secret), counter = 1, used = now, created = int(now), recent = '-', kind = kind,
+        name = name })
+end
+
+-- How many mails of a kind have been asked for in the hour that its first began: "COUNT BEGAN". Whether one more may be.
+local function mayMail(key, kind, most)
+    local count, began = string.match(redis.call('HGET', key, 'mails:' .. kind) or '', '^(%d+) (%d+)$')
+    count, began = tonumber(count or '0'), tonumber(began or '0')
+    if began > now or began + 3600000 <= now then count, began = 0, now end
+    if count >= most then return false end
+    redis.call('HSET', key, 'mails:' .. kind, int(count + 1) .. ' ' .. int(began))
+    return true
+end
+
+-- Whether a token of a mail is the newest of its kind and still good, by its digest: FIELD holds "DIGEST UNTIL REST".
+-- Returns REST, or false.
+local function mailToken(key, field, digest)
+    local kept, limit, rest = string.match(redis.call('HGET', key, field) or '', '^(%S+) (%d+) ?(.*)$')
+    return kept == digest and tonumber(limit) > now and rest
+end

@@ -1,0 +1,12 @@
+-- uses: account-lib
+-- Somebody has forgotten the password of an address: a mail with a token, which replaces an earlier one. Nothing for an
+-- account that is disabled or has another address by now, and after three mails an hour.
+-- KEYS: shards, account, mail
+-- ARGV: now, incarnation, address, digest of the token (hex), how long it is good, mail
+-- Replies {OK, 1 if there is a mail} or {FENCED}.
+if fenced(KEYS[1], ARGV[2]) then return { 'FENCED' } end
+local held = redis.call('HMGET', KEYS[2], 'email', 'disabled')
+if held[1] ~= ARGV[3] or held[2] or not mayMail(KEYS[2], 'reset', 3) then return { 'OK', '0' } end
+redis.call('HSET', KEYS[2], 'reset', ARGV[4] .. ' ' .. int(now + tonumber(ARGV[5])))
+redis.call('RPUSH', KEYS[3], ARGV[6])
+return { 'OK', '1' }

@@ -1,0 +1,59 @@
+/// Takes the body of a request in pieces, so that no more of it is in memory than its taker wants.
+///
+/// Called on the server's loop only, which the taker never leaves. (It is `Sendable` because a request carries it.)
+public protocol BodySink: AnyObject, Sendable {
+    /// The next piece, in the order in which the client sent them. The bytes are lent for the call.
+    ///
+    /// - Returns: `false` if nothing more is to be read until ``WebSocketServer/resumeBody(_:)``. What has been read by then
+    ///   does not exceed this piece; the rest waits in the kernel, and the client feels it.
+    func take(_ bytes: UnsafeRawBufferPointer) -> Bool
+
+    /// The body will not come whole: the client has gone, was too slow, or was refused. Nothing is called after it. A body
+    /// that came whole ends with the delegate's `request` instead.
+    func cancel()
+}
+
+/// Gives the body of an answer in pieces, each when the client has taken the one before.
+///
+/// Called on the server's loop only, which the source never leaves. (It is `Sendable` because an answer carries it.)
+public protocol BodySource: AnyObject, Sendable {
+    /// How many bytes it gives in all: they are announced before the first.
+    var length: Int { get }
+
+    /// Asks for the next piece. `then` is called once, on the loop and never within the call, with from one byte to as many
+    /// as are left; or with `nil` if they cannot be had, which breaks the connection, since they were announced.
+    func read(_ then: @escaping ([UInt8]?) -> Void)
+
+    /// Nothing more is asked for: all was given, or the client has gone, or it wanted the head alone.
+    func close()
+}
+
+extension HTTPConnection {
+    /// An answer that is being given in pieces.
+    struct Outflow {
+        let source: any BodySource
+        /// How many bytes the source has still to give.
+        var left: Int
+        /// It was asked for the next piece.
+        var isReading = false
+    }
+
+    /// What is watched of a body on its way, in either direction.
+    struct Transfer {
+        /// Bytes moved, and how many of them when it was looked last.
+        var moved = 0
+        var seen = 0
+        /// When it is looked next, in ms of the loop.
+        var due: Int64
+    }
+
+    /// Ends what is on its way.
+    func dropStreams() {
+        transfer = nil
+        let (sink, outflow) = (sink, outflow)
+        self.sink = nil
+        self.outflow = nil
+        sink?.cancel()
+        outflow?.source.close()
+    }
+}

@@ -1,0 +1,35 @@
+import Glibc
+
+/// Times as HTTP writes them (RFC 9110, 5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`.
+public enum HTTPDate {
+    /// - Parameter seconds: since 1970.
+    public static func text(_ seconds: Int64) -> String {
+        var time = time_t(seconds)
+        var parts = tm()
+        gmtime_r(&time, &parts)
+        func two(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
+        return
+            "\(days[Int(parts.tm_wday)]), \(two(parts.tm_mday)) \(months[Int(parts.tm_mon)]) \(parts.tm_year + 1900) "
+            + "\(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec)) GMT"
+    }
+
+    private static let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
+    private static let months = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ]
+}
+
+/// The header `Date` of answers, made once a second. One for each loop.
+struct DateHeader {
+    private var second: Int64 = -1
+    private var text = ""
+
+    /// - Parameter now: the loop's time, in ms: it tells when to look at the wall clock.
+    mutating func value(now: Int64) -> String {
+        if now / 1_000 != second {
+            second = now / 1_000
+            text = HTTPDate.text(Int64(time(nil)))
+        }
+        return text
+    }
+}

@@ -1,0 +1,114 @@
+"""People with accounts: sign-up, sign-in, and the mails that lie in the outbox."""
+
+import asyncio
+import glob
+import os
+import re
+import secrets
+
+from .api import API
+from .openapi import OpenAPI
+from .patience import eventually
+
+PASSWORD = "correct horse battery"
+ON = {"accounts.enabled": True}
+
+
+DOCUMENT = OpenAPI("openapi.yaml")
+
+
+class CheckedAPI(API):
+    """Every answer of an operation of accounts is held against docs/openapi.yaml."""
+
+    async def request(self, method, path, body=None, token=None, headers=None):
+        answer = await super().request(method, path, body, token, headers)
+        places = [each for each in DOCUMENT.operations if each.method == method and each.fits(path)]
+        # The one that names more of its path.
+        operation = min(places, key=lambda each: each.path.count("{"), default=None)
+        if operation and "accounts" in operation.node["tags"]:
+            what = f"{method} {path}"
+            assert answer.status in operation.responses, f"{what}: {answer.status} is not documented: {answer}"
+            DOCUMENT.check(method, answer, operation.responses[answer.status], what)
+        return answer
+
+
+class Person:
+    """Somebody who has signed up; `tokens` is what they were answered last."""
+
+    def __init__(self, accounts, email, tokens):
+        self.accounts, self.email, self.tokens = accounts, email, tokens
+
+    @property
+    def user(self):
+        return self.tokens["user"]
+
+    @property
+    def access(self):
+        return self.tokens["accessToken"]
+
+    async def call(self, method, path, body=None):
+        return await self.accounts.api.request(method, path, body, token=self.access)
+
+    async def me(self):
+        answer = await self.call("GET", "/v1/me")
+        assert answer.status == 200, answer
+        return answer.json
+
+
+class Accounts:
+    def __init__(self, server):
+        self.server, self.api = server, CheckedAPI(server)
+
+    def address(self, name="ana"):
+        return f"{name}-{secrets.token_hex(4)}@example.org"
+
+    async def post(self, path, **body):
+        return await self.api.request("POST", path, body)
+
+    async def sign_up(self, email=None, password=PASSWORD, **more):
+        email = email or self.address()
+        answer = await self.post("/v1/accounts", email=email, password=password, **more)
+        assert answer.status == 201, answer
+        return Person(self, email, answer.json)
+
+    async def sign_in(self, email, password=PASSWORD, **more):
+        return await self.post("/v1/sessions", email=email, password=password, **more)
+
+    async def signed_in(self, email, password=PASSWORD, **more):
+        answer = await self.sign_in(email, password, **more)
+        assert answer.status == 200, answer
+        return Person(self, email, answer.json)
+
+    async def refresh(self, token):
+        return await self.post("/v1/sessions/refresh", refreshToken=token)
+
+    def mails(self, email, server=None):
+        """The mails to an address, the oldest first."""
+        found = []
+        for file in sorted(glob.glob(os.path.join((server or self.server).directory, "outbox", "*.eml"))):
+            with open(file, newline="") as text:
+                mail = text.read()
+            if f"\r\nTo: {email.lower()}\r\n" in mail:
+                found.append(mail)
+        return found
+
+    async def mail(self, email, number, page):
+        """The token in the mail of a number (from 1) that leads to a page."""
+        def there():
+            mails = [mail for mail in self.mails(email) if f"/{page}#token=" in mail]
+            return mails[number - 1] if len(mails) >= number else None
+
+        mail = await eventually(there, f"mail {number} to {email} about {page}")
+        return re.search(r"#token=([A-Za-z0-9_-]+)", mail).group(1)
+
+
+def refused(answer, status, code, reason=None, field=None):
+    assert answer.status == status and answer.json["type"] == "error" and answer.json["code"] == code, answer
+    assert answer.json.get("reason") == reason, answer
+    if field:
+        assert answer.json["field"] == field, answer
+    return answer.json
+
+
+async def together(*calls):
+    return await asyncio.gather(*calls)

@@ -1,0 +1,312 @@
+"""Accounts: signing up and in, the own account, and what may be asked while nobody is signed in."""
+
+import asyncio
+import json
+import time
+
+import pytest
+
+from support.accounts import DOCUMENT, ON, PASSWORD, Accounts, refused
+from support.patience import A_MOMENT, eventually
+from support.room import Room
+
+SETTINGS = ON
+
+
+@pytest.fixture
+def accounts(server):
+    return Accounts(server)
+
+
+async def test_while_accounts_are_off_there_is_nothing_at_their_paths(start):
+    server = start()
+    accounts, room = Accounts(server), Room(server)
+    for method, path in [("POST", "/v1/accounts"), ("POST", "/v1/sessions"), ("POST", "/v1/sessions/refresh"),
+                         ("GET", "/v1/me"), ("DELETE", "/v1/me"), ("GET", "/v1/me/sessions"),
+                         ("DELETE", "/v1/sessions/all"), ("POST", "/v1/passwords/forgot"), ("POST", "/v1/emails/verify"),
+                         ("GET", "/v1/users/bob/account")]:
+        answer = await room.api.request(method, path, {} if method == "POST" else None, token=room.backend)
+        assert answer.status == 404, (method, path, answer)
+
+
+# Signing up
+
+
+async def test_who_signs_up_has_account_profile_and_tokens_at_once(accounts, room):
+    ana = await accounts.sign_up("Ana.B-%s@Example.org" % room.suffix, displayName="  Ana B. ")
+    assert set(ana.tokens) == {"user", "accessToken", "expiresIn", "refreshToken", "account"}
+    assert ana.tokens["expiresIn"] == 3_600_000
+    account = ana.tokens["account"]
+    assert account == {"user": ana.user, "email": ana.email.lower(), "emailVerified": False, "setupCompleted": False,
+                       "createdAt": account["createdAt"]}
+    me = await ana.me()
+    assert me["account"] == account and me["profile"]["displayName"] == "Ana B."
+    bob = await room.come("bob")
+    assert (await bob.get(ana.user))[0]["profile"]["displayName"] == "Ana B."
+    client = await room.come("ana", token=ana.access)
+    assert client.user == ana.user
+    own = await client.hear("ownAccount")
+    assert own["account"] == account and own["version"] > 0
+
+
+async def test_a_displayname_left_out_is_the_part_before_the_at(accounts, room):
+    local = "long" * 13 + room.suffix
+    ana = await accounts.sign_up(f"{local}@example.org")
+    assert (await ana.me())["profile"]["displayName"] == local[:50]
+
+
+async def test_or_neutral_if_it_is_set_so(start):
+    accounts = Accounts(start(ON | {"accounts.defaultDisplayName": "neutral"}))
+    assert (await (await accounts.sign_up()).me())["profile"]["displayName"] == "User"
+
+
+@pytest.mark.parametrize("email", [
+    "", "ana", "ana@", "@example.org", "ana@example", "ana@@example.org", "a na@example.org", "ana@exam ple.org",
+    "ana@example.org\r\nBcc: bob@example.org", "ana@-example.org", "ana.@example.org", "änä@example.org",
+    "ana@exämple.org", "a" * 65 + "@example.org", "a@" + "b" * 63 + "." + ("c" * 60 + ".") * 4 + "org", "ana@1.2.3.4",
+    '"ana"@example.org', " ana@example.org",
+])
+async def test_what_is_no_address_is_refused(accounts, email):
+    refused(await accounts.post("/v1/accounts", email=email, password=PASSWORD), 422, "validation_failed",
+            "invalid_email", "email")
+
+
+@pytest.mark.parametrize("password", ["", "short 7", "password", "Password1", "12345678", "aaaaaaaaaa", "x y" * 342])
+async def test_weak_passwords_are_refused(accounts, password):
+    refused(await accounts.post("/v1/accounts", email=accounts.address(), password=password), 422,
+            "validation_failed", "weak_password", "password")
+
+
+async def test_a_password_with_the_own_address_in_it_is_refused(accounts):
+    email = accounts.address("roberta")
+    refused(await accounts.post("/v1/accounts", email=email, password=f"my {email.split('@')[0].upper()}!"), 422,
+            "validation_failed", "weak_password", "password")
+
+
+async def test_bodies_that_are_none_are_bad_requests(accounts):
+    for body in [b"", b"x", b"[]", b'{"email":"a@b.org"}', b'{"email":7,"password":"correct horse"}',
+                 b'{"email":"a@b.org","password":"correct horse","device":"phone"}']:
+        answer = await accounts.api.request("POST", "/v1/accounts", body)
+        refused(answer, 400, "bad_request")
+    for more in [{"device": {"kind": "fridge"}}, {"displayName": " "}, {"idempotency": "x" * 65}]:
+        answer = await accounts.post("/v1/accounts", email=accounts.address(), password=PASSWORD, **more)
+        refused(answer, 422, "validation_failed")
+    answer = await accounts.post("/v1/accounts", email=accounts.address(), password=PASSWORD, extra="x" * 20_000)
+    refused(answer, 413, "too_large")
+
+
+async def test_an_address_has_one_account_however_it_is_written(accounts):
+    email = accounts.address()
+    answers = await asyncio.gather(*(
+        accounts.post("/v1/accounts", email=each, password=PASSWORD) for each in [email, email.upper(), email.title()]))
+    assert sorted(answer.status for answer in answers) == [201, 409, 409], answers
+    for answer in answers:
+        if answer.status == 409:
+            refused(answer, 409, "conflict", "email_taken", "email")
+
+
+async def test_a_sign_up_that_is_repeated_is_the_same_one(accounts):
+    email = accounts.address()
+    ana = await accounts.sign_up(email, idempotency="first")
+    again = await accounts.sign_up(email, idempotency="first")
+    assert again.user == ana.user and again.tokens["refreshToken"] != ana.tokens["refreshToken"]
+    refused(await accounts.post("/v1/accounts", email=email, password="another password", idempotency="first"), 409,
+            "conflict", "email_taken")
+    refused(await accounts.post("/v1/accounts", email=email, password=PASSWORD, idempotency="second"), 409,
+            "conflict", "email_taken")
+
+
+async def test_where_accounts_are_hidden_a_sign_up_says_the_same_of_a_taken_address(start):
+    accounts = Accounts(start(ON | {"accounts.hideExisting": True}))
+    email = accounts.address()
+    first = await accounts.post("/v1/accounts", email=email, password=PASSWORD)
+    second = await accounts.post("/v1/accounts", email=email, password="another password")
+    assert first.status == second.status == 202 and first.body == second.body
+    # Who made it must not find out by signing in, either.
+    refused(await accounts.sign_in(email), 401, "unauthorized", "invalid_credentials")
+    refused(await accounts.sign_in(email, "another password"), 401, "unauthorized", "invalid_credentials")
+    verified = await accounts.post("/v1/emails/verify", token=await accounts.mail(email, 1, "verify"))
+    assert verified.status == 204
+    await accounts.signed_in(email)
+    await eventually(lambda: any("already" in mail for mail in accounts.mails(email)), "the other mail")
+
+
+# Signing in
+
+
+async def test_signing_in_with_address_and_password(accounts):
+    ana = await accounts.sign_up()
+    again = await accounts.signed_in(ana.email.upper(), device={"kind": "phone", "name": "Ana's phone"})
+    assert again.user == ana.user and (await again.me())["account"]["email"] == ana.email
+
+
+async def test_unknown_addresses_and_wrong_passwords_get_one_answer(accounts):
+    ana = await accounts.sign_up()
+    wrong = await accounts.sign_in(ana.email, "wrong password")
+    unknown = await accounts.sign_in(accounts.address("nobody"), "wrong password")
+    refused(wrong, 401, "unauthorized", "invalid_credentials")
+    assert wrong.body == unknown.body
+    for name in ["nobody", "", "@", "ä@ö"]:
+        assert (await accounts.sign_in(name)).body == wrong.body
+
+
+async def test_known_and_unknown_addresses_take_the_same_time(accounts):
+    """Mann–Whitney over the times of a few dozen answers each, alternating."""
+    people = [await accounts.sign_up() for _ in range(8)]
+    times = {True: [], False: []}
+    for index in range(32):
+        for known in (True, False) if index % 2 else (False, True):
+            # Fewer than are slowed down, for each of them.
+            email = people[index % 8].email if known else f"x{index % 8}-{people[0].email}"
+            begun = time.perf_counter()
+            refused(await accounts.sign_in(email, "wrong password"), 401, "unauthorized", "invalid_credentials")
+            times[known].append(time.perf_counter() - begun)
+    bigger = sum((a > b) + 0.5 * (a == b) for a in times[True] for b in times[False])
+    count = len(times[True])
+    deviation = (count * count * (2 * count + 1) / 12) ** 0.5
+    score = abs(bigger - count * count / 2) / deviation
+    assert score < 4, (score, times)
+
+
+async def test_guesses_are_slowed_whether_there_is_an_account_or_not(accounts):
+    ana = await accounts.sign_up()
+    for email in [ana.email, accounts.address("nobody")]:
+        for _ in range(5):
+            refused(await accounts.sign_in(email, "wrong password"), 401, "unauthorized", "invalid_credentials")
+        slowed = await accounts.sign_in(email, PASSWORD)
+        error = refused(slowed, 429, "rate_limited")
+        assert 0 < error["retryAfter"] <= 1_000 and slowed.headers["Retry-After"] == "1"
+        # A try that was slowed does not make it longer.
+        again = refused(await accounts.sign_in(email, PASSWORD), 429, "rate_limited")
+        assert again["retryAfter"] <= error["retryAfter"]
+
+    async def signed_in():
+        return (await accounts.sign_in(ana.email)).status == 200
+
+    await eventually(signed_in, "the pause is over", every=0.2)
+    # The right password has made good for the wrong ones.
+    for _ in range(4):
+        refused(await accounts.sign_in(ana.email, "wrong password"), 401, "unauthorized", "invalid_credentials")
+    await accounts.signed_in(ana.email)
+
+
+async def test_guesses_that_come_at_once_are_counted_before_they_are_looked_at(accounts):
+    ana = await accounts.sign_up()
+    answers = await asyncio.gather(*(accounts.sign_in(ana.email, f"wrong password {n}") for n in range(20)))
+    assert sum(answer.status == 401 for answer in answers) <= 6, answers
+    assert all(answer.status in (401, 429) for answer in answers)
+
+
+async def test_a_flood_of_sign_ins_is_bounded(accounts, room):
+    ana = await accounts.sign_up()
+    client = await room.come("ana", token=ana.access)
+    answers = asyncio.gather(*(
+        accounts.sign_in(accounts.address("nobody"), "wrong password") for _ in range(120)))
+    # Everybody else is served meanwhile.
+    for _ in range(5):
+        await client.get(ana.user)
+    statuses = [answer.status for answer in await answers]
+    assert set(statuses) <= {401, 503}, statuses
+    assert statuses.count(401) >= 20
+    for answer in await answers:
+        if answer.status == 503:
+            assert refused(answer, 503, "unavailable")["retryAfter"] > 0 and answer.headers["Retry-After"]
+
+
+# The own account
+
+
+async def test_the_own_account_and_profile_change_together_or_not_at_all(accounts, room):
+    ana = await accounts.sign_up(displayName="Ana")
+    client = await room.come("ana", token=ana.access)
+    bob = await room.come("bob")
+    await bob.subscribe(ana.user)
+    await client.hear("ownAccount")
+    answer = await ana.call("PATCH", "/v1/me", {"changes": {
+        "displayName": "Ana B.", "timezone": "Europe/Paris", "locale": "fr", "photoURL": "https://example.org/a.jpg",
+        "preferredLanguage": "fr-FR", "setupCompleted": True}})
+    assert answer.status == 200
+    assert answer.json["account"]["preferredLanguage"] == "fr-FR" and answer.json["account"]["setupCompleted"] is True
+    assert answer.json["profile"]["displayName"] == "Ana B." and answer.json == await ana.me()
+    own = await client.hear("ownAccount")
+    assert own["account"] == answer.json["account"]
+    profile = await bob.sees_profile(ana.user, displayName="Ana B.", timezone="Europe/Paris")
+    assert "preferredLanguage" not in profile and "setupCompleted" not in profile
+    before = await ana.me()
+    for bad, field in [({"displayName": "New", "timezone": "Mars/Olympus"}, "timezone"),
+                       ({"displayName": "New", "preferredLanguage": "no language"}, "preferredLanguage"),
+                       ({"setupCompleted": False, "displayName": ""}, "displayName")]:
+        assert refused(await ana.call("PATCH", "/v1/me", {"changes": bad}), 422, "validation_failed")["field"] == field
+    for bad in [{}, {"unknown": 1}, {"setupCompleted": "yes"}]:
+        refused(await ana.call("PATCH", "/v1/me", {"changes": bad}), 400, "bad_request")
+    assert await ana.me() == before
+    answer = await ana.call("PATCH", "/v1/me", {"changes": {"preferredLanguage": None, "timezone": None}})
+    assert "preferredLanguage" not in answer.json["account"] and "timezone" not in answer.json["profile"]
+
+
+async def test_tokens_of_the_apps_own_have_no_account(accounts, room):
+    token = room.token("ana")
+    for method, path, body in [("GET", "/v1/me", None), ("PATCH", "/v1/me", {"changes": {"displayName": "A"}}),
+                               ("GET", "/v1/me/sessions", None), ("DELETE", "/v1/me", {"password": PASSWORD}),
+                               ("POST", "/v1/me/password", {"password": PASSWORD, "newPassword": "another password"}),
+                               ("POST", "/v1/me/email", {"password": PASSWORD, "email": "a@example.org"})]:
+        refused(await accounts.api.request(method, path, body, token=token), 404, "not_found")
+        refused(await accounts.api.request(method, path, body), 401, "unauthorized")
+        refused(await accounts.api.request(method, path, body, token=room.backend), 403, "forbidden")
+
+
+async def test_a_stranger_sees_nothing_private_on_any_path(accounts, room):
+    mark = "m4rked" + room.suffix
+    ana = await accounts.sign_up(f"{mark}@example.org", displayName="Ana")
+    bob_account = await accounts.sign_up()
+    bob = await room.come("bob", token=bob_account.access)
+    client = await room.come("ana", token=ana.access)
+    await client.hear("ownAccount")
+    await bob.subscribe(ana.user)
+    await ana.call("PATCH", "/v1/me", {"changes": {"displayName": "Ana B.", "preferredLanguage": "fr"}})
+    await bob.sees_profile(ana.user, displayName="Ana B.")
+    await bob.get(ana.user)
+    await bob.did("createConversation", participants=[ana.user])
+    seen = [json.dumps(bob.log)]
+    for method, path, body in [("GET", f"/v1/users/{ana.user}", None), ("POST", "/v1/users/get", {"users": [ana.user]}),
+                               ("GET", f"/v1/users/{ana.user}/account", None), ("GET", "/v1/me", None),
+                               ("GET", "/v1/me/sessions", None), ("DELETE", f"/v1/sessions/{ana.user}", None),
+                               ("GET", "/metrics", None)]:
+        for token in (bob_account.access, None):
+            seen.append(repr(await accounts.api.request(method, path, body, token=token)))
+    await asyncio.sleep(0)
+    assert not [text for text in seen if mark in text]
+    log = accounts.server.whole_log()
+    assert mark not in log and PASSWORD not in log
+
+
+# The document
+
+
+async def test_every_example_of_a_refusal_is_what_the_server_answers(accounts, room):
+    ana = await accounts.sign_up()
+    answers = [
+        await accounts.post("/v1/accounts", password=PASSWORD),
+        await accounts.post("/v1/accounts", email=ana.email, password=PASSWORD, extra="x" * 20_000),
+        await accounts.post("/v1/accounts", email=ana.email, password=PASSWORD),
+        await accounts.post("/v1/accounts", email=ana.email, password="12345678"),
+        await accounts.post("/v1/accounts", email="none", password=PASSWORD),
+        await accounts.sign_in(ana.email, "wrong password"),
+        await accounts.refresh("none"),
+        await accounts.api.request("GET", "/v1/me", token=room.backend),
+        await accounts.api.request("GET", "/v1/me", token=room.token("ana")),
+        await ana.call("DELETE", "/v1/sessions/none"),
+    ]
+    for _ in range(5):
+        answers.append(await accounts.sign_in(ana.email, "wrong password"))
+    await ana.call("DELETE", "/v1/sessions/all")
+    answers.append(await ana.call("GET", "/v1/me"))
+    answered = [timeless(answer.json) for answer in answers]
+    untrue = [place for place, _, _, value in DOCUMENT.examples()
+              if place.startswith("#/components/responses/") and DOCUMENT.is_of(place, "accounts")
+              and "AccountUnavailable" not in place and timeless(value) not in answered]
+    assert not untrue, f"{untrue}: {answered}"
+
+
+def timeless(error):
+    return error | {"retryAfter": "a while"} if "retryAfter" in error else error

@@ -1,0 +1,70 @@
+"""Mails handed to a mail server: once it takes them, and not lost while it does not."""
+
+import asyncio
+import re
+import socket
+
+from aiosmtpd.controller import Controller
+
+from support.accounts import ON, Accounts
+from support.api import API
+from support.patience import PATIENCE, eventually
+
+
+class Box:
+    """What a mail server has taken."""
+
+    def __init__(self):
+        self.mails = []
+
+    async def handle_DATA(self, server, session, envelope):
+        self.mails.append((envelope.mail_from, envelope.rcpt_tos, envelope.content.decode()))
+        return "250 taken"
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+async def test_mails_wait_until_the_mail_server_takes_them(start):
+    port, box = free_port(), Box()
+    server = start(ON | {"mail.url": f"smtp://127.0.0.1:{port}", "mail.from": "Ann <ann@example.org>"}, shards=1)
+    accounts = Accounts(server)
+    ana = await accounts.sign_up()
+
+    async def failed():
+        return await API(server).metric("presence_mails_failed_total") >= 1
+
+    await eventually(failed, "a try that failed")
+    controller = Controller(box, hostname="127.0.0.1", port=port)
+    await asyncio.to_thread(controller.start)
+    try:
+        await eventually(lambda: box.mails, "the mail", within=3 * PATIENCE)
+    finally:
+        await asyncio.to_thread(controller.stop)
+    sender, recipients, text = box.mails[0]
+    assert sender == "ann@example.org" and recipients == [ana.email]
+    assert "Subject: Confirm your email address\r\n" in text
+    token = re.search(r"/verify#token=([A-Za-z0-9_-]+)", text).group(1)
+    assert (await accounts.post("/v1/emails/verify", token=token)).status == 204
+    assert not accounts.mails(ana.email), "nothing is written beside it"
+    assert ana.email not in server.whole_log()
+
+
+async def test_a_server_sends_what_another_has_left_behind(start):
+    redis = start.redis()
+    port, box = free_port(), Box()
+    first = start(ON | {"mail.url": f"smtp://127.0.0.1:{port}", "partitions": 8}, redis=redis, shards=1)
+    accounts = Accounts(first)
+    ana = await accounts.sign_up()
+    first.kill()
+    controller = Controller(box, hostname="127.0.0.1", port=port)
+    await asyncio.to_thread(controller.start)
+    try:
+        start(ON | {"mail.url": f"smtp://127.0.0.1:{port}", "partitions": 8}, redis=redis, shards=1)
+        await eventually(lambda: box.mails, "the mail", within=3 * PATIENCE)
+    finally:
+        await asyncio.to_thread(controller.stop)
+    assert box.mails[0][1] == [ana.email]

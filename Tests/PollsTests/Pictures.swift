@@ -1,0 +1,64 @@
+import PresenceProtocol
+import WebSockets
+
+@testable import PresenceCore
+@testable import PresenceServer
+
+/// A poll's picture: an upload into a file, and files and pages served.
+///
+///     PUT /v1/polls/{id}/picture     a JPEG of up to 8 MiB, one a second for each user; 201
+///     GET /v1/polls/{id}/picture     the picture
+///     PUT /v1/polls/{id}/motto       up to 100 bytes, collected; 200
+///     GET /v1/polls/{id}/page        a page for everyone, without a token
+final class Pictures {
+    static let most = 8 * 1024 * 1024
+    private unowned let shard: ShardLogic
+    private var uploads: MetricCounter!
+
+    init(_ shard: ShardLogic) { self.shard = shard }
+
+    func register(in registry: inout Registry) {
+        uploads = registry.counter("poll_pictures_total", help: "pictures of polls")
+        registry.upload(
+            "PUT", "/v1/polls/{id}/picture",
+            limits: RouteLimits(bodyBytes: Self.most, price: 10, rate: RateLimit(every: 1_000, burst: 100))
+        ) { [unowned self] call, file in
+            guard call.request.headers["content-type"] == "image/jpeg" else {
+                return call.refuse(415, .badRequest, "a picture is an image/jpeg")
+            }
+            let path = path(of: call.ids[0])
+            call.work(.files) {
+                Result { () throws(FileFailure) in try file.keep(at: path, replacing: true) }
+            } then: { [unowned self] result in
+                guard case .success = result else {
+                    return call.refuse(500, .internal, "the picture could not be kept")
+                }
+                uploads.value += 1
+                call.respond(.json(201, #"{"bytes":\#(file.size)}"#))
+            }
+        }
+        for method in ["GET", "HEAD"] {
+            registry.route(method, "/v1/polls/{id}/picture", for: .users) { [unowned self] call in
+                call.serve(
+                    file: path(of: call.ids[0]),
+                    as: HTTPContent(type: "image/jpeg", cacheControl: "private, max-age=60"))
+            }
+        }
+        registry.route("PUT", "/v1/polls/{id}/motto", for: .users, limits: RouteLimits(bodyBytes: 100)) { call in
+            call.respond(.json(200, #"{"bytes":\#(call.body.count)}"#))
+        }
+        registry.route("GET", "/v1/polls/{id}/page", for: .everyone) { call in
+            call.serve(
+                Self.page,
+                as: HTTPContent(type: "text/html; charset=utf-8", cacheControl: "public, max-age=60", tag: "1"))
+        }
+    }
+
+    static let page = Array(
+        ("<!doctype html><title>Lunch</title>" + String(repeating: "<p>Soup.</p>", count: 500)).utf8)
+
+    /// The poll's id, which may have any character, is not in it as it is.
+    private func path(of poll: Identifier) -> String {
+        shard.configuration.dataPath + "/poll-" + poll.string.utf8.map { String($0, radix: 16) }.joined(separator: "-")
+    }
+}

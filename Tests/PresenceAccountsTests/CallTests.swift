@@ -1,0 +1,171 @@
+import Foundation
+import PresenceAccounts
+import PresenceAccountsTesting
+import PresenceDomain
+import Testing
+
+/// Everything that the user who is signed in can ask for: what is sent, and what becomes of it.
+@Suite(.timeLimit(.minutes(1))) struct CallTests {
+    @Test func `the own user has what only they see`() async throws {
+        let (bench, account) = try await Bench.signedIn()
+        bench.server.change { $0.username = "ana.b" }
+        let user = try await account.currentUser()
+        #expect(user.id == "u-1" && user.email == "ana@example.org" && user.username == "ana.b")
+        #expect(user.displayName == "ana" && user.timezone == "Europe/Lisbon" && user.isOnline)
+        #expect(user.profileImageURL?.absoluteString == "https://example.org/a.jpg")
+        #expect(await account.currentAccount?.username == "ana.b", "the account follows")
+    }
+
+    @Test func `changes are sent as they are meant: set, removed, left alone`() async throws {
+        let (bench, account) = try await Bench.signedIn()
+        let user = try await account.update(
+            AccountChanges(
+                displayName: "Ana Silva", photoURL: .some(nil), timezone: "Europe/Paris", locale: .some(nil),
+                setupCompleted: true))
+        #expect(user.displayName == "Ana Silva")
+        let changes = try #require(bench.server.body("PATCH /v1/me")?["changes"] as? [String: Any])
+        #expect(changes["displayName"] as? String == "Ana Silva" && changes["timezone"] as? String == "Europe/Paris")
+        #expect(
+            changes["photoURL"] is NSNull && changes["locale"] is NSNull && changes["setupCompleted"] as? Bool == true)
+        #expect(changes.count == 5, "what stays is not sent")
+        #expect(await account.currentAccount?.setupCompleted == true)
+        await account.reaches { $0.account?.setupCompleted == true }
+    }
+
+    @Test func `the password is changed by who knows it`() async throws {
+        let (bench, account) = try await Bench.signedIn()
+        try await account.changePassword(from: "correct horse", to: "battery staple")
+        #expect(bench.server.body("POST /v1/me/password")?["newPassword"] as? String == "battery staple")
+        let error = await #expect(throws: AccountError.self) {
+            try await account.changePassword(from: "wrong", to: "battery staple")
+        }
+        #expect(error?.reason == .invalidCredentials)
+        #expect(bench.server.count("POST /v1/me/password") == 2, "a wrong password is no refused token")
+        #expect(bench.server.count("POST /v1/sessions/refresh") == 1)
+        #expect(await account.currentAccount != nil)
+    }
+
+    @Test func `a change whose answer is lost says that it may be done`() async throws {
+        let (bench, account) = try await Bench.signedIn()
+        bench.transport.answer { _ in throw HTTPFailure("lost", wasSent: true) }
+        let error = await #expect(throws: AccountError.self) {
+            try await account.changePassword(from: "correct horse", to: "battery staple")
+        }
+        #expect(error?.outcomeUnknown == true && error?.recoverySuggestion != nil)
+        #expect(bench.transport.requests.count { $0.url.path == "/v1/me/password" } == 1, "it is not sent twice")
+    }
+
+    @Test func `another e-mail is asked for`() async throws {
+        let (bench, account) = try await Bench.signedIn()
+        try await account.changeEmail(to: " new@example.org", password: "correct horse")
+        #expect(bench.server.body("POST /v1/me/email")?["email"] as? String == "new@example.org")
+        #expect(await account.currentAccount?.email == "ana@example.org", "until it is confirmed")
+    }
+
+    @Test func `a deleted account is signed out`() async throws {
+        let (bench, account) = try await Bench.signedIn()
+        await #expect(throws: AccountError.self) { try await account.deleteAccount(password: "wrong") }
+        #expect(await account.currentAccount != nil)
+        try await account.deleteAccount(password: "correct horse")
+        await account.reaches { $0 == .signedOut(.accountDeleted) }
+        #expect(bench.store.session == nil)
+    }
+
+    @Test func `a password is set anew with the token of a mail`() async throws {
+        let bench = Bench()
+        let account = bench.launch()
+        try await account.resetPassword(email: "ana@example.org ")
+        #expect(bench.server.body("POST /v1/passwords/forgot")?["email"] as? String == "ana@example.org")
+        try await account.resetPassword(token: "good", newPassword: "battery staple")
+        let error = await #expect(throws: AccountError.self) {
+            try await account.resetPassword(token: "old", newPassword: "battery staple")
+        }
+        #expect(error?.reason == .tokenExpired)
+        #expect(error?.localizedDescription == "This link is no longer valid. Please ask for a new one.")
+        #expect(await account.currentAccount == nil, "nobody is signed in by it")
+    }
+
+    @Test func `a link that is no longer valid signs nobody out`() async throws {
+        let (_, account) = try await Bench.signedIn()
+        await #expect(throws: AccountError.self) { try await account.verifyEmail(token: "old") }
+        #expect(await account.currentAccount?.emailVerified == false)
+        try await account.verifyEmail(token: "good")
+        #expect(await account.currentAccount?.emailVerified == true)
+    }
+
+    @Test func `usernames are checked, with and without a user`() async throws {
+        let (bench, account) = try await Bench.signedIn()
+        bench.server.change { $0.username = "ana.b" }
+        #expect(try await account.availability(ofUsername: "free") == .available)
+        #expect(try await account.availability(ofUsername: "bob") == .taken)
+        #expect(try await account.availability(ofUsername: "admin") == .reserved)
+        #expect(try await account.availability(ofUsername: "ana.b") == .yours)
+        let asked = bench.server.lines.count
+        for name in ["a", "a..b", ".ab", "a b", "a/b", "ü-ü"] {
+            #expect(try await account.availability(ofUsername: name) == .invalid)
+        }
+        #expect(bench.server.lines.count == asked, "what breaks the rule is not asked for")
+        let nobody = Bench()
+        #expect(try await nobody.launch().availability(ofUsername: "bob") == .taken)
+    }
+
+    @Test func `a username is claimed and released`() async throws {
+        let (_, account) = try await Bench.signedIn()
+        var names = account.ownUsernames.makeAsyncIterator()
+        #expect(await names.next() == .some(nil))
+        #expect(try await account.claimUsername("Ana.B").username == "Ana.B")
+        #expect(await names.next() == "Ana.B")
+        let error = await #expect(throws: AccountError.self) { try await account.claimUsername("bob") }
+        #expect(error?.reason == .usernameTaken)
+        await #expect(throws: UserError.invalid(field: "username", reason: "This username is already taken.")) {
+            try await account.take("bob")
+        }
+        #expect(try await account.isAvailable("free"))
+        #expect(try await !account.isAvailable("bob"))
+        try await account.release()
+        #expect(await account.currentAccount?.username == nil)
+    }
+
+    @Test func `a picture is uploaded with its progress, and removed`() async throws {
+        let (bench, account) = try await Bench.signedIn()
+        let picture = Data([0xFF, 0xD8, 0xFF, 0xE0] + [UInt8](repeating: 7, count: 996))
+        var steps: [PhotoUpload] = []
+        for try await step in account.uploadPhoto(picture) { steps.append(step) }
+        #expect(steps.first == .progress(1))
+        #expect(
+            steps.last
+                == .saved(
+                    Photo(
+                        url: URL(string: "https://p.example.org/v1/photos/x.jpg")!,
+                        thumbnailURL: URL(string: "https://p.example.org/v1/photos/y.jpg"))))
+        let sent = try #require(bench.transport.requests.last)
+        #expect(sent.method == "PUT" && sent.headers["Content-Type"] == "image/jpeg" && sent.body == picture)
+        try await account.removePhoto()
+        #expect(bench.server.lines.last == "DELETE /v1/me/photo")
+    }
+
+    @Test func `something that is not a picture, or is too large, is not sent`() async throws {
+        let (bench, account) = try await Bench.signedIn()
+        func upload(_ picture: Data) async throws { for try await _ in account.uploadPhoto(picture) {} }
+        let exactly = Data([0xFF, 0xD8, 0xFF] + [UInt8](repeating: 0, count: (5 << 20) - 3))
+        try await upload(exactly)
+        let asked = bench.server.lines.count
+        await #expect(throws: UserError.invalid(field: "photo", reason: "Image is too large. Maximum size is 5MB.")) {
+            try await upload(exactly + [0])
+        }
+        await #expect(throws: UserError.invalid(field: "photo", reason: "Failed to process image")) {
+            try await upload(Data("GIF89a".utf8))
+        }
+        #expect(bench.server.lines.count == asked)
+    }
+
+    @Test func `nothing is asked for while nobody is signed in`() async throws {
+        let bench = Bench()
+        let account = bench.launch()
+        await #expect(throws: AccountError(.notSignedIn)) { try await account.currentUser() }
+        await #expect(throws: AccountError(.notSignedIn)) { try await account.update(AccountChanges()) }
+        await #expect(throws: AccountError(.notSignedIn)) { try await account.sessions() }
+        await #expect(throws: AccountError(.notSignedIn)) { try await account.removePhoto() }
+        #expect(bench.transport.requests.isEmpty)
+    }
+}

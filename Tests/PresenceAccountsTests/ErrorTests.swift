@@ -1,0 +1,63 @@
+import Foundation
+import PresenceAccounts
+import PresenceAccountsTesting
+import Testing
+
+/// What errors say to programs and to people.
+@Suite struct ErrorTests {
+    @Test(arguments: [
+        (AccountError(.unauthorized, reason: .invalidCredentials), "Invalid email or password."),
+        (AccountError(.conflict, reason: .emailTaken), "This email is already registered."),
+        (
+            AccountError(.validationFailed, "Password must be at least 8 characters.", reason: .weakPassword),
+            "Password must be at least 8 characters."
+        ),
+        (AccountError(.notConnected), "Network error. Please check your connection."),
+        (AccountError(.connectionLost), "Network error. Please check your connection."),
+        (AccountError(.notFound), "User not found. Please sign up first."),
+        (AccountError(.init(rawValue: "new"), "what it says"), "An error occurred: what it says"),
+        (AccountError(.conflict, reason: .usernameTaken), "This username is already taken."),
+        (
+            AccountError(.validationFailed, reason: .invalidUsername),
+            "Invalid username format. Use 3-30 characters, letters, numbers, periods, and underscores."
+        ),
+        (AccountError(.validationFailed, reason: .invalidEmail), "Please enter a valid email address."),
+        (AccountError(.tooLarge, reason: .photoTooLarge), "Image is too large. Maximum size is 5MB."),
+        (AccountError(.validationFailed, reason: .photoNotAnImage), "Failed to process image"),
+        (
+            AccountError(.rateLimited, retryAfter: .milliseconds(1_200)),
+            "Too many attempts. Please try again in 2 seconds."
+        ),
+        (AccountError(.rateLimited, retryAfter: .seconds(600)), "Too many attempts. Please try again in 10 minutes."),
+        (AccountError(.unavailable), "The server is busy. Please try again later."),
+        (AccountError(.unauthorized), "You are not signed in."),
+    ])
+    func `people are told in plain language`(error: AccountError, text: String) {
+        #expect(error.localizedDescription == text)
+    }
+
+    @Test func `every part of the server's error is there`() async throws {
+        let bench = Bench()
+        bench.transport.answer { _ in
+            .json(
+                #"{"type":"error","code":"validation_failed","field":"password","reason":"weak_password","message":"m","retryAfter":1500,"outcomeUnknown":true}"#,
+                status: 422)
+        }
+        let account = bench.launch()
+        let error = await #expect(throws: AccountError.self) { try await account.resetPassword(email: "a@b.de") }
+        #expect(
+            error
+                == AccountError(
+                    .validationFailed, "m", reason: .weakPassword, field: "password", retryAfter: .milliseconds(1_500),
+                    outcomeUnknown: true))
+        #expect(error.map { "\($0)" } == "validation_failed/weak_password: m (password)")
+    }
+
+    @Test func `an answer of something before the server says when to try again`() async throws {
+        let bench = Bench()
+        bench.transport.answer { _ in HTTPResponse(status: 503, headers: ["retry-after": "7"]) }
+        let account = bench.launch()
+        let error = await #expect(throws: AccountError.self) { try await account.resetPassword(email: "a@b.de") }
+        #expect(error?.code == .unavailable && error?.retryAfter == .seconds(7))
+    }
+}

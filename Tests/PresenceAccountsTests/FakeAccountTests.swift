@@ -1,0 +1,75 @@
+import Foundation
+import PresenceAccounts
+import PresenceAccountsTesting
+import PresenceDomain
+import Testing
+
+/// The fake keeps the server's rules.
+@Suite(.timeLimit(.minutes(1))) struct FakeAccountTests {
+    private let account = FakeAccount()
+
+    @Test func `e-mails and usernames are one user's each, whatever their case`() async throws {
+        try await account.signUp(email: "Ana@Example.org", password: "12345678", displayName: nil, username: "Ana.B")
+        #expect(try await account.currentUser().displayName == "Ana")
+        try await account.signOut()
+        await #expect(throws: AccountError(.conflict, reason: .emailTaken, field: "email")) {
+            try await account.signUp(email: "ana@example.org", password: "12345678")
+        }
+        try await account.signUp(email: "bob@example.org", password: "12345678")
+        #expect(try await account.availability(ofUsername: "ana.b") == .taken)
+        #expect(try await account.availability(ofUsername: "root") == .reserved)
+        #expect(try await account.availability(ofUsername: "x") == .invalid)
+        await #expect(throws: AccountError(.conflict, reason: .usernameTaken, field: "username")) {
+            try await account.claimUsername("ANA.B")
+        }
+        try await account.claimUsername("bob")
+        #expect(try await account.availability(ofUsername: "Bob") == .yours)
+    }
+
+    @Test func `passwords are checked, and set anew with the newest mail only`() async throws {
+        await #expect(throws: AccountError.self) { try await account.signUp(email: "a@b.de", password: "short") }
+        try await account.signUp(email: "a@b.de", password: "12345678")
+        await #expect(throws: AccountError.self) { try await account.changePassword(from: "x", to: "87654321") }
+        try await account.resetPassword(email: "a@b.de")
+        let old = try #require(account.mails.last)
+        try await account.resetPassword(email: "a@b.de")
+        try await account.resetPassword(email: "nobody@b.de")
+        let new = try #require(account.mails.last)
+        #expect(new.isReset && old != new && !account.mails.contains(old))
+        await #expect(throws: AccountError(.unauthorized, reason: .tokenExpired)) {
+            try await account.resetPassword(token: old.token, newPassword: "87654321")
+        }
+        try await account.resetPassword(token: new.token, newPassword: "87654321")
+        #expect(account.currentAccount == nil)
+        try await account.signIn(email: "a@b.de", password: "87654321")
+        #expect(account.currentAccount?.emailVerified == true)
+    }
+
+    @Test func `sessions end one by one or all together`() async throws {
+        try await account.signUp(email: "a@b.de", password: "12345678")
+        account.otherSessions = [AccountSession(id: "web", createdAt: .distantPast, lastUsedAt: .distantPast)]
+        #expect(try await account.sessions().map(\.id) == ["current", "web"])
+        try await account.signOut(.session("web"))
+        await #expect(throws: AccountError(.notFound)) { try await account.signOut(.session("web")) }
+        account.isOffline = true
+        await #expect(throws: AccountError(.notConnected)) { try await account.signOut(.allDevices) }
+        try await account.signOut()
+        account.isOffline = false
+        await #expect(throws: AccountError(.notSignedIn)) { try await account.sessions() }
+    }
+
+    @Test func `an account is confirmed, changed, and deleted with everything`() async throws {
+        try await account.signUp(email: "a@b.de", password: "12345678", displayName: nil, username: "ana")
+        try await account.verifyEmail(token: try #require(account.mails.last).token)
+        #expect(account.currentAccount?.emailVerified == true)
+        let changed = try await account.update(
+            AccountChanges(displayName: " A ", preferredLanguage: "pt", setupCompleted: true))
+        #expect(changed.displayName == "A" && changed.preferredLanguage == "pt")
+        try await account.changeEmail(to: "c@d.de", password: "12345678")
+        #expect(account.currentAccount?.email == "c@d.de")
+        await #expect(throws: AccountError.self) { try await account.deleteAccount(password: "wrong") }
+        try await account.deleteAccount(password: "12345678")
+        #expect(try await account.availability(ofUsername: "ana") == .available)
+        await #expect(throws: AccountError.self) { try await account.signIn(email: "c@d.de", password: "12345678") }
+    }
+}

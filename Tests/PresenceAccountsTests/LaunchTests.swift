@@ -1,0 +1,94 @@
+import Foundation
+import PresenceAccountsTesting
+import PresenceKit
+import Testing
+
+@testable import PresenceAccounts
+
+/// What a launch shows, and how loops follow the state.
+@Suite(.timeLimit(.minutes(1))) struct LaunchTests {
+    private static let stale = AuthState.signedIn(Bench.ana, .stale(since: Bench.kept.savedAt))
+
+    @Test func `who was signed in is shown as last known, then confirmed`() async throws {
+        let bench = Bench(kept: Bench.kept)
+        let gate = Gate()
+        bench.transport.answer { [server = bench.server] in
+            await gate.pass()
+            return server.handle($0)
+        }
+        bench.server.change { $0.username = "ana.b" }
+        let account = bench.launch()
+        await account.reaches { $0 == Self.stale }
+        await gate.open()
+        var confirmed = Bench.ana
+        confirmed.username = "ana.b"
+        await account.reaches { $0 == .signedIn(confirmed, .live) }
+        #expect(bench.store.session?.account == confirmed)
+    }
+
+    @Test func `who was signed in stays so after a launch without a network`() async throws {
+        let bench = Bench(kept: Bench.kept)
+        bench.goOffline()
+        let account = bench.launch()
+        await account.reaches { $0 == Self.stale }
+        await #expect(throws: AccountError.self) { try await account.refresh() }
+        #expect(account.stateFeed.current == Self.stale)
+        #expect(await account.currentAccount == Bench.ana)
+        bench.reach()
+        #expect(try await account.refresh() == Bench.ana)
+        #expect(account.stateFeed.current == .signedIn(Bench.ana, .live))
+    }
+
+    @Test func `an account that was deleted elsewhere is signed out at the launch`() async throws {
+        let bench = Bench(kept: Bench.kept)
+        bench.server.change { $0.grants = [:] }
+        let account = bench.launch()
+        await account.reaches { $0 == .signedOut(.refused(.tokenExpired)) }
+        #expect(bench.store.session == nil)
+    }
+
+    @Test func `what cannot be read now signs nobody out`() async throws {
+        let bench = Bench(kept: Bench.kept)
+        bench.store.failure = CocoaError(.fileReadNoPermission)
+        let account = bench.launch()
+        let error = await #expect(throws: AccountError.self) { try await account.accessToken() }
+        #expect(error?.code == .storageFailed && account.stateFeed.current == .restoring)
+        bench.store.failure = nil
+        #expect(try await account.accessToken().hasPrefix("a-1-"))
+        await account.reaches { $0 == .signedIn(Bench.ana, .live) }
+    }
+
+    @Test func `each loop gets the present state at once, and the newest after each change`() async throws {
+        let (_, account) = try await Bench.signedIn()
+        var first = account.states.makeAsyncIterator()
+        #expect(await first.next() == .signedIn(Bench.ana, .live))
+        try await account.signOut()
+        try await account.signIn(email: "ana@example.org", password: "correct horse")
+        var second = account.states.makeAsyncIterator()
+        #expect(await second.next() == .signedIn(Bench.ana, .live))
+        // A slow loop misses what was between.
+        #expect(await first.next() == .signedIn(Bench.ana, .live))
+        try await account.deleteAccount(password: "correct horse")
+        #expect(await first.next() == .signedOut(.accountDeleted))
+        #expect(await second.next() == .signedOut(.accountDeleted))
+    }
+
+    @Test func `loops that end are forgotten, and one that is cancelled ends`() async throws {
+        let (_, account) = try await Bench.signedIn()
+        let loop = Task { for await _ in account.states {} }
+        while account.stateFeed.count == 0 { await Task.yield() }
+        loop.cancel()
+        await loop.value
+        while account.stateFeed.count > 0 { await Task.yield() }
+    }
+
+    @Test func `an account that nobody holds goes`() async throws {
+        weak var weakly: PresenceAccount?
+        do {
+            let (_, account) = try await Bench.signedIn()
+            weakly = account
+            #expect(weakly != nil)
+        }
+        while weakly != nil { await Task.yield() }
+    }
+}

@@ -1,0 +1,157 @@
+import Foundation
+import PresenceAccounts
+import PresenceAccountsTesting
+import PresenceDomain
+import PresenceKitTesting
+import PresenceModels
+import Testing
+
+/// REQUIREMENTS 000 and 001: the profile's forms with an account behind them: setup, username, picture.
+@MainActor @Suite(.timeLimit(.minutes(1))) struct AccountProfileTests {
+    private static let ana = User(
+        id: "ana", email: "ana.b@example.org", displayName: "ana.b", username: "ana.b", lastSeen: .distantPast,
+        createdAt: .distantPast)
+    private static let picture = Data([0xFF, 0xD8, 0xFF, 1])
+    private let clock = TestClock()
+    private let account = FakeAccount(signedInAs: Self.ana)
+    private let users = FakeUserRepository([Self.ana], me: "ana")
+
+    private func opened() async -> (model: ProfileModel, run: Task<Void, Never>) {
+        let model = ProfileModel(user: "ana", users: users, usernames: account, photos: account, clock: clock)
+        let run = Task { await model.run() }
+        await until { model.displayName == "ana.b" && model.username == "ana.b" }
+        return (model, run)
+    }
+
+    // MARK: The first form
+
+    @Test func `saving and skipping note that the setup is done`() async {
+        let model = ProfileSetupModel(currentUser: Self.ana, users: users, setup: account)
+        model.displayName = "Ana"
+        await model.saveProfile()
+        #expect(model.profileSaved && account.calls == [.update(AccountChanges(setupCompleted: true))])
+        #expect(account.currentAccount?.setupCompleted == true)
+        let second = ProfileSetupModel(currentUser: Self.ana, users: users, setup: account)
+        await second.skipSetup()
+        #expect(second.profileSaved && account.calls.count == 2)
+    }
+
+    @Test func `a setup that cannot be noted is told, and tried again`() async {
+        let model = ProfileSetupModel(currentUser: Self.ana, users: users, setup: account)
+        account.fail(with: AccountError(.connectionLost))
+        await model.saveProfile()
+        #expect(model.errorMessage == "Failed to save profile. Please try again." && !model.profileSaved)
+        await model.retry()
+        #expect(model.profileSaved && model.errorMessage == nil)
+    }
+
+    @Test func `without a connection the profile waits, and the setup is done`() async {
+        let model = ProfileSetupModel(currentUser: Self.ana, users: users, setup: account)
+        users.isOffline = true
+        account.isOffline = true
+        await model.saveProfile()
+        #expect(model.profileSaved)
+    }
+
+    @Test func `a picture is uploaded from the first form, and skipping drops one in flight`() async {
+        let model = ProfileSetupModel(currentUser: Self.ana, users: users, photos: account)
+        account.delay = .seconds(3)
+        let upload = Task { await model.photo?.upload(Self.picture) }
+        await account.clock.sleepers()
+        await until { model.photo?.progressText == "Uploading... 50%" }
+        #expect(!model.canContinue)
+        await model.skipSetup()
+        await upload.value
+        #expect(model.profileSaved && model.photo?.photo == nil && model.photo?.errorMessage == nil)
+        #expect(model.canContinue)
+    }
+
+    // MARK: The username
+
+    @Test func `a username is claimed, and given back when it is empty`() async throws {
+        let (model, run) = await opened()
+        model.username = "Ana.S"
+        await clock.sleepers()
+        clock.advance(by: .milliseconds(500))
+        await until { model.canSave }
+        await model.save()
+        #expect(model.showSuccess && !model.hasChanges && users.updates.isEmpty)
+        #expect(account.currentAccount?.username == "Ana.S")
+        model.username = ""
+        #expect(model.canSave && model.usernameError == nil)
+        await model.save()
+        #expect(model.showSuccess && !model.hasChanges)
+        #expect(account.currentAccount?.username == nil && account.calls.last == .releaseUsername)
+        run.cancel()
+    }
+
+    @Test func `an answer for a name that was typed over is dropped`() async {
+        let (model, run) = await opened()
+        account.delay = .seconds(2)
+        model.username = "admin"
+        await clock.sleepers()
+        clock.advance(by: .milliseconds(500))
+        await account.clock.sleepers()
+        model.username = "ana.s"
+        account.delay = nil
+        await clock.sleepers()
+        clock.advance(by: .milliseconds(500))
+        await until { model.usernameAvailable == true }
+        account.clock.advance(by: .seconds(2))
+        #expect(model.usernameAvailable == true && model.usernameError == nil && model.canSave)
+        #expect(account.calls == [.availability("admin"), .availability("ana.s")])
+        run.cancel()
+    }
+
+    @Test func `a name that somebody else took in the meantime is told at the field`() async {
+        let (model, run) = await opened()
+        model.username = "ana.s"
+        await clock.sleepers()
+        clock.advance(by: .milliseconds(500))
+        await until { model.canSave }
+        account.fail(with: AccountError(.conflict, reason: .usernameTaken, field: "username"))
+        await model.save()
+        #expect(model.usernameError == "This username is already taken." && model.usernameAvailable == false)
+        #expect(model.errorMessage == "This username is already taken." && !model.canSave && model.hasChanges)
+        run.cancel()
+    }
+
+    @Test func `a name that was changed on another device is shown, unless one is being typed`() async throws {
+        let (model, run) = await opened()
+        try await account.claimUsername("elsewhere")
+        await until { model.username == "elsewhere" }
+        #expect(!model.hasChanges)
+        model.username = "mine"
+        try await account.claimUsername("again")
+        await until { model.isCheckingAvailability }
+        #expect(model.username == "mine")
+        model.discardChanges()
+        await until { model.username == "again" || model.username == "elsewhere" }
+        run.cancel()
+    }
+
+    // MARK: The picture
+
+    @Test func `a picture is saved as soon as it is uploaded`() async {
+        let (model, run) = await opened()
+        await model.photo?.upload(Self.picture)
+        #expect(model.photoURL != nil && model.photoURL == model.photo?.photo?.url)
+        #expect(model.showSuccess && !model.hasChanges && model.photo?.isUploading == false)
+        await model.photo?.remove()
+        #expect(model.photoURL == nil && !model.hasChanges && account.calls.last == .removePhoto)
+        run.cancel()
+    }
+
+    @Test func `while a picture is uploaded nothing is saved`() async {
+        let (model, run) = await opened()
+        model.displayName = "Ana"
+        account.delay = .seconds(1)
+        let upload = Task { await model.photo?.upload(Self.picture) }
+        await account.clock.sleepers()
+        #expect(!model.canSave)
+        model.photo?.cancel()
+        await upload.value
+        #expect(model.canSave && model.photoURL == nil)
+        run.cancel()
+    }
+}

@@ -1,0 +1,203 @@
+import Foundation
+import PresenceAccountModels
+import PresenceAccounts
+import PresenceAccountsTesting
+import PresenceDomain
+import PresenceKitTesting
+import Testing
+
+/// REQUIREMENTS 003: the forms for signing up, in and out.
+@MainActor @Suite(.timeLimit(.minutes(1))) struct AuthModelTests {
+    private let auth = FakeAccount()
+
+    private func model(_ auth: FakeAccount) async -> (model: AuthModel, run: Task<Void, Never>) {
+        let model = AuthModel(auth: auth)
+        #expect(model.isRestoring && !model.isAuthenticated)
+        let run = Task { await model.run() }
+        await until { !model.isRestoring }
+        return (model, run)
+    }
+
+    private func filled() async -> (model: AuthModel, run: Task<Void, Never>) {
+        let (model, run) = await model(auth)
+        model.email = "ana@example.org"
+        model.password = "correct horse"
+        model.displayName = "Ana"
+        return (model, run)
+    }
+
+    @Test func `who signs up is signed in, and the password is forgotten`() async {
+        let (model, run) = await filled()
+        #expect(model.canSignUp && model.canSignIn && model.canResetPassword)
+        await model.signUp()
+        await until { model.isAuthenticated }
+        #expect(model.currentAccount?.email == "ana@example.org" && model.password.isEmpty)
+        #expect(model.errorMessage == nil && !model.isLoading)
+        #expect(auth.calls == [.signUp(email: "ana@example.org", displayName: "Ana", username: nil)])
+        await model.signOut()
+        await until { !model.isAuthenticated }
+        #expect(model.state == .signedOut(.requested))
+        run.cancel()
+    }
+
+    @Test func `who has an account signs in, by e-mail or username`() async throws {
+        let (model, run) = await filled()
+        try await auth.signUp(email: "ana@example.org", password: "correct horse", displayName: nil, username: "ana.b")
+        try await auth.signOut()
+        for name in [" Ana@example.org", "ana.b"] {
+            model.email = name
+            model.password = "correct horse"
+            await model.signIn()
+            await until { model.isAuthenticated }
+            await model.signOut()
+            await until { !model.isAuthenticated }
+        }
+        run.cancel()
+    }
+
+    @Test(arguments: ["", "ana", "ana@", "@example.org", "ana@example", "a b@example.org", "ana@example.org\u{0}"])
+    func `an invalid e-mail is told, and nothing is sent`(email: String) async {
+        let (model, run) = await filled()
+        model.email = email
+        #expect(!model.isValidEmail && !model.canSignUp && !model.canResetPassword)
+        #expect(model.emailError == (email.isEmpty ? nil : "Please enter a valid email address."))
+        await model.signUp()
+        #expect(model.errorMessage == "Please enter a valid email address.")
+        await model.resetPassword()
+        #expect(model.errorMessage == "Please enter a valid email address." && auth.calls.isEmpty)
+        run.cancel()
+    }
+
+    @Test func `a password is at least as long as the server wants, and the text says the number`() async {
+        let (model, run) = await filled()
+        model.password = "1234567"
+        #expect(!model.isValidPassword && model.passwordError == "Password must be at least 8 characters.")
+        await model.signUp()
+        #expect(model.errorMessage == "Password must be at least 8 characters." && auth.calls.isEmpty)
+        model.password = "12345678"
+        #expect(model.isValidPassword && model.errorMessage == nil)
+        let lenient = AuthModel(auth: auth, passwordRule: PasswordRule(minimumLength: 6))
+        lenient.password = "12345"
+        #expect(lenient.passwordError == "Password must be at least 6 characters.")
+        lenient.password = "123456"
+        #expect(lenient.isValidPassword && lenient.passwordError == nil)
+        lenient.password = String(repeating: "x", count: 1_025)
+        #expect(lenient.passwordError == "Password is too long.")
+        run.cancel()
+    }
+
+    @Test func `a display name is needed, and cut at 50`() async {
+        let (model, run) = await filled()
+        model.displayName = "  "
+        #expect(!model.isValidDisplayName && !model.canSignUp)
+        await model.signUp()
+        #expect(model.errorMessage == "Display name cannot be empty")
+        model.displayName = String(repeating: "x", count: 60)
+        #expect(model.displayName.count == 50 && model.isValidDisplayName && model.displayNameError == nil)
+        run.cancel()
+    }
+
+    @Test func `an e-mail that is taken is told, and typing takes the text away`() async throws {
+        try await auth.signUp(email: "ana@example.org", password: "correct horse")
+        try await auth.signOut()
+        let (model, run) = await filled()
+        await model.signUp()
+        #expect(model.errorMessage == "This email is already registered." && !model.isAuthenticated)
+        #expect(model.password == "correct horse", "it need not be typed again")
+        model.email = "other@example.org"
+        #expect(model.errorMessage == nil)
+        run.cancel()
+    }
+
+    @Test func `wrong words are told as one thing`() async throws {
+        let (model, run) = await filled()
+        await model.signIn()
+        #expect(model.errorMessage == "Invalid email or password.")
+        model.password = ""
+        #expect(!model.canSignIn)
+        await model.signIn()
+        #expect(model.errorMessage == "Invalid email or password." && auth.calls.count == 1)
+        run.cancel()
+    }
+
+    @Test func `without a network that is told, and a retry does it`() async {
+        let (model, run) = await filled()
+        auth.isOffline = true
+        await model.signUp()
+        #expect(model.errorMessage == "Network error. Please check your connection." && !model.isLoading)
+        auth.isOffline = false
+        await model.retry()
+        await until { model.isAuthenticated }
+        #expect(model.errorMessage == nil)
+        run.cancel()
+    }
+
+    @Test func `while it takes time it says so, and does not ask twice`() async {
+        let (model, run) = await filled()
+        auth.delay = .seconds(2)
+        let signUp = Task { await model.signUp() }
+        await auth.clock.sleepers()
+        #expect(model.isLoading && !model.canSignUp && !model.canSignIn && model.errorMessage == nil)
+        await model.signUp()
+        auth.clock.advance(by: .seconds(2))
+        await signUp.value
+        #expect(!model.isLoading && auth.calls.count == 1)
+        run.cancel()
+    }
+
+    @Test func `a call that was cancelled is no error`() async {
+        let (model, run) = await filled()
+        auth.delay = .seconds(2)
+        let signIn = Task { await model.signIn() }
+        await auth.clock.sleepers()
+        signIn.cancel()
+        await signIn.value
+        #expect(model.errorMessage == nil && !model.isLoading)
+        run.cancel()
+    }
+
+    @Test func `a mail is asked for, and the password is set with its token`() async throws {
+        try await auth.signUp(email: "ana@example.org", password: "correct horse")
+        try await auth.signOut()
+        let (model, run) = await filled()
+        await model.resetPassword()
+        #expect(model.message == "Password reset email sent!" && model.errorMessage == nil)
+        let token = try #require(auth.mails.last { $0.isReset }?.token)
+        model.password = "battery staple"
+        #expect(model.message == nil)
+        await model.setPassword(token: token)
+        #expect(model.message == "Your password was changed. Please sign in." && !model.isAuthenticated)
+        await model.setPassword(token: token)
+        #expect(model.errorMessage == "Password must be at least 8 characters.", "it was forgotten")
+        model.password = "battery staple"
+        await model.setPassword(token: token)
+        #expect(model.errorMessage == "This link is no longer valid. Please ask for a new one.")
+        await model.signIn()
+        await until { model.isAuthenticated }
+        run.cancel()
+    }
+
+    @Test func `what fails without a reason has the texts asked for`() async {
+        let (model, run) = await filled()
+        auth.fail(with: AccountError(.notConnected))
+        await model.resetPassword()
+        #expect(model.errorMessage == "Failed to send reset email.")
+        auth.fail(with: AccountError(.storageFailed))
+        await model.signOut()
+        #expect(model.errorMessage == "Failed to sign out.")
+        auth.fail(with: CocoaError(.fileNoSuchFile))
+        await model.signIn()
+        #expect(model.errorMessage == "An unexpected error occurred.")
+        run.cancel()
+    }
+
+    @Test func `a session that the server ended brings the forms back`() async {
+        let auth = FakeAccount(signedInAs: User(id: "ana", displayName: "Ana"))
+        let (model, run) = await model(auth)
+        #expect(model.isAuthenticated)
+        auth.endSession(.tokenReused)
+        await until { model.state == .signedOut(.refused(.tokenReused)) }
+        run.cancel()
+        await run.value
+    }
+}

@@ -1,0 +1,220 @@
+import Foundation
+import PresenceAccountsTesting
+import PresenceKit
+import Testing
+
+@testable import PresenceAccounts
+
+/// Access tokens: when they are renewed, and what ends a session.
+@Suite(.timeLimit(.minutes(1))) struct RenewalTests {
+    private static let refresh = "POST /v1/sessions/refresh"
+
+    @Test func `a token is renewed when less than a minute is left, and not before`() async throws {
+        let (bench, account) = try await Bench.signedIn()
+        let first = try await account.accessToken()
+        bench.time.pass(.seconds(3_539))
+        #expect(try await account.accessToken() == first)
+        bench.time.pass(.seconds(1))
+        #expect(try await account.accessToken() != first)
+        #expect(bench.server.count(Self.refresh) == 2 && bench.store.session?.refreshToken == "r-1-2")
+    }
+
+    @Test func `a hundred callers wait for one renewal`() async throws {
+        let (bench, account) = try await Bench.signedIn()
+        bench.time.pass(.seconds(4_000))
+        let gate = Gate()
+        bench.transport.answer { [server = bench.server] in
+            await gate.pass()
+            return server.handle($0)
+        }
+        let tokens = try await withThrowingTaskGroup(of: String.self) { group in
+            for _ in 0..<100 { group.addTask { try await account.accessToken() } }
+            await gate.arrival()
+            await gate.open()
+            return try await group.reduce(into: Set()) { $0.insert($1) }
+        }
+        #expect(tokens.count == 1 && bench.server.count(Self.refresh) == 2)
+    }
+
+    @Test func `a hundred requests whose token is refused lead to one renewal`() async throws {
+        let (bench, account) = try await Bench.signedIn()
+        let token = try await account.accessToken()
+        bench.server.change { _ = $0.refused.insert(token) }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<100 { group.addTask { _ = try await account.currentUser() } }
+            try await group.waitForAll()
+        }
+        #expect(bench.server.count(Self.refresh) == 2)
+        #expect(await account.currentAccount == Bench.ana)
+    }
+
+    @Test(arguments: [
+        HTTPResponse.error(500, "internal"), .error(503, "unavailable", retryAfter: 1_500),
+        .error(429, "rate_limited", retryAfter: 1_500), .error(404, "not_found"), .error(400, "bad_request"),
+        .error(403, "forbidden"), HTTPResponse(status: 502, body: Data("<html>Bad Gateway</html>".utf8)),
+        HTTPResponse(status: 401, body: Data("<html>Sign in to the hotel's network</html>".utf8)),
+        HTTPResponse(status: 302), HTTPResponse(status: 200, body: Data("<html>Welcome</html>".utf8)),
+        .json(
+            #"{"user":"u-2","accessToken":"x","expiresIn":1,"refreshToken":"y","account":{"user":"u-2","email":"b"}}"#),
+    ])
+    func `nothing but a refusal signs anybody out`(answer: HTTPResponse) async throws {
+        let (bench, account) = try await Bench.signedIn()
+        bench.time.pass(.seconds(4_000))
+        bench.transport.answer { _ in answer }
+        await #expect(throws: AccountError.self) { try await account.accessToken() }
+        #expect(account.stateFeed.current == .signedIn(Bench.ana, .live) && bench.store.session != nil)
+        bench.goOffline()
+        await #expect(throws: AccountError.self) { try await account.accessToken() }
+        bench.reach()
+        #expect(try await account.accessToken().hasPrefix("a-1-"))
+    }
+
+    @Test(arguments: ["token_expired", "token_reused", nil] as [String?])
+    func `a refusal signs out, says why, and removes what was kept`(reason: String?) async throws {
+        let (bench, account) = try await Bench.signedIn()
+        bench.time.pass(.seconds(4_000))
+        bench.transport.answer { _ in .error(401, "unauthorized", reason: reason) }
+        let error = await #expect(throws: AccountError.self) { try await account.accessToken() }
+        #expect(error?.code == .unauthorized)
+        #expect(
+            account.stateFeed.current == .signedOut(.refused(reason.map(AccountError.Reason.init(rawValue:)))))
+        #expect(bench.store.session == nil)
+        await #expect(throws: AccountError(.notSignedIn)) { try await account.accessToken() }
+    }
+
+    @Test func `a session that was ended elsewhere is noticed with the next request`() async throws {
+        let (bench, account) = try await Bench.signedIn()
+        bench.server.change { $0.grants = [:] }
+        await #expect(throws: AccountError.self) { try await account.currentUser() }
+        #expect(account.stateFeed.current == .signedOut(.refused(.tokenExpired)))
+    }
+
+    @Test func `a token that is still good is used while it cannot be renewed`() async throws {
+        let (bench, account) = try await Bench.signedIn()
+        let token = try await account.accessToken()
+        bench.time.pass(.seconds(3_550))
+        bench.goOffline()
+        #expect(try await account.accessToken() == token)
+        bench.time.pass(.seconds(50))
+        let error = await #expect(throws: AccountError.self) { try await account.accessToken() }
+        #expect(error?.code == .notConnected && error?.outcomeUnknown == false)
+    }
+
+    @Test func `lost answers never cost the session`() async throws {
+        let (bench, account) = try await Bench.signedIn()
+        for round in 1...5 {
+            bench.time.pass(.seconds(4_000))
+            bench.transport.answer { [server = bench.server] in
+                _ = server.handle($0)
+                throw HTTPFailure("lost", wasSent: true)
+            }
+            await #expect(throws: AccountError.self) { try await account.accessToken() }
+            bench.reach()
+            // Also when the app is started anew in between.
+            let next = round.isMultiple(of: 2) ? bench.launch() : account
+            #expect(try await next.accessToken().hasPrefix("a-1-"))
+            if round.isMultiple(of: 2) { _ = try await account.accessToken() }
+        }
+        #expect(bench.server.change { $0.grants[1] } != nil)
+    }
+
+    @Test func `a token is stored before the one that came with it is used`() async throws {
+        let (bench, account) = try await Bench.signedIn()
+        bench.time.pass(.seconds(4_000))
+        bench.transport.answer { [server = bench.server, store = bench.store] request in
+            if let token = request.headers["Authorization"], token.hasSuffix("-2") {
+                #expect(store.session?.refreshToken == "r-1-2")
+            }
+            return server.handle(request)
+        }
+        _ = try await account.currentUser()
+        #expect(bench.store.session?.refreshToken == "r-1-2")
+    }
+
+    @Test func `a renewed session that cannot be stored is not used, and the next renewal works`() async throws {
+        let (bench, account) = try await Bench.signedIn()
+        bench.time.pass(.seconds(4_000))
+        bench.store.failure = CocoaError(.fileWriteOutOfSpace)
+        for _ in 0..<3 {
+            let error = await #expect(throws: AccountError.self) { try await account.accessToken() }
+            #expect(error?.code == .storageFailed)
+        }
+        bench.store.failure = nil
+        #expect(try await account.accessToken().hasPrefix("a-1-"))
+        #expect(bench.store.session?.refreshToken == bench.server.refreshToken())
+    }
+
+    @Test func `a renewal that a sign-out overtook has no effect`() async throws {
+        let (bench, account) = try await Bench.signedIn()
+        bench.time.pass(.seconds(4_000))
+        let gate = Gate()
+        bench.transport.answer { [server = bench.server] request in
+            let answer = server.handle(request)
+            await gate.pass()
+            return answer
+        }
+        let waiting = Task { try await account.accessToken() }
+        await gate.arrival()
+        let signOut = Task { try await account.signOut() }
+        await account.reaches { $0 == .signedOut(.requested) }
+        await gate.open()
+        await #expect(throws: AccountError(.notSignedIn)) { try await waiting.value }
+        try await signOut.value
+        #expect(bench.store.session == nil && account.stateFeed.current == .signedOut(.requested))
+    }
+
+    @Test func `a caller who gives up does not take the renewal from the others`() async throws {
+        let (bench, account) = try await Bench.signedIn()
+        bench.time.pass(.seconds(4_000))
+        let gate = Gate()
+        bench.transport.answer { [server = bench.server] in
+            await gate.pass()
+            return server.handle($0)
+        }
+        let impatient = Task { try await account.accessToken() }
+        let patient = Task { try await account.accessToken() }
+        await gate.arrival()
+        impatient.cancel()
+        await gate.open()
+        #expect(try await patient.value.hasPrefix("a-1-"))
+        guard case .failure(let error) = await impatient.result else {
+            Issue.record("not cancelled")
+            return
+        }
+        #expect(error is CancellationError)
+    }
+
+    // MARK: A client's tokens
+
+    @Test func `a client is given one token until it asks again, then another`() async throws {
+        let (bench, account) = try await Bench.signedIn()
+        let provide = account.tokenProvider()
+        let first = try await provide()
+        #expect(bench.server.count(Self.refresh) == 1)
+        let second = try await provide()
+        #expect(first != second && bench.server.count(Self.refresh) == 2)
+        #expect(try await account.tokenProvider()() == second, "another client has not seen it refused")
+    }
+
+    @Test func `without anybody signed in a client closes, and without a network it tries again`() async throws {
+        let bench = Bench(kept: Bench.kept)
+        bench.goOffline()
+        let account = bench.launch()
+        let offline = await #expect(throws: AccountError.self) { try await account.tokenProvider()() }
+        #expect(offline?.code == .notConnected)
+        try await account.signOut()
+        let error = await #expect(throws: PresenceError.self) { try await account.tokenProvider()() }
+        #expect(error?.code == .unauthorized)
+    }
+
+    @Test func `a client's address is the account's`() {
+        func address(_ text: String) -> String {
+            PresenceAccount(
+                url: URL(string: text)!, store: MemoryTokenStore(), transport: FakeHTTPTransport()
+            ).webSocketURL.absoluteString
+        }
+        #expect(address("https://presence.example.org") == "wss://presence.example.org/v1/ws")
+        #expect(address("http://127.0.0.1:8080/") == "ws://127.0.0.1:8080/v1/ws")
+        #expect(address("https://example.org/presence") == "wss://example.org/presence/v1/ws")
+    }
+}

@@ -1,0 +1,191 @@
+import Foundation
+import PresenceAccountsTesting
+import PresenceKit
+import Testing
+
+@testable import PresenceAccounts
+
+/// Signing up, in and out.
+@Suite(.timeLimit(.minutes(1))) struct SigningTests {
+    @Test func `who signs up is signed in, and the session is kept`() async throws {
+        let bench = Bench()
+        let account = bench.launch()
+        await account.reaches { $0 == .signedOut(.notSignedIn) }
+        let made = try await account.signUp(
+            email: " ana@example.org ", password: "correct horse", displayName: "Ana", username: nil)
+        #expect(made == Bench.ana)
+        #expect(await account.currentAccount == Bench.ana && bench.store.session?.refreshToken == "r-2-0")
+        await account.reaches { $0 == .signedIn(Bench.ana, .live) }
+        let body = try #require(bench.server.body("POST /v1/accounts"))
+        #expect(body["email"] as? String == "ana@example.org" && body["displayName"] as? String == "Ana")
+        #expect(body["device"] as? [String: String] == ["kind": "phone", "name": "Ana's phone"])
+        #expect(body["username"] == nil)
+        #expect(try await account.currentUser().email == "ana@example.org")
+    }
+
+    @Test func `an e-mail that is taken is told, and nobody is signed in`() async throws {
+        let bench = Bench()
+        let account = bench.launch()
+        let error = await #expect(throws: AccountError.self) {
+            try await account.signUp(email: "taken@example.org", password: "correct horse")
+        }
+        #expect(error?.code == .conflict && error?.reason == .emailTaken)
+        #expect(error?.localizedDescription == "This email is already registered.")
+        #expect(await account.currentAccount == nil && bench.store.session == nil)
+    }
+
+    @Test func `a sign-up whose answer was lost is the same one when it is repeated`() async throws {
+        let bench = Bench()
+        let account = bench.launch()
+        // Both tries of the first call are done by the server, and their answers are lost.
+        bench.transport.answer { [server = bench.server] in
+            _ = server.handle($0)
+            throw HTTPFailure("lost", wasSent: true)
+        }
+        let error = await #expect(throws: AccountError.self) {
+            try await account.signUp(email: "ana@example.org", password: "correct horse")
+        }
+        #expect(error?.code == .connectionLost && error?.outcomeUnknown == true)
+        bench.reach()
+        try await account.signUp(email: "ana@example.org", password: "correct horse")
+        let ids = bench.server.change { state in
+            Set(state.requests.filter { $0.line == "POST /v1/accounts" }.map { $0.body["idempotency"] as? String })
+        }
+        #expect(ids.count == 1 && !ids.contains(nil) && bench.server.count("POST /v1/accounts") == 3)
+        #expect(bench.server.change { $0.signUps.count } == 1)
+    }
+
+    @Test func `a wrong password signs nobody in and nobody out`() async throws {
+        let (bench, account) = try await Bench.signedIn()
+        let error = await #expect(throws: AccountError.self) {
+            try await account.signIn(email: "ana@example.org", password: "wrong")
+        }
+        #expect(error?.reason == .invalidCredentials)
+        #expect(error?.localizedDescription == "Invalid email or password.")
+        #expect(await account.currentAccount == Bench.ana && bench.store.session != nil)
+    }
+
+    @Test func `another sign-in takes the place of the former session, which ends on the server`() async throws {
+        let (bench, account) = try await Bench.signedIn()
+        try await account.signIn(email: "ana@example.org", password: "correct horse")
+        #expect(bench.store.session?.refreshToken == "r-2-0")
+        while bench.server.change({ $0.grants[1] }) != nil { await Task.yield() }
+        #expect(try await account.accessToken().hasPrefix("a-2-"))
+    }
+
+    @Test func `a sign-out ends the session here and on the server`() async throws {
+        let (bench, account) = try await Bench.signedIn()
+        try await account.signOut()
+        await account.reaches { $0 == .signedOut(.requested) }
+        #expect(bench.store.session == nil && bench.server.change { $0.grants.isEmpty })
+        await #expect(throws: AccountError(.notSignedIn)) { try await account.accessToken() }
+    }
+
+    @Test func `a sign-out works without a network`() async throws {
+        let (bench, account) = try await Bench.signedIn()
+        bench.goOffline()
+        try await account.signOut()
+        #expect(bench.store.session == nil)
+        #expect(account.stateFeed.current == .signedOut(.requested))
+        let next = bench.launch()
+        await next.reaches { $0 == .signedOut(.notSignedIn) }
+    }
+
+    @Test func `a sign-out after the access token has expired still reaches the server`() async throws {
+        let (bench, account) = try await Bench.signedIn()
+        bench.time.pass(.seconds(4_000))
+        try await account.signOut()
+        #expect(bench.server.change { $0.grants.isEmpty } && bench.store.session == nil)
+    }
+
+    @Test func `a sign-out that cannot be kept is told, and nothing is changed`() async throws {
+        let (bench, account) = try await Bench.signedIn()
+        bench.store.failure = CocoaError(.fileWriteNoPermission)
+        let error = await #expect(throws: AccountError.self) { try await account.signOut() }
+        #expect(error?.code == .storageFailed)
+        #expect(await account.currentAccount == Bench.ana && bench.server.change { $0.grants.count == 1 })
+    }
+
+    @Test func `all devices are signed out, if the server can be asked`() async throws {
+        let (bench, account) = try await Bench.signedIn()
+        bench.goOffline()
+        let error = await #expect(throws: AccountError.self) { try await account.signOut(.allDevices) }
+        #expect(error?.code == .notConnected)
+        #expect(await account.currentAccount == Bench.ana)
+        bench.reach()
+        try await account.signOut(.allDevices)
+        #expect(account.stateFeed.current == .signedOut(.requested) && bench.server.change { $0.grants.isEmpty })
+    }
+
+    @Test func `another device is signed out by its id`() async throws {
+        let (bench, account) = try await Bench.signedIn()
+        let sessions = try await account.sessions()
+        #expect(sessions.map(\.id) == ["s-1", "s-9"] && sessions.map(\.isCurrent) == [true, false])
+        #expect(sessions[0].name == "Ana's" && sessions[0].lastUsedAt == Date(timeIntervalSince1970: 2))
+        try await account.signOut(.session("s-9"))
+        #expect(bench.server.lines.last == "DELETE /v1/sessions/s-9")
+        #expect(await account.currentAccount == Bench.ana)
+        let error = await #expect(throws: AccountError.self) { try await account.signOut(.session("a/b")) }
+        #expect(error?.code == .notFound && bench.server.lines.last == "DELETE /v1/sessions/a%2Fb")
+    }
+
+    @Test func `a sign-in that a sign-out overtook has no effect`() async throws {
+        let bench = Bench()
+        let account = bench.launch()
+        let gate = Gate()
+        bench.transport.answer { [server = bench.server] request in
+            let answer = server.handle(request)
+            if request.url.path == "/v1/sessions" { await gate.pass() }
+            return answer
+        }
+        let signIn = Task { try await account.signIn(email: "ana@example.org", password: "correct horse") }
+        await gate.arrival()
+        try await account.signOut()
+        await gate.open()
+        guard case .failure(let error) = await signIn.result else {
+            Issue.record("signed in")
+            return
+        }
+        #expect(error is CancellationError && bench.store.session == nil)
+        while bench.server.change({ $0.grants[2] }) != nil { await Task.yield() }
+    }
+
+    @Test func `a session that cannot be kept is no session`() async throws {
+        let bench = Bench()
+        let account = bench.launch()
+        await account.reaches { $0 == .signedOut(.notSignedIn) }
+        bench.store.failure = CocoaError(.fileWriteOutOfSpace)
+        let error = await #expect(throws: AccountError.self) {
+            try await account.signIn(email: "ana@example.org", password: "correct horse")
+        }
+        #expect(error?.code == .storageFailed)
+        #expect(error?.localizedDescription == "The sign-in could not be kept on this device.")
+        #expect(account.stateFeed.current == .signedOut(.notSignedIn))
+        while bench.server.change({ $0.grants[2] }) != nil { await Task.yield() }
+    }
+
+    @Test func `nothing that is logged or described has a token or a password in it`() async throws {
+        let lines = Lines()
+        let bench = Bench(kept: Bench.kept)
+        bench.transport.answer { request in
+            let path = request.url.path
+            return path.hasSuffix("refresh") ? .error(500, "internal") : .error(401, "unauthorized")
+        }
+        let account = PresenceAccount(
+            url: URL(string: "https://presence.example.org")!, store: bench.store, device: Device(),
+            configuration: .init(), transport: bench.transport, logger: PresenceLogger { lines.add($1) },
+            uptime: { .zero })
+        await #expect(throws: AccountError.self) { try await account.accessToken() }
+        await #expect(throws: AccountError.self) { try await account.signIn(email: "a@b.de", password: "hunter22") }
+        let text = lines.all.joined() + "\(Bench.kept)" + String(reflecting: Bench.kept)
+        #expect(!lines.all.isEmpty && !text.contains("r-1-0") && !text.contains("hunter22"))
+    }
+
+    /// @unchecked: `lines` is only touched with the lock.
+    private final class Lines: @unchecked Sendable {
+        private let lock = NSLock()
+        private var lines: [String] = []
+        var all: [String] { lock.withLock { lines } }
+        func add(_ line: String) { lock.withLock { lines.append(line) } }
+    }
+}

@@ -1,0 +1,98 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import PresenceAccounts
+
+/// The file in which the session is kept.
+@Suite(.timeLimit(.minutes(1))) struct TokenStoreTests {
+    private let directory: TemporaryDirectory
+    private let store: FileTokenStore
+    private var path: String { directory.file("state/session") }
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        store = FileTokenStore(URL(fileURLWithPath: directory.file("state/session")))
+    }
+
+    private func mode(_ path: String) throws -> Int? {
+        try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+    }
+
+    @Test func `what was kept is there, for its owner alone`() throws {
+        #expect(try store.load() == nil)
+        try store.save(Bench.kept)
+        #expect(try store.load() == Bench.kept)
+        #expect(try mode(path) == 0o600)
+        #expect(try mode(directory.file("state")) == 0o700)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: directory.file("state")) == ["session"])
+        try store.clear()
+        try store.clear()
+        #expect(try store.load() == nil)
+    }
+
+    @Test func `a file is replaced, not written over`() throws {
+        try store.save(Bench.kept)
+        let reader = try #require(FileHandle(forReadingAtPath: path))
+        try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
+        var newer = Bench.kept
+        newer.refreshToken = "newer"
+        // What a killed process left, open to all.
+        #expect(
+            FileManager.default.createFile(
+                atPath: path + ".new", contents: Data(), attributes: [.posixPermissions: 0o666]))
+        try store.save(newer)
+        #expect(try store.load()?.refreshToken == "newer")
+        #expect(try mode(path) == 0o600)
+        let former = String(decoding: try #require(try reader.readToEnd()), as: UTF8.self)
+        #expect(former.contains("r-1-0") && !former.contains("newer"))
+    }
+
+    @Test func `a damaged file, one of a later version and one that may not be read are errors`() throws {
+        try store.save(Bench.kept)
+        let whole = try #require(FileManager.default.contents(atPath: path))
+        try whole.prefix(20).write(to: URL(fileURLWithPath: path))
+        #expect(throws: (any Error).self) { try store.load() }
+        let later = String(decoding: whole, as: UTF8.self).replacing("\"format\":1", with: "\"format\":2")
+        try Data(later.utf8).write(to: URL(fileURLWithPath: path))
+        #expect(throws: AccountError.self) { try store.load() }
+        try FileManager.default.removeItem(atPath: path)
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+        #expect(throws: (any Error).self) { try store.load() }
+        let error = #expect(throws: AccountError.self) { try store.save(Bench.kept) }
+        #expect(error?.code == .storageFailed)
+        #expect(!FileManager.default.fileExists(atPath: path + ".new"))
+    }
+
+    @Test(arguments: 1...4) func `kill -9 at any moment leaves the newest session or the one before it`(
+        round: Int
+    ) async throws {
+        var kept = 0
+        for _ in 0..<5 {
+            let (lines, line) = AsyncStream<String>.makeStream()
+            let process = try ChildProcess([Self.program, path, "\(kept + 1)"]) { text in
+                if let text { line.yield(text) } else { line.finish() }
+            }
+            let count = Int.random(in: 1...(40 * round))
+            var told = 0
+            for await text in lines {
+                told = try #require(Int(text))
+                if told - kept == count { process.signal(SIGKILL) }
+            }
+            #expect(await process.status() == 128 + SIGKILL)
+            let found = try #require(try store.load())
+            let number = try #require(Int(found.refreshToken))
+            #expect(number == told || number == told + 1, "what was told is kept")
+            #expect(found.account.id == "u-\(number)" && found.account.email.count == number * 37 % 900 + 12)
+            kept = number
+        }
+    }
+
+    /// Beside the tests in the build directory.
+    private static let program: String = {
+        let tests = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
+        let bundles = CommandLine.arguments.filter { $0.hasSuffix(".xctest") } + [tests]
+        let candidates = bundles.map { URL(filePath: $0).deletingLastPathComponent().path + "/session-writer" }
+        return candidates.first { FileManager.default.isExecutableFile(atPath: $0) } ?? ".build/debug/session-writer"
+    }()
+}

@@ -1,0 +1,165 @@
+import Foundation
+import PresenceProtocol
+import Testing
+
+@testable import PresenceCore
+@testable import PresenceServer
+@testable import Simulator
+
+/// Drawn histories: a few people sign up, sign in, change their addresses and delete their accounts, for the same few
+/// addresses, while connections break and servers die between the steps. Afterwards every address must be one account's or
+/// free, and every account must be one that its owner can still use.
+@Suite struct AccountHistoryTests {
+    @Test(arguments: UInt64(1)...6)
+    func `an address is one account's or free, whatever broke off`(_ seed: UInt64) throws {
+        let history = try AccountHistory(seed: seed)
+        for _ in 0..<40 { try history.step() }
+        try history.settle()
+        try history.check()
+    }
+}
+
+/// What somebody knows of an account of theirs.
+private struct Owner {
+    let user: String
+    var email: String
+    let password: String
+    var access: String?
+}
+
+private final class AccountHistory {
+    private let accounts: AccountWorld
+    private var random: SplitMix64
+    private let addresses = ["ana@example.org", "bob@example.org", "cy@example.org"]
+    /// Calls that have not been answered, and what their answers mean.
+    private var pending: [(call: SimulatedCall, heard: (SimulatedCall) -> Void)] = []
+    /// By user: whoever was answered by a sign-up or a sign-in.
+    private var owners: [String: Owner] = [:]
+    private var world: World { accounts.world }
+    private var changes = 0
+
+    init(seed: UInt64) throws {
+        accounts = try AccountWorld(seed: seed, partitions: 8)
+        random = SplitMix64(seed &* 77)
+    }
+
+    private func pick<Element>(_ elements: [Element]) -> Element { elements.randomElement(using: &random)! }
+    private func password(of email: String) -> String { "the password of \(email.prefix(1))z" }
+
+    private func ask(
+        _ method: String, _ path: String, _ body: [String: Any], token: String? = nil,
+        heard: @escaping (SimulatedCall) -> Void = { _ in }
+    ) {
+        let call = SimulatedCall(method, path, body, token: token, to: pick(world.shards))
+        pending.append((call, heard))
+    }
+
+    func step() throws {
+        switch Int.random(in: 0..<12, using: &random) {
+        case 0...2: signUp(pick(addresses))
+        case 3: signIn(pick(addresses))
+        case 4...5: askForAddress()
+        case 6...7: verify()
+        case 8: deleteAccount()
+        case 9: pick(world.shards).cut(.commands)
+        case 10 where Int.random(in: 0..<3, using: &random) == 0:
+            let place = Int.random(in: 0..<2, using: &random)
+            world.shards[place].die()
+            world.replaceShard(at: place)
+        default: break
+        }
+        try world.run(for: Milliseconds.random(in: 1...60, using: &random))
+        hear()
+    }
+
+    private func hear() {
+        let answered = pending.filter { $0.call.status != nil }
+        pending.removeAll { $0.call.status != nil }
+        for (call, heard) in answered { heard(call) }
+    }
+
+    private func learn(_ call: SimulatedCall, _ password: String) {
+        guard let user = call.json["user"] as? String, let account = call.json["account"] as? [String: Any],
+            let email = account["email"] as? String
+        else { return }
+        owners[user] = Owner(
+            user: user, email: email, password: owners[user]?.password ?? password,
+            access: call.json["accessToken"] as? String)
+    }
+
+    // MARK: What people do
+
+    private func signUp(_ email: String) {
+        let password = password(of: email)
+        ask("POST", "/v1/accounts", ["email": email, "password": password]) { [unowned self] in learn($0, password) }
+    }
+
+    private func signIn(_ email: String) {
+        // Those who have changed their address keep the password of the first.
+        let password = password(of: pick(addresses))
+        ask("POST", "/v1/sessions", ["email": email, "password": password]) { [unowned self] in
+            if $0.status == 200 { learn($0, password) }
+        }
+    }
+
+    private var someone: Owner? { owners.values.sorted { $0.user < $1.user }.randomElement(using: &random) }
+
+    private func askForAddress() {
+        guard let owner = someone else { return }
+        ask(
+            "POST", "/v1/me/email", ["password": owner.password, "email": pick(addresses)], token: owner.access)
+    }
+
+    /// Follows a link, an old one perhaps.
+    private func verify() {
+        guard let token = accounts.tokens("verify").suffix(6).randomElement(using: &random) else { return }
+        changes += 1
+        ask("POST", "/v1/emails/verify", ["token": token])
+    }
+
+    private func deleteAccount() {
+        guard let owner = someone else { return }
+        ask("DELETE", "/v1/me", ["password": owner.password], token: owner.access)
+    }
+
+    // MARK: Afterwards
+
+    /// Nothing is under way any more.
+    func settle() throws {
+        try world.run(for: 30_000)
+        hear()
+        try world.run(until: "both servers are live") { world.shards.allSatisfy { $0.logic.link.isLive } }
+    }
+
+    func check() throws {
+        let keys = world.redis.command(["KEYS", "*:account:*"])
+        let accountKeys = (try keys.get().array ?? []).compactMap(\.string)
+        var holders: [String: String] = [:]
+        for key in accountKeys {
+            let fields = try world.redis.command(["HMGET", key, "email", "claim"]).get().array ?? []
+            let (email, claim) = (try #require(fields[0].string), try #require(fields[1].string))
+            let user = String(key.split(separator: ":", maxSplits: 2)[2])
+            #expect(holders[email] == nil, "two accounts have \(email)")
+            holders[email] = user
+            let places = try #require(world.shards[0].logic.feature(Accounts.self)?.places)
+            let claimed = try world.redis.command(["GET", places.keys(of: email).email(EmailAddress(email)!)]).get()
+            #expect(claimed.string == "\(user) \(claim)", "the claim of \(email)")
+        }
+        for email in addresses {
+            let call = try accounts.call("POST", "/v1/accounts", ["email": email, "password": "a password of mine"])
+            if let holder = holders[email] {
+                #expect(call.status == 409, "\(email) is \(holder)'s: \(call.json)")
+            } else if call.status == 409 {
+                // A change that broke off may hold it for as long as its mail is good, and no longer.
+                world.redisEpoch += MailToken.lifetime
+                try world.run(for: 5_000)
+                try world.run(until: "both servers are live") { world.shards.allSatisfy { $0.logic.link.isLive } }
+                let again = try accounts.call(
+                    "POST", "/v1/accounts", ["email": email, "password": "a password of mine"])
+                #expect(again.status == 201, "nobody has \(email): \(again.json)")
+            } else {
+                #expect(call.status == 201, "nobody has \(email): \(call.json)")
+            }
+        }
+    }
+}

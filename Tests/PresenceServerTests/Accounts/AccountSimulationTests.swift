@@ -1,0 +1,109 @@
+import Foundation
+import PresenceProtocol
+import Testing
+
+@testable import PresenceCore
+@testable import PresenceServer
+@testable import Simulator
+
+/// Accounts on invented time: what takes a minute, a day or three months.
+@Suite struct AccountSimulationTests {
+    private let accounts: AccountWorld
+
+    init() throws { accounts = try AccountWorld() }
+
+    private func signUp() throws -> [String: Any] {
+        let call = try accounts.call("POST", "/v1/accounts", ["email": "ana@example.org", "password": "correct horse"])
+        #expect(call.status == 201)
+        return call.json
+    }
+
+    private func refresh(_ token: Any?) throws -> SimulatedCall {
+        try accounts.call("POST", "/v1/sessions/refresh", ["refreshToken": token ?? ""])
+    }
+
+    @Test func `refresh tokens: one behind at any time, any that was the newest less than 10 s ago, nothing older`()
+        throws
+    {
+        let first = try signUp()["refreshToken"]
+        let second = try refresh(first).json["refreshToken"]
+        try accounts.world.run(for: 3_600_000)
+        #expect(try refresh(first).json["refreshToken"] as? String == second as? String)
+        let third = try refresh(second).json["refreshToken"]
+        // The first has not been the newest for an hour, though the last refresh was a moment ago.
+        let reused = try refresh(first)
+        #expect(reused.status == 401 && reused.reason == "token_reused")
+        #expect(try refresh(third).reason == "token_expired")
+    }
+
+    @Test func `of several that are made at once each is good for 10 s, and the one before the newest for longer`()
+        throws
+    {
+        let first = try signUp()["refreshToken"]
+        let second = try refresh(first).json["refreshToken"]
+        let third = try refresh(second).json["refreshToken"]
+        try accounts.world.run(for: 9_000)
+        #expect(try refresh(first).json["refreshToken"] as? String == third as? String)
+        try accounts.world.run(for: 2_000)
+        #expect(try refresh(second).json["refreshToken"] as? String == third as? String)
+        #expect(try refresh(first).reason == "token_reused")
+    }
+
+    @Test func `a device that is not used for 90 days is signed out`() throws {
+        let day: Milliseconds = 86_400_000
+        var token = try signUp()["refreshToken"]
+        accounts.world.redisEpoch += 89 * day
+        token = try refresh(token).json["refreshToken"]
+        #expect(token != nil)
+        accounts.world.redisEpoch += 91 * day
+        #expect(try refresh(token).reason == "token_expired")
+    }
+
+    @Test func `a connection goes on beyond its token, for as long as its device is signed in`() throws {
+        let ana = try signUp()
+        let access = try #require(ana["accessToken"] as? String)
+        let client = SimulatedClient(try #require(ana["user"] as? String), in: accounts.world)
+        client.signedToken = access
+        try client.connect(to: accounts.world.shards[0])
+        accounts.world.redisEpoch += 2_000_000_000
+        try accounts.world.run(for: 7_300_000)
+        #expect(client.isConnected)
+        // An event that is missed is found out by looking.
+        accounts.world.shards[0].subscription.missesEvents = true
+        #expect(try accounts.call("DELETE", "/v1/sessions/all", token: access, at: 1).status == 204)
+        try accounts.world.run(for: 100)
+        #expect(client.isConnected)
+        try accounts.world.run(for: 3_700_000)
+        #expect(client.closeCode == .unauthorized)
+    }
+
+    @Test func `pauses between guesses double up to a minute, and after a hundred only a reset helps`() throws {
+        _ = try signUp()
+        func guess(_ password: String) throws -> SimulatedCall {
+            try accounts.call("POST", "/v1/sessions", ["email": "ana@example.org", "password": password])
+        }
+        var pauses: [Int] = []
+        for _ in 0..<12 {
+            #expect(try guess("wrong password").reason == "invalid_credentials")
+            let slowed = try guess("correct horse")
+            guard slowed.status == 429, let wait = slowed.json["retryAfter"] as? Int else {
+                #expect(try guess("wrong password").reason == "invalid_credentials")
+                continue
+            }
+            pauses.append(Int((Double(wait) / 1_000).rounded(.up)))
+            try accounts.world.run(for: Milliseconds(wait))
+        }
+        #expect(pauses.prefix(7) == [1, 2, 4, 8, 16, 32, 60], "\(pauses)")
+    }
+
+    @Test func `tokens of mails end when their time is over`() throws {
+        _ = try signUp()
+        _ = try accounts.call("POST", "/v1/passwords/forgot", ["email": "ana@example.org"])
+        let token = try accounts.mailToken("reset")
+        accounts.world.redisEpoch += 1_801_000
+        let reset = try accounts.call("POST", "/v1/passwords/reset", ["token": token, "password": "another horse"])
+        #expect(reset.status == 401 && reset.reason == "token_expired")
+        let verify = try accounts.mailToken("verify")
+        #expect(try accounts.call("POST", "/v1/emails/verify", ["token": verify]).status == 204)
+    }
+}

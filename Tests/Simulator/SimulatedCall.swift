@@ -1,0 +1,44 @@
+import Foundation
+import PresenceProtocol
+
+@testable import PresenceCore
+@testable import PresenceServer
+@testable import WebSockets
+
+/// A call over HTTP to a simulated shard, from its whole head and body to its answer.
+final class SimulatedCall {
+    private(set) var response: HTTPResponse?
+    private static nonisolated(unsafe) var numbers: UInt32 = 0
+
+    var status: Int? { response?.status }
+    /// The answer's body, as an object.
+    var json: [String: Any] {
+        (try? JSONSerialization.jsonObject(with: Data(response?.body ?? []))) as? [String: Any] ?? [:]
+    }
+    var reason: String? { json["reason"] as? String }
+
+    /// - Parameter token: As simulated shards read it.
+    init(_ method: String, _ path: String, _ body: [String: Any] = [:], token: String? = nil, to shard: SimulatedShard)
+    {
+        let bytes = Array((try? JSONSerialization.data(withJSONObject: body)) ?? Data())
+        var head = "\(method) \(path) HTTP/1.1\r\nHost: x\r\nContent-Length: \(bytes.count)\r\n"
+        if let token { head += "Authorization: Bearer \(token)\r\n" }
+        var reader = RequestHeadReader()
+        guard case .head(let read, _)? = try? Array((head + "\r\n").utf8).withUnsafeBytes({ try reader.read($0) })
+        else {
+            preconditionFailure("no head: \(head)")
+        }
+        var request = HTTPRequest(head: read, peer: PeerAddress(host: "127.0.0.1")!)
+        request.body = bytes
+        Self.numbers += 1
+        let exchange = HTTPExchangeID(socket: SocketID(index: 1_000_000, generation: Self.numbers), number: 1)
+        shard.input { [weak self] logic in
+            let api = HTTPAPI(logic: logic) { [weak self] _, response in
+                self?.response = response
+            } settle: { _, _ in
+            } respondMetrics: { _ in
+            }
+            api.handle(exchange, request)
+        }
+    }
+}

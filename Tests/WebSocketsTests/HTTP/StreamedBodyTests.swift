@@ -1,0 +1,260 @@
+import Glibc
+import Testing
+
+@testable import TestSupport
+@testable import WebSockets
+
+/// Takes bodies as it is told to. On the server's loop but for `log`.
+final class TestSink: BodySink, @unchecked Sendable {
+    enum Event: Equatable, Sendable { case piece(Int), cancelled }
+
+    let log = EventLog<Event>()
+    private(set) var bytes: [UInt8] = []
+    /// What it answers to the next pieces; then `true`.
+    var answers: [Bool]
+    var onPiece: () -> Void = {}
+
+    init(_ answers: Bool...) { self.answers = answers }
+
+    func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        self.bytes += bytes
+        log.append(.piece(bytes.count))
+        onPiece()
+        return answers.isEmpty ? true : answers.removeFirst()
+    }
+
+    func cancel() { log.append(.cancelled) }
+
+    var cancels: Int { log.all.count { $0 == .cancelled } }
+    var longestPiece: Int { log.all.map { if case .piece(let count) = $0 { count } else { 0 } }.max() ?? 0 }
+}
+
+@Suite(.timeLimit(.minutes(1)))
+struct StreamedBodyTests {
+    /// Requests of which a sink takes the body are answered with its size.
+    private func stream(_ server: TestServer, into sink: TestSink) async {
+        await server.on { _, recorder in
+            recorder.onBody = { request in
+                request.sink = sink
+                return .granted
+            }
+            recorder.onRequest = { server, exchange, request in
+                server.respond(exchange, .text(200, "\(sink.bytes.count) \(request.body.count)"))
+            }
+        }
+    }
+
+    private func head(_ length: Int, _ headers: String = "") -> String {
+        "PUT /file HTTP/1.1\r\nHost: h\r\nContent-Length: \(length)\r\n\(headers)\r\n"
+    }
+
+    @Test func `a sink gets a body in pieces, whatever its length, and the connection goes on`() async throws {
+        try await withServer({ $0.maxBodyBytes = 10 }) { server in
+            let sink = TestSink()
+            await stream(server, into: sink)
+            let body = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 / 7) }
+            let client = try RawClient(port: server.port)
+            try client.send(Array(head(body.count).utf8) + body + Array("GET /next HTTP/1.1\r\nHost: h\r\n\r\n".utf8))
+            #expect(try client.readResponse().text == "300000 0\n")
+            #expect(try client.readResponse().text == "300000 0\n")
+            #expect(await server.on { _, _ in sink.bytes } == body)
+            #expect(sink.longestPiece <= 16 * 1024 && sink.cancels == 0)
+            #expect(await server.on { server, _ in server.inboxHeld } == 0)
+        }
+    }
+
+    @Test func `while a sink is behind nothing is read, and the client feels it`() async throws {
+        try await withServer { server in
+            let sink = TestSink(false)
+            await stream(server, into: sink)
+            let client = try RawClient(port: server.port)
+            let size = 64 * 1024 * 1024
+            try client.send(head(size))
+            let chunk = [UInt8](repeating: 1, count: 256 * 1024)
+            var sent = 0
+            // Until the kernel's buffers on both sides are full.
+            while true {
+                let count = chunk.withUnsafeBytes {
+                    send(
+                        client.descriptor, $0.baseAddress, min($0.count, size - sent),
+                        Int32(MSG_NOSIGNAL | MSG_DONTWAIT))
+                }
+                if count > 0 {
+                    sent += count
+                    continue
+                }
+                var room = pollfd(fd: client.descriptor, events: Int16(POLLOUT), revents: 0)
+                if poll(&room, 1, 200) == 0 { break }
+            }
+            #expect(sent < size)
+            #expect(await server.on { _, _ in sink.bytes.count } <= 16 * 1024)
+            guard case .request = server.log.all.last else {
+                await server.on { server, _ in
+                    server.resumeBody(HTTPExchangeID(socket: SocketID(index: 0, generation: 0), number: 1))
+                }
+                while sent < size {
+                    let count = min(chunk.count, size - sent)
+                    try client.send(Array(chunk[..<count]))
+                    sent += count
+                }
+                #expect(try client.readResponse().text == "\(size) 0\n")
+                return
+            }
+            Issue.record("a request before its body")
+        }
+    }
+
+    @Test func `a client that goes in the midst cancels its sink, once`() async throws {
+        try await withServer { server in
+            let sink = TestSink()
+            await stream(server, into: sink)
+            do {
+                let client = try RawClient(port: server.port)
+                try client.send(head(1_000) + "some of it")
+                await sink.log.first { $0 == .piece(10) }
+            }
+            await sink.log.first { $0 == .cancelled }
+            #expect(await server.on { server, _ in server.connectionCount } == 0)
+            #expect(sink.cancels == 1 && server.log.all.isEmpty)
+        }
+    }
+
+    @Test func `a shutdown cancels sinks and closes sources`() async throws {
+        let server = try TestServer()
+        let sink = TestSink()
+        await stream(server, into: sink)
+        let client = try RawClient(port: server.port)
+        try client.send(head(1_000) + "some of it")
+        await sink.log.first { $0 == .piece(10) }
+        server.stop()
+        #expect(sink.cancels == 1)
+    }
+
+    @Test func `a body that moves on too slowly is given up`() async throws {
+        try await withServer({
+            $0.transferTimeout = 100
+            $0.transferBytes = 100
+        }) { server in
+            let sink = TestSink()
+            await stream(server, into: sink)
+            let slow = try RawClient(port: server.port)
+            try slow.send(head(1_000) + "x")
+            #expect(slow.readToEnd() == [])
+            #expect(await server.on { server, _ in server.counters.slowTransfers } == 1)
+            #expect(sink.cancels == 1)
+        }
+    }
+
+    @Test func `a body that moves on may take longer than a handshake`() async throws {
+        try await withServer({ $0.handshakeTimeout = 1_000 }) { server in
+            let sink = TestSink()
+            await stream(server, into: sink)
+            let client = try RawClient(port: server.port)
+            try client.send(head(5_000) + "x")
+            await sink.log.first { $0 == .piece(1) }
+            let late = await server.on { server, _ in server.loop.now } + 1_200
+            while await server.on({ server, _ in server.loop.now }) < late {
+                try await Task.sleep(for: .milliseconds(20))
+            }
+            try client.send([UInt8](repeating: 1, count: 4_999))
+            #expect(try client.readResponse().text == "5000 0\n")
+            #expect(await server.on { server, _ in server.counters.handshakeTimeouts } == 0)
+        }
+    }
+
+    @Test func `while the sink is behind the client is not too slow`() async throws {
+        try await withServer({ $0.transferTimeout = 20 }) { server in
+            let sink = TestSink(false)
+            await stream(server, into: sink)
+            let client = try RawClient(port: server.port)
+            try client.send(head(20) + "half of it")
+            await sink.log.first { $0 == .piece(10) }
+            // Two looks.
+            let looks = await server.on { server, _ in server.loop.now } + 60
+            while await server.on({ server, _ in server.loop.now }) < looks {
+                try await Task.sleep(for: .milliseconds(5))
+            }
+            #expect(sink.cancels == 0)
+            try client.send("and more")
+            try client.send("..")
+            await server.on { server, _ in
+                server.resumeBody(HTTPExchangeID(socket: SocketID(index: 0, generation: 0), number: 1))
+            }
+            #expect(try client.readResponse().text == "20 0\n")
+        }
+    }
+
+    @Test func `what a sink does not take is refused, and a client that is still sending reads why`() async throws {
+        try await withServer { server in
+            let sink = TestSink()
+            await stream(server, into: sink)
+            await server.on { server, _ in
+                sink.onPiece = { [weak server] in
+                    server?.refuse(
+                        HTTPExchangeID(socket: SocketID(index: 0, generation: 0), number: 1), .text(503, "full"))
+                }
+            }
+            let client = try RawClient(port: server.port)
+            try client.send(head(3_000_000))
+            for _ in 0..<30 { try client.send([UInt8](repeating: 1, count: 100_000)) }
+            let response = try client.readResponse()
+            #expect(response.status == 503 && response.head.contains("Connection: close"))
+            #expect(client.readToEnd() == [])
+            #expect(sink.cancels == 1 && sink.log.all.count == 2)
+        }
+    }
+
+    @Test func `a client that waits to be told goes on is told so once the body may come`() async throws {
+        try await withServer { server in
+            let sink = TestSink()
+            await stream(server, into: sink)
+            await server.on { _, recorder in recorder.onBody = { _ in .later } }
+            let client = try RawClient(port: server.port)
+            try client.send(head(4, "Expect: 100-continue\r\n"))
+            let exchange = await server.asked(1)
+            var nothing = pollfd(fd: client.descriptor, events: Int16(POLLIN), revents: 0)
+            #expect(poll(&nothing, 1, 0) == 0)
+            await server.on { server, _ in server.admit(exchange, grant: nil, sink: sink) }
+            #expect(try client.readHead() == "HTTP/1.1 100 Continue\r\n\r\n")
+            try client.send("body")
+            #expect(try client.readResponse().text == "4 0\n")
+            // Refused, it is told that at once.
+            try client.send(head(4, "Expect: 100-continue\r\n"))
+            let second = await server.asked(2)
+            await server.on { server, _ in server.refuse(second, .text(413, "no")) }
+            #expect(try client.readResponse().status == 413)
+            // A client of HTTP/1.0 knows no such answer.
+            let old = try RawClient(port: server.port)
+            try old.send("PUT /f HTTP/1.0\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n")
+            let third = await server.asked(3)
+            await server.on { server, _ in server.admit(third, grant: nil) }
+            try old.send("body")
+            #expect(try old.readResponse().status == 200)
+        }
+    }
+
+    @Test func `a sink for a client that went meanwhile is cancelled`() async throws {
+        try await withServer { server in
+            let sink = TestSink()
+            await server.on { server, _ in
+                server.admit(
+                    HTTPExchangeID(socket: SocketID(index: 7, generation: 0), number: 1), grant: nil, sink: sink)
+            }
+            #expect(sink.cancels == 1)
+        }
+    }
+
+    @Test func `a body byte by byte wakes nobody until there is something to do`() async throws {
+        try await withServer { server in
+            let sink = TestSink()
+            await stream(server, into: sink)
+            let client = try RawClient(port: server.port)
+            try client.send(head(2_000) + "x")
+            await sink.log.first { $0 == .piece(1) }
+            for _ in 0..<1_999 { try client.send("x") }
+            #expect(try client.readResponse().text == "2000 0\n")
+            // The first byte, and the rest.
+            #expect(sink.log.all == [.piece(1), .piece(1_999)])
+        }
+    }
+}
