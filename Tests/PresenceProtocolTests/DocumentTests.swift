@@ -13,14 +13,16 @@ struct DocumentTests {
         "presence", "profile", "typing", "ownStatus", "visibility", "ownVisibility", "tokenExpiring", "stale", "live",
         "error",
     ]
+    /// Messages of a feature that only some clients use: the codec passes them over.
+    static let featureTypes: Set = ["ownAccount"]
 
     @Test(arguments: [Example.protocolPage, Example.asyncAPI])
     func `both documents show every message of both sides`(examples: [Example]) {
         func types(_ sender: Example.Sender) -> Set<String> {
-            Set(examples.filter { $0.sender == sender }.map { String($0.json.split(separator: "\"")[3]) })
+            Set(examples.filter { $0.sender == sender }.map(\.type))
         }
         #expect(types(.client) == Self.clientTypes)
-        #expect(types(.server) == Self.serverTypes)
+        #expect(types(.server) == Self.serverTypes.union(Self.featureTypes))
     }
 
     @Test(arguments: Example.all.filter { $0.sender == .client })
@@ -32,6 +34,13 @@ struct DocumentTests {
     @Test(arguments: Example.all.filter { $0.sender == .server })
     func `every example of the server is decoded, and encoded to the very same bytes`(example: Example) throws {
         let message = try server(example.json)
+        if Self.featureTypes.contains(example.type) {
+            guard case .unknown = message else {
+                Issue.record("known")
+                return
+            }
+            return
+        }
         if case .unknown = message { Issue.record("not known") }
         #expect(String(json: message.encoded()) == example.json)
     }

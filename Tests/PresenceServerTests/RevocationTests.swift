@@ -136,9 +136,10 @@ import Tokens
         try bob.connect(to: world.shards[0])
         #expect(bob.isConnected)
         // The event finds nobody: the first server does not hear of it.
-        let keys = world.shards[1].logic.partitions.keys(of: UserID("bob")!)
+        let id = UserID("bob")!
+        let keys = world.shards[1].logic.partitions.keys(of: id)
         let revoked = world.redis.run(
-            .revoke, keys: [keys.shards, keys.user(UserID("bob")!), keys.sessions(UserID("bob")!)],
+            .revoke, keys: [keys.shards, keys.user(id), keys.sessions(id), keys.grants(id)],
             arguments: [String(world.redisNow), keys.events, world.shards[1].logic.link.incarnation, "bob"])
         let held3 = try revoked.get().array?.first?.string
         #expect(held3 == "OK")

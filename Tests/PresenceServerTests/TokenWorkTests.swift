@@ -133,7 +133,7 @@ import WebSockets
         // The first ran already.
         #expect(verdicts.count { $0 == "refused" } == (leaves ? 4 : 5))
         #expect(verdicts.count { $0 == "tooMany" } == (leaves ? 6 : 15))
-        #expect(shard.logic.failedTokens.wait(address, at: world.now) != nil)
+        #expect(shard.logic.failedTokens.wait(address, at: shard.logic.clock.now) != nil)
     }
 
     @Test func `good tokens that are pending at once are all verified, and cost nothing`() throws {
@@ -150,7 +150,7 @@ import WebSockets
             }
         }
         try world.run(for: 1_000)
-        #expect(valid == 50 && shard.logic.failedTokens.wait(address, at: world.now) == nil)
+        #expect(valid == 50 && shard.logic.failedTokens.wait(address, at: shard.logic.clock.now) == nil)
     }
 
     @Test func `tokens that are verified count in the budget for what waits`() throws {

@@ -33,9 +33,13 @@ final class SimulatedCall {
         Self.numbers += 1
         let exchange = HTTPExchangeID(socket: SocketID(index: 1_000_000, generation: Self.numbers), number: 1)
         shard.input { [weak self] logic in
-            let api = HTTPAPI(logic: logic) { [weak self] _, response in
+            let transfers = Transfers(logic.configuration.limits)
+            let api = HTTPAPI(logic: logic, transfers: transfers) { [weak self] _, response in
                 self?.response = response
+            } acceptsGzip: { _ in
+                false
             } settle: { _, _ in
+            } resumeBody: { _ in
             } respondMetrics: { _ in
             }
             api.handle(exchange, request)

@@ -24,8 +24,7 @@ extension HTTPAPI {
             return .granted
         }
         guard request.head.contentLength ?? 0 <= entry.limits.bodyBytes else {
-            let message = "a body has at most \(entry.limits.bodyBytes) bytes"
-            return .refused(.error(413, .init(code: .tooLarge, message: message)))
+            return .refused(tooLarge(entry.limits.bodyBytes))
         }
         var now: Result<Admission, Refusal>?
         var isWithin = true
@@ -41,6 +40,13 @@ extension HTTPAPI {
             request.sink = admission.sink
             return .granted
         }
+    }
+
+    /// Paths with the bound that all have say `bad_request`, as they did before there was `too_large`.
+    private func tooLarge(_ most: Int) -> HTTPResponse {
+        most == RouteLimits.mostCollected
+            ? .error(413, .init(code: .badRequest, message: "a body has at most \(most) bytes"))
+            : .error(413, .init(code: .tooLarge, message: "the body of this call has at most \(most) bytes"))
     }
 
     /// Judges a call, within this call or later, and makes the file that its body goes to.

@@ -21,19 +21,6 @@ package struct RouteLimits {
     }
 }
 
-extension RateLimit {
-    /// For what is done less than once a second.
-    ///
-    /// - Parameters:
-    ///   - interval: between two, for long; at least 1 ms.
-    ///   - burst: how many at once.
-    package init(every interval: Milliseconds, burst: Int) {
-        precondition(interval > 0 && burst > 0, "a rate needs time and a burst")
-        self.interval = interval * 1_000_000
-        self.burst = Int64(burst)
-    }
-}
-
 /// How often each user may use a route, on one shard.
 final class RouteRates {
     private var rates: Rates<UserID>

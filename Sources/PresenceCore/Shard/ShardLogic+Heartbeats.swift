@@ -49,4 +49,13 @@ extension ShardLogic {
         if connection.congestedSince != nil { return close(connection, .tooSlow) }
         close(connection, .goingAway, reason: "no answer to pings")
     }
+
+    /// The clients were not silent while the loop stood still (SIGSTOP, a stalled machine): it was deaf.
+    func stoodStill(for gap: Milliseconds) {
+        log("the loop stood still", ["ms": "\(gap)"])
+        for case let connection? in watchers.connections {
+            connection.lastHeard += gap
+            connection.nextPing += gap
+        }
+    }
 }

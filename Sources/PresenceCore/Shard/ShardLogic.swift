@@ -213,15 +213,6 @@ package final class ShardLogic {
         return wait
     }
 
-    /// The clients were not silent while the loop stood still (SIGSTOP, a stalled machine): it was deaf.
-    private func stoodStill(for gap: Milliseconds) {
-        log("the loop stood still", ["ms": "\(gap)"])
-        for case let connection? in watchers.connections {
-            connection.lastHeard += gap
-            connection.nextPing += gap
-        }
-    }
-
     private func due(_ subject: Deadlines.Subject) {
         switch subject {
         case .heartbeat(let socket):

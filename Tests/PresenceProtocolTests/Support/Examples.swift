@@ -9,6 +9,7 @@ struct Example: CustomStringConvertible, Sendable {
     /// Where it stands, to be found when a test fails.
     var place: String
 
+    var type: String { String(json.split(separator: "\"")[3]) }
     var bytes: [UInt8] { Array(json.utf8) }
     var description: String { "\(place) \(json.prefix(60))" }
 

@@ -91,10 +91,13 @@ final class Installation {
         let keys = partitions.keys(of: id)
         try run(
             .open,
-            [keys.shards, keys.floor, keys.user(id), keys.sessions(id), keys.users(ofShard: incarnation)],
+            [
+                keys.shards, keys.floor, keys.user(id), keys.sessions(id), keys.users(ofShard: incarnation),
+                keys.grants(id),
+            ],
             [
                 keys.events, incarnation, user, session, "-", "phone", "a", "0", "", "", "", "", "0", "0",
-                "9000000000000",
+                "9000000000000", "",
             ])
     }
 
