@@ -12,13 +12,20 @@ public protocol UserRepository: Sendable {
     /// Many users: those found, and who is missing. That some are missing is no error.
     func users(_ ids: [User.ID]) async throws -> Users
 
-    /// A user, and every change of them; ends when the user signs out.
+    /// A user, and every change of them; ends when the user signs out. One who cannot be found any more, because they are
+    /// hidden or gone, is offline and without a name.
     func userUpdates(of id: User.ID) -> AsyncStream<User>
+
+    /// The same, and whether what is shown is only what was last known.
+    func userStates(of id: User.ID) -> AsyncStream<UserState>
 
     /// Changes the own user; without a connection the change is kept and made later.
     ///
     /// - Throws: ``UserError/invalid(field:reason:)``, ``UserError/updateFailed(reason:outcomeUnknown:)``.
     @discardableResult func update(_ changes: UserChanges) async throws -> UserUpdate
+
+    /// Why a change that was queued will not be made. What was refused is as it was before.
+    var updateRefusals: AsyncStream<UserError> { get }
 
     /// Whether a user is here, and every change of that.
     func onlineUpdates(of id: User.ID) -> AsyncStream<Bool>
@@ -28,12 +35,41 @@ public protocol UserRepository: Sendable {
 }
 
 extension UserRepository {
+    /// For a repository that always has the newest.
+    public func userStates(of id: User.ID) -> AsyncStream<UserState> {
+        let users = userUpdates(of: id)
+        let (stream, states) = AsyncStream.makeStream(of: UserState.self, bufferingPolicy: .bufferingNewest(1))
+        let task = Task {
+            for await user in users { states.yield(UserState(user: user)) }
+            states.finish()
+        }
+        states.onTermination = { _ in task.cancel() }
+        return stream
+    }
+
+    /// For a repository that queues nothing.
+    public var updateRefusals: AsyncStream<UserError> { AsyncStream { $0.finish() } }
+
     /// Changes the own user to be as `user` is: every member that a profile has.
     @discardableResult public func update(_ user: User) async throws -> UserUpdate {
         try await update(
             UserChanges(
-                displayName: user.displayName, profileImageURL: .some(user.profileImageURL),
+                // Without a name there is none to save: it cannot be removed.
+                displayName: user.displayName.isEmpty ? nil : user.displayName,
+                profileImageURL: .some(user.profileImageURL),
                 timezone: .some(user.timezone), locale: .some(user.locale)))
+    }
+}
+
+/// A user as they are, or as they were last known.
+public struct UserState: Hashable, Sendable {
+    public var user: User
+    /// Whether it is what was last known: there is no connection, or no answer yet.
+    public var isStale: Bool
+
+    public init(user: User, isStale: Bool = false) {
+        self.user = user
+        self.isStale = isStale
     }
 }
 

@@ -15,7 +15,7 @@ public final class TestClock: Clock, @unchecked Sendable {
         var sleepers: [Int: (until: Instant, continuation: CheckedContinuation<Void, any Error>)] = [:]
         var last = 0
         /// Tests that wait for so many sleepers.
-        var waiting: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
+        var waiting: [Int: (count: Int, continuation: CheckedContinuation<Void, Never>)] = [:]
     }
 
     private let lock = NSLock()
@@ -37,15 +37,23 @@ public final class TestClock: Clock, @unchecked Sendable {
         for continuation in awake { continuation.resume() }
     }
 
-    /// Waits until so many sleep: then time can pass without anybody missing it.
+    /// Waits until so many sleep, or its task is cancelled: then time can pass without anybody missing it.
     public func sleepers(_ count: Int = 1) async {
-        await withCheckedContinuation { continuation in
-            let areThere = lock.withLock {
-                if state.sleepers.count >= count { return true }
-                state.waiting.append((count, continuation))
-                return false
+        let number = lock.withLock {
+            state.last += 1
+            return state.last
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isOver = lock.withLock {
+                    if state.sleepers.count >= count || Task.isCancelled { return true }
+                    state.waiting[number] = (count, continuation)
+                    return false
+                }
+                if isOver { continuation.resume() }
             }
-            if areThere { continuation.resume() }
+        } onCancel: {
+            lock.withLock { state.waiting.removeValue(forKey: number) }?.continuation.resume()
         }
     }
 
@@ -74,9 +82,9 @@ public final class TestClock: Clock, @unchecked Sendable {
             if Task.isCancelled || deadline <= state.now { return (true, []) }
             state.sleepers[number] = (deadline, continuation)
             let count = state.sleepers.count
-            let ready = state.waiting.filter { $0.count <= count }
-            state.waiting.removeAll { $0.count <= count }
-            return (false, ready.map(\.continuation))
+            let ready = state.waiting.filter { $0.value.count <= count }
+            for number in ready.keys { state.waiting[number] = nil }
+            return (false, ready.values.map(\.continuation))
         }
     }
 }

@@ -16,8 +16,9 @@ public final class TypingModel {
     private let clock: any Clock<Duration>
     private let pause: Duration
     private let name: (String) -> String
-    private var isTyping = false
-    private var stopping: Task<Void, Never>?
+    // Not shown, and read when the model goes.
+    @ObservationIgnored private var isTyping = false
+    @ObservationIgnored private var stopping: Task<Void, Never>?
 
     /// - Parameters:
     ///   - pause: after so long without a key press the user does not type any more.
@@ -31,6 +32,12 @@ public final class TypingModel {
         self.pause = pause
         self.clock = clock
         self.name = name
+    }
+
+    // A screen that goes without a word leaves nobody typing.
+    deinit {
+        stopping?.cancel()
+        if isTyping { service.stopTyping(in: conversation) }
     }
 
     /// A line for people; empty while nobody types.

@@ -75,4 +75,35 @@ import Testing
         }
         #expect(error is CancellationError)
     }
+
+    @Test func `a call that is held ends when it is cancelled, and so do waits for what does not come`() async {
+        presence.hold()
+        let call = Task { [presence] in try await presence.people(["bob"]) }
+        let sleepers = Task { [presence] in await presence.clock.sleepers(5) }
+        let wait = Task { @MainActor in await until { false } }
+        while presence.calls.isEmpty { await Task.yield() }
+        for task in [call.cancel, sleepers.cancel, wait.cancel] { task() }
+        guard case .failure(let error) = await call.result else {
+            Issue.record("not cancelled")
+            return
+        }
+        #expect(error is CancellationError)
+        await sleepers.value
+        await wait.value
+    }
+
+    @Test func `a roster names who differs from what the loop got before`() async {
+        presence.set(.offline("cy"))
+        var loop = presence.roster(of: ["bob", "cy"]).makeAsyncIterator()
+        #expect(await loop.next()?.changed == ["bob", "cy"])
+        presence.set(.offline("bob"))
+        #expect(await loop.next()?.changed == ["bob"])
+    }
+
+    @Test func `one conversation is made for each key`() async throws {
+        let room = try await presence.createConversation(with: ["bob"], key: "k")
+        #expect(room.participants == ["ana", "bob"])
+        #expect(try await presence.createConversation(with: ["bob"], key: "k") == room)
+        #expect(try await presence.createConversation(with: ["bob"]) != room)
+    }
 }

@@ -97,6 +97,50 @@ import Testing
         run.cancel()
     }
 
+    @Test func `what is changed while it is being saved is not saved, and stays`() async {
+        let (model, run) = await opened()
+        users.delay = .seconds(1)
+        model.displayName = "Ana Silva"
+        let saving = Task { await model.save() }
+        await users.clock.sleepers()
+        model.displayName = "Ana Sousa"
+        model.photoURL = URL(string: "https://example.org/a.jpg")
+        users.clock.advance(by: .seconds(1))
+        await saving.value
+        #expect(users.updates == [UserChanges(displayName: "Ana Silva")])
+        #expect(model.displayName == "Ana Sousa" && model.photoURL != nil && model.hasChanges && model.canSave)
+        run.cancel()
+    }
+
+    @Test func `what is queued is shown until the profile has it, whatever is heard meanwhile`() async {
+        let (model, run) = await opened()
+        users.isOffline = true
+        model.displayName = "Ana Silva"
+        await model.save()
+        // Heard again as it was, by another device's change of the picture.
+        let picture = URL(string: "https://example.org/a.jpg")
+        users.set(User(id: "me", displayName: "Ana", profileImageURL: picture))
+        await until { model.photoURL == picture }
+        #expect(model.displayName == "Ana Silva" && !model.hasChanges && model.username == "ana.b")
+        users.set(User(id: "me", displayName: "Ana Silva"))
+        await until { model.photoURL == nil }
+        users.set(User(id: "me", displayName: "Elsewhere"))
+        await until { model.displayName == "Elsewhere" }
+        run.cancel()
+    }
+
+    @Test func `a queued change that is refused is told, and what is saved comes back`() async {
+        let (model, run) = await opened()
+        users.isOffline = true
+        model.displayName = "Ana Silva"
+        await model.save()
+        #expect(model.isQueued)
+        users.refuse(.invalid(field: "displayName", reason: "This name cannot be used."))
+        await until { model.errorMessage == "This name cannot be used." }
+        #expect(!model.isQueued && !model.showSuccess && model.displayName == "Ana")
+        run.cancel()
+    }
+
     // MARK: The username
 
     @Test func `a username is asked for half a second after the last key, once`() async {

@@ -47,4 +47,11 @@ import Testing
                 .startTyping("c1"), .stopTyping("c1"), .startTyping("c1"), .stopTyping("c1"),
             ])
     }
+
+    @Test func `a model that goes while the user types leaves nobody typing`() {
+        var model: TypingModel? = TypingModel(presence, conversation: "c1", clock: clock)
+        model?.textChanged("H")
+        model = nil
+        #expect(presence.calls == [.startTyping("c1"), .stopTyping("c1")])
+    }
 }

@@ -118,7 +118,8 @@ def look_at_functions(path, lines):
     began = None
     for number, line in enumerate(lines):
         match = re.match(r"( *)(?:[\w@()]+ )*(?:func \S|init[?<(])", line)
-        if began is None and match and not line.rstrip().endswith("}"):
+        # One as far left as another that has not ended: that one has no body, as in a protocol.
+        if match and not line.rstrip().endswith("}") and (began is None or began[1] == match.group(1) + "}"):
             began = (number, match.group(1) + "}")
         elif began is not None and (line.startswith(began[1]) or not line.strip() and number - began[0] < 2):
             length = number - began[0] + 1

@@ -1,6 +1,8 @@
 // What a view model needs of a client, in parts: a model names those that it uses, and a test gives it a fake of them.
 // ``PresenceClient`` is all of them.
 
+import Foundation
+
 /// Observing and reading people.
 public protocol PeopleService: Sendable {
     func presence(of user: String) -> PresenceUpdates<PersonPresence>
@@ -14,6 +16,7 @@ public protocol PeopleService: Sendable {
 /// The own user.
 public protocol MeService: Sendable {
     var meUpdates: PresenceUpdates<Me> { get }
+    var statusUpdates: PresenceUpdates<MyStatus> { get }
     var pendingProfileUpdates: PresenceUpdates<PendingProfileChanges> { get }
     @discardableResult func setStatus(
         _ status: ChosenStatus, text: Change<String>, clearAfter: Duration?
@@ -42,6 +45,16 @@ public protocol ConnectionService: Sendable {
     func reconnectNow()
     func networkChanged(isAvailable: Bool)
     func signOut() async
+    func switchUser(token: @escaping PresenceClient.TokenProvider) async
+    func clearCache() async
+    var serverTime: ServerTime { get async }
+    var serverNow: Date { get async }
+}
+
+/// Making conversations.
+public protocol ConversationService: Sendable {
+    func createConversation(with others: [String]) async throws -> Conversation
+    func createConversation(with others: [String], key: String) async throws -> Conversation
 }
 
 /// Who may see the user.
@@ -55,7 +68,9 @@ public protocol VisibilityService: Sendable {
 }
 
 /// Everything that an app asks of a client after it is made.
-public protocol PresenceService: PeopleService, MeService, TypingService, ConnectionService, VisibilityService {}
+public protocol PresenceService: PeopleService, MeService, TypingService, ConversationService, ConnectionService,
+    VisibilityService
+{}
 
 extension MeService {
     @discardableResult public func setStatus(

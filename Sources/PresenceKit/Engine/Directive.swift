@@ -30,9 +30,9 @@ enum Directive: Sendable {
     case clearCache(Clearing, andWrites: Bool)
     /// Put a write into the queue, and hand in `.stored` for the call that waits for that.
     case store(QueuedWrite, CallID?)
-    /// Take writes out of the queue, and hand in `.removed`.
+    /// Take writes out of the queue, and hand in `.removed`, with why if they cannot be.
     case removeWrites([String])
-    /// Note whose writes follow.
+    /// Note whose storage this is: the writes of others go.
     case storeOwner(String)
     /// Let these observers look again.
     case wake([ObserverID])

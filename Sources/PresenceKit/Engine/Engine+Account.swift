@@ -14,6 +14,7 @@ extension Engine {
         sayGoodbye()
         drop(at: now, abandoning: .signedOut)
         forget(at: now)
+        isSignedOut = true
         close(nil, at: now)
         for observer in Array(observers.ids) where observers[observer]?.topic != .connection {
             _ = observers.remove(observer)
@@ -28,6 +29,7 @@ extension Engine {
         let wasIdle = link.phase == .idle
         drop(at: now, abandoning: .signedOut)
         forget(at: now)
+        isSignedOut = false
         link.switchUser()
         emit(completions.wait(id, forEndOf: nil, andClearing: true, at: now.uptime))
         if let flaw = link.flaw {
@@ -45,24 +47,34 @@ extension Engine {
     /// The attempt whose connection a goodbye ends.
     private var connectedAttempt: Attempt? { link.hasTransport ? link.attempt : nil }
 
-    /// Everything held for the user goes; what was asked for fails, unless it is for the next user.
-    mutating func forget(at now: Moment, keepingCalls: Bool = false) {
+    /// Everything held for the user goes; what was asked for fails.
+    mutating func forget(at now: Moment) {
         let error = PresenceError.signedOut
         link.forget()
-        let status = me.forget()
-        if keepingCalls, let status { me.choose(status) }
-        if !keepingCalls { fail(status, error) }
-        for id in calls.ids where !keepingCalls {
+        fail(me.forget(), error)
+        for id in calls.ids {
             var error = error
             error.outcomeUnknown = calls.isRepeating(id)
             answer(id, .failure(error))
         }
+        awaitsOwner = false
+        forgetPeople(andWrites: true, at: now)
+    }
+
+    /// The storage turns out to be another user's: what it had goes, what was asked of this client stays.
+    mutating func forgetRecalled(at now: Moment) {
+        me.forgetRecalled()
+        forgetPeople(andWrites: false, at: now)
+    }
+
+    private mutating func forgetPeople(andWrites: Bool, at now: Moment) {
+        lastForeignReading = lastReading
         unobserveMe(at: now)
         watchlist.forget(at: link.clock.date(at: now))
-        emit(completions.clearCache(andWrites: true))
+        emit(completions.clearCache(andWrites: andWrites))
     }
 }
 
 extension PresenceError {
-    fileprivate static let signedOut = PresenceError(.signedOut, "the user signed out or was changed")
+    static let signedOut = PresenceError(.signedOut, "the user signed out or was changed")
 }

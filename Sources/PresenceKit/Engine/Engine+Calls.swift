@@ -5,16 +5,18 @@ extension Engine {
     /// A call begins; its answer is a ``Directive/answer(_:_:)``.
     mutating func begin(_ id: CallID, _ call: Call, at now: Moment) {
         calls.begin(id, at: now.uptime)
+        if let flaw = call.flaw { return answer(id, .failure(flaw)) }
         connect(again: false, at: now)
         switch call {
         case .get(let users): lookUp(users, id)
+        // Whose it would be is not known: the next user's, if it were kept.
+        case _ where isSignedOut: answer(id, .failure(.signedOut))
         // There will never be a connection to wait for.
         case _ where link.flaw != nil: answer(id, .failure(link.whyAway))
         case .setStatus(let change): setStatus(PendingStatus(change, call: id, at: now.uptime), at: now)
         // What waits goes first, also if this process ends before it does.
         case .updateProfile(let changes, .queue) where link.isAway || me.profile.isBusy:
             queue(changes, for: id, at: now)
-            send(me.sendKept(at: now.uptime, if: link.isConnected))
         case _ where link.isConnected: perform(id, call, at: now)
         case .updateProfile, .createConversation, .changeVisibility, .readVisibility:
             if link.isAway {
@@ -28,15 +30,26 @@ extension Engine {
     /// Does on the connection what can only be done there.
     mutating func perform(_ id: CallID, _ call: Call, at now: Moment) {
         switch call {
-        case .updateProfile(let changes, .queue) where me.profile.isBusy:
-            queue(changes, for: id, at: now)
-            send(me.sendKept(at: now.uptime))
+        case .updateProfile(let changes, .queue) where me.profile.isBusy: queue(changes, for: id, at: now)
+        case _ where isOccupied(call.lane): calls.wait(id, call)
         case .updateProfile(let changes, let policy): send([.updateProfile(changes, policy, id)])
         case .createConversation(let creation): send([creation.message(for: id)])
         case .changeVisibility(let body): send(body, .changeVisibility(body, id))
         case .readVisibility: send(.getVisibility, .readVisibility(VisibilityLists(), id))
         case .get, .setStatus: preconditionFailure("\(call) does not wait for a connection")
         }
+    }
+
+    /// Whether a change of this lane is on its way, or is to go before any later one.
+    private func isOccupied(_ lane: Lane?) -> Bool {
+        lane.map { calls.occupies($0) || requests.occupies($0, calls.isWaiting) } ?? false
+    }
+
+    /// Sends what waited for the answers to what was asked before it.
+    mutating func advance(at now: Moment) {
+        // What is kept is older than what waits.
+        if !requests.occupies(.profile, calls.isWaiting) { send(me.sendKept(at: now.uptime)) }
+        for (id, call) in calls.takeDeferred() { perform(id, call, at: now) }
     }
 
     private mutating func setStatus(_ newer: PendingStatus, at now: Moment) {
@@ -63,15 +76,22 @@ extension Engine {
 
     /// A write is in the storage, or cannot be.
     mutating func stored(_ write: String, _ call: CallID?, _ error: PresenceError?) {
-        if let error {
-            emit(.log(.error, error.message))
-            me.withdraw(write)
+        var error = error
+        if let message = error?.message {
+            emit(.log(.error, message))
+            error?.outcomeUnknown = me.withdraw(write)
+        } else {
+            me.stored(write)
         }
         if let call { answer(call, error.map { .failure($0) } ?? .success(.profile(.queued))) }
     }
 
-    /// Writes are out of the storage.
-    mutating func removed(_ writes: [String]) {
+    /// Writes are out of the storage, or cannot be taken out.
+    mutating func removed(_ writes: [String], _ error: PresenceError?, at now: Moment) {
+        if let error {
+            emit(.log(.error, error.message))
+            return me.keepRemoving(writes, at: now.uptime)
+        }
         me.removed(writes)
         answerSaved()
     }
@@ -82,6 +102,7 @@ extension Engine {
 
     /// The user begins to type, or stops: it is said on this connection, and on the next one if it lasts.
     mutating func type(_ conversation: ConversationID, _ isTyping: Bool, at now: Moment) {
+        guard !isSignedOut else { return }
         connect(again: false, at: now)
         if isTyping {
             guard me.startTyping(in: conversation, at: now.uptime) else { return }

@@ -12,6 +12,7 @@ extension Engine {
 
     /// The token provider has answered.
     mutating func tokenFetched(_ token: Result<String, PresenceError>, at now: Moment) {
+        if case .success(let token) = token, !link.isConnected { me.identify(as: TokenSubject.user(of: token)) }
         if link.isConnected { return send(link.refresh(with: token)) }
         guard case .fetchingToken = link.phase else { return }
         switch token {
@@ -40,12 +41,12 @@ extension Engine {
         answer(toldStatus, .success(.done))
         if let former = me.id, former != connected.user {
             // Whom an earlier process belonged to says nothing about what was asked for in this one.
-            forget(at: now, keepingCalls: me.isRecalled)
+            if me.isRecalled { forgetRecalled(at: now) } else { forget(at: now) }
         }
         link.connected(connected, at: now)
         if let status = connected.status { me.hold(status) }
         watchlist.unsettle()
-        send(me.begin(as: connected.user, toldOf: toldActivity, at: now.uptime))
+        send(me.begin(as: connected.user, toldOf: toldActivity, at: now))
         observeMe(at: now)
         for (id, call) in calls.takeDeferred() { perform(id, call, at: now) }
         send(calls.takeRepeats(at: now.uptime))
@@ -58,7 +59,7 @@ extension Engine {
             answer(status, .failure(error))
             return introduce(with: nil, at: now)
         }
-        if let status { me.chooseAgain([status]) }
+        if let status { me.choose(status) }
         link.reject(error)
         // After `unauthorized` the server closes by itself, with a code.
         if error.code != .unauthorized { hangUp(.rejected(error), at: now) }
@@ -75,6 +76,11 @@ extension Engine {
     /// The connection, or the attempt to make one, is over.
     mutating func end(_ ending: Ending, at now: Moment) {
         guard link.isUnderWay else { return }
+        if case .closed(code: .messageTooBig, _) = ending {
+            // One of them it was: sent again, it would end every connection.
+            let error = PresenceError(.tooMany, "the server does not take a message as long")
+            for request in requests.takeKept() { refuse(request, error, at: now) }
+        }
         drop(at: now)
         switch link.end(ending, at: now) {
         case .again: failWhatCannotWait(at: now)
@@ -92,7 +98,7 @@ extension Engine {
         link.close(error)
         watchlist.problemChanged()
         failWhatCannotWait(at: now)
-        fail(me.takePending(), link.whyAway)
+        fail(me.close(), link.whyAway)
     }
 
     /// Whatever belonged to the connection goes: what is shown becomes stale, requests fail or wait to be repeated. With
@@ -107,7 +113,7 @@ extension Engine {
         if let error {
             for request in lost { abandon(request, error) }
         } else {
-            me.chooseAgain(lost.compactMap(\.status))
+            me.choose(lost.compactMap(\.status))
             for request in lost { lose(request, at: now) }
         }
     }

@@ -39,9 +39,10 @@ extension Engine {
 
     /// What an earlier process left.
     mutating func recall(_ owner: UserID?, _ writes: [QueuedWrite], at now: Moment) {
+        guard awaitsOwner else { return }
+        awaitsOwner = false
         me.recall(owner, writes)
         observeMe(at: now)
-        send(me.sendKept(at: now.uptime, if: link.isConnected))
     }
 
     mutating func readCache(_ users: [UserID]) {
@@ -53,6 +54,7 @@ extension Engine {
     /// The cache has answered.
     mutating func recall(_ found: [CachedPerson]) {
         lastRead += 1
+        let found = lastRead > lastForeignReading ? found : []
         watchlist.recall(found)
         recallLookups(found)
     }

@@ -32,7 +32,7 @@ extension Engine {
             _ = requests.take(id)
             link.refreshed(true)
         case .unsubscribed(let id): _ = requests.take(id)
-        case .profileUpdated(let id, let profile): saved(requests.take(id), profile, at: now)
+        case .profileUpdated(let id, let profile): saved(id, profile, at: now)
         case .conversationCreated(let id, let conversation): created(requests.take(id), conversation)
         case .visibility(let id, let lists, let more): readVisibility(id, lists, more: more)
         case .ownVisibility(let visibility): me.hold(MyAudiences(visibility))
@@ -62,7 +62,9 @@ extension Engine {
 
     private mutating func accept(_ request: Request?) {
         switch request {
-        case .status(let pending): answer(pending, .success(.done))
+        case .status(let pending):
+            answer(pending, .success(.done))
+            for call in me.settle(pending) { answer(call, .success(.done)) }
         case .changeVisibility(_, let call): answer(call, .success(.done))
         default: break
         }
@@ -87,13 +89,16 @@ extension Engine {
         _ = requests.take(id)
     }
 
-    private mutating func saved(_ request: Request?, _ profile: Profile, at now: Moment) {
-        switch request {
+    private mutating func saved(_ id: Int64?, _ profile: Profile, at now: Moment) {
+        // What waits is shown until it is saved: the profile has to have it by then.
+        if let user = me.id { watchlist.apply(.profile(profile), to: user, nil) }
+        switch requests.take(id) {
         case .updateProfile(let changes, _, let call):
+            if let id { requests.supersede(changes, sentAfter: id) }
             me.supersede(changes, at: now.wall)
             me.profile.hold(call, PersonProfile(user: me.id?.string ?? "", .profile(profile), freshness: .live))
             answerSaved()
-        case .keptProfile: send(me.acknowledgeKept(at: now.uptime))
+        case .keptProfile: me.acknowledgeKept()
         default: break
         }
     }
@@ -107,7 +112,7 @@ extension Engine {
     // MARK: Refusals
 
     /// What the server will not or cannot do.
-    private mutating func refuse(_ request: Request?, _ error: PresenceError, at now: Moment) {
+    mutating func refuse(_ request: Request?, _ error: PresenceError, at now: Moment) {
         switch request {
         case .connect(_, let status): refuseConnect(status, error, at: now)
         case .refresh: link.refreshed(false)
@@ -117,8 +122,8 @@ extension Engine {
         case .status(let pending) where error.code == .rateLimited:
             me.postpone(pending, until: now.uptime + error.delay)
         case .status(let pending): answer(pending, .failure(error))
-        case .updateProfile(let changes, let policy, let call) where error.code == .rateLimited:
-            calls.pace(.updateProfile(changes, policy, call), call, error, at: now.uptime)
+        case .updateProfile(let changes, .fail, let call) where error.code == .rateLimited:
+            calls.pace(.updateProfile(changes, .fail, call), call, error, at: now.uptime)
         case .changeVisibility(let body, let call) where error.code == .rateLimited:
             calls.pace(Outgoing(body, .changeVisibility(body, call)), call, error, at: now.uptime)
         case .readVisibility(_, let call) where error.code == .rateLimited:
@@ -134,7 +139,7 @@ extension Engine {
         case .updateProfile(_, _, let call), .createConversation(_, let call), .changeVisibility(_, let call),
             .readVisibility(_, let call):
             answer(call, .failure(error))
-        case .keptProfile: send(me.refuseKept(error, at: now.uptime))
+        case .keptProfile: me.refuseKept(error, at: now.uptime)
         case .typing(let conversation):
             if !error.isPassing { _ = me.stopTyping(in: conversation) }
             emit(.log(.notice, "typing is not shown: \(error)"))

@@ -47,6 +47,14 @@ struct Engine: Sendable {
     /// The readings of the cache that were asked for, and those that are answered.
     var lastReading: CacheReading = 0
     var lastRead: CacheReading = 0
+    /// The last reading that was asked for by another user, whose answer this one must not see.
+    var lastForeignReading: CacheReading = 0
+    /// Whether the storage may still tell whose it was: not after a sign-out or a change of user.
+    var awaitsOwner = true
+    /// From a sign-out until the app connects again or changes the user: nothing can be asked for.
+    var isSignedOut = false
+    /// Requests that the server would not take, to be refused when the turn ends.
+    private var oversized: [(request: Request, error: PresenceError)] = []
     private var loggedStamp: UInt64 = 1
     /// What the present input leads to.
     private var outbox: [Directive] = []
@@ -67,7 +75,9 @@ struct Engine: Sendable {
     /// Takes in what happened; what to do because of it. What an earlier attempt's connection still says is ignored.
     mutating func handle(_ input: Input, at now: Moment) -> [Directive] {
         switch input {
-        case .connect: connect(again: true, at: now)
+        case .connect:
+            isSignedOut = false
+            connect(again: true, at: now)
         case .reconnect: reconnect(at: now)
         case .network(let isThere): network(isThere, at: now)
         case .background: background()
@@ -101,7 +111,7 @@ struct Engine: Sendable {
         case .cacheCleared(let clearing): emit(completions.cleared(clearing))
         case .recalled(let owner, let writes): recall(owner, writes, at: now)
         case .stored(let write, let call, let error): stored(write, call, error)
-        case .removed(let writes): removed(writes)
+        case .removed(let writes, let error): removed(writes, error, at: now)
 
         case .tick: tick(at: now)
         case .turnEnded: endTurn(at: now)
@@ -112,8 +122,10 @@ struct Engine: Sendable {
 
     /// Subscribes to what came to be observed, writes the cache, and wakes the observers of what changed.
     private mutating func endTurn(at now: Moment) {
+        if link.isConnected { advance(at: now) }
         send(watchlist.settle(at: now.uptime, limits: link.isConnected ? link.limits : nil))
         if link.isConnected { send(lookups.ask(at: now.uptime, link.limits)) }
+        refuseOversized(at: now)
         emit(me.takeStoring())
         let uncached = watchlist.takeUncached(at: link.clock.date(at: now))
         if !uncached.isEmpty { emit(.writeCache(uncached)) }
@@ -183,7 +195,22 @@ struct Engine: Sendable {
     }
 
     mutating func send(_ messages: [Outgoing]) {
-        for message in messages { outbox.append(requests.send(message)) }
+        for message in messages {
+            do throws(PresenceError) {
+                outbox.append(try requests.send(message, limit: link.limits.maxMessageBytes))
+            } catch {
+                if let request = message.request { oversized.append((request, error)) }
+                emit(.log(.error, "not sent: \(error)"))
+            }
+        }
+    }
+
+    /// The server would end the connection for them.
+    private mutating func refuseOversized(at now: Moment) {
+        while !oversized.isEmpty {
+            let (request, error) = oversized.removeFirst()
+            refuse(request, error, at: now)
+        }
     }
 
     mutating func send(_ body: ClientMessage.Body, _ request: Request? = nil) {

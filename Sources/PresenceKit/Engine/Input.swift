@@ -50,7 +50,8 @@ enum Input: Sendable {
     case recalled(UserID?, [QueuedWrite])
     /// A write is in the queue, or cannot be.
     case stored(String, CallID?, PresenceError?)
-    case removed([String])
+    /// Writes are out of the queue, or cannot be taken out.
+    case removed([String], PresenceError?)
 
     // MARK: Time
 

@@ -112,7 +112,8 @@ extension ProfileChanges {
 
     var wire: Wire.ProfileChanges {
         Wire.ProfileChanges(
-            displayName: displayName.wire, photoURL: photoURL.map(\.absoluteString).wire, timezone: timezone.wire,
+            displayName: displayName.map(FreeText.trimmed).wire, photoURL: photoURL.map(\.absoluteString).wire,
+            timezone: timezone.wire,
             locale: locale.wire)
     }
 }

@@ -12,8 +12,8 @@ actor Runner {
     private let url: URL
     private let dialler: any Dialler
     private let time: any Timekeeper
-    private let storage: Storage
-    private let logger: PresenceLogger?
+    let storage: Storage
+    let logger: PresenceLogger?
     private let mailbox: Mailbox
     private var provideToken: PresenceClient.TokenProvider
 
@@ -83,6 +83,7 @@ actor Runner {
         guard recalling == nil else { return }
         recalling = afterStorage { [storage, logger] in
             do {
+                for problem in storage.problems { logger?.log(.error, problem) }
                 let (owner, writes) = try await storage.writes.load()
                 await self.handle(.recalled(owner.flatMap(UserID.init), writes))
             } catch {
@@ -208,7 +209,7 @@ actor Runner {
         case .clearCache(let clearing, let andWrites): clear(clearing, andWrites)
         case .store(let write, let call): store(write, call)
         case .removeWrites(let ids): removeWrites(ids)
-        case .storeOwner(let user): afterStorage { [storage] in try? await storage.writes.setOwner(user) }
+        case .storeOwner(let user): storeOwner(user)
         case .log(let level, let message): logger?.log(level, message)
         }
     }
@@ -216,48 +217,13 @@ actor Runner {
     // MARK: The storage
 
     @discardableResult
-    private func afterStorage(_ operation: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
+    func afterStorage(_ operation: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
         let task = Task { [lastOperation] in
             await lastOperation?.value
             await operation()
         }
         lastOperation = task
         return task
-    }
-
-    private func clear(_ clearing: Clearing, _ andWrites: Bool) {
-        afterStorage { [storage, logger] in
-            await storage.cache.removeAll()
-            do {
-                if andWrites { try await storage.writes.removeAll() }
-            } catch {
-                logger?.log(.error, "the writes of the user cannot be removed: \(error)")
-            }
-            await self.handle(.cacheCleared(clearing))
-        }
-    }
-
-    private func store(_ write: QueuedWrite, _ call: CallID?) {
-        afterStorage { [storage] in
-            do {
-                try await storage.writes.append(write)
-                await self.handle(.stored(write.id, call, nil))
-            } catch {
-                let error = PresenceError(.storageFailed, "a write cannot be kept: \(error)")
-                await self.handle(.stored(write.id, call, error))
-            }
-        }
-    }
-
-    private func removeWrites(_ ids: [String]) {
-        afterStorage { [storage, logger] in
-            do {
-                try await storage.writes.remove(ids)
-            } catch {
-                logger?.log(.error, "writes that are done cannot be removed: \(error)")
-            }
-            await self.handle(.removed(ids))
-        }
     }
 
     private func fetchToken(_ attempt: Attempt) {

@@ -5,22 +5,25 @@ extension FakePresence {
     // MARK: People
 
     public func presence(of user: String) -> PresenceUpdates<PersonPresence> {
-        PresenceUpdates(watch(user).updates.map(\.presence))
+        PresenceUpdates(updates(of: user).map(\.presence))
     }
 
     public func profile(of user: String) -> PresenceUpdates<PersonProfile> {
-        PresenceUpdates(watch(user).updates.map(\.profile))
+        PresenceUpdates(updates(of: user).map(\.profile))
     }
 
-    public func updates(of user: String) -> PresenceUpdates<Person> { watch(user).updates }
+    public func updates(of user: String) -> PresenceUpdates<Person> {
+        guard PresenceID.isValid(user) else { return PresenceUpdates([Person(unknown: user, problem: .refused(user))]) }
+        return watch(user).updates
+    }
 
     public func roster(of users: [String]) -> PresenceUpdates<Roster> {
-        let feed = Feed(Roster(users, people: users.map(known)))
+        let feed = Feed(shown(users))
         lock.withLock {
             state.rosters.removeAll { $0.feed == nil }
             state.rosters.append(RosterFeed(users: users, feed: feed))
         }
-        return feed.updates
+        return PresenceUpdates(RosterLoop(feed: feed, users: users))
     }
 
     public func person(_ user: String) async throws -> Person? {
@@ -30,18 +33,23 @@ extension FakePresence {
     }
 
     public func people(_ users: [String]) async throws -> People {
+        if let malformed = users.first(where: { !PresenceID.isValid($0) }) { throw PresenceError.refused(malformed) }
+        var seen: Set<String> = []
+        let users = users.filter { seen.insert($0).inserted }
         try await note(.people(users))
         let found = users.map(known).filter(\.isFound)
         let missing = users.filter { !known($0).isFound }
         guard isOffline else { return People(found, missing: missing) }
         return People(
             found, missing: missing, unanswered: missing,
-            problem: PresenceError(.notConnected, "the test is offline"))
+            problem: whyAway)
     }
 
     // MARK: The own user
 
     public var meUpdates: PresenceUpdates<Me> { ownUser.updates }
+
+    public var statusUpdates: PresenceUpdates<MyStatus> { PresenceUpdates(ownUser.updates.compactMap(\.status)) }
 
     public var pendingProfileUpdates: PresenceUpdates<PendingProfileChanges> { pendingProfile.updates }
 
@@ -50,16 +58,21 @@ extension FakePresence {
         _ status: ChosenStatus, text: Change<String>, clearAfter: Duration?
     ) async throws -> ChoiceUpdate {
         try await note(.setStatus(status, text, clearAfter))
-        var me = me
-        var chosen = MyStatus(status: status, text: me.status?.text, freshness: .live)
+        // A closed client holds no choices: nobody knows whether it will be opened again.
+        if case .closed = connection.value { throw whyAway }
+        let former = lock.withLock { state.chosen } ?? me.status
+        var chosen = MyStatus(status: status, text: former?.text, freshness: .live)
         switch text {
         case .keep: break
         case .remove: chosen.text = nil
         case .set(let text): chosen.text = text
         }
-        me.status = chosen
-        set(me)
-        return isOffline ? .queued : .saved
+        guard isOffline else {
+            changeMe { $0.status = chosen }
+            return .saved
+        }
+        lock.withLock { state.chosen = chosen }
+        return .queued
     }
 
     public func setActivity(_ activity: Activity) { noteAtOnce(.setActivity(activity)) }
@@ -68,7 +81,7 @@ extension FakePresence {
     public func updateProfile(_ changes: ProfileChanges, offline: OfflinePolicy) async throws -> ProfileUpdate {
         try await note(.updateProfile(changes, offline))
         guard isOffline else { return .saved(apply(changes)) }
-        guard offline == .queue else { throw PresenceError(.notConnected, "the test is offline") }
+        guard offline == .queue, !lock.withLock({ state.isSignedOut }) else { throw whyAway }
         queue(changes)
         return .queued
     }
@@ -95,16 +108,40 @@ extension FakePresence {
 
     public func signOut() async {
         noteAtOnce(.signOut)
-        let (watched, conversations, rosters) = lock.withLock {
-            (Array(state.watched.values), Array(state.conversations.values), state.rosters)
-        }
-        for feed in watched { feed.finish() }
-        for feed in conversations { feed.finish() }
-        for roster in rosters { roster.feed?.finish() }
-        ownUser.send(Me())
-        ownUser.finish()
-        pendingProfile.finish()
+        endLoops()
         set(.closed(nil))
+    }
+
+    /// The test says who it is, with ``set(_:)``.
+    public func switchUser(token: @escaping PresenceClient.TokenProvider) async {
+        noteAtOnce(.switchUser)
+        forget()
+    }
+
+    public func clearCache() async { noteAtOnce(.clearCache) }
+    public var serverTime: ServerTime { get async { ServerTime() } }
+    public var serverNow: Date { get async { .inTests + clock.now.offset / .seconds(1) } }
+
+    // MARK: Conversations
+
+    public func createConversation(with others: [String]) async throws -> Conversation {
+        try await noteOnline(.createConversation(others, key: nil))
+        return make(others, "c\(lock.withLock { state.made.count } + 1)")
+    }
+
+    /// One for each key.
+    public func createConversation(with others: [String], key: String) async throws -> Conversation {
+        try await noteOnline(.createConversation(others, key: key))
+        return make(others, key)
+    }
+
+    private func make(_ others: [String], _ key: String) -> Conversation {
+        let participants = Set(others + (me.user.map { [$0] } ?? [])).sorted()
+        return lock.withLock {
+            if let made = state.made[key] { return made }
+            state.made[key] = Conversation(id: key, participants: participants)
+            return state.made[key]!
+        }
     }
 
     // MARK: Visibility

@@ -11,42 +11,72 @@ extension FakePresence {
             return (state.delay, index.map { state.failures.remove(at: $0).error })
         }
         if let delay { try await clock.sleep(for: delay) }
-        await withCheckedContinuation { continuation in
-            let isHeld = lock.withLock {
-                if state.isHolding { state.held.append(continuation) }
-                return state.isHolding
-            }
-            if !isHeld { continuation.resume() }
-        }
-        if let error { throw error }
+        await waitWhileHeld()
         try Task.checkCancellation()
+        if let error { throw error }
+    }
+
+    /// Until the test releases it, or the task is cancelled.
+    private func waitWhileHeld() async {
+        let number = lock.withLock {
+            state.lastHeld += 1
+            return state.lastHeld
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isHeld = lock.withLock {
+                    guard state.isHolding, !Task.isCancelled else { return false }
+                    state.held[number] = continuation
+                    return true
+                }
+                if !isHeld { continuation.resume() }
+            }
+        } onCancel: {
+            lock.withLock { state.held.removeValue(forKey: number) }?.resume()
+        }
     }
 
     func noteAtOnce(_ call: Call) { lock.withLock { state.calls.append(call) } }
 
-    var isOffline: Bool { lock.withLock { state.offlineSince } != nil }
-
     /// A call that cannot be made offline.
     func noteOnline(_ call: Call) async throws {
         try await note(call)
-        if isOffline { throw PresenceError(.notConnected, "the test is offline") }
+        if isOffline { throw whyAway }
     }
 
-    func known(_ user: String) -> Person { lock.withLock { state.people[user] } ?? Person(absent: user) }
+    func known(_ user: String) -> Person {
+        lock.withLock { state.people[user] } ?? (isOffline ? Person(unknown: user) : Person(absent: user))
+    }
+
+    /// What a roster of these shows: offline nothing is known of those who were never heard of.
+    func shown(_ users: [String]) -> [String: Person] {
+        var shown: [String: Person] = [:]
+        for user in users {
+            let person = known(user)
+            if !PresenceID.isValid(user) {
+                shown[user] = Person(unknown: user, problem: .refused(user))
+            } else if person.freshness != .unknown {
+                shown[user] = person
+            }
+        }
+        return shown
+    }
 
     func feed(of conversation: String) -> Feed<Typing> {
-        lock.withLock {
+        let freshness = freshness
+        return lock.withLock {
             if let feed = state.conversations[conversation] { return feed }
-            let feed = Feed(Typing(conversation: conversation, freshness: .live))
+            let feed = Feed(Typing(conversation: conversation, freshness: freshness))
             state.conversations[conversation] = feed
             return feed
         }
     }
 
     func watch(_ user: String) -> Feed<Person> {
-        lock.withLock {
+        let person = known(user)
+        return lock.withLock {
             if let feed = state.watched[user] { return feed }
-            let feed = Feed(state.people[user] ?? Person(absent: user))
+            let feed = Feed(person)
             state.watched[user] = feed
             return feed
         }
@@ -54,12 +84,10 @@ extension FakePresence {
 
     /// Tells the loops of these people, or all.
     func publish(_ users: Set<String>?) {
-        let (people, watched, rosters) = lock.withLock { (state.people, state.watched, state.rosters) }
-        for (user, feed) in watched where users?.contains(user) ?? true {
-            feed.send(people[user] ?? Person(absent: user))
-        }
+        let (watched, rosters) = lock.withLock { (state.watched, state.rosters) }
+        for (user, feed) in watched where users?.contains(user) ?? true { feed.send(known(user)) }
         for roster in rosters where users.map({ !$0.isDisjoint(with: roster.users) }) ?? true {
-            roster.feed?.send(Roster(roster.users, people: roster.users.map { people[$0] ?? Person(absent: $0) }))
+            roster.feed?.send(shown(roster.users))
         }
     }
 
@@ -82,6 +110,12 @@ extension FakePresence {
         change(changes.locale, \.locale)
         me.profile = profile
         ownUser.send(me)
+        // Loops on the own user as on any other see it too.
+        if let user = me.user {
+            var person = known(user)
+            person.profile = profile
+            set(person)
+        }
         return profile
     }
 
@@ -145,6 +179,12 @@ extension Person {
         person.presence.freshness = freshness
         person.profile.freshness = freshness
         return person
+    }
+}
+
+extension PresenceError {
+    static func refused(_ id: String) -> PresenceError {
+        PresenceError(.invalidID, "not an id (1 to 128 bytes of printable ASCII without space): \(id.debugDescription)")
     }
 }
 

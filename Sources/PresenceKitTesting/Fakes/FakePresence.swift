@@ -21,7 +21,8 @@ public final class FakePresence: PresenceService, @unchecked Sendable {
         case updateProfile(ProfileChanges, OfflinePolicy)
         case startTyping(String)
         case stopTyping(String)
-        case connect, disconnect, enterBackground, enterForeground, reconnectNow, signOut
+        case createConversation([String], key: String?)
+        case connect, disconnect, enterBackground, enterForeground, reconnectNow, signOut, switchUser, clearCache
         case networkChanged(Bool)
         case setVisibility(Audience?, Audience?)
         case visibility
@@ -41,30 +42,39 @@ public final class FakePresence: PresenceService, @unchecked Sendable {
         var failures: [(matches: @Sendable (Call) -> Bool, error: any Error)] = []
         var delay: Duration?
         var isHolding = false
-        var held: [CheckedContinuation<Void, Never>] = []
+        var held: [Int: CheckedContinuation<Void, Never>] = [:]
+        var lastHeld = 0
         var offlineSince: Date?
+        var isSignedOut = false
         var pending = PendingProfileChanges()
+        /// Chosen offline.
+        var chosen: MyStatus?
+        var made: [String: Conversation] = [:]
+        var ownUser: Feed<Me>
+        var pendingProfile = Feed(PendingProfileChanges())
+
+        init(me: Me) { ownUser = Feed(me) }
     }
 
     struct RosterFeed {
         let users: [String]
-        weak var feed: Feed<Roster>?
+        weak var feed: Feed<[String: Person]>?
     }
 
     let lock = NSLock()
-    var state = State()
+    var state: State
     /// The clock of ``delay``.
     public let clock: TestClock
     let connection: Feed<ConnectionState>
-    let ownUser: Feed<Me>
-    let pendingProfile = Feed(PendingProfileChanges())
+    var ownUser: Feed<Me> { lock.withLock { state.ownUser } }
+    var pendingProfile: Feed<PendingProfileChanges> { lock.withLock { state.pendingProfile } }
 
     public init(
         user: String = "me", people: [Person] = [], connection: ConnectionState = .live, clock: TestClock = TestClock()
     ) {
         self.clock = clock
         self.connection = Feed(connection)
-        ownUser = Feed(Me(user: user, status: MyStatus(status: .auto, freshness: .live)))
+        state = State(me: Me(user: user, status: MyStatus(status: .auto, freshness: .live)))
         for person in people { state.people[person.user] = person }
     }
 
@@ -91,15 +101,25 @@ public final class FakePresence: PresenceService, @unchecked Sendable {
         publish(Set(people.map(\.user)))
     }
 
-    /// These, and nobody else, type in a conversation.
+    /// These, and nobody else, type in a conversation; the own user is not shown among them.
     public func setTyping(_ users: [String], in conversation: String, othersCount: Int = 0) {
+        let me = me.user
         feed(of: conversation).send(
-            Typing(conversation: conversation, users: users, othersCount: othersCount, freshness: .live))
+            Typing(
+                conversation: conversation, users: users.filter { $0 != me }, othersCount: othersCount,
+                freshness: freshness))
     }
 
     public func set(_ me: Me) { ownUser.send(me) }
 
-    public func set(_ state: ConnectionState) { connection.send(state) }
+    /// The connection is like this now: without one everything is stale and writes wait, with one all is live and done.
+    public func set(_ state: ConnectionState) {
+        switch state {
+        case .idle, .connecting: connection.send(state)
+        case .live, .stale: goOnline(as: state)
+        case .reconnecting, .closed: goOffline(as: state, at: .inTests)
+        }
+    }
 
     /// The next call that matches fails.
     public func fail(_ matches: @escaping @Sendable (Call) -> Bool = { _ in true }, with error: any Error) {
@@ -119,37 +139,21 @@ public final class FakePresence: PresenceService, @unchecked Sendable {
     public func release() {
         let held = lock.withLock {
             state.isHolding = false
-            defer { state.held = [] }
-            return state.held
+            defer { state.held = [:] }
+            return state.held.values
         }
         for continuation in held { continuation.resume() }
     }
 
     /// The connection is lost: everything is stale from now on.
     public func goOffline(at date: Date = Date(timeIntervalSince1970: 1_763_712_000)) {
-        lock.withLock {
-            state.offlineSince = date
-            for (user, person) in state.people { state.people[user] = person.with(.stale(since: date)) }
-        }
-        publish(nil)
-        connection.send(.reconnecting(in: .seconds(1), because: .offline))
+        goOffline(as: .reconnecting(in: .seconds(1), because: .offline), at: date)
     }
 
     /// The connection is back: everything is live, and what was queued is done.
-    public func goOnline() {
-        let changes = lock.withLock {
-            state.offlineSince = nil
-            for (user, person) in state.people { state.people[user] = person.with(.live) }
-            defer { state.pending = PendingProfileChanges() }
-            return state.pending.waiting
-        }
-        if let changes { _ = apply(changes) }
-        pendingProfile.send(PendingProfileChanges())
-        publish(nil)
-        connection.send(.live)
-    }
+    public func goOnline() { goOnline(as: .live) }
 }
 
 extension PresenceError {
-    fileprivate static let offline = PresenceError(.notConnected, "the test is offline", retryAfter: .seconds(1))
+    static let offline = PresenceError(.notConnected, "the test is offline", retryAfter: .seconds(1))
 }

@@ -20,6 +20,7 @@ public final class FakeUserRepository: UserRepository, @unchecked Sendable {
 
     let lock = NSLock()
     var state = State()
+    private let refusals = Feed<UserError>()
     let me: String
     public let clock: TestClock
 
@@ -77,7 +78,12 @@ public final class FakeUserRepository: UserRepository, @unchecked Sendable {
         feed?.send(user)
     }
 
+    /// A change that was queued will not be made.
+    public func refuse(_ error: UserError) { refusals.send(error) }
+
     // MARK: UserRepository
+
+    public var updateRefusals: AsyncStream<UserError> { stream(of: refusals) { $0 } }
 
     public func user(_ id: User.ID) async throws -> User {
         try await answer()
@@ -138,12 +144,12 @@ public final class FakeUserRepository: UserRepository, @unchecked Sendable {
         if let failure { throw failure }
     }
 
-    func stream<Element: Sendable>(
-        of feed: Feed<User>, _ transform: @escaping @Sendable (User) -> Element
+    func stream<Value: Sendable, Element: Sendable>(
+        of feed: Feed<Value>, _ transform: @escaping @Sendable (Value) -> Element
     ) -> AsyncStream<Element> {
         let (stream, elements) = AsyncStream.makeStream(of: Element.self)
         let task = Task {
-            for await user in feed.updates { elements.yield(transform(user)) }
+            for await value in feed.updates { elements.yield(transform(value)) }
             elements.finish()
         }
         elements.onTermination = { _ in task.cancel() }

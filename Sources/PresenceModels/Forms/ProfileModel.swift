@@ -36,9 +36,13 @@ public final class ProfileModel {
     private let clock: any Clock<Duration>
     private let user: String
     private var fields = Fields()
-    /// As last heard.
+    /// As the repository showed it last.
+    private var heard: User?
+    /// The same, with what is queued.
     private var saved: User?
-    /// The same, where there are usernames.
+    /// What is queued, until the repository shows it or tells that it is refused.
+    private var queued = UserChanges()
+    /// The same as `saved`, where there are usernames.
     private var savedUsername: String?
     private var checking: Task<Void, Never>?
 
@@ -85,9 +89,20 @@ public final class ProfileModel {
 
     /// Follows the profile until its task is cancelled, or the user signs out. What was changed here and not saved stays.
     public func run() async {
+        async let refusals: Void = followRefusals()
         async let names: Void = followUsernames()
         for await newer in users.userUpdates(of: user) { take(newer) }
+        await refusals
         await names
+    }
+
+    private func followRefusals() async {
+        for await refusal in users.updateRefusals {
+            queued = UserChanges()
+            isQueued = false
+            if let heard { take(heard) }
+            (errorMessage, showSuccess) = (refusal.localizedDescription, false)
+        }
     }
 
     private func followUsernames() async {
@@ -100,38 +115,48 @@ public final class ProfileModel {
     }
 
     private func take(_ newer: User) {
+        heard = newer
         let former = saved
-        saved = newer
-        if displayName == former?.displayName ?? "" { displayName = newer.displayName }
-        if photoURL == former?.profileImageURL { photoURL = newer.profileImageURL }
+        saved = withQueued(newer)
+        if displayName == former?.displayName ?? "" { displayName = saved!.displayName }
+        if photoURL == former?.profileImageURL { photoURL = saved!.profileImageURL }
     }
 
     /// A picture was uploaded, or removed.
     private func take(_ photo: Photo?) {
+        heard?.profileImageURL = photo?.url
         saved?.profileImageURL = photo?.url
         fields.photoURL = photo?.url
         showSuccess = true
     }
 
-    /// Saves what was changed: all of it is shown as saved at once, and taken back if it is refused.
+    /// What is queued counts as saved until an element agrees.
+    private func withQueued(_ newer: User) -> User {
+        var user = newer
+        if let name = queued.displayName {
+            if name == newer.displayName { queued.displayName = nil } else { user.displayName = name }
+        }
+        if let picture = queued.profileImageURL {
+            if picture == newer.profileImageURL { queued.profileImageURL = nil } else { user.profileImageURL = picture }
+        }
+        return user
+    }
+
+    /// Saves what was changed. It is shown as saved when the repository has taken it; what is changed meanwhile is not.
     public func save() async {
         guard canSave else { return }
         isLoading = true
         (errorMessage, showSuccess) = (nil, false)
         defer { isLoading = false }
         do {
+            // As it is now: the user goes on typing.
+            let (form, name) = (fields, DisplayNameRule.trimmed(displayName))
+            let changes = UserChanges(
+                displayName: nameChanged ? name : nil,
+                profileImageURL: photoURL == saved?.profileImageURL ? nil : .some(photoURL))
             if hasNewUsername { try await saveUsername() }
-            let name = DisplayNameRule.trimmed(displayName)
-            let picture: URL?? = photoURL == saved?.profileImageURL ? nil : .some(photoURL)
-            if nameChanged || picture != nil {
-                let update = try await users.update(
-                    UserChanges(displayName: nameChanged ? name : nil, profileImageURL: picture))
-                if case .saved(let user) = update { take(user) }
-                isQueued = update == .queued
-            }
-            saved?.displayName = name
-            saved?.profileImageURL = photoURL
-            displayName = name
+            if changes != UserChanges() { try await save(changes) }
+            if fields.displayName == form.displayName { fields.displayName = saved?.displayName ?? name }
             showSuccess = true
         } catch is CancellationError {
         } catch {
@@ -141,6 +166,17 @@ public final class ProfileModel {
             }
             errorMessage = error.localizedDescription
         }
+    }
+
+    private func save(_ changes: UserChanges) async throws {
+        let update = try await users.update(changes)
+        isQueued = update == .queued
+        // An element that came meanwhile may be older than what was saved.
+        if let name = changes.displayName { queued.displayName = isQueued ? name : nil }
+        if let picture = changes.profileImageURL { queued.profileImageURL = isQueued ? .some(picture) : nil }
+        if case .saved(let user) = update { return take(user) }
+        if let name = changes.displayName { saved?.displayName = name }
+        if let picture = changes.profileImageURL { saved?.profileImageURL = picture }
     }
 
     private func saveUsername() async throws {

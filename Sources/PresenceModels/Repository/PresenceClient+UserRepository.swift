@@ -16,16 +16,58 @@ extension PresenceClient: UserRepository {
 
     public func users(_ ids: [User.ID]) async throws -> Users {
         do {
-            let people = try await people(ids)
-            return Users(people.map(User.init), missing: people.missing, isStale: people.problem != nil)
+            // A malformed id is nobody's, and no reason to show none of the others.
+            let people = try await people(ids.filter(PresenceID.isValid))
+            var seen: Set<String> = []
+            let missing = Set(people.missing)
+            return Users(
+                people.map(User.init),
+                missing: ids.filter { seen.insert($0).inserted && (missing.contains($0) || !PresenceID.isValid($0)) },
+                isStale: people.problem != nil)
         } catch let error as PresenceError {
-            throw UserError(reading: error, ids.first ?? "")
+            throw UserError.fetchFailed(reason: error.localizedDescription)
         }
     }
 
     public func userUpdates(of id: User.ID) -> AsyncStream<User> {
+        found(id) { User($0) }
+    }
+
+    public func userStates(of id: User.ID) -> AsyncStream<UserState> {
+        found(id) { UserState(user: User($0), isStale: $0.freshness != .live) }
+    }
+
+    /// Somebody from when they are found on, then also when they are not found any more.
+    private func found<Element: Sendable>(
+        _ id: User.ID, _ transform: @escaping @Sendable (Person) -> Element
+    ) -> AsyncStream<Element> {
         let people = updates(of: id)
-        return stream(of: people) { $0.isFound ? User($0) : nil }
+        let (stream, elements) = AsyncStream.makeStream(of: Element.self, bufferingPolicy: .bufferingNewest(1))
+        let task = Task {
+            var wasFound = false
+            for await person in people {
+                wasFound = wasFound || person.isFound
+                if wasFound { elements.yield(transform(person)) }
+            }
+            elements.finish()
+        }
+        elements.onTermination = { _ in task.cancel() }
+        return stream
+    }
+
+    public var updateRefusals: AsyncStream<UserError> {
+        let pending = pendingProfileUpdates
+        let (stream, elements) = AsyncStream.makeStream(of: UserError.self)
+        let task = Task {
+            var last: PresenceError?
+            for await pending in pending where pending.refusal != last {
+                last = pending.refusal
+                if let last { elements.yield(UserError(writing: last)) }
+            }
+            elements.finish()
+        }
+        elements.onTermination = { _ in task.cancel() }
+        return stream
     }
 
     @discardableResult
@@ -34,7 +76,10 @@ extension PresenceClient: UserRepository {
             switch try await updateProfile(ProfileChanges(changes), offline: .queue) {
             case .queued: return .queued
             case .saved(let profile):
-                let presence = PersonPresence(user: profile.user, freshness: profile.freshness)
+                // The answer has no presence: it is asked for, and a device that saved something is here.
+                let me = try? await person(profile.user)
+                let presence =
+                    me?.presence ?? PersonPresence(user: profile.user, status: .online, freshness: profile.freshness)
                 return .saved(User(Person(presence: presence, profile: profile)))
             }
         } catch let error as PresenceError {

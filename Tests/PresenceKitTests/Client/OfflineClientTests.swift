@@ -52,6 +52,8 @@ import Testing
             client.connect()
             let server = await dialler.next()
             device = await server.welcome()?.device?.id?.string
+            // Whose the change is has to be known: the token names nobody.
+            for await state in client.connectionStates where state == .live { break }
             await client.disconnect()
             #expect(try await client.updateProfile(displayName: "Ana", photoURL: nil) == .queued)
         }

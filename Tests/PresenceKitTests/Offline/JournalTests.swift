@@ -11,8 +11,13 @@ import Testing
     init() throws { directory = try TemporaryDirectory() }
 
     private func open(format: UInt32 = 1) throws -> (journal: Journal, records: [[UInt8]]) {
+        var problems: [String] = []
+        return try open(format: format, &problems)
+    }
+
+    private func open(format: UInt32 = 1, _ problems: inout [String]) throws -> (journal: Journal, records: [[UInt8]]) {
         var records: [[UInt8]] = []
-        let journal = try Journal(path: path, format: format, records: &records)
+        let journal = try Journal(path: path, format: format, records: &records, problems: &problems)
         return (journal, records)
     }
 
@@ -57,9 +62,56 @@ import Testing
         }
     }
 
+    @Test func `a record damaged in the middle costs itself, is told, and the file is kept`() throws {
+        var (journal, _) = try open()
+        try journal.append([[1], [2, 2], [3, 3, 3]], isDurable: false)
+        var damaged = try bytes()
+        // The payload of the second record; then its length, after which nothing can be found.
+        for (place, value, left) in [(29, 9 as UInt8, [[1], [3, 3, 3]]), (24, 0xFF, [[1]])] as [(Int, UInt8, [[UInt8]])]
+        {
+            damaged[place] = value
+            try Data(damaged).write(to: URL(fileURLWithPath: path))
+            var problems: [String] = []
+            #expect(try open(&problems).records == left)
+            #expect(problems.count == 1 && problems[0].contains(".damaged"))
+            #expect(try [UInt8](Data(contentsOf: URL(fileURLWithPath: path + ".damaged"))) == damaged)
+            #expect(try open(&problems).records == left && problems.count == 1, "told once")
+        }
+    }
+
+    @Test func `a file that cannot be read is not an empty one`() throws {
+        // It can be opened, and reading at its beginning fails.
+        var (records, problems): ([[UInt8]], [String]) = ([], [])
+        #expect(throws: StorageError.failed("read", "/proc/self/mem", EIO)) {
+            try Journal(path: "/proc/self/mem", format: 1, records: &records, problems: &problems)
+        }
+    }
+
+    @Test func `a record is at most so long that it is read again`() throws {
+        var (journal, _) = try open()
+        let longest = [UInt8](repeating: 7, count: Journal.longestRecord)
+        try journal.append([longest], isDurable: false)
+        #expect(throws: StorageError.failed("write", path, EFBIG)) {
+            try journal.append([[1], longest + [7]], isDurable: false)
+        }
+        try journal.append([[2]], isDurable: false)
+        #expect(try open().records == [longest, [2]])
+    }
+
+    @Test func `all records go without a new file, which a full disk would not take`() throws {
+        var (journal, _) = try open()
+        try journal.append([[1], [2]], isDurable: false)
+        try FileManager.default.createDirectory(atPath: path + ".new", withIntermediateDirectories: false)
+        try journal.removeAll()
+        try journal.append([[3]], isDurable: false)
+        #expect(try open().records == [[3]])
+    }
+
     @Test func `a file of something else is replaced, one of a later format refused and left`() throws {
         try Data("something else altogether".utf8).write(to: URL(fileURLWithPath: path))
         #expect(try open().records == [])
+        #expect(
+            try Data(contentsOf: URL(fileURLWithPath: path + ".damaged")) == Data("something else altogether".utf8))
         var (journal, _) = try open(format: 2)
         try journal.rewrite([[5]], format: 2)
         let before = try bytes()

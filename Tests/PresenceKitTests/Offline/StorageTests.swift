@@ -18,9 +18,10 @@ import Testing
             profile: .profile(Profile(version: version, displayName: "\(user.string) \(version)")))
     }
 
-    private static func write(_ id: String, lane: String = "c1") -> QueuedWrite {
+    private static func write(_ id: String, owner: String? = "ana", lane: String = "c1") -> QueuedWrite {
         QueuedWrite(
-            id: id, lane: lane, kind: "message", body: Data("text \(id)".utf8), queuedAt: Date(timestamp: 1_000))
+            id: id, owner: owner, lane: lane, kind: "message", body: Data("text \(id)".utf8),
+            queuedAt: Date(timestamp: 1_000))
     }
 
     /// A storage that is closed again when this returns.
@@ -98,7 +99,7 @@ import Testing
             await storage.cache.write([Self.person("bob")])
             try await storage.writes.setOwner("ana")
             try await storage.writes.append(Self.write("1"))
-            await storage.cache.removeAll()
+            try await storage.cache.removeAll()
             try await storage.writes.removeAll()
             return storage.deviceID
         }
@@ -108,6 +109,38 @@ import Testing
             #expect(owner == nil && writes.isEmpty)
             #expect(storage.deviceID == id && PresenceID.isValid(id ?? ""))
         }
+    }
+
+    @Test func `a disk that takes no new file does not keep what is to go`() async throws {
+        try await opened { storage in
+            await storage.cache.write([Self.person("bob")])
+            try await storage.writes.setOwner("ana")
+            try await storage.writes.append(Self.write("1"))
+            for name in ["people.new", "writes.new"] {
+                try FileManager.default.createDirectory(
+                    at: url.appendingPathComponent(name), withIntermediateDirectories: false)
+            }
+            try await storage.cache.removeAll()
+            try await storage.writes.removeAll()
+            try await storage.writes.setOwner("eve")
+        }
+        try await opened { (storage: Storage) -> Void in
+            #expect(await storage.cache.read(["bob"]).isEmpty)
+            let (owner, writes) = try await storage.writes.load()
+            #expect(owner == "eve" && writes.isEmpty)
+        }
+    }
+
+    @Test func `another owner finds nothing of the former one, nor what belongs to nobody`() async throws {
+        for storage in [try Storage.directory(url), .memory()] {
+            try await storage.writes.setOwner("ana")
+            try await storage.writes.append(Self.write("1"))
+            try await storage.writes.append(Self.write("2", owner: nil))
+            try await storage.writes.append(Self.write("3", owner: "eve"))
+            try await storage.writes.setOwner("eve")
+            #expect(try await storage.writes.load().writes == [Self.write("3", owner: "eve")])
+        }
+        #expect(try await opened { try await $0.writes.load() }.writes == [Self.write("3", owner: "eve")])
     }
 
     @Test func `one client at a time uses a directory, and others cannot read it`() async throws {

@@ -52,15 +52,17 @@ struct Bench {
         while position < directives.count {
             switch directives[position] {
             case .store(let write, let call):
-                writes.append(write)
+                if storageFault == nil { writes.append(write) }
                 directives += engine.handle(.stored(write.id, call, storageFault), at: now)
                 directives += engine.handle(.turnEnded, at: now)
             case .removeWrites(let ids):
-                writes.removeAll { ids.contains($0.id) }
-                directives += engine.handle(.removed(ids), at: now)
+                if storageFault == nil { writes.removeAll { ids.contains($0.id) } }
+                directives += engine.handle(.removed(ids, storageFault), at: now)
                 directives += engine.handle(.turnEnded, at: now)
             case .clearCache(_, andWrites: true): writes = []
-            case .storeOwner(let user): owner = user
+            case .storeOwner(let user):
+                owner = user
+                writes.removeAll { $0.owner != user }
             default: break
             }
             position += 1

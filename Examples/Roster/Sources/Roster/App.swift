@@ -33,10 +33,21 @@ struct App {
         await client.disconnect()
     }
 
-    /// Whose token it is: said by the server, or by the storage of an earlier launch.
+    /// Whose token it is: said by the server. Without a connection it is the user of the last launch, which may have been
+    /// another one.
     private static func signedInUser(_ client: PresenceClient) async throws -> String {
-        for await me in client.meUpdates {
-            if let user = me.user { return user }
+        for await state in client.connectionStates {
+            switch state {
+            case .idle, .connecting: continue
+            case .live, .stale:
+                for await me in client.meUpdates {
+                    if let user = me.user { return user }
+                }
+            case .reconnecting(_, let error):
+                if let user = await client.me.user { return user }
+                print("! \(error.localizedDescription) Trying again…")
+            case .closed(let error): throw error ?? PresenceError(.notConnected, "the client is closed")
+            }
         }
         throw CancellationError()
     }
@@ -45,7 +56,10 @@ struct App {
     @MainActor
     private static func open(_ friend: String, _ screen: MainScreen, _ client: PresenceClient) async {
         do {
-            screen.open(conversation: try await client.createConversation(with: [friend], key: "with-\(friend)").id)
+            // A key has at most 64 bytes, an id up to 128: it is the id's hash (FNV-1a), the same at every launch.
+            let hash = friend.utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+            let key = "with-\(String(hash, radix: 16))"
+            screen.open(conversation: try await client.createConversation(with: [friend], key: key).id)
         } catch {
             print("! \(error.localizedDescription)")
         }

@@ -14,12 +14,13 @@ public actor FileCache: PresenceCache {
     /// Below this size a file is not rewritten.
     private static let smallestRewrite = 256 << 10
 
-    init(_ directory: StorageDirectory, capacity: Int) throws {
+    init(_ directory: StorageDirectory, capacity: Int, problems: inout [String]) throws {
         precondition(capacity > 0, "a cache of \(capacity) people")
         self.directory = directory
         self.capacity = capacity
         var records: [[UInt8]] = []
-        journal = try Journal(path: directory.path("people"), format: Self.format, records: &records)
+        journal = try Journal(
+            path: directory.path("people"), format: Self.format, records: &records, problems: &problems)
         let decoder = JSONDecoder()
         for record in records {
             // A person that this version cannot read is asked for again.
@@ -51,10 +52,10 @@ public actor FileCache: PresenceCache {
         if journal.size > max(Self.smallestRewrite, live * 3) { rewrite() }
     }
 
-    public func removeAll() {
+    public func removeAll() throws {
         people = [:]
         live = 0
-        try? journal.rewrite([], format: Self.format)
+        try journal.removeAll()
     }
 
     /// A quarter more than needed goes, so that a full cache is not sorted at every write.

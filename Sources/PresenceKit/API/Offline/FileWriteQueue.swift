@@ -19,15 +19,18 @@ public actor FileWriteQueue: WriteQueue {
         case remove([String])
     }
 
-    init(_ directory: StorageDirectory, capacity: Int) throws {
+    init(_ directory: StorageDirectory, capacity: Int, problems: inout [String]) throws {
         self.directory = directory
         self.capacity = capacity
         var records: [[UInt8]] = []
-        journal = try Journal(path: directory.path("writes"), format: Self.format, records: &records)
+        journal = try Journal(
+            path: directory.path("writes"), format: Self.format, records: &records, problems: &problems)
         let decoder = JSONDecoder()
         for record in records {
             switch try? decoder.decode(Record.self, from: Data(record)) {
-            case .owner(let user): owner = user
+            case .owner(let user):
+                owner = user
+                writes.removeAll { $0.owner != user }
             case .append(let write): writes.append(write)
             case .remove(let ids): writes.removeAll { ids.contains($0.id) }
             case nil: continue
@@ -38,9 +41,10 @@ public actor FileWriteQueue: WriteQueue {
     public func load() -> (owner: String?, writes: [QueuedWrite]) { (owner, writes) }
 
     public func setOwner(_ user: String) throws {
-        guard user != owner else { return }
+        guard user != owner || writes.contains(where: { $0.owner != user }) else { return }
         try note(.owner(user))
         owner = user
+        writes.removeAll { $0.owner != user }
     }
 
     public func append(_ write: QueuedWrite) throws {
@@ -59,7 +63,7 @@ public actor FileWriteQueue: WriteQueue {
     public func removeAll() throws {
         owner = nil
         writes = []
-        try rewrite()
+        try journal.removeAll()
     }
 
     private func note(_ record: Record) throws {

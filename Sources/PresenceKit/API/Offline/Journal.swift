@@ -8,8 +8,9 @@ import Foundation
 ///   record = length of the payload (4), CRC-32 of the payload (4), payload          numbers are little-endian
 /// ```
 ///
-/// Reading ends at the first record that is not whole; what follows it is cut off. Rewriting makes a new file and renames
-/// it over the old one.
+/// Reading passes over a damaged record, and ends where the length of one cannot be. An end that was cut off is what a kill
+/// leaves, and goes without a word; a file with other damage is kept beside, and told of. Rewriting makes a new file and
+/// renames it over the old one.
 ///
 /// It is confined to its owner: an actor.
 struct Journal {
@@ -20,53 +21,103 @@ struct Journal {
     private static let magic = Array("PRESENCE".utf8)
     private static let headerSize = 12
     /// No record of ours comes near.
-    private static let longestRecord = 1 << 20
+    static let longestRecord = 1 << 20
+
+    /// What was found in a file.
+    private struct Contents {
+        var records: [[UInt8]] = []
+        /// The end of the last whole record.
+        var end = 0
+        /// Whether anything but its end is damaged.
+        var isDamaged = false
+    }
 
     /// Opens a file, or makes it, and reads its records.
     ///
-    /// - Throws: ``StorageError``. A file that is none of ours, or damaged in its header, is replaced by an empty one.
-    init(path: String, format: UInt32, records: inout [[UInt8]]) throws {
+    /// - Parameter problems: takes what was wrong with the file. One that is none of ours, or damaged, is renamed (`.damaged`)
+    ///   and what can be read of it is in the new one.
+    /// - Throws: ``StorageError``.
+    init(path: String, format: UInt32, records: inout [[UInt8]], problems: inout [String]) throws {
         self.path = path
-        let number = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        guard number >= 0 else { throw StorageError.failed("open", path, errno) }
-        descriptor = FileHandle(fileDescriptor: number, closeOnDealloc: true)
-        let bytes = [UInt8]((try? descriptor.readToEnd()) ?? Data())
-        if bytes.count >= Self.headerSize, Array(bytes[..<8]) == Self.magic {
-            let found = UInt32(littleEndian: bytes, at: 8)
-            guard found <= format else { throw StorageError.laterVersion(path, Int(found)) }
-            size = Self.read(bytes, into: &records)
-        } else {
-            size = 0
-        }
-        if size == 0 {
+        descriptor = try Self.open(path)
+        let bytes = try Self.read(descriptor, path)
+        let contents = try Self.contents(of: bytes, path, format)
+        records = contents.records
+        size = contents.end
+        if contents.isDamaged {
+            problems.append("\(path) is damaged: it is kept as \(path).damaged, and \(records.count) records were read")
+            try rewrite(records, format: format, keepingAs: path + ".damaged")
+        } else if size == 0 {
             try truncate(to: 0)
             try append(Self.magic + format.littleEndianBytes)
+            try Self.synchroniseDirectory(of: path)
         } else if size < bytes.count {
             try truncate(to: size)
         }
     }
 
-    /// The end of the last whole record.
-    private static func read(_ bytes: [UInt8], into records: inout [[UInt8]]) -> Int {
+    private static func open(_ path: String) throws -> FileHandle {
+        let number = Foundation.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard number >= 0 else { throw StorageError.failed("open", path, errno) }
+        return FileHandle(fileDescriptor: number, closeOnDealloc: true)
+    }
+
+    private static func read(_ file: FileHandle, _ path: String) throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        var part = [UInt8](repeating: 0, count: 1 << 16)
+        while true {
+            let count = part.withUnsafeMutableBytes {
+                pread(file.fileDescriptor, $0.baseAddress, $0.count, off_t(bytes.count))
+            }
+            if count < 0 && errno == EINTR { continue }
+            guard count >= 0 else { throw StorageError.failed("read", path, errno) }
+            if count == 0 { return bytes }
+            bytes += part[..<count]
+        }
+    }
+
+    private static func contents(of bytes: [UInt8], _ path: String, _ format: UInt32) throws -> Contents {
+        var contents = Contents()
+        // Cut off in its header, it never held anything.
+        guard bytes.count >= headerSize else {
+            contents.isDamaged = !(magic + format.littleEndianBytes).starts(with: bytes)
+            return contents
+        }
+        guard Array(bytes[..<8]) == magic else {
+            contents.isDamaged = true
+            return contents
+        }
+        let found = UInt32(littleEndian: bytes, at: 8)
+        guard found <= format else { throw StorageError.laterVersion(path, Int(found)) }
         var position = headerSize
+        contents.end = position
         while bytes.count - position >= 8 {
             let length = Int(UInt32(littleEndian: bytes, at: position))
             let begin = position + 8
+            if length > longestRecord { contents.isDamaged = true }
             guard length <= longestRecord, bytes.count - begin >= length else { break }
             let payload = Array(bytes[begin..<begin + length])
-            guard UInt32(littleEndian: bytes, at: position + 4) == CRC32.checksum(payload) else { break }
-            records.append(payload)
             position = begin + length
+            if UInt32(littleEndian: bytes, at: begin - 4) == CRC32.checksum(payload) {
+                contents.records.append(payload)
+                contents.end = position
+            } else if position < bytes.count {
+                contents.isDamaged = true
+            }
         }
-        return position
+        return contents
     }
 
     /// Appends records in one write. With `isDurable` they outlive a power cut too, not only the process.
     mutating func append(_ payloads: [[UInt8]], isDurable: Bool) throws {
+        // It would not be read again, nor what follows it.
+        guard payloads.allSatisfy({ $0.count <= Self.longestRecord }) else {
+            throw StorageError.failed("write", path, EFBIG)
+        }
         let former = size
         do {
             try append(payloads.flatMap(Self.record))
-            if isDurable, fsync(descriptor.fileDescriptor) != 0 { throw StorageError.failed("fsync", path, errno) }
+            if isDurable { try synchronise() }
         } catch {
             // Half a record would hide those after it.
             try? truncate(to: former)
@@ -76,13 +127,43 @@ struct Journal {
 
     /// Replaces all records.
     mutating func rewrite(_ payloads: [[UInt8]], format: UInt32) throws {
+        try rewrite(payloads, format: format, keepingAs: nil)
+    }
+
+    private mutating func rewrite(_ payloads: [[UInt8]], format: UInt32, keepingAs name: String?) throws {
         let fresh = path + ".new"
         unlink(fresh)
-        var records: [[UInt8]] = []
-        var journal = try Journal(path: fresh, format: format, records: &records)
+        var (records, problems): ([[UInt8]], [String]) = ([], [])
+        var journal = try Journal(path: fresh, format: format, records: &records, problems: &problems)
         try journal.append(payloads, isDurable: true)
+        if let name, rename(path, name) != 0 { throw StorageError.failed("rename", path, errno) }
         guard rename(fresh, path) == 0 else { throw StorageError.failed("rename", fresh, errno) }
+        try Self.synchroniseDirectory(of: path)
         self = Journal(path: path, journal)
+    }
+
+    /// Takes out all records. It needs no space on the disk.
+    mutating func removeAll() throws {
+        try truncate(to: Self.headerSize)
+        try synchronise()
+    }
+
+    /// Returns when what was written is on the disk, and not only in its memory.
+    private func synchronise() throws {
+        #if canImport(Darwin)
+            // There fsync leaves it to the disk when to write.
+            if fcntl(descriptor.fileDescriptor, F_FULLFSYNC) == 0 { return }
+        #endif
+        guard fsync(descriptor.fileDescriptor) == 0 else { throw StorageError.failed("fsync", path, errno) }
+    }
+
+    /// Returns when the names in a file's directory are on the disk.
+    static func synchroniseDirectory(of path: String) throws {
+        let directory = (path as NSString).deletingLastPathComponent
+        let number = Foundation.open(directory, O_RDONLY | O_CLOEXEC)
+        guard number >= 0 else { throw StorageError.failed("open", directory, errno) }
+        defer { close(number) }
+        guard fsync(number) == 0 else { throw StorageError.failed("fsync", directory, errno) }
     }
 
     private init(path: String, _ other: Journal) {

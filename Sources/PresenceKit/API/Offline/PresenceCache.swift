@@ -11,5 +11,7 @@ public protocol PresenceCache: Sendable {
     /// Stores each, replacing what was stored of them.
     func write(_ people: [CachedPerson]) async
     /// Forgets everybody.
-    func removeAll() async
+    ///
+    /// - Throws: if somebody may still be found at the next launch; the client logs it.
+    func removeAll() async throws
 }

@@ -7,6 +7,8 @@ import Foundation
 public struct QueuedWrite: Codable, Hashable, Sendable, Identifiable {
     /// Made here, and never again.
     public let id: String
+    /// The user who made it; `nil` if that was not known. Nobody else's connection makes it.
+    public let owner: String?
     /// `profile`, or the conversation that a message goes to.
     public let lane: String
     /// What is to be made of it, and how `body` is to be read.
@@ -14,8 +16,11 @@ public struct QueuedWrite: Codable, Hashable, Sendable, Identifiable {
     public let body: Data
     public let queuedAt: Date
 
-    public init(id: String = UUID().uuidString, lane: String, kind: String, body: Data, queuedAt: Date) {
+    public init(
+        id: String = UUID().uuidString, owner: String? = nil, lane: String, kind: String, body: Data, queuedAt: Date
+    ) {
         self.id = id
+        self.owner = owner
         self.lane = lane
         self.kind = kind
         self.body = body
@@ -29,7 +34,7 @@ public struct QueuedWrite: Codable, Hashable, Sendable, Identifiable {
 public protocol WriteQueue: Sendable {
     /// Whose writes they are, and the writes in the order appended.
     func load() async throws -> (owner: String?, writes: [QueuedWrite])
-    /// Notes whose writes follow.
+    /// Notes whose storage this is, and forgets the writes of other users and those without an owner.
     func setOwner(_ user: String) async throws
     /// - Throws: if it cannot be kept: ``StorageError``.
     func append(_ write: QueuedWrite) async throws
@@ -50,7 +55,10 @@ public actor MemoryWriteQueue: WriteQueue {
     }
 
     public func load() -> (owner: String?, writes: [QueuedWrite]) { (owner, writes) }
-    public func setOwner(_ user: String) { owner = user }
+    public func setOwner(_ user: String) {
+        owner = user
+        writes.removeAll { $0.owner != user }
+    }
     public func append(_ write: QueuedWrite) throws {
         guard writes.count < capacity else { throw StorageError.full(capacity) }
         writes.append(write)

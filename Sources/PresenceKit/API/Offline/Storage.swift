@@ -9,12 +9,19 @@ public struct Storage: Sendable {
     public let writes: any WriteQueue
     /// The id of this device, if one is kept.
     public let deviceID: String?
+    /// What was found damaged when it was opened, for the log.
+    let problems: [String]
 
     /// A storage of parts of one's own.
     public init(cache: any PresenceCache, writes: any WriteQueue, deviceID: String? = nil) {
+        self.init(cache: cache, writes: writes, deviceID: deviceID, problems: [])
+    }
+
+    private init(cache: any PresenceCache, writes: any WriteQueue, deviceID: String?, problems: [String]) {
         self.cache = cache
         self.writes = writes
         self.deviceID = deviceID
+        self.problems = problems
     }
 
     /// Keeps everything as long as the process lives.
@@ -33,9 +40,10 @@ public struct Storage: Sendable {
     ///   wrote it.
     public static func directory(_ url: URL, people: Int = 10_000, writes: Int = 10_000) throws -> Storage {
         let directory = try StorageDirectory(url)
-        return Storage(
-            cache: try FileCache(directory, capacity: people),
-            writes: try FileWriteQueue(directory, capacity: writes), deviceID: try directory.deviceID())
+        var problems: [String] = []
+        let cache = try FileCache(directory, capacity: people, problems: &problems)
+        let queue = try FileWriteQueue(directory, capacity: writes, problems: &problems)
+        return Storage(cache: cache, writes: queue, deviceID: try directory.deviceID(), problems: problems)
     }
 
     /// ``directory(_:people:writes:)`` where the system wants an app's data: `Application Support` on Apple's systems,

@@ -48,8 +48,8 @@ public struct Roster: Sendable {
         update(with: people)
     }
 
-    /// Becomes the next roster.
-    mutating func update(with people: [Person]) {
+    /// Becomes the next roster, in which these people differ.
+    public mutating func update(with people: [Person]) {
         changed = Set(people.lazy.map(\.user).filter { [places] in places[$0] != nil })
         var altered: [Int: [Entry?]] = [:]
         for person in people {

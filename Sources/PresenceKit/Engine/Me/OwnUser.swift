@@ -17,7 +17,11 @@ struct OwnUser: Sendable {
     /// Grows with every change of what ``shownStatus(on:)`` shows.
     private(set) var statusStamp: UInt64 = 0 { didSet { stamp += 1 } }
     /// Grows with every change of ``keptChanges``.
-    private(set) var keptStamp: UInt64 = 1
+    var keptStamp: UInt64 = 1
+    /// Whose client this is, as the token or the server says: what is queued is theirs.
+    private(set) var account: UserID?
+    /// Whom the storage has noted as its owner, in this process.
+    private var notedOwner: UserID?
     /// What the server holds.
     private var status: OwnStatus?
     private var statusStaleSince: Date?
@@ -28,18 +32,16 @@ struct OwnUser: Sendable {
     private var visibility = OwnAudiences()
     var profile = ProfileQueue()
     private var typing: OwnTyping
-    private var storing: [Directive] = []
-    private let newID: @Sendable () -> String
+    /// What the storage has to do, and writes that it could not take out.
+    var storing: [Directive] = []
+    var unremoved: [String] = []
+    /// The uptime at which to try that again.
+    var removeAgainAt: Duration?
+    let newID: @Sendable () -> String
 
     init(typingInterval: Duration, newID: @escaping @Sendable () -> String = { UUID().uuidString }) {
         typing = OwnTyping(interval: typingInterval)
         self.newID = newID
-    }
-
-    /// What the storage has to do.
-    mutating func takeStoring() -> [Directive] {
-        defer { storing = [] }
-        return storing
     }
 
     /// What an earlier process left: whose it is, and the writes that were not answered.
@@ -49,20 +51,31 @@ struct OwnUser: Sendable {
             isRecalled = true
             stamp += 1
         }
-        let entries = writes.compactMap(\.profileChanges)
-        guard !entries.isEmpty else { return }
-        profile.recall(entries)
-        keptStamp += 1
+        recall(writes.compactMap(\.profileChanges))
     }
+
+    /// The user of the token that the next connection uses.
+    mutating func identify(as user: UserID?) {
+        if let user { account = user }
+    }
+
+    /// Who made what is queued now: the token's user, or without a token the storage's.
+    var writer: UserID? { account ?? id }
 
     // MARK: The connection
 
     /// What the server was not told with `connect`, which named `activity`, and what it has forgotten.
-    mutating func begin(as user: UserID, toldOf activity: Wire.Activity, at uptime: Duration) -> [Outgoing] {
+    mutating func begin(as user: UserID, toldOf activity: Wire.Activity, at now: Moment) -> [Outgoing] {
+        let (uptime, date) = (now.uptime, now.wall)
         isRecalled = false
+        account = user
+        adoptKept(as: user, at: date)
         if id != user {
             id = user
             stamp += 1
+        }
+        if notedOwner != user {
+            notedOwner = user
             storing.append(.storeOwner(user.string))
         }
         pendingUntil = nil
@@ -86,23 +99,33 @@ struct OwnUser: Sendable {
         profile.requeue()
     }
 
+    /// The storage's owner is not the user: what an earlier process knew of them goes, what this one was asked for stays.
+    mutating func forgetRecalled() {
+        id = nil
+        isRecalled = false
+        visibility.forget()
+        stamp += 1
+    }
+
     /// Everything goes; what was chosen and not sent has to be answered.
     mutating func forget() -> PendingStatus? {
         id = nil
         isRecalled = false
+        (account, notedOwner) = (nil, nil)
         status = nil
         visibility.forget()
         stamp += 1
         _ = typing.stopAll()
         profile = ProfileQueue()
         // What was not stored yet has no place among the next user's.
-        storing = []
+        (storing, unremoved, removeAgainAt) = ([], [], nil)
         keptStamp += 1
         return takePending()
     }
 
     mutating func tick(at uptime: Duration) -> [Outgoing] {
-        var messages = typing.takeDue(at: uptime).map(Self.repetition) + sendKept(at: uptime)
+        var messages = typing.takeDue(at: uptime).map(Self.repetition)
+        if let removeAgainAt, removeAgainAt <= uptime { removeAgain() }
         if let pendingUntil, pendingUntil <= uptime, let pending = takePending() {
             messages.append(pending.message(at: uptime))
         }
@@ -111,7 +134,7 @@ struct OwnUser: Sendable {
 
     /// The uptime at which there is something to send.
     var nextDeadline: Duration? {
-        [typing.nextDue, profile.retryAt, pendingUntil].compactMap(\.self).min()
+        [typing.nextDue, profile.retryAt, pendingUntil, removeAgainAt].compactMap(\.self).min()
     }
 
     // MARK: Status
@@ -137,16 +160,29 @@ struct OwnUser: Sendable {
         }
     }
 
-    /// Keeps a choice for the next connection, on top of what was chosen before.
-    mutating func choose(_ newer: PendingStatus) {
-        if pending == nil { pending = newer } else { pending!.append(newer) }
+    /// Keeps choices until they are sent, or sent again: of each member the latest counts.
+    mutating func choose(_ chosen: PendingStatus...) { choose(chosen) }
+
+    mutating func choose(_ chosen: [PendingStatus]) {
+        for status in chosen {
+            if pending == nil { pending = status } else { pending!.merge(status) }
+        }
     }
 
-    /// Takes back choices that were sent and not answered, oldest first: what was chosen since stays on top.
-    mutating func chooseAgain(_ sent: [PendingStatus]) {
-        let newest = takePending()
-        for status in sent { choose(status) }
-        if let newest { choose(newest) }
+    /// The server holds this choice; the calls that wait for earlier ones, of which nothing is left to be sent.
+    mutating func settle(_ held: PendingStatus) -> [CallID] {
+        guard pending?.isLeft(after: held) == false else { return [] }
+        return takePending()?.calls ?? []
+    }
+
+    /// No connection will be made: what was promised waits for the app to ask for one; what was not has to be answered.
+    mutating func close() -> PendingStatus? {
+        guard pending?.isPromised == true else { return takePending() }
+        pendingUntil = nil
+        var unanswered = pending
+        unanswered?.wasSent = true
+        _ = pending!.promise()
+        return unanswered
     }
 
     mutating func takePending() -> PendingStatus? {
@@ -162,14 +198,13 @@ struct OwnUser: Sendable {
 
     /// The server wants this choice later.
     mutating func postpone(_ status: PendingStatus, until uptime: Duration) {
-        chooseAgain([status])
+        choose(status)
         pendingUntil = uptime
     }
 
     /// The calls that wait for a choice, which do not wait any longer: it goes out with the next connection.
     mutating func release() -> [CallID] {
-        defer { pending?.calls = [] }
-        return pending?.calls ?? []
+        pending?.promise() ?? []
     }
 
     /// Whether a call waits for what is not sent yet.
@@ -222,76 +257,5 @@ struct OwnUser: Sendable {
 
     private static func repetition(_ conversation: ConversationID) -> Outgoing {
         Outgoing(.typing(conversation: conversation, typing: true), .typing(conversation))
-    }
-
-    // MARK: The profile
-
-    /// Profile changes that wait, and what was refused of them.
-    var keptChanges: PendingProfileChanges {
-        PendingProfileChanges(waiting: profile.waiting.map(ProfileChanges.init), refusal: profile.refusal)
-    }
-
-    /// Keeps a change for the next connection, or `until` then; `call` waits for its being stored. Whether there is
-    /// anything to store.
-    mutating func keep(
-        _ changes: Wire.ProfileChanges, for call: CallID?, at date: Date, until uptime: Duration? = nil
-    ) -> Bool {
-        let id = newID()
-        guard let (unsent, replaced) = profile.append(changes, id: id) else { return false }
-        if let uptime { profile.postpone(until: uptime) }
-        store(unsent, id, replaced, call, at: date)
-        return true
-    }
-
-    private mutating func store(
-        _ changes: Wire.ProfileChanges?, _ id: String, _ replaced: [String], _ call: CallID?, at date: Date
-    ) {
-        if let changes { storing.append(.store(QueuedWrite(changes, id: id, at: date), call)) }
-        if !replaced.isEmpty { storing.append(.removeWrites(replaced)) }
-        keptStamp += 1
-    }
-
-    /// A change could not be stored.
-    mutating func withdraw(_ write: String) {
-        profile.withdraw(write)
-        keptStamp += 1
-    }
-
-    /// Writes are out of the storage.
-    mutating func removed(_ writes: [String]) {
-        profile.removed(writes)
-        keptStamp += 1
-    }
-
-    /// What is kept, if there is anything to send now and nothing is on its way.
-    mutating func sendKept(at uptime: Duration, if isConnected: Bool = true) -> [Outgoing] {
-        guard isConnected else { return [] }
-        return profile.take(at: uptime).map { [Outgoing(.updateProfile($0), .keptProfile)] } ?? []
-    }
-
-    /// What was kept and sent is stored by the server.
-    mutating func acknowledgeKept(at uptime: Duration) -> [Outgoing] {
-        storing.append(.removeWrites(profile.acknowledge()))
-        keptStamp += 1
-        return sendKept(at: uptime)
-    }
-
-    /// What was kept and sent is refused.
-    mutating func refuseKept(_ error: PresenceError, at uptime: Duration) -> [Outgoing] {
-        keptStamp += 1
-        if error.isPassing {
-            profile.postpone(until: uptime + error.delay)
-            return []
-        }
-        let refused = profile.refuse(error)
-        if !refused.isEmpty { storing.append(.removeWrites(refused)) }
-        return sendKept(at: uptime)
-    }
-
-    /// A later change of these members is stored by the server.
-    mutating func supersede(_ changes: Wire.ProfileChanges, at date: Date) {
-        let id = newID()
-        guard let (unsent, replaced) = profile.supersede(changes, id: id) else { return }
-        store(unsent, id, replaced, nil, at: date)
     }
 }

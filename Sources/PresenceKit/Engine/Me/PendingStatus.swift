@@ -3,14 +3,19 @@ import PresenceProtocol
 /// The status that the app chose and the server has not acknowledged yet.
 ///
 /// Several choices become one: the newest status, the newest text that was given, the newest time of clearing. That is
-/// what the server would hold had it heard them one by one.
+/// what the server would hold had it heard them one by one, in the order in which they were chosen.
 struct PendingStatus: Sendable {
     private var status: Wire.ChosenStatus
-    private var text: Wire.Change<String>
     /// The uptime at which status and text are to be cleared.
     private var clearAt: Duration?
+    /// When status and clearing were chosen: a later choice has a larger number.
+    private var statusNumber: UInt64
+    private var text: Wire.Change<String>
+    private var textNumber: UInt64
     /// The calls that wait for it.
     var calls: [CallID]
+    /// Whether some call was told that it will be sent.
+    private(set) var isPromised = false
     /// Whether some of it was sent on a connection that broke before the answer.
     var wasSent = false
 
@@ -21,16 +26,43 @@ struct PendingStatus: Sendable {
         status = change.status
         text = change.text
         clearAt = change.clearAfter.map { uptime + .milliseconds($0) }
+        (statusNumber, textNumber) = (call.number, call.number)
         calls = [call]
     }
 
-    /// Takes up a choice made after this one.
-    mutating func append(_ newer: PendingStatus) {
-        status = newer.status
-        if newer.text != .keep { text = newer.text }
-        clearAt = newer.clearAt
-        calls += newer.calls
-        wasSent = wasSent || newer.wasSent
+    /// Takes up another choice: of each member the later one counts.
+    mutating func merge(_ other: PendingStatus) {
+        takeLater(other)
+        calls += other.calls
+        isPromised = isPromised || other.isPromised
+        wasSent = wasSent || other.wasSent
+    }
+
+    private mutating func takeLater(_ other: PendingStatus) {
+        if other.statusNumber > statusNumber {
+            (status, clearAt, statusNumber) = (other.status, other.clearAt, other.statusNumber)
+        }
+        if other.text != .keep, text == .keep || other.textNumber > textNumber {
+            (text, textNumber) = (other.text, other.textNumber)
+        }
+    }
+
+    /// The server holds `other`; whether anything is left to be sent of this.
+    mutating func isLeft(after other: PendingStatus) -> Bool {
+        if text != .keep, other.text != .keep, textNumber < other.textNumber { text = .keep }
+        let isStatusLater = statusNumber > other.statusNumber
+        if !isStatusLater, text == .keep { return false }
+        takeLater(other)
+        return true
+    }
+
+    /// The calls that wait, which are told that it will be sent.
+    mutating func promise() -> [CallID] {
+        defer {
+            if !calls.isEmpty { isPromised = true }
+            calls = []
+        }
+        return calls
     }
 
     /// What to send at `uptime`: the time that has passed since the choice is not given again.

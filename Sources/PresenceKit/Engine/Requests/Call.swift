@@ -17,6 +17,66 @@ enum Call: Sendable {
     case readVisibility
 }
 
+/// Changes of one thing: one at a time, so that a later one is not overtaken by an earlier one that the server wants
+/// later.
+enum Lane: Sendable {
+    case profile, visibility
+}
+
+extension Call {
+    var lane: Lane? {
+        switch self {
+        case .updateProfile: .profile
+        case .changeVisibility: .visibility
+        case .get, .setStatus, .createConversation, .readVisibility: nil
+        }
+    }
+
+    /// What the server would refuse whenever it is asked: nothing of it is kept or sent.
+    var flaw: PresenceError? {
+        switch self {
+        case .updateProfile(let changes, _): changes.flaw
+        case .setStatus(let change):
+            if case .set(let text) = change.text, !StatusText.isValid(text) {
+                PresenceError(
+                    .validationFailed,
+                    "must be at most \(StatusText.maximumCharacters) characters, without control characters",
+                    field: "text")
+            } else {
+                nil
+            }
+        case .get, .createConversation, .changeVisibility, .readVisibility: nil
+        }
+    }
+}
+
+extension Wire.ProfileChanges {
+    /// The first member that is out of bounds, by the server's own rules.
+    fileprivate var flaw: PresenceError? {
+        if displayName == .remove { return Self.invalid("displayName", "cannot be removed") }
+        if case .set(let name) = displayName, let rule = DisplayName.brokenRule(by: FreeText.trimmed(name)) {
+            return Self.invalid("displayName", rule)
+        }
+        if case .set(let url) = photoURL, !PhotoURL.isValid(url) {
+            return Self.invalid(
+                "photoURL",
+                "must be an absolute https URL of at most \(PhotoURL.maximumBytes) bytes (http for loopback hosts only)"
+            )
+        }
+        if case .set(let zone) = timezone, !TimeZoneName.isWellFormed(zone) {
+            return Self.invalid("timezone", "must be the IANA name of a time zone")
+        }
+        if case .set(let tag) = locale, !LanguageTag.isWellFormed(tag) {
+            return Self.invalid("locale", "must be a language tag of BCP 47")
+        }
+        return nil
+    }
+
+    private static func invalid(_ field: String, _ rule: String) -> PresenceError {
+        PresenceError(.validationFailed, "\(field) \(rule)", field: field)
+    }
+}
+
 /// A conversation to be made. With its key it can be asked for again: the server makes one.
 struct Creation: Hashable, Sendable {
     let participants: [UserID]

@@ -4,7 +4,7 @@ import PresenceProtocol
 struct Calls: Sendable {
     private let timeout: Duration
     private var deadlines: [CallID: Duration] = [:]
-    /// Calls that wait for the first connection.
+    /// Calls that wait for the first connection, or for those before them in their lane.
     private var deferred: [(id: CallID, call: Call)] = []
     /// What is asked for again, as long as its call waits: as soon as there is a connection and `due` has come.
     private var repeats: [CallID: Repetition] = [:]
@@ -42,7 +42,14 @@ struct Calls: Sendable {
         return true
     }
 
-    // MARK: The first connection
+    func isWaiting(_ id: CallID) -> Bool { deadlines[id] != nil }
+
+    // MARK: What waits to be sent
+
+    /// Whether a call of this lane waits to be sent, or to be sent again.
+    func occupies(_ lane: Lane) -> Bool {
+        deferred.contains { $0.call.lane == lane } || repeats.values.contains { $0.message.request?.lane == lane }
+    }
 
     mutating func wait(_ id: CallID, _ call: Call) {
         deferred.append((id, call))

@@ -45,6 +45,33 @@ extension Request {
     }
 }
 
+extension Request {
+    /// The lane that it takes.
+    var lane: Lane? {
+        switch self {
+        case .updateProfile, .keptProfile: .profile
+        case .changeVisibility: .visibility
+        default: nil
+        }
+    }
+
+    /// The one call that it is for, if it is for one.
+    var call: CallID? {
+        switch self {
+        case .updateProfile(_, _, let call), .changeVisibility(_, let call): call
+        default: nil
+        }
+    }
+
+    /// Whether what it asks for is kept, and asked for again, until the server has answered it.
+    var isKept: Bool {
+        switch self {
+        case .status, .updateProfile(_, .queue, _), .keptProfile: true
+        default: false
+        }
+    }
+}
+
 /// A message for the server, and what its answer is for; without a request there is no answer.
 struct Outgoing: Sendable {
     let body: ClientMessage.Body

@@ -8,11 +8,21 @@ struct RequestTable: Sendable {
     subscript(id: Int64) -> Request? { requests[id] }
 
     /// Encodes a message, and remembers what its answer is for.
-    mutating func send(_ message: Outgoing) -> Directive {
-        guard let request = message.request else { return .send(ClientMessage(message.body).encoded()) }
-        lastID += 1
-        requests[lastID] = request
-        return .send(ClientMessage(id: lastID, message.body).encoded())
+    ///
+    /// - Parameter limit: the longest message that the server takes; of `connect` it is not known yet.
+    /// - Throws: `tooMany` for a longer one: the server would end the connection.
+    mutating func send(_ message: Outgoing, limit: Int) throws(PresenceError) -> Directive {
+        let id = message.request.map { _ in lastID + 1 }
+        let bytes = ClientMessage(id: id, message.body).encoded()
+        if case .connect = message.body {
+        } else if bytes.count > limit {
+            throw PresenceError(.tooMany, "the request has \(bytes.count) bytes, and the server takes \(limit)")
+        }
+        if let id {
+            lastID = id
+            requests[id] = message.request
+        }
+        return .send(bytes)
     }
 
     /// The answer, or its last part, has come.
@@ -29,6 +39,30 @@ struct RequestTable: Sendable {
     mutating func takeAll() -> [Request] {
         defer { requests = [:] }
         return requests.sorted { $0.key < $1.key }.map(\.value)
+    }
+
+    /// Takes the changes that would be made again on the next connection: of the profile and of the status.
+    mutating func takeKept() -> [Request] {
+        let kept = requests.filter { $0.value.isKept }.sorted { $0.key < $1.key }
+        for (id, _) in kept { requests[id] = nil }
+        return kept.map(\.value)
+    }
+
+    /// Whether a request of this lane is on its way; `isWaiting` tells whether its call still waits.
+    func occupies(_ lane: Lane, _ isWaiting: (CallID) -> Bool) -> Bool {
+        requests.values.contains { request in
+            guard request.lane == lane else { return false }
+            return request.call.map(isWaiting) ?? true
+        }
+    }
+
+    /// A change of these members that was sent after others is made: what is left of those must not be made over it.
+    mutating func supersede(_ changes: Wire.ProfileChanges, sentAfter last: Int64) {
+        for (id, request) in requests where id < last {
+            guard case .updateProfile(var older, let policy, let call) = request else { continue }
+            older.remove(membersOf: changes)
+            requests[id] = .updateProfile(older, policy, call)
+        }
     }
 
     /// Whether something may be changed that this call waits for.

@@ -11,16 +11,16 @@ import Testing
 
     @Test func `the newest status wins, and the newest text that was given`() {
         var pending = Self.pending(StatusChange(status: .busy, text: .set("lunch")))
-        pending.append(Self.pending(StatusChange(status: .auto), call: 2))
+        pending.merge(Self.pending(StatusChange(status: .auto), call: 2))
         #expect(pending.change(at: .zero) == StatusChange(status: .auto, text: .set("lunch")))
-        pending.append(Self.pending(StatusChange(status: .auto, text: .remove), call: 3))
+        pending.merge(Self.pending(StatusChange(status: .auto, text: .remove), call: 3))
         #expect(pending.change(at: .zero) == StatusChange(status: .auto, text: .remove))
         #expect(pending.calls.map(\.number) == [1, 2, 3])
     }
 
     @Test func `a later choice without a time cancels the clearing`() {
         var pending = Self.pending(StatusChange(status: .busy, clearAfter: 5_000))
-        pending.append(Self.pending(StatusChange(status: .invisible), call: 2))
+        pending.merge(Self.pending(StatusChange(status: .invisible), call: 2))
         #expect(pending.change(at: .zero).clearAfter == nil)
     }
 
@@ -39,7 +39,7 @@ import Testing
 
     private mutating func append(_ changes: ProfileChanges) {
         lastID += 1
-        _ = queue.append(changes, id: "w\(lastID)")
+        _ = queue.append(changes, id: "w\(lastID)", owner: "ana")
     }
 
     private mutating func acknowledge() {
@@ -123,17 +123,29 @@ import Testing
         #expect(queue.waiting == nil)
     }
 
-    @Test mutating func `what waits unsent is one write, which replaces those before`() {
-        holds(queue.append(ProfileChanges(displayName: .set("A")), id: "1")?.replaced == [])
-        let second = queue.append(ProfileChanges(locale: .set("de")), id: "2")
-        #expect(second?.replaced == ["1"])
-        #expect(second?.unsent == ProfileChanges(displayName: .set("A"), locale: .set("de")))
+    @Test mutating func `what waits unsent is one write, which replaces those before once it is stored`() {
+        append(ProfileChanges(displayName: .set("A")))
+        let unsent = queue.append(ProfileChanges(locale: .set("de")), id: "2", owner: "ana")
+        #expect(unsent == ProfileChanges(displayName: .set("A"), locale: .set("de")))
+        holds(queue.stored("w1") == [])
+        holds(queue.stored("2") == ["w1"])
         _ = queue.take(at: .zero)
-        holds(queue.append(ProfileChanges(displayName: .set("B")), id: "3")?.replaced == [], "what is sent stays")
+        _ = queue.append(ProfileChanges(displayName: .set("B")), id: "3", owner: "ana")
+        holds(queue.stored("3") == [], "what is sent stays")
         holds(queue.acknowledge() == ["2"])
         #expect(queue.waiting == ProfileChanges(displayName: .set("B"), locale: .set("de")), "not out of the storage")
         queue.removed(["2"])
         #expect(queue.waiting == ProfileChanges(displayName: .set("B")))
+    }
+
+    @Test mutating func `a write that was made before others came back replaces only what it holds`() {
+        append(ProfileChanges(displayName: .set("A")))
+        _ = queue.take(at: .zero)
+        _ = queue.append(ProfileChanges(locale: .set("de")), id: "2", owner: "ana")
+        queue.requeue()
+        holds(queue.stored("2") == [])
+        holds(queue.take(at: .zero) == ProfileChanges(displayName: .set("A"), locale: .set("de")))
+        holds(queue.acknowledge() == ["w1", "2"])
     }
 
     @Test mutating func `what an earlier process left is older than anything`() {
@@ -148,7 +160,7 @@ import Testing
 
     @Test mutating func `a write that could not be stored is not sent`() {
         append(ProfileChanges(displayName: .set("B")))
-        queue.withdraw("w1")
+        holds(!queue.withdraw("w1"))
         holds(queue.take(at: .zero) == nil)
     }
 }

@@ -94,4 +94,78 @@ import Testing
             #expect(profile(later) != nil && bench.writes.isEmpty)
         }
     }
+
+    // MARK: A storage that fails
+
+    @Test mutating func `a change that cannot be stored does not take the one before with it`() {
+        bench.connect()
+        bench.end(.lost(""))
+        _ = bench.call(.updateProfile(Self.name, .queue))
+        bench.storageFault = PresenceError(.storageFailed, "no space")
+        let second = bench.call(.updateProfile(ProfileChanges(locale: .set("de")), .queue))
+        #expect(bench.error(of: second)?.code == .storageFailed)
+        #expect(bench.error(of: second)?.outcomeUnknown == false)
+        #expect(bench.writes.map(\.profileChanges?.changes) == [Self.name])
+        bench.storageFault = nil
+        bench.comeBack()
+        #expect(bench.bodies == [.updateProfile(Self.name)])
+        bench.receive(.profileUpdated(id: bench.lastID, Self.stored))
+        #expect(bench.writes.isEmpty)
+    }
+
+    @Test mutating func `a change that was sent before it could not be stored may have been made`() {
+        bench.connect()
+        bench.end(.lost(""))
+        bench.storageAnswers = false
+        let call = bench.call(.updateProfile(Self.name, .queue))
+        let directives = bench.directives
+        bench.comeBack()
+        #expect(bench.bodies == [.updateProfile(Self.name)])
+        bench.storageFault = PresenceError(.storageFailed, "no space")
+        bench.do(directives)
+        #expect(bench.error(of: call)?.code == .storageFailed && bench.error(of: call)?.outcomeUnknown == true)
+    }
+
+    @Test mutating func `what a later change leaves of a kept one stays in the storage until that is there anew`() {
+        bench.connect()
+        bench.end(.lost(""))
+        _ = bench.call(.updateProfile(ProfileChanges(displayName: .set("Old"), locale: .set("de")), .queue))
+        bench.comeBack()
+        bench.receive(.refusal(bench.lastID, .unavailable, retryAfter: 1_000))
+        let newer = bench.call(.updateProfile(ProfileChanges(displayName: .set("New")), .fail))
+        bench.storageFault = PresenceError(.storageFailed, "no space")
+        bench.receive(.profileUpdated(id: bench.lastID, Self.stored))
+        #expect(bench.writes.count == 1 && bench.answer(to: newer) == nil, "a later process would send the old name")
+        bench.storageFault = nil
+        bench.pass(.seconds(1))
+        #expect(bench.bodies == [.updateProfile(ProfileChanges(locale: .set("de")))])
+        bench.receive(.profileUpdated(id: bench.lastID, Self.stored))
+        #expect(bench.writes.isEmpty && profile(newer) != nil)
+    }
+
+    @Test mutating func `a write that cannot be taken out is tried again, and what is done meanwhile goes behind it`() {
+        let loop = bench.open(.keptProfile)
+        bench.connect()
+        bench.end(.lost(""))
+        _ = bench.call(.updateProfile(Self.name, .queue))
+        bench.comeBack()
+        bench.storageFault = PresenceError(.storageFailed, "no space")
+        bench.receive(.profileUpdated(id: bench.lastID, Self.stored))
+        #expect(bench.writes.count == 1 && bench.engine.nextKeptProfile(loop)?.waiting?.wire == Self.name)
+        bench.storageFault = nil
+        let later = bench.call(.updateProfile(ProfileChanges(displayName: .set("Later")), .queue))
+        #expect(profile(later) == .queued)
+        #expect(bench.writes.map(\.profileChanges?.changes.displayName) == [.set("Later")])
+        bench.receive(.profileUpdated(id: bench.lastID, Self.stored))
+        #expect(bench.writes.isEmpty)
+        _ = bench.call(.updateProfile(Self.name, .queue))
+        bench.end(.lost(""))
+        bench.comeBack()
+        bench.storageFault = PresenceError(.storageFailed, "no space")
+        bench.receive(.profileUpdated(id: bench.lastID, Self.stored))
+        bench.storageFault = nil
+        bench.pass(.seconds(5))
+        bench.store()
+        #expect(bench.writes.isEmpty, "nothing else was done in between")
+    }
 }

@@ -1,0 +1,53 @@
+import Foundation
+import PresenceProtocol
+
+extension Wire.ProfileChanges {
+    var isEmpty: Bool { self == Wire.ProfileChanges() }
+
+    func merged(with newer: Wire.ProfileChanges) -> Wire.ProfileChanges {
+        func pick(_ member: KeyPath<Wire.ProfileChanges, Wire.Change<String>>) -> Wire.Change<String> {
+            newer[keyPath: member] == .keep ? self[keyPath: member] : newer[keyPath: member]
+        }
+        return Wire.ProfileChanges(
+            displayName: pick(\.displayName), photoURL: pick(\.photoURL), timezone: pick(\.timezone),
+            locale: pick(\.locale))
+    }
+
+    /// Takes out a member by its name on the wire; whether there was one.
+    mutating func drop(_ field: String) -> Bool {
+        let before = self
+        switch field {
+        case "displayName": displayName = .keep
+        case "photoURL": photoURL = .keep
+        case "timezone": timezone = .keep
+        case "locale": locale = .keep
+        default: break
+        }
+        return self != before
+    }
+
+    mutating func remove(membersOf other: Wire.ProfileChanges) {
+        if other.displayName != .keep { displayName = .keep }
+        if other.photoURL != .keep { photoURL = .keep }
+        if other.timezone != .keep { timezone = .keep }
+        if other.locale != .keep { locale = .keep }
+    }
+}
+
+// As a storage keeps it.
+extension QueuedWrite {
+    init(_ changes: Wire.ProfileChanges, id: String, owner: UserID?, at date: Date) {
+        // It cannot fail: the members are texts.
+        let body = (try? JSONEncoder().encode(ProfileChanges(changes))) ?? Data()
+        self.init(
+            id: id, owner: owner?.string, lane: ProfileQueue.kind, kind: ProfileQueue.kind, body: body, queuedAt: date)
+    }
+
+    /// The change, if it is one that this version can read.
+    var profileChanges: ProfileQueue.Part? {
+        guard kind == ProfileQueue.kind, let changes = try? JSONDecoder().decode(ProfileChanges.self, from: body)
+        else { return nil }
+        return ProfileQueue.Part(
+            changes: changes.wire, ids: [id], owner: owner.flatMap(UserID.init), isRecalled: true)
+    }
+}

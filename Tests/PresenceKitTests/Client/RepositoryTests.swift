@@ -1,0 +1,120 @@
+import Foundation
+import PresenceDomain
+import PresenceModels
+import PresenceProtocol
+import Testing
+
+@testable import PresenceKit
+
+/// A client as the repository of users, whose server is played by the test.
+@Suite(.timeLimit(.minutes(1))) struct RepositoryTests {
+    private let dialler = ScriptedDialler()
+    private let client: PresenceClient
+    private var users: any UserRepository { client }
+
+    init() { client = .scripted(dialler) }
+
+    @Test func `somebody who is hidden is offline, and one who was never found is not shown`() async throws {
+        let updates = users.userUpdates(of: "bob")
+        var loop = updates.makeAsyncIterator()
+        let server = await dialler.next()
+        await server.welcome()
+        await server.subscribe(.online("bob", 3, name: "Bob"))
+        #expect(await loop.next()?.isOnline == true)
+        server.say(.presence(user: "bob", .unknown, at: nil))
+        server.say(.profile(user: "bob", .none, at: nil))
+        var bob = await loop.next()
+        while bob?.isOnline == true { bob = await loop.next() }
+        while bob?.displayName != "" { bob = await loop.next() }
+        #expect(bob?.isOnline == false)
+    }
+
+    @Test func `a user as last known says so`() async throws {
+        var loop = users.userStates(of: "bob").makeAsyncIterator()
+        let server = await dialler.next()
+        await server.welcome()
+        await server.subscribe(.online("bob", 3, name: "Bob"))
+        #expect(await loop.next()?.isStale == false)
+        server.end(code: 4006)
+        var bob = await loop.next()
+        while bob?.isStale == false { bob = await loop.next() }
+        #expect(bob?.user.displayName == "Bob")
+    }
+
+    @Test func `a malformed id in a batch is missing, and the others are found`() async throws {
+        async let found = users.users(["no id", "bob", "no id", "cy"])
+        let server = await dialler.next()
+        await server.welcome()
+        let message = try #require(await server.message())
+        #expect(message.body == .get(users: ["bob", "cy"]))
+        server.say(.users(id: message.id, [.online("bob", 1, name: "Bob"), .unknown("cy")], more: false))
+        let users = try await found
+        #expect(users.map(\.id) == ["bob"] && users.missing == ["no id", "cy"])
+    }
+
+    @Test func `a saved user is as others see them, and a name that there is not is not sent`() async throws {
+        client.connect()
+        let server = await dialler.next()
+        await server.welcome(user: "ana")
+        async let update = users.update(User(id: "ana", displayName: ""))
+        let message = try #require(await server.message())
+        #expect(
+            message.body == .updateProfile(ProfileChanges(photoURL: .remove, timezone: .remove, locale: .remove)))
+        server.say(.profileUpdated(id: message.id, Profile(version: 1)))
+        let get = try #require(await server.message())
+        #expect(get.body == .get(users: ["ana"]))
+        server.say(.users(id: get.id, [.online("ana", 2)], more: false))
+        guard case .saved(let user) = try await update else {
+            Issue.record("not saved")
+            return
+        }
+        #expect(user.isOnline && user.lastSeen > .distantPast)
+    }
+
+    @Test func `a queued change that the server refuses is told`() async throws {
+        await client.disconnect()
+        #expect(try await users.update(UserChanges(displayName: "Ana")) == .queued)
+        var refusals = users.updateRefusals.makeAsyncIterator()
+        client.connect()
+        let server = await dialler.next()
+        await server.welcome()
+        let message = try #require(await server.message())
+        server.say(.refusal(message.id, .validationFailed, field: "displayName"))
+        #expect(await refusals.next() == .invalid(field: "displayName", reason: "This name cannot be used."))
+    }
+
+    @Test func `a name passes the rule of the form if it passes the server's`() {
+        let names = [
+            "Ana", " Ana ", "", "  ", "\u{200B}", "a\u{0}b", "a\nb", "\u{202E}abc", "a\u{206A}b", "\u{2800}", "👩‍👩‍👧",
+            "\u{301}",
+            "\u{FEFF}Ana\u{FEFF}", "\u{3000}Ana\u{3000}", "\u{85}Ana", String(repeating: "x", count: 50),
+            String(repeating: "x", count: 51), "e" + String(repeating: "\u{301}", count: 600), "a\u{FFFE}", "\u{1D159}",
+            "김 民", "‏שלום",
+        ]
+        for name in names {
+            #expect(
+                (DisplayNameRule.fault(in: name) == nil) == (DisplayName.normalized(name) != nil),
+                "\(name.debugDescription)")
+            #expect(DisplayNameRule.trimmed(name) == FreeText.trimmed(name))
+        }
+    }
+
+    @Test func `the storage on a full disk keeps what was promised, and says what was not`() async throws {
+        let time = TestTime()
+        let client = PresenceClient.scripted(
+            dialler, time, storage: Storage(cache: MemoryCache(), writes: MemoryWriteQueue(capacity: 1)))
+        await client.disconnect()
+        #expect(try await client.updateProfile(displayName: "A") == .queued)
+        do {
+            try await client.updateProfile(locale: "de")
+            Issue.record("nothing was thrown")
+        } catch let error as PresenceError {
+            #expect(error.code == .storageFailed && !error.outcomeUnknown)
+        }
+        #expect(await client.pendingProfileChanges.waiting == PresenceKit.ProfileChanges(displayName: "A"))
+        client.connect()
+        let server = await dialler.next()
+        await server.welcome()
+        #expect(await server.message()?.body == .updateProfile(ProfileChanges(displayName: .set("A"))))
+    }
+}

@@ -1,0 +1,142 @@
+import Foundation
+import PresenceProtocol
+import Testing
+
+@testable import PresenceKit
+
+/// Changes of one thing are made in the order in which they were asked for, whatever the server wants later.
+@Suite struct OrderTests {
+    private var bench = Bench()
+    private static let one = ProfileChanges(displayName: .set("1"))
+    private static let two = ProfileChanges(displayName: .set("2"))
+
+    init() { bench.connect() }
+
+    private func name(_ number: Int) -> Profile { Profile(version: Int64(number), displayName: "\(number)") }
+
+    @Test(arguments: [ErrorCode.rateLimited, .unavailable]) mutating func `a later profile goes behind an earlier one`(
+        code: ErrorCode
+    ) {
+        _ = bench.call(.updateProfile(Self.one, .queue))
+        bench.receive(.refusal(bench.lastID, code, retryAfter: 100))
+        let second = bench.call(.updateProfile(Self.two, .queue))
+        #expect(bench.isQueued(second) && bench.sent.isEmpty)
+        bench.pass(.milliseconds(100))
+        #expect(bench.bodies == [.updateProfile(Self.two)])
+        bench.receive(.profileUpdated(id: bench.lastID, name(2)))
+        bench.pass(.seconds(5))
+        #expect(bench.sent.isEmpty && bench.writes.isEmpty)
+    }
+
+    @Test mutating func `one profile is on its way at a time`() {
+        let calls = [bench.call(.updateProfile(Self.one, .fail)), bench.call(.updateProfile(Self.two, .fail))]
+        #expect(bench.sent.isEmpty)
+        bench.receive(.refusal(bench.lastID, .rateLimited, retryAfter: 100))
+        #expect(bench.sent.isEmpty)
+        bench.pass(.milliseconds(100))
+        #expect(bench.bodies == [.updateProfile(Self.one)])
+        bench.receive(.profileUpdated(id: bench.lastID, name(1)))
+        #expect(bench.answer(to: calls[0]) != nil && bench.bodies == [.updateProfile(Self.two)])
+        bench.receive(.profileUpdated(id: bench.lastID, name(2)))
+        #expect(bench.answer(to: calls[1]) != nil)
+    }
+
+    @Test mutating func `an unblocking goes behind the blocking that the server wants later`() {
+        let block = bench.call(.changeVisibility(.block(["bob"])))
+        bench.receive(.refusal(bench.lastID, .rateLimited, retryAfter: 100))
+        let unblock = bench.call(.changeVisibility(.unblock(["bob"])))
+        #expect(bench.sent.isEmpty)
+        bench.pass(.milliseconds(100))
+        #expect(bench.bodies == [.block(["bob"])])
+        bench.receive(.ok(id: bench.lastID))
+        #expect(bench.isDone(block) && bench.bodies == [.unblock(["bob"])])
+        bench.receive(.ok(id: bench.lastID))
+        #expect(bench.isDone(unblock))
+    }
+
+    @Test mutating func `what waits for an answer that does not come goes on without it`() {
+        _ = bench.call(.updateProfile(Self.one, .fail))
+        let request = bench.lastID
+        bench.pass(.seconds(1))
+        let second = bench.call(.updateProfile(Self.two, .fail))
+        bench.pass(.seconds(14))
+        #expect(bench.bodies.contains(.updateProfile(Self.two)))
+        bench.receive(.profileUpdated(id: bench.lastID, name(2)))
+        #expect(bench.answer(to: second) != nil)
+        bench.receive(.refusal(request, .unavailable, retryAfter: 100))
+        bench.pass(.seconds(5))
+        #expect(!bench.bodies.contains(.updateProfile(Self.one)))
+    }
+
+    @Test mutating func `a late refusal does not bring back what a later change replaced`() {
+        _ = bench.call(.updateProfile(Self.one, .queue))
+        let request = bench.lastID
+        bench.pass(.seconds(15))
+        _ = bench.call(.updateProfile(Self.two, .queue))
+        bench.receive(.profileUpdated(id: bench.lastID, name(2)))
+        bench.receive(.refusal(request, .unavailable, retryAfter: 100))
+        bench.pass(.seconds(5))
+        #expect(bench.writes.isEmpty && !bench.bodies.contains(.updateProfile(Self.one)))
+    }
+
+    @Test mutating func `a change that is to be kept is kept, though the connection is lost before its turn`() {
+        let first = bench.call(.updateProfile(Self.one, .queue))
+        bench.receive(.refusal(bench.lastID, .rateLimited, retryAfter: 5_000))
+        #expect(bench.isQueued(first))
+        bench.end(.lost(""))
+        bench.comeBack()
+        #expect(bench.bodies == [.updateProfile(Self.one)])
+        bench.receive(.profileUpdated(id: bench.lastID, name(1)))
+        _ = bench.call(.updateProfile(Self.one, .fail))
+        let waiting = bench.call(.updateProfile(Self.two, .queue))
+        bench.end(.lost(""))
+        #expect(bench.isQueued(waiting))
+    }
+
+    // MARK: Statuses
+
+    @Test mutating func `of statuses that came too fast the newest is sent`() {
+        let calls = [
+            bench.call(.setStatus(StatusChange(status: .busy, text: .set("a")))),
+            bench.call(.setStatus(StatusChange(status: .invisible))),
+        ]
+        for id in [bench.lastID - 1, bench.lastID] { bench.receive(.refusal(id, .rateLimited, retryAfter: 500)) }
+        bench.pass(.milliseconds(500))
+        #expect(bench.bodies == [.status(StatusChange(status: .invisible, text: .set("a")))])
+        bench.receive(.ok(id: bench.lastID))
+        #expect(calls.allSatisfy(bench.isDone))
+    }
+
+    @Test mutating func `a status that the server wants later is not sent over a newer one`() {
+        let first = bench.call(.setStatus(StatusChange(status: .busy)))
+        _ = bench.call(.setStatus(StatusChange(status: .invisible)))
+        bench.receive(.refusal(bench.lastID - 1, .rateLimited, retryAfter: 500))
+        bench.receive(.ok(id: bench.lastID))
+        #expect(bench.isDone(first))
+        bench.pass(.seconds(5))
+        #expect(bench.sent.isEmpty)
+    }
+
+    @Test mutating func `a text that only the older status gave is sent with the newer one`() {
+        let first = bench.call(.setStatus(StatusChange(status: .busy, text: .set("a"))))
+        _ = bench.call(.setStatus(StatusChange(status: .invisible)))
+        bench.receive(.refusal(bench.lastID - 1, .rateLimited, retryAfter: 500), .ok(id: bench.lastID))
+        bench.pass(.milliseconds(500))
+        #expect(bench.bodies == [.status(StatusChange(status: .invisible, text: .set("a")))])
+        bench.receive(.ok(id: bench.lastID))
+        #expect(bench.isDone(first))
+    }
+
+    @Test mutating func `a status that was promised outlives a closing`() {
+        bench.end(.lost(""))
+        let call = bench.call(.setStatus(StatusChange(status: .invisible)))
+        #expect(bench.isQueued(call))
+        bench.disconnect()
+        bench.dial()
+        guard case .connect(let connect) = bench.bodies.first else {
+            Issue.record("no connect: \(bench.bodies)")
+            return
+        }
+        #expect(connect.status?.status == .invisible)
+    }
+}
