@@ -76,15 +76,19 @@ final class SlowRun: Scenario {
         else { return }
         lastProgress = at
         switch phase {
-        // A change of the first phase that comes after its end is still one of it.
-        case .allRead, .through, .someDoNot:
-            let place = measurement.phases.count - 1
-            measurement.phases[place].deliveries += 1
-            measurement.phases[place].conflated += receipt.conflated
-            if watcher < slow.lowerBound { measurement.phases[place].latencies.record(receipt.latency) }
+        // A change that comes after the end of the phase that it was made in is still one of it.
+        case .allRead, .through, .someDoNot: count(receipt, by: watcher)
+        case .catchingUp where watcher < slow.lowerBound: count(receipt, by: watcher)
         case .catchingUp: caughtUp(watcher, receipt)
         case .connecting, .warmingUp, .settled: break
         }
+    }
+
+    private func count(_ receipt: Broadcast.Receipt, by watcher: Int) {
+        let place = measurement.phases.count - 1
+        measurement.phases[place].deliveries += 1
+        measurement.phases[place].conflated += receipt.conflated
+        if watcher < slow.lowerBound { measurement.phases[place].latencies.record(receipt.latency) }
     }
 
     private func caughtUp(_ watcher: Int, _ receipt: Broadcast.Receipt) {
@@ -153,11 +157,12 @@ final class SlowRun: Scenario {
             readAgain(now)
         case .catchingUp:
             let isSilent = !dialect.keepsNewest && now - lastProgress >= Self.silence
-            if behind.isEmpty || isSilent { try settle(now) }
+            if behind.isEmpty && readersAreUpToDate || isSilent { try settle(now) }
         case .through, .settled: break
         }
     }
 
+    private var readersAreUpToDate: Bool { (0..<slow.lowerBound).allSatisfy(broadcast.isUpToDate) }
     private var isThrough: Bool { broadcast.awaited == 0 && broadcast.unanswered == 0 }
 
     private func begin(_ phase: Phase) throws(Failure) {
