@@ -111,7 +111,12 @@ protocol AccountNames: AnyObject {
     /// Whose it is; `nil` if nobody's. Answers once.
     func find(_ name: String, found: @escaping (Result<UserID?, RedisFailure>) -> Void)
     /// Whether somebody who signs up may have it: `nil`, or what is wrong. Answers once.
-    func check(_ name: String, found: @escaping (ServerMessage.ErrorMessage?) -> Void)
-    /// Gives it to an account that was just made: `nil`, or why not. Then the account is taken back. Answers once.
-    func claim(_ name: String, for user: UserID, done: @escaping (ServerMessage.ErrorMessage?) -> Void)
+    func check(_ name: String, found: @escaping (Result<ServerMessage.ErrorMessage?, RedisFailure>) -> Void)
+    /// Gives a name that was checked to an account that comes to be with it, by the script of `change`. Answers once, as
+    /// `Claiming.want` does.
+    func claim(_ name: String, for user: UserID, with change: ClaimChange, reply: @escaping StoreReply)
+    /// Frees what was the name of an account that was deleted. Another server does it if this one does not get to it.
+    func release(of user: UserID, done: @escaping () -> Void)
+    /// What is said of a name that another has.
+    var takenRefusal: ServerMessage.ErrorMessage { get }
 }

@@ -36,10 +36,11 @@ extension Accounts {
                     keys: [
                         keys.shards, keys.user(user), keys.sessions(user), keys.account(user), keys.grants(user),
                         keys.contacts(user), keys.blocks(user), keys.creations(user),
-                        keys.email(isHere ? email : .nobody),
+                        keys.email(isHere ? email : .nobody), keys.unfinished, keys.username(user), keys.floor,
                     ],
                     arguments: [
                         keys.events, shard.link.incarnation, user.string, held?.bytes.hexadecimal ?? "",
+                        Usernames.names.intent(of: user),
                     ], lane: .commands, reply: $0)
             } answered: { [self] value in
                 let words = value.array ?? []
@@ -50,7 +51,8 @@ extension Accounts {
                     {
                         release(email, EmailClaim(user: user, number: number), in: places.keys(of: email.text))
                     }
-                    then()
+                    guard let usernames else { return then() }
+                    usernames.release(of: user, done: then)
                 case "NONE": call.refuseNoAccount()
                 case "CHANGED": call.refuseCredentials()
                 default: call.refuseDamaged(user)

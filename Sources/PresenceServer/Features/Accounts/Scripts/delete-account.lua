@@ -1,9 +1,11 @@
 -- flags: allow-oom
--- uses: account-lib
+-- uses: claim-lib account-lib
 -- Deletes an account, with its profile and all else that is known of the user, and ends their sessions. Who watches hears
 -- "Z user 0 at".
--- KEYS: shards, user, sessions, account, grants, contacts, blocks, creations, email (any, if that is in another partition)
--- ARGV: now, channel, incarnation, user, the hash that the password was compared with (hex; '' for a backend)
+-- KEYS: shards, user, sessions, account, grants, contacts, blocks, creations, email (any, if that is in another partition),
+--       unfinished, username's record, floor
+-- ARGV: now, channel, incarnation, user, the hash that the password was compared with (hex; '' for a backend), intent by
+--       which the username is given up
 -- Replies {OK, address, number of its claim}, {FENCED}, {NONE} or {CHANGED}.
 local channel, user = ARGV[2], ARGV[4]
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
@@ -13,6 +15,7 @@ if ARGV[5] ~= '' and held[2] ~= unhex(ARGV[5]) then return { 'CHANGED' } end
 signOutOthers(channel, user, KEYS[5], '')
 local at = int(math.max(now, tonumber(redis.call('HGET', KEYS[2], 'revokedAt') or '0')))
 redis.call('DEL', KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8])
+abandon(KEYS[11], KEYS[10], ARGV[6], KEYS[12])
 -- Tokens of the app's own for this user, from before, must open nothing that would look like them.
 redis.call('HSET', KEYS[2], 'revokedAt', at)
 if redis.call('GET', KEYS[9]) == user .. ' ' .. held[3] then redis.call('DEL', KEYS[9]) end

@@ -1,5 +1,5 @@
 -- What scripts that change profiles share. Members are kept encoded; the register is {"version":VERSION,BODY.
-local profileMembers = { 'displayName', 'photoURL', 'timezone', 'locale' }
+local profileMembers = { 'displayName', 'username', 'photoURL', 'thumbnailURL', 'timezone', 'locale' }
 
 -- `changes`: encoded values by member, '' to remove. Tells watchers "F user version at BODY" if anything differs. Returns
 -- version and BODY.
@@ -7,6 +7,9 @@ local function changeProfile(channel, user, userKey, floorKey, changes)
     local held = redis.call('HMGET', userKey, 'profileVersion', 'profile', 'createdAt', unpack(profileMembers))
     local values, changed = {}, not held[1]
     for i, member in ipairs(profileMembers) do values[member] = held[i + 3] end
+    -- A thumbnail is of the picture that it came with.
+    local photo = changes.photoURL
+    if photo and photo ~= (values.photoURL or '') then changes.thumbnailURL = changes.thumbnailURL or '' end
     for member, value in pairs(changes) do
         value = value ~= '' and value or false
         if values[member] ~= value then
