@@ -280,3 +280,10 @@ static const unsigned char change_username_bytes[] = {
 #embed "../PresenceServer/Features/Usernames/Scripts/change-username.lua"
 };
 ASSET(change_username)
+
+// ---- Photos ----
+
+static const unsigned char set_photo_bytes[] = {
+#embed "../PresenceServer/Features/Photos/Scripts/set-photo.lua"
+};
+ASSET(set_photo)

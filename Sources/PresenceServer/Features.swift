@@ -13,6 +13,7 @@ enum Features {
         VisibilityRequests.self,
         Accounts.self,
         Usernames.self,
+        Photos.self,
     ]
 }
 

@@ -11,14 +11,14 @@ import Testing
 @Suite struct ScriptKeyTests {
     @Test func `every key that a script touches is declared`() throws {
         let world = try World(shards: 2)
-        try look(at: world, running: Script.allCases.filter { !(Script.accounts + Usernames.plan.scripts).contains($0) }) {
+        try look(at: world, running: Script.allCases.filter { !(Script.accounts + Usernames.plan.scripts + [.setPhoto]).contains($0) }) {
             try everyScript(in: world)
         }
     }
 
     @Test func `every key that a script of accounts touches is declared`() throws {
         let accounts = try AccountWorld()
-        try look(at: accounts.world, running: Script.accounts + Usernames.plan.scripts) {
+        try look(at: accounts.world, running: Script.accounts + Usernames.plan.scripts + [.setPhoto]) {
             try everyScript(of: accounts)
         }
     }
@@ -168,6 +168,18 @@ import Testing
             arguments: [keys.events, logic.link.incarnation, user.string, ""], lane: .commands
         ) { _ in }
         try everyScriptOfNames(accounts, user, token)
+        let photos = ["0" , "1"].map { PhotoName(String(repeating: $0, count: 32))! }
+        for (name, former) in [(photos[0], nil), (photos[1], photos[0]), (nil, photos[1])] as [(PhotoName?, PhotoName?)] {
+            accounts.world.shards[0].run(
+                .setPhoto,
+                keys: [keys.shards, keys.floor, keys.user(user), keys.account(user)]
+                    + [name ?? photos[0], former ?? photos[0]].map { keys.key(.photo, $0.id) },
+                arguments: [
+                    keys.events, logic.link.incarnation, user.string, name?.text ?? "", former?.text ?? "",
+                    name == nil ? "" : #""https://e.org/a""#, name == nil ? "" : #""https://e.org/b""#,
+                ], lane: .commands
+            ) { _ in }
+        }
         #expect(try accounts.call("DELETE", "/v1/sessions/all", token: token).status == 204)
         _ = try accounts.call("POST", "/v1/passwords/forgot", ["email": "new@example.org"])
         let reset = ["token": try accounts.mailToken("reset"), "password": "third horse"]

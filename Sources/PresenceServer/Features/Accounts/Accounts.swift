@@ -28,6 +28,8 @@ final class Accounts: Feature {
     private(set) var places: AddressPlaces?
     /// Names by which users may sign in too, if there is such a feature.
     weak var usernames: (any AccountNames)?
+    /// Their pictures, if there is such a feature.
+    weak var photos: Photos?
     /// Passwords tried from one address: ten, then one in 3 s. Of this shard, like all rates.
     var guesses = Rates<AddressBlock>(RateLimit(every: 3_000, burst: 10))
     /// Accounts made, and mails asked for, from one address: 20, then one a minute.

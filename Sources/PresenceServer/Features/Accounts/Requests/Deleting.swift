@@ -51,14 +51,24 @@ extension Accounts {
                     {
                         release(email, EmailClaim(user: user, number: number), in: places.keys(of: email.text))
                     }
-                    guard let usernames else { return then() }
-                    usernames.release(of: user, done: then)
+                    let photo = words.count > 3 ? words[3].string.flatMap { PhotoName($0) } : nil
+                    release(of: user, photo: photo, call, then: then)
                 case "NONE": call.refuseNoAccount()
                 case "CHANGED": call.refuseCredentials()
                 default: call.refuseDamaged(user)
                 }
             }
         }
+    }
+
+    /// What lies outside of the user's partition, or of the store. What of it does not happen now, sweeps do.
+    private func release(of user: UserID, photo: PhotoName?, _ call: HTTPCall, then: @escaping () -> Void) {
+        func releaseName() {
+            guard let usernames else { return then() }
+            usernames.release(of: user, done: then)
+        }
+        guard let photo, let photos else { return releaseName() }
+        photos.forget(photo, of: user, on: call, done: releaseName)
     }
 
     // MARK: Backends

@@ -7,9 +7,12 @@ local function changeProfile(channel, user, userKey, floorKey, changes)
     local held = redis.call('HMGET', userKey, 'profileVersion', 'profile', 'createdAt', unpack(profileMembers))
     local values, changed = {}, not held[1]
     for i, member in ipairs(profileMembers) do values[member] = held[i + 3] end
-    -- A thumbnail is of the picture that it came with.
+    -- Another picture than the one that was uploaded: its thumbnail goes, and its files are nobody's.
     local photo = changes.photoURL
-    if photo and photo ~= (values.photoURL or '') then changes.thumbnailURL = changes.thumbnailURL or '' end
+    if photo and photo ~= (values.photoURL or '') and not changes.thumbnailURL then
+        changes.thumbnailURL = ''
+        redis.call('HDEL', userKey, 'photo')
+    end
     for member, value in pairs(changes) do
         value = value ~= '' and value or false
         if values[member] ~= value then
