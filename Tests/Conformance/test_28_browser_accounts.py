@@ -16,6 +16,7 @@ ACCOUNT = """
     globalThis.signed = [];
     account.addEventListener("state", ({ detail }) => signed.push(detail?.user ?? null));
     await account.user();
+    signed.length = 0;
 """
 
 
