@@ -44,14 +44,17 @@ final class WorkQueue: @unchecked Sendable {
 
     private let threads: Int
     private let bound: Int
+    /// In seconds.
+    private let longestWait: Double
     private let state = Locked(State())
     /// Rung once for each job, and for each thread when the queue is closed. (Of a cancelled job the ring stays: some
     /// thread looks once for nothing.) Owned; freed in `deinit`.
     private let bell: UnsafeMutablePointer<sem_t>
 
-    init(threads: Int, bound: Int) {
+    init(threads: Int, bound: Int, longestWait: Double = .infinity) {
         self.threads = threads
         self.bound = bound
+        self.longestWait = longestWait
         bell = .allocate(capacity: 1)
         sem_init(bell, 0, 0)
     }
@@ -69,9 +72,10 @@ final class WorkQueue: @unchecked Sendable {
         let result: Result<UInt64, WorkRefusal> = state.withLock { state in
             guard !state.isClosed else { return .failure(.stopped) }
             // Threads that are free take a job each, though they may not have come round to it.
-            guard state.waiting.count + state.running.count < bound + threads else {
+            let queued = state.waiting.count + state.running.count
+            guard queued < threads || queued < bound + threads && expectedWait(state, now) <= longestWait else {
                 state.refused += 1
-                return .failure(.overloaded(retryAfter: retryAfter(state, now)))
+                return .failure(.overloaded(retryAfter: min(max(expectedWait(state, now), 0.1), 60)))
             }
             return .success(state.waiting.append { Entry(number: $0, queuedAt: now, work: work) })
         }
@@ -81,11 +85,10 @@ final class WorkQueue: @unchecked Sendable {
     }
 
     /// In seconds. A job that runs for longer than jobs do counts as what to expect.
-    private func retryAfter(_ state: State, _ now: Int64) -> Double {
+    private func expectedWait(_ state: State, _ now: Int64) -> Double {
         let oldest = state.running.values.map { Double(now - $0.beganAt) }.max() ?? 0
         let time = max(state.meanTime ?? 0, oldest)
-        let seconds = time * Double(state.waiting.count + 1) / Double(threads) / 1_000_000
-        return min(max(seconds, 0.1), 60)
+        return time * Double(state.waiting.count + 1) / Double(threads) / 1_000_000
     }
 
     func cancel(_ number: UInt64) {

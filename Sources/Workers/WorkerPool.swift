@@ -4,8 +4,8 @@ public import EventLoops
 /// on the loop that asked for it.
 ///
 /// It guarantees that
-/// - jobs begin in the order in which they came, and at most `queue` wait: one more is refused at once, with the time after
-///   which there may be room;
+/// - jobs begin in the order in which they came, at most `queue` wait, and none that would wait for longer than `longestWait`
+///   as far as the jobs before it tell: one more is refused at once, with the time after which there may be room;
 /// - the asker hears of each job once, on its loop: its result, or that it was dropped when the pool was stopped; of a
 ///   cancelled job it hears nothing;
 /// - a job that is cancelled while it waits is never run.
@@ -20,11 +20,15 @@ public final class WorkerPool: Sendable {
     /// - Parameters:
     ///   - threads: How many jobs run at a time; at least one.
     ///   - queue: How many jobs wait at most, beside those that run.
-    ///   - hasLowPriority: Whether its threads run only when others do not want to (`nice` + 10).
-    public init(name: String, threads: Int, queue bound: Int, hasLowPriority: Bool = false) {
+    ///   - longestWait: In seconds. Whoever waits for the result has a time limit of their own, after which the work would be
+    ///     done for nobody.
+    ///   - hasLowPriority: Whether its threads stand back where others want to run (`nice` + 5).
+    public init(
+        name: String, threads: Int, queue bound: Int, longestWait: Double = .infinity, hasLowPriority: Bool = false
+    ) {
         precondition(threads > 0 && bound >= 0, "the pool \(name) needs a thread")
         self.name = name
-        let queue = WorkQueue(threads: threads, bound: bound)
+        let queue = WorkQueue(threads: threads, bound: bound, longestWait: longestWait)
         self.queue = queue
         self.threads = Locked(
             (0..<threads).map { _ in

@@ -200,9 +200,30 @@ async def test_sessions_outlive_the_server(start):
     assert (await accounts.refresh(ana.tokens["refreshToken"])).status == 200
 
 
-async def test_of_too_many_devices_the_one_unused_for_longest_is_signed_out(accounts):
+async def test_calls_under_way_are_answered_when_the_server_is_stopped(start):
+    server = start(ON)
+    accounts = Accounts(server)
+    body = '{"email":"%s","password":"correct horse battery"}'
+    calls = []
+    for number in range(8):
+        reader, writer = await asyncio.open_connection(server.host, server.port)
+        text = body % accounts.address(str(number))
+        writer.write(f"POST /v1/accounts HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+                     f"Content-Length: {len(text)}\r\n\r\n{text}".encode())
+        calls.append((reader, writer))
+    assert b" 201 " in await asyncio.wait_for(calls[0][0].readline(), 30)
+    stopping = asyncio.create_task(asyncio.to_thread(server.stop))
+    for reader, writer in calls[1:]:
+        assert b" 201 " in await asyncio.wait_for(reader.readline(), 30)
+    for _, writer in calls:
+        writer.close()
+    await stopping
+
+
+async def test_of_too_many_devices_the_one_unused_for_longest_is_signed_out(start):
+    accounts = Accounts(start(ON | {"accounts.devices": 5}))
     ana = await accounts.sign_up(idempotency="x")
-    for _ in range(100):
+    for _ in range(5):
         # The quick way to another device, with no pause between tries.
         await accounts.sign_up(ana.email, idempotency="x")
     refused(await accounts.refresh(ana.tokens["refreshToken"]), 401, "unauthorized", "token_expired")

@@ -119,7 +119,7 @@ import Testing
         await model.save()
         // Heard again as it was, by another device's change of the picture.
         let picture = URL(string: "https://example.org/a.jpg")
-        users.set(User(id: "me", displayName: "Ana", profileImageURL: picture))
+        users.set(User(id: "me", displayName: "Ana", username: "ana.b", profileImageURL: picture))
         await until { model.photoURL == picture }
         #expect(model.displayName == "Ana Silva" && !model.hasChanges && model.username == "ana.b")
         users.set(User(id: "me", displayName: "Ana Silva"))

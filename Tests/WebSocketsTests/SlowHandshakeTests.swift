@@ -38,6 +38,28 @@ struct SlowHandshakeTests {
         }
     }
 
+    @Test func `kept connections that are used again and again keep no new client out`() async throws {
+        try await withServer({
+            $0.maxHandshakes = 8
+            $0.handshakeTimeout = 60_000
+        }) { server in
+            func get(_ client: RawClient) throws {
+                try client.send("GET /a HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                #expect(try client.readResponse().status == 200)
+            }
+            let kept = try (0..<8).map { _ in try RawClient(port: server.port) }
+            for client in kept { try get(client) }
+            // None of them is overdue; the one that was used least lately goes.
+            let newcomer = try RawClient.upgraded(port: server.port)
+            try newcomer.send(text: "in")
+            #expect(try newcomer.readText() == "in")
+            let displaced = await server.on { server, _ in server.counters.handshakesDisplaced }
+            #expect(displaced == 1)
+            #expect(kept[0].readToEnd() == [])
+            try get(kept[7])
+        }
+    }
+
     @Test func `those who hold handshakes open make room, WebSockets and answers under way do not`() async throws {
         try await withServer({
             $0.maxHandshakes = 8

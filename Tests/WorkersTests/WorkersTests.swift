@@ -60,6 +60,27 @@ import Testing
         _ = await asker.heard(102)
     }
 
+    @Test func `a job that would wait for too long is refused, though there is room`() async throws {
+        let asker = try Asker()
+        let pool = WorkerPool(name: "late", threads: 1, queue: 99, longestWait: 0.1)
+        let gate = Gate()
+        await asker.turn { asker in asker.ask(pool) { Self.spin(milliseconds: 40) } }
+        _ = await asker.heard(1)
+        await asker.turn { asker in
+            // One runs, and behind it wait those who have to wait for less than 0.1 s.
+            asker.ask(pool) { gate.pass(0) }
+            for _ in 0..<10 { asker.ask(pool) { 0 } }
+        }
+        #expect(pool.numbers.refused >= 8)
+        guard case .refused(.overloaded(let wait)) = asker.heardSoFar.last else {
+            Issue.record("\(asker.heardSoFar.count)")
+            return
+        }
+        #expect(wait > 0.1)
+        gate.open()
+        _ = await asker.heard(12)
+    }
+
     private static func spin(milliseconds: Int64) -> Int {
         let end = MonotonicClock.microseconds + milliseconds * 1_000
         while MonotonicClock.microseconds < end {}
@@ -96,7 +117,7 @@ import Testing
         let pool = WorkerPool(name: "low", threads: 1, queue: 1, hasLowPriority: true)
         await asker.turn { asker in asker.ask(pool) { Self.priority } }
         let own = await asker.turn { _ in Self.priority }
-        #expect(await asker.heard(1) == [.result(min(19, own + 10))])
+        #expect(await asker.heard(1) == [.result(min(19, own + 5))])
         #expect(await asker.turn { _ in Self.priority } == own)
     }
 

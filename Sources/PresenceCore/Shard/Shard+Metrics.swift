@@ -11,6 +11,7 @@ extension Shard {
         snapshot.gauges[.redisPendingBytes] = store.pendingBytes
         snapshot.counters[.handshakeTimeouts] = server.counters.handshakeTimeouts
         snapshot.counters[.handshakesDisplaced] = server.counters.handshakesDisplaced
+        snapshot.counters[.lateAnswers] = server.counters.lateAnswers
         snapshot.counters[.slowTransfers] = server.counters.slowTransfers
         snapshot.counters[.tlsHandshakes] = server.counters.tlsHandshakes
         snapshot.counters[.tlsFailures] = server.counters.tlsFailures

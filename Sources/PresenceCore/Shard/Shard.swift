@@ -262,7 +262,9 @@ package actor Shard {
             logic.link.renewOnceMore { continuation.resume() }
         }
         let end = loop.now + logic.configuration.drain.timeout
-        while server.openCount > 0, loop.now < end { try? await Task.sleep(for: .milliseconds(5)) }
+        while server.openCount > 0 || server.isAnswering, loop.now < end {
+            try? await Task.sleep(for: .milliseconds(5))
+        }
     }
 
     package func stop() {

@@ -9,18 +9,23 @@ package struct WorkerPlan: Sendable, Hashable {
     package let threads: @Sendable (ServerConfiguration) -> Int
     /// How many wait at most. More are refused at once.
     package let queue: @Sendable (ServerConfiguration) -> Int
-    /// Whether its threads run only when others do not want to.
+    /// In seconds: a job that would wait for longer is refused.
+    let longestWait: Double
+    /// Whether its threads stand back where others want to run.
     let hasLowPriority: Bool
 
     /// - Parameters:
     ///   - threads: Of a feature that lets operators set it: `{ Int($0[Self.threads]) }`.
+    ///   - longestWait: In seconds; of calls it is well below the 30 s after which a call is given up.
     package init(
         _ name: String, threads: @escaping @Sendable (ServerConfiguration) -> Int,
-        queue: @escaping @Sendable (ServerConfiguration) -> Int, hasLowPriority: Bool = false
+        queue: @escaping @Sendable (ServerConfiguration) -> Int, longestWait: Double = .infinity,
+        hasLowPriority: Bool = false
     ) {
         self.name = name
         self.threads = threads
         self.queue = queue
+        self.longestWait = longestWait
         self.hasLowPriority = hasLowPriority
     }
 

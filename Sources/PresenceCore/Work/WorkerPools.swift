@@ -11,7 +11,8 @@ package final class WorkerPools: Sendable {
             uniqueKeysWithValues: plans.map { plan in
                 let pool = WorkerPool(
                     name: plan.name, threads: max(1, plan.threads(configuration)),
-                    queue: max(0, plan.queue(configuration)), hasLowPriority: plan.hasLowPriority)
+                    queue: max(0, plan.queue(configuration)), longestWait: plan.longestWait,
+                    hasLowPriority: plan.hasLowPriority)
                 return (plan.name, pool)
             })
     }

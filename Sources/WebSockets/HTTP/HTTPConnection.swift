@@ -51,6 +51,8 @@ final class HTTPConnection {
     var missing = 0
     /// Counts the requests.
     var number: UInt32 = 0
+    /// Its one entry among the server's `idles` has not come up yet.
+    var isTimed = false
     var isHead = false
     var keepsAlive = false
     /// Its client reads answers that are compressed.
@@ -77,7 +79,9 @@ final class HTTPConnection {
 
     private var readable: ReadableWatcher?
     private var writable: WritableWatcher?
-    private var awaitsInput = false
+    /// What the next room in the kernel's buffer is waited for.
+    private var whenWritable: (() -> Void)?
+    private(set) var awaitsInput = false
 
     init(_ descriptor: Int32, isSecure: Bool, _ reader: RequestHeadReader) {
         self.descriptor = descriptor
@@ -94,6 +98,9 @@ final class HTTPConnection {
         case .judging, .answering, .writing, .draining: false
         }
     }
+
+    /// Whether it was kept after an answer, and nothing of another request has come.
+    var isBetweenRequests: Bool { stage == .head && number > 0 && input.isEmpty }
 
     /// Whether it has not got as far as a first whole request.
     var isShakingHands: Bool { waitsForPeer && (number == 0 || number == 1 && stage == .body) }
@@ -112,9 +119,18 @@ final class HTTPConnection {
         readable?.cancel()
     }
 
-    func awaitRoom(_ loop: EventLoop, _ writable: @escaping () -> Void) {
-        let watcher = self.writable ?? WritableWatcher(loop, descriptor: descriptor, writable)
-        self.writable = watcher
+    /// Calls `action` once, when there is room; what was waited for before is forgotten.
+    func awaitRoom(_ loop: EventLoop, _ action: @escaping () -> Void) {
+        whenWritable = action
+        let watcher =
+            writable
+            ?? WritableWatcher(loop, descriptor: descriptor) { [unowned self] in
+                // It may end this connection, after which nothing here is touched.
+                let action = whenWritable
+                whenWritable = nil
+                action?()
+            }
+        writable = watcher
         watcher.wait()
     }
 
@@ -124,5 +140,6 @@ final class HTTPConnection {
         readable = nil
         writable?.cancel()
         writable = nil
+        whenWritable = nil
     }
 }

@@ -19,6 +19,16 @@ struct DeadlineQueue {
         entries.append((now + delay, socket))
     }
 
+    /// One that falls due earlier than one that is added now: takes as long as there are later ones.
+    mutating func add(_ socket: SocketID, due: Int64) {
+        var place = entries.count
+        while place > head, entries[place - 1].due > due { place -= 1 }
+        entries.insert((due, socket), at: place)
+    }
+
+    /// How many there are.
+    var count: Int { entries.count - head }
+
     /// Takes one that is due, nil if none is.
     mutating func take(now: Int64) -> SocketID? {
         guard head < entries.count, entries[head].due <= now else { return nil }

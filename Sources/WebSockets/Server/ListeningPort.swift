@@ -113,5 +113,11 @@ public final class ListeningSocket: Sendable {
         try ListeningPort(host: host, port: port, share: true).socket()
     }
 
+    /// Whether a client waits to be accepted, as far as the kernel knows.
+    var hasClient: Bool {
+        var watched = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&watched, 1, 0) > 0
+    }
+
     deinit { Glibc.close(descriptor) }
 }

@@ -16,6 +16,7 @@ extension WebSocketServer {
 
     /// Accepts no more connections; those that are there stay.
     public func stopListening() {
+        isStopping = true
         for listener in listeners { listener.watcher.cancel() }
         listeners = []
         acceptRetry?.cancel()
@@ -31,9 +32,13 @@ extension WebSocketServer {
                 // They wait in the kernel until a connection goes.
                 return pauseAccepting()
             }
-            guard table.unsettledCount < configuration.maxHandshakes || makeRoom() else {
-                roomRetry?.set(after: Self.roomDelay)
-                return pauseAccepting()
+            if table.unsettledCount >= configuration.maxHandshakes {
+                // Without a client who waits nobody has to go.
+                guard socket.hasClient else { return }
+                guard makeRoom() else {
+                    roomRetry?.set(after: Self.roomDelay)
+                    return pauseAccepting()
+                }
             }
             var address = sockaddr_storage()
             let descriptor = clws_accept(socket.descriptor, &address)

@@ -83,19 +83,27 @@ extension WebSocketServer {
             guard let index = table.index(socket) else { continue }
             if table[index].state == .closing || table[index].state == .draining { doom(index) }
         }
-        while let socket = idles.take(now: loop.now) {
-            guard let index = table.index(socket), table[index].state == .http,
-                table[index].extras?.http?.transfer == nil, let since = table[index].extras?.since,
-                since + Int64(configuration.httpTimeout) * 1_000 <= loop.now
-            else { continue }
-            doom(index)
-        }
+        while let socket = idles.take(now: loop.now) { checkIdle(socket) }
         while let socket = transfers.take(now: loop.now) { checkTransfer(socket) }
         armDeadlines()
     }
 
-    /// Whether the next step is the peer's: to send the rest of a request, or the next one.
-    func isWaitingForPeer(_ index: Int) -> Bool { table[index].extras?.http?.waitsForPeer ?? false }
+    /// A connection of HTTP has had its time since it was last looked at, though perhaps not for its present step.
+    private func checkIdle(_ socket: SocketID) {
+        guard let index = table.index(socket), let http = table[index].extras?.http, http.isTimed else { return }
+        http.isTimed = false
+        guard table[index].state == .http, http.transfer == nil, let since = table[index].extras?.since else { return }
+        let due = since + Int64(configuration.httpTimeout) * 1_000
+        guard due <= loop.now else {
+            http.isTimed = true
+            return idles.add(socket, due: due)
+        }
+        guard http.stage == .judging || http.stage == .answering else { return doom(index) }
+        // Our own doing: whoever asked is told, and may ask again.
+        counters.lateAnswers += 1
+        let response = configuration.errorResponse(503, "no answer in time: it may have been done, or be done yet")
+        if refuse(index, http, response) { advance(socket) }
+    }
 
     /// Whether it has not got as far as a WebSocket or a first whole request.
     private func isShakingHands(_ index: Int) -> Bool { table[index].extras?.http?.isShakingHands ?? false }

@@ -12,7 +12,7 @@ extension WebSocketServer {
             response.source?.close()
             return
         }
-        if response.isLast { http.keepsAlive = false }
+        if response.isLast || isStopping { http.keepsAlive = false }
         http.stage = .writing
         // (A part of "100 Continue" may stand before it.)
         http.output =
@@ -135,6 +135,8 @@ extension WebSocketServer {
     /// The time for the next step begins: for an answer, or for the next request.
     private func begins(_ index: Int) {
         table[index].extras?.since = loop.now
+        guard let http = table[index].extras?.http, !http.isTimed else { return }
+        http.isTimed = true
         idles.add(table.id(index), now: loop.now)
         armDeadlines()
     }
@@ -146,6 +148,8 @@ extension WebSocketServer {
         http.request = nil
         http.keepsAlive = false
         http.stage = .writing
+        // What comes meanwhile waits in the kernel.
+        http.pauseInput()
         http.isSinkBehind = false
         http.dropStreams()
         wake(index, http, at: 1)
@@ -185,6 +189,7 @@ extension WebSocketServer {
         guard !pump(index, http, lingers: lingers) else { return }
         guard http.keepsAlive else { return leave(index, http, lingers: lingers) }
         http.stage = .head
+        http.isHead = false
         begins(index)
         // Does nothing from inside `advance`, which goes on by itself.
         advance(table.id(index))

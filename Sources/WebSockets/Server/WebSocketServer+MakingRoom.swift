@@ -6,7 +6,8 @@ extension WebSocketServer {
     static let roomDelay: Int64 = 100
 
     /// Ends those of the connections without a WebSocket that have waited longest for their peers, a sixteenth of the
-    /// limit at a time, if they have had their fair time. Whether there is room then.
+    /// limit at a time: first those that have had their fair time for a handshake or a request, then those that are kept
+    /// between two requests, which can be made again. Whether there is room then.
     ///
     /// It looks at all connections, but only once for so many that it ends, or in `roomDelay`.
     func makeRoom() -> Bool {
@@ -14,15 +15,19 @@ extension WebSocketServer {
         nextLookForRoom = loop.now + Self.roomDelay
         let latest = loop.now - configuration.handshakeTimeout / 5
         var overdue: [(since: Int64, socket: SocketID)] = []
+        var kept: [(since: Int64, socket: SocketID)] = []
         for index in table.entries.indices {
             guard !table.entries[index].isSettled, !table.entries[index].isDoomed,
-                let extras = table.entries[index].extras,
-                extras.since <= latest, isWaitingForPeer(index)
+                let extras = table.entries[index].extras, let http = extras.http
             else { continue }
-            overdue.append((extras.since, table.id(index)))
+            if extras.since <= latest, http.waitsForPeer {
+                overdue.append((extras.since, table.id(index)))
+            } else if http.isBetweenRequests {
+                kept.append((extras.since, table.id(index)))
+            }
         }
-        overdue.sort { $0.since < $1.since }
-        for (_, socket) in overdue.prefix(max(1, configuration.maxHandshakes / 16)) {
+        let candidates = overdue.sorted { $0.since < $1.since } + kept.sorted { $0.since < $1.since }
+        for (_, socket) in candidates.prefix(max(1, configuration.maxHandshakes / 16)) {
             guard let index = table.index(socket) else { continue }
             counters.handshakesDisplaced += 1
             kill(index)

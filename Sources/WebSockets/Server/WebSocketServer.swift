@@ -25,7 +25,17 @@ public final class WebSocketServer {
     /// Those of them that are no WebSockets.
     public var handshakeCount: Int { table.unsettledCount }
 
+    /// Whether a request waits for its answer, or for the rest of it. It looks at all connections.
+    public var isAnswering: Bool {
+        table.entries.contains {
+            guard let stage = $0.extras?.http?.stage else { return false }
+            return stage == .judging || stage == .answering || stage == .writing
+        }
+    }
+
     var table = ConnectionTable()
+    /// From `stopListening` on: no connection is kept after its answer.
+    var isStopping = false
     /// nil after `shutdown`.
     var context: LibWebSockets.Context?
     /// The socket libwebsockets is being given.

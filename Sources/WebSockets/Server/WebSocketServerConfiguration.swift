@@ -67,6 +67,8 @@ public struct WebSocketServerCounters: Sendable {
     public var messagesReceived = 0
     public var bytesReceived = 0
     public var requests = 0
+    /// Requests that the delegate had not answered within `httpTimeout`.
+    public var lateAnswers = 0
     /// Requests and messages refused because too much was held of others.
     public var inboxRefusals = 0
     /// Streamed bodies given up because their clients were too slow.

@@ -16,7 +16,7 @@ import Testing
         func answer(_ name: Int) { answered.insert(name) }
     }
 
-    @Test(arguments: [1, 2, 3] as [UInt64])
+    @Test(arguments: [1, 2, 3, 4, 5, 6] as [UInt64])
     func `kill -9 at any moment loses nothing that was answered and repeats nothing`(seed: UInt64) async throws {
         var random = SeededGenerator(state: seed)
         let directory = try TemporaryDirectory()

@@ -21,6 +21,9 @@ extension FeatureSetting {
     static let idle = duration(
         "accounts.idle", 7_776_000_000, in: 60_000...31_536_000_000,
         about: "How long a device stays signed in without being used.")
+    static let mostDevices = count(
+        "accounts.devices", 100, in: 1...1_000,
+        about: "On how many devices one user is signed in; one more signs out the one unused for longest.")
     static let blockedPasswordsFile = text(
         "accounts.blockedPasswordsFile", "", about: "A file of passwords that are not taken, one a line.")
     static let linkBase = text(
@@ -36,7 +39,7 @@ extension FeatureSetting {
         "mail.from", "Presence <no-reply@localhost>", about: "Whom mails are from.")
 
     static let accounts: [FeatureSetting] = [
-        mailURL, mailFrom, accountsEnabled, passwordMinimum, hideExisting, defaultDisplayName, idle,
+        mailURL, mailFrom, accountsEnabled, passwordMinimum, hideExisting, defaultDisplayName, idle, mostDevices,
         blockedPasswordsFile, linkBase,
     ]
 }
@@ -44,8 +47,6 @@ extension FeatureSetting {
 extension Accounts {
     /// How long an access token is valid.
     static let tokenLifetime: Milliseconds = 3_600_000
-    /// Devices on which one user is signed in; one more signs out the one unused for longest.
-    static let mostDevices = 100
     /// How long failures for an address are remembered after the last one.
     static let guessMemory: Milliseconds = 30 * 24 * 3_600_000
     /// How long a repeated sign-up is the same one.

@@ -14,7 +14,8 @@ import WebSockets
 /// - a device that is signed out is out at once: its sockets end by an event, its tokens are asked about in the store.
 final class Accounts: Feature {
     static let passwords = WorkerPlan(
-        "passwords", threads: { _ in max(1, WorkerPlan.cores / 4) }, queue: { _ in 64 }, hasLowPriority: true)
+        "passwords", threads: { _ in max(1, WorkerPlan.cores / 4) }, queue: { _ in 64 }, longestWait: 10,
+        hasLowPriority: true)
     static let plan = FeaturePlan(
         name: "accounts", isOptional: false, scripts: Script.accounts, keys: KeyFamily.accounts,
         settings: FeatureSetting.accounts, pools: [passwords, MailQueue.pool], check: Accounts.check)

@@ -39,7 +39,7 @@ extension Accounts {
                     keys.events, shard.link.incarnation, user.string, held.bytes.hexadecimal,
                     stronger?.bytes.hexadecimal ?? "",
                 ] + grant.arguments + [
-                    String(shard.configuration[.idle]), String(Self.mostDevices),
+                    String(shard.configuration[.idle]), String(shard.configuration[.mostDevices]),
                     shard.configuration.isOn(.hideExisting) ? "1" : "0",
                 ], lane: .commands, reply: $0)
         } answered: { [self] value in
