@@ -209,7 +209,8 @@ export class PresenceAccount extends EventTarget {
   readonly state: SignedIn | null | undefined;
   states(options?: LoopOptions): AsyncGenerator<SignedIn | null, void>;
   user(): Promise<string | null>;
-  signUp(who: { email: string; password: string; displayName?: string; username?: string }): Promise<SignedIn>;
+  /** `null` where the server does not tell (`accounts.hideExisting`): a mail says how it goes on. */
+  signUp(who: { email: string; password: string; displayName?: string; username?: string }): Promise<SignedIn | null>;
   /** @param email or the username. */
   signIn(email: string, password: string): Promise<SignedIn>;
   /** Works without a network too. `everywhere`: on all devices, which needs one. */

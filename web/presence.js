@@ -36,7 +36,7 @@ const isUp = ({ state }) => state === "live" || state === "stale";
 const random = () => crypto.getRandomValues(new Uint32Array(4)).join("-");
 
 const failure = (code, message, more) => new PresenceError({ code, message, ...more });
-const networkFailure = () => failure("network", "the server cannot be reached");
+const networkFailure = () => failure("network", "no connection");
 const closed = () => failure("closed", "the client is closed", { outcomeUnknown: true });
 const nobody = () => failure("unauthorized", "nobody is signed in");
 /** An error as it goes to other tabs. */
@@ -1027,6 +1027,8 @@ export class PresenceAccount extends EventTarget {
 
   async #enter(path, body) {
     const tokens = await this.#fetch("POST", path, { ...body, device: { kind: "web" } });
+    // Where it is not told whether an address has an account, a mail says how it goes on.
+    if (!tokens?.user) return null;
     const old = (await stored(this.#url))?.refreshToken;
     await this.#replace(old, tokens);
     this.#attempt = {};

@@ -12,6 +12,7 @@ enum Features {
         Typing.self,
         VisibilityRequests.self,
         Accounts.self,
+        App.self,
     ]
 }
 

@@ -80,3 +80,15 @@ struct asset asset_switch_email(void);
 struct asset asset_take_claim(void);
 struct asset asset_verify_email(void);
 struct asset asset_want_email(void);
+
+// For browsers
+struct asset asset_presence_js(void);
+struct asset asset_presence_d_ts(void);
+struct asset asset_app_html(void);
+struct asset asset_app_css(void);
+struct asset asset_app_icon(void);
+struct asset asset_app_js(void);
+struct asset asset_app_parts_js(void);
+struct asset asset_app_signing_js(void);
+struct asset asset_app_profile_js(void);
+struct asset asset_app_people_js(void);

@@ -19,8 +19,6 @@ WEB = os.path.join(os.path.dirname(__file__), "..", "..", "..", "web")
 FROM_SOURCES = bool(os.environ.get("WEB_FROM_SOURCES"))
 """Whether pages get the files of web/ instead of those that the server carries, to try a change without a build."""
 
-TYPES = {"js": "text/javascript", "css": "text/css", "html": "text/html", "svg": "image/svg+xml", "ts": "text/plain"}
-
 
 def program():
     found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -35,6 +33,8 @@ class Browser:
         self.process = subprocess.Popen(
             [program(), "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
              "--disable-background-networking", "--disable-component-update", "--disable-sync", "--mute-audio",
+             # Files that do not come from the server have no address that could be local.
+             *(["--disable-features=LocalNetworkAccessChecks"] if FROM_SOURCES else []),
              "--remote-debugging-port=0", f"--user-data-dir={self.directory}", "about:blank"],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=end_with_parent)
 
@@ -115,7 +115,7 @@ class Session:
         for domain in ("Page", "Runtime", "Log", "Network"):
             await page.send(f"{domain}.enable")
         if FROM_SOURCES:
-            await page.send("Fetch.enable", patterns=[{"urlPattern": pattern} for pattern in (
+            await page.send("Fetch.enable", patterns=[{"urlPattern": pattern, "requestStage": "Response"} for pattern in (
                 "*/presence.js", "*/presence.d.ts", "*/app/*", "*/app", "*/verify", "*/reset")])
         if size:
             await page.resize(**size)
@@ -170,11 +170,13 @@ class Page:
         if path in ("app", "app/", "verify", "reset"):
             path = "app/index.html"
         file = os.path.join(WEB, path)
-        if not os.path.isfile(file):
+        if not os.path.isfile(file) or event.get("responseStatusCode") != 200:
             return await self.send("Fetch.continueRequest", requestId=event["requestId"])
         with open(file, "rb") as content:
             body = base64.b64encode(content.read()).decode()
-        headers = [{"name": "Content-Type", "value": TYPES[file.rsplit(".", 1)[1]]}]
+        # Everything else is the server's answer.
+        headers = [each for each in event["responseHeaders"]
+                   if each["name"].lower() not in ("content-encoding", "content-length", "etag")]
         await self.send("Fetch.fulfillRequest", requestId=event["requestId"], responseCode=200, responseHeaders=headers,
                         body=body)
 
