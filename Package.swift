@@ -305,7 +305,10 @@ let package = Package(
             dependencies: ["presence-watch", "presenced", "PresenceKit", "TestSupport"], swiftSettings: ours),
         .testTarget(
             name: "EndToEndTests",
-            dependencies: ["presenced", "PresenceDomain", "PresenceKit", "PresenceModels", "TestSupport"],
+            dependencies: [
+                "presenced", "PresenceAccounts", "PresenceAccountsTesting", "PresenceDomain", "PresenceKit",
+                "PresenceModels", "TestSupport",
+            ],
             exclude: ["watcher.py"],
             swiftSettings: ours),
         .testTarget(

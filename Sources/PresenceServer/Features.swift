@@ -14,6 +14,7 @@ enum Features {
         Accounts.self,
         Usernames.self,
         Photos.self,
+        App.self,
     ]
 }
 

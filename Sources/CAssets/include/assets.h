@@ -86,3 +86,14 @@ struct asset asset_set_photo(void);
 
 // Usernames
 struct asset asset_change_username(void);
+// For browsers
+struct asset asset_presence_js(void);
+struct asset asset_presence_d_ts(void);
+struct asset asset_app_html(void);
+struct asset asset_app_css(void);
+struct asset asset_app_icon(void);
+struct asset asset_app_js(void);
+struct asset asset_app_parts_js(void);
+struct asset asset_app_signing_js(void);
+struct asset asset_app_profile_js(void);
+struct asset asset_app_people_js(void);
