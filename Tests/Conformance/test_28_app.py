@@ -19,8 +19,8 @@ from test_28_browser import NETWORK
 SHOTS = os.environ.get("SCREENSHOTS")
 """A directory for pictures of what was seen, to look at."""
 
-REFUSED = ("Failed to load resource",)
-"""What Chromium writes about an answer such as 401."""
+REFUSED = ("Failed to load resource", "closed before the connection is established")
+"""What Chromium writes about an answer such as 401, and when somebody signs out while a socket opens."""
 
 EVERYTHING = ON | {"app.enabled": True}
 
