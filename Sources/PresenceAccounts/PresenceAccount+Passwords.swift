@@ -30,7 +30,7 @@ extension PresenceAccount {
     }
 
     public func deleteAccount(password: String) async throws {
-        let generation = try await authorized(.init("DELETE", "v1/me", ["password": .text(password)])).generation
-        if generation == self.generation { try end(.accountDeleted) }
+        let asked = try await authorized(.init("DELETE", "v1/me", ["password": .text(password)])).asked
+        if asked.generation == generation { try end(.accountDeleted) }
     }
 }

@@ -32,28 +32,28 @@ extension PresenceAccount {
     public func claimUsername(_ username: String) async throws -> Account {
         let request = AccountServer.Request(
             "PUT", "v1/me/username", ["username": .text(username)], isRepeatable: true)
-        let (answer, generation) = try await answer(to: request, as: Answer.AccountAlone.self)
-        hold(Account(answer.account), of: generation)
+        let (answer, asked) = try await answer(to: request, as: Answer.AccountAlone.self)
+        hold(Account(answer.account), of: asked)
         return Account(answer.account)
     }
 
     public func releaseUsername() async throws {
-        let generation = try await authorized(.init("DELETE", "v1/me/username", isRepeatable: true)).generation
+        let asked = try await authorized(.init("DELETE", "v1/me/username", isRepeatable: true)).asked
         guard var account = session?.stored.account else { return }
         account.username = nil
-        hold(account, of: generation)
+        hold(account, of: asked)
     }
 
     private func user(_ request: AccountServer.Request) async throws -> User {
-        let (answer, generation) = try await answer(to: request, as: Answer.Me.self)
-        hold(Account(answer.account), of: generation)
+        let (answer, asked) = try await answer(to: request, as: Answer.Me.self)
+        hold(Account(answer.account), of: asked)
         return User(answer)
     }
 
     private func answer<Answer: Decodable>(
         to request: AccountServer.Request, as type: Answer.Type
-    ) async throws -> (answer: Answer, generation: Int) {
-        let (body, generation) = try await authorized(request)
-        return (try AccountServer.decode(type, from: body, of: request), generation)
+    ) async throws -> (answer: Answer, asked: Asked) {
+        let (body, asked) = try await authorized(request)
+        return (try AccountServer.decode(type, from: body, of: request), asked)
     }
 }

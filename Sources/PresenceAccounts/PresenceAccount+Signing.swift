@@ -55,14 +55,15 @@ extension PresenceAccount {
         try keep(tokens)
         isRestored = true
         generation += 1
+        heardVersion = 0
         renewal = nil
         publish(.live)
     }
 
     /// Stores first, then uses.
-    func keep(_ tokens: Answer.Tokens) throws {
+    func keep(_ tokens: Answer.Tokens, account: Account? = nil) throws {
         let stored = StoredSession(
-            refreshToken: tokens.refreshToken, account: Account(tokens.account), savedAt: Date())
+            refreshToken: tokens.refreshToken, account: account ?? Account(tokens.account), savedAt: Date())
         try storing { try $0.save(stored) }
         let until = uptime() + .milliseconds(min(max(tokens.expiresIn, 0), 1e12))
         session = Session(stored: stored, access: (tokens.accessToken, until))
@@ -116,6 +117,7 @@ extension PresenceAccount {
     func forget(_ reason: SignOutReason) {
         isRestored = true
         generation += 1
+        heardVersion = 0
         renewal = nil
         session = nil
         stateFeed.publish(.signedOut(reason))

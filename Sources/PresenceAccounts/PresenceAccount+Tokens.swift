@@ -51,13 +51,15 @@ extension PresenceAccount {
 
     private func exchange(_ presented: StoredSession, _ generation: Int) async throws -> String {
         defer { if generation == self.generation { renewal = nil } }
+        let before = eventCount
         do {
             let tokens = try await server.send(Self.refresh(presented.refreshToken), as: Answer.Tokens.self)
             guard generation == self.generation else { throw AccountError(.notSignedIn) }
             guard tokens.user == presented.account.id else {
                 throw AccountError(.notAnAnswer, "a session of another user")
             }
-            try keep(tokens)
+            // What the server told by itself meanwhile may be newer than this.
+            try keep(tokens, account: before == eventCount ? nil : session?.stored.account)
             publish(.live)
             return tokens.accessToken
         } catch let error as AccountError {
@@ -80,15 +82,15 @@ extension PresenceAccount {
     /// Sends a request as the signed-in user, once more if its token is refused; and whose it was.
     func authorized(
         _ request: AccountServer.Request, progress: (@Sendable (Int) -> Void)? = nil
-    ) async throws -> (body: Data, generation: Int) {
+    ) async throws -> (body: Data, asked: Asked) {
         let token = try await accessToken()
-        let generation = generation
+        let asked = asked
         do {
-            return (try await server.send(request, token: token, progress: progress), generation)
+            return (try await server.send(request, token: token, progress: progress), asked)
         } catch let error as AccountError where error.isRefusal {
-            guard generation == self.generation else { throw AccountError(.notSignedIn) }
+            guard asked.generation == generation else { throw AccountError(.notSignedIn) }
             let token = try await renew(insteadOf: token)
-            return (try await server.send(request, token: token, progress: progress), generation)
+            return (try await server.send(request, token: token, progress: progress), asked)
         }
     }
 }

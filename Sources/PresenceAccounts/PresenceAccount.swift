@@ -44,6 +44,10 @@ public actor PresenceAccount: AccountRepository {
     var session: Session?
     /// Grows when another session takes the place of this one, or none: what belongs to a former one has no effect.
     var generation = 0
+    /// How often the server has told of the account by itself.
+    var eventCount = 0
+    /// Of the last of these; 0 before the first of a session.
+    var heardVersion: Int64 = 0
     var renewal: Task<String, any Error>?
     /// The id that makes a repeated sign-up the same one.
     var signUpAttempt: (email: String, id: String)?
@@ -129,11 +133,31 @@ public actor PresenceAccount: AccountRepository {
         stateFeed.publish(.signedIn(session.stored.account, freshness))
     }
 
-    /// The server has told the account anew.
-    func hold(_ account: Account, of generation: Int) {
-        guard generation == self.generation, var stored = session?.stored, stored.account.id == account.id else {
-            return
-        }
+    /// When a request was made: by which session, and after how many events of its account.
+    struct Asked {
+        var generation: Int
+        var events: Int
+    }
+
+    var asked: Asked { Asked(generation: generation, events: eventCount) }
+
+    /// The server has answered with the account. What it told by itself meanwhile may be newer; if it is not, an event with
+    /// this answer's account follows.
+    func hold(_ account: Account, of asked: Asked) {
+        guard asked.generation == generation, asked.events == eventCount else { return }
+        hold(account)
+    }
+
+    /// The server tells of the account by itself; the larger version is the newer one, whichever comes first.
+    func heard(_ account: Account, version: Int64) {
+        guard session?.stored.account.id == account.id, version > heardVersion else { return }
+        heardVersion = version
+        eventCount += 1
+        hold(account)
+    }
+
+    private func hold(_ account: Account) {
+        guard var stored = session?.stored, stored.account.id == account.id else { return }
         if stored.account != account {
             stored.account = account
             stored.savedAt = Date()

@@ -9,7 +9,7 @@ from support.redis import Redis
 from support.room import ROOMS, Room
 from support.server import BINARY, Server
 
-LONGEST_TEST = 60
+LONGEST_TEST = 180
 """Seconds after which a test that hangs is given up."""
 
 

@@ -91,4 +91,29 @@ import Testing
         }
         while weakly != nil { await Task.yield() }
     }
+
+    @Test func `what the server tells by itself is newer than an answer that was asked for before`() async throws {
+        let (bench, account) = try await Bench.signedIn()
+        let gate = Gate()
+        bench.transport.answer { [server = bench.server] in
+            let answer = server.handle($0)
+            await gate.pass()
+            return answer
+        }
+        async let slow = account.currentUser()
+        while bench.server.count("GET /v1/me") == 0 { await Task.yield() }
+        var newer = Bench.ana
+        newer.preferredLanguage = "pt-PT"
+        var older = Bench.ana
+        older.preferredLanguage = "fr-FR"
+        await account.heard(newer, version: 2)
+        await account.heard(older, version: 1)
+        await gate.open()
+        _ = try await slow
+        #expect(account.stateFeed.current == .signedIn(newer, .live))
+        #expect(bench.store.session?.account == newer)
+        // Of another user it says nothing.
+        await account.heard(Account(id: "u-2", email: "x@example.org"), version: 3)
+        #expect(account.stateFeed.current == .signedIn(newer, .live))
+    }
 }

@@ -38,6 +38,12 @@ enum Answer {
 
     struct AccountAlone: Decodable { var account: Account }
 
+    /// The event of the WebSocket.
+    struct OwnAccount: Decodable {
+        var account: Account
+        var version: Int64
+    }
+
     struct Sessions: Decodable {
         struct Session: Decodable {
             var id: String

@@ -28,6 +28,9 @@ public final class PresenceClient: Sendable {
     /// Fetches a valid token (a JWT) of the user. Called before every connection and before a token expires.
     public typealias TokenProvider = @Sendable () async throws -> String
 
+    /// Takes an event of the server, as it came, in the order in which events came. It must not wait.
+    package typealias EventListener = @Sendable (Data) -> Void
+
     let runner: Runner
     private let mailbox: Mailbox
     private let follower: SystemFollower?
@@ -62,11 +65,24 @@ public final class PresenceClient: Sendable {
             storage: storage, logger: logger, dialler: machineDialler(configuration), time: SystemTime())
     }
 
+    /// Makes a client for a library that knows more of the server's events.
+    ///
+    /// - Parameter listeners: by an event's `type`.
+    package convenience init(
+        url: URL, token: @escaping TokenProvider, device: Device, configuration: Configuration, storage: Storage,
+        logger: PresenceLogger?, listeners: [String: EventListener]
+    ) {
+        self.init(
+            url: url, token: token, device: device, configuration: configuration, storage: storage, logger: logger,
+            listeners: listeners, dialler: machineDialler(configuration), time: SystemTime())
+    }
+
     /// Makes a client on another transport and in another time, for tests.
     init(
         url: URL, token: @escaping TokenProvider, tokenIsFixed: Bool = false, device: Device,
-        configuration: Configuration, storage: Storage, logger: PresenceLogger? = nil, dialler: any Dialler,
-        time: any Timekeeper, random: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) }
+        configuration: Configuration, storage: Storage, logger: PresenceLogger? = nil,
+        listeners: [String: EventListener] = [:], dialler: any Dialler, time: any Timekeeper,
+        random: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) }
     ) {
         var device = device
         if device.id == nil { device.id = storage.deviceID }
@@ -76,7 +92,7 @@ public final class PresenceClient: Sendable {
         let mailbox = Mailbox()
         let runner = Runner(
             engine: engine, url: url, dialler: dialler, time: time, storage: storage, mailbox: mailbox, logger: logger,
-            token: token)
+            listeners: listeners, token: token)
         self.mailbox = mailbox
         self.runner = runner
         follower =

@@ -5,7 +5,9 @@ import PresenceProtocol
 extension Engine {
     mutating func receive(_ bytes: [UInt8], at now: Moment) {
         do throws(DecodingFailure) {
-            receive(try ServerMessage.decode(bytes), at: now)
+            let message = try ServerMessage.decode(bytes)
+            if case .unknown(let type) = message { return emit(.handOver(type: type, bytes)) }
+            receive(message, at: now)
         } catch {
             // A change may have been in it: only a new connection brings certainty.
             hangUp(.nonsense("the server sent what cannot be read: \(error.message)"), at: now)

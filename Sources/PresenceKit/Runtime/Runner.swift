@@ -15,6 +15,7 @@ actor Runner {
     let storage: Storage
     let logger: PresenceLogger?
     private let mailbox: Mailbox
+    private let listeners: [String: PresenceClient.EventListener]
     private var provideToken: PresenceClient.TokenProvider
 
     private var transport: (attempt: Attempt, connection: any Transport)?
@@ -35,7 +36,8 @@ actor Runner {
 
     init(
         engine: Engine, url: URL, dialler: any Dialler, time: any Timekeeper, storage: Storage,
-        mailbox: Mailbox, logger: PresenceLogger?, token: @escaping PresenceClient.TokenProvider
+        mailbox: Mailbox, logger: PresenceLogger?, listeners: [String: PresenceClient.EventListener] = [:],
+        token: @escaping PresenceClient.TokenProvider
     ) {
         self.engine = engine
         self.url = url
@@ -43,6 +45,7 @@ actor Runner {
         self.time = time
         self.storage = storage
         self.mailbox = mailbox
+        self.listeners = listeners
         self.logger = logger
         provideToken = token
     }
@@ -209,6 +212,7 @@ actor Runner {
         case .clearCache(let clearing, let andWrites): clear(clearing, andWrites)
         case .store(let write, let call): store(write, call)
         case .removeWrites(let ids): removeWrites(ids)
+        case .handOver(let type, let bytes): listeners[type]?(Data(bytes))
         case .storeOwner(let user): storeOwner(user)
         case .log(let level, let message): logger?.log(level, message)
         }

@@ -79,6 +79,16 @@ class Accounts:
         assert answer.status == 200, answer
         return Person(self, email, answer.json)
 
+    async def guess_until_slowed(self, guess):
+        """Tries a wrong password until a try is slowed; how many were not, and the answer. (On a busy machine a first pause
+        may be over before the next try: it doubles.)"""
+        for tries in range(12):
+            answer = await guess()
+            if answer.status == 429:
+                return tries, answer
+            refused(answer, 401, "unauthorized", "invalid_credentials")
+        raise AssertionError(f"{tries} guesses, and none was slowed")
+
     async def refresh(self, token):
         return await self.post("/v1/sessions/refresh", refreshToken=token)
 

@@ -1,0 +1,81 @@
+import Foundation
+import PresenceAccounts
+import PresenceAccountsTesting
+import PresenceKit
+import Testing
+
+/// The accounts library against a real server: two devices of one user, and what becomes of one by the other's doing.
+@Suite(.sharedServer(["accounts.enabled": "true"])) struct AccountTests {
+    private let server = SharedServer.current!
+    private static let password = "correct horse battery"
+
+    private func device(_ store: any TokenStore = FakeTokenStore()) -> PresenceAccount {
+        var configuration = PresenceAccount.Configuration()
+        configuration.requestTimeout = Patience.limit
+        return PresenceAccount(
+            url: URL(string: "http://127.0.0.1:\(server.port)")!, store: store, configuration: configuration)
+    }
+
+    @Test func `a device follows what another one changes, and signs out when its session is ended`() async throws {
+        let (phone, laptop) = (device(), device())
+        try await phone.signUp(email: "ana.two@example.org", password: Self.password)
+        let client = PresenceClient(account: phone)
+        let connections = Sightings(client.connectionStates)
+        let states = Sightings(phone.states)
+        client.connect()
+        try await connections.until("a connection") { $0.isConnected }
+        try await states.until("signed in") { $0.account?.preferredLanguage == nil && $0.account != nil }
+
+        let account = try await laptop.signIn(email: "ANA.two@example.org ", password: Self.password)
+        #expect(account.email == "ana.two@example.org")
+        try await laptop.update(AccountChanges(preferredLanguage: .some("pt-PT"), setupCompleted: true))
+        let followed = try await states.until("the other device's change") {
+            $0.account?.preferredLanguage == "pt-PT" && $0.account?.setupCompleted == true
+        }
+        #expect(followed == .signedIn(try #require(followed.account), .live))
+
+        try await laptop.changePassword(from: Self.password, to: "a better horse battery")
+        try await connections.until("the socket is closed") {
+            if case .closed = $0 { true } else { false }
+        }
+        try await states.until("signed out") { $0 == .signedOut(.refused(.tokenExpired)) }
+        #expect(await laptop.currentAccount?.id == account.id)
+    }
+
+    @Test func `who was signed in is so after a launch, and a wrong password says what it says to an unknown address`()
+        async throws
+    {
+        let directory = try #require(FileManager.default.temporaryDirectory as URL?)
+            .appendingPathComponent("accounts-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let file = directory.appendingPathComponent("session")
+        let account = try await device(FileTokenStore(file)).signUp(
+            email: "bob@example.org", password: Self.password)
+        let again = device(FileTokenStore(file))
+        let states = Sightings(again.states)
+        try await states.until("the launch") { $0 == .signedIn(account, .live) }
+        let user = try await again.currentUser()
+        #expect(user.displayName == "bob")
+
+        let stranger = device()
+        var errors: [AccountError] = []
+        for email in ["bob@example.org", "nobody@example.org"] {
+            let error = await #expect(throws: AccountError.self) {
+                try await stranger.signIn(email: email, password: "wrong horse battery")
+            }
+            errors.append(try #require(error))
+        }
+        #expect(errors[0] == errors[1] && errors[0].reason == .invalidCredentials)
+    }
+
+    @Test func `an account that is deleted is gone for those who watch`() async throws {
+        let account = device()
+        let id = try await account.signUp(email: "cy@example.org", password: Self.password).id
+        let profile = Sightings(server.client("accounts-watcher").profile(of: id))
+        try await profile.until("a profile") { $0.displayName == "cy" }
+        let states = Sightings(account.states)
+        try await account.deleteAccount(password: Self.password)
+        try await states.until("the end") { $0 == .signedOut(.accountDeleted) }
+        try await profile.until("nobody") { $0.displayName == nil }
+    }
+}
