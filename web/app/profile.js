@@ -1,5 +1,5 @@
 // The first form after sign-up, and the profile.
-import { Screen, button, busy, field, form, h, nameField, problemOfName, textOf } from "./parts.js";
+import { Screen, button, busy, field, form, h, nameField, pictureOf, problemOfName, textOf } from "./parts.js";
 
 const MOST_BYTES = 5 * 1024 * 1024;
 const USERNAME = /^(?!\.)(?!.*\.\.)[A-Za-z0-9._]{3,30}(?<!\.)$/;
@@ -75,7 +75,7 @@ const photoPart = (app, changed) => {
   return {
     node,
     show(name, profile) {
-      avatar.show(name || "?", profile?.photoURL);
+      avatar.show(name || "?", pictureOf({ profile }, "photoURL"));
       remove.hidden = !profile?.photoURL;
     },
     cancel: () => ending?.abort(),
