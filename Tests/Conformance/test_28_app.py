@@ -562,7 +562,7 @@ CONTRAST = """
     const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
     while (walker.nextNode()) {
         const node = walker.currentNode.parentElement;
-        if (!walker.currentNode.data.trim() || !node.getClientRects().length || node.closest("button:disabled, .old")) continue;
+        if (!walker.currentNode.data.trim() || !node.getClientRects().length || node.closest("button:disabled, presence-avatar")) continue;
         const [one, two] = [light(parts(getComputedStyle(node).color)), light(behind(node))].sort((a, b) => b - a);
         const ratio = (one + 0.05) / (two + 0.05);
         if (ratio < 4.5) faint.push([node.textContent, ratio]);
