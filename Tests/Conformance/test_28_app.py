@@ -2,25 +2,26 @@
 
 import asyncio
 import gzip
-import json
+import http.client
 import os
 import re
 
 import pytest
+from PIL import Image
 
 from support.accounts import ON, PASSWORD, Accounts
 from support.api import API
 from support.browser import WEB, Browser
 from support.line import Line
-from support.patience import eventually
+from support.pictures import png
 from support.room import Room
 from test_28_browser import NETWORK
 
 SHOTS = os.environ.get("SCREENSHOTS")
 """A directory for pictures of what was seen, to look at."""
 
-REFUSED = ("Failed to load resource",)
-"""What Chromium writes about an answer such as 401."""
+REFUSED = ("Failed to load resource", "closed before the connection is established")
+"""What Chromium writes about an answer such as 401, and when somebody signs out while a socket opens."""
 
 EVERYTHING = ON | {"app.enabled": True}
 
@@ -129,7 +130,6 @@ async def test_files_have_types_tags_and_are_compressed(start):
 
 
 def raw(server, path):
-    import http.client
     connection = http.client.HTTPConnection(server.host, server.port, timeout=60)
     connection.request("GET", path, headers={"Accept-Encoding": "gzip"})
     answer = connection.getresponse()
@@ -319,6 +319,96 @@ async def test_the_profile_is_saved_and_unsaved_changes_are_asked_about(chromium
         await title(page, "People")
 
 
+async def test_a_username_is_checked_while_it_is_typed_and_saved(chromium, accounts):
+    other = await accounts.sign_up()
+    assert (await other.call("PUT", "/v1/me/username", {"username": "taken.name"})).status == 200
+    async with Line(accounts.server) as line, chromium:
+        page = await app(chromium, line, expected=REFUSED)
+        await settled(page, accounts)
+        await press(page, "Profile")
+        await title(page, "Profile")
+        await fill(page, "username", "Taken.Name")
+        await shows(page, "This username is already taken.")
+        await press(page, "Save")
+        await page.until("document.querySelector('[name=username]').getAttribute('aria-invalid') === 'true'")
+        await fill(page, "username", ".no")
+        await press(page, "Save")
+        await shows(page, "Invalid username format. Use 3-30 characters, letters, numbers, periods, and underscores.")
+        wanted = f"ana.{other.user[-6:]}"
+        await fill(page, "username", wanted)
+        await shows(page, "Available")
+        await press(page, "Save")
+        await shows(page, "Profile Updated")
+        await shot(page, "username")
+        # Asked for once for each name that stood for half a second, and never for one that cannot be.
+        asked = [url for method, url in page.requests if "/v1/usernames/" in url]
+        assert [url.rsplit("/", 1)[1] for url in asked] == ["Taken.Name", wanted], asked
+        await page.reload()
+        await page.until(f"document.querySelector('[name=username]')?.value === {wanted!r}")
+        await fill(page, "username", "")
+        await press(page, "Save")
+        await shows(page, "Profile Updated")
+        free = await accounts.api.request("GET", f"/v1/usernames/{wanted}")
+        assert free.json["available"], free
+
+
+async def choose(page, file):
+    """Chooses a file, as in the browser's dialog."""
+    root = await page.send("DOM.getDocument")
+    node = await page.send("DOM.querySelector", nodeId=root["root"]["nodeId"], selector="input[type=file]")
+    await page.send("DOM.setFileInputFiles", nodeId=node["nodeId"], files=[str(file)])
+
+
+async def test_a_photo_is_uploaded_shown_to_others_and_removed(chromium, accounts, tmp_path):
+    (tmp_path / "picture.png").write_bytes(png(Image.new("RGB", (600, 400), "#2456c8")))
+    (tmp_path / "text.png").write_text("no picture")
+    (tmp_path / "notes.txt").write_text("no picture")
+    with open(tmp_path / "huge.jpg", "wb") as huge:
+        huge.truncate(5 * 1024 * 1024 + 1)
+    async with Line(accounts.server) as line, chromium:
+        page = await app(chromium, line, expected=REFUSED)
+        user = await settled(page, accounts)
+        await press(page, "Profile")
+        await page.until("document.querySelector('presence-avatar').textContent === 'AL'")
+        await choose(page, tmp_path / "huge.jpg")
+        await shows(page, "Image is too large. Maximum size is 5MB.")
+        await choose(page, tmp_path / "notes.txt")
+        await shows(page, "Please choose a JPEG or PNG picture.")
+        assert not [url for _, url in page.requests if url.endswith("/v1/me/photo")], "nothing was sent"
+        await choose(page, tmp_path / "text.png")
+        await shows(page, "This file cannot be used.")
+        await choose(page, tmp_path / "picture.png")
+        await shows(page, "Photo saved")
+        await page.until("document.querySelector('presence-avatar img')?.naturalWidth === 600")
+        await shot(page, "photo")
+        read = await accounts.api.request("GET", f"/v1/users/{user}", token=Room(accounts.server).backend)
+        assert "/v1/photos/" in read.json["profile"]["photoURL"]
+        await press(page, "Remove photo")
+        await page.until("document.querySelector('presence-avatar').textContent === 'AL'")
+
+
+async def test_an_upload_can_be_cancelled_and_one_that_fails_tried_again(chromium, accounts, tmp_path):
+    (tmp_path / "picture.png").write_bytes(png(Image.new("RGB", (64, 64))))
+    async with Line(accounts.server) as line, chromium:
+        page = await app(chromium, line)
+        await settled(page, accounts)
+        await press(page, "Profile")
+        await page.until("document.querySelector('presence-avatar').textContent === 'AL'")
+        line.freeze()
+        await choose(page, tmp_path / "picture.png")
+        await page.until("document.querySelector('progress').hidden === false")
+        assert await page.value(f"{found('Change photo')}?.disabled ?? document.querySelector('.photo button').disabled")
+        await press(page, "Cancel")
+        await shows(page, "Upload cancelled")
+        line.open.set()
+        line.cut()
+        await choose(page, tmp_path / "picture.png")
+        await shows(page, "Network error. Please check your connection.")
+        line.mend()
+        await press(page, "Try again")
+        await shows(page, "Photo saved")
+
+
 # People, and typing
 
 
@@ -472,7 +562,7 @@ CONTRAST = """
     const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
     while (walker.nextNode()) {
         const node = walker.currentNode.parentElement;
-        if (!walker.currentNode.data.trim() || !node.getClientRects().length || node.closest("button:disabled, .old")) continue;
+        if (!walker.currentNode.data.trim() || !node.getClientRects().length || node.closest("button:disabled, presence-avatar")) continue;
         const [one, two] = [light(parts(getComputedStyle(node).color)), light(behind(node))].sort((a, b) => b - a);
         const ratio = (one + 0.05) / (two + 0.05);
         if (ratio < 4.5) faint.push([node.textContent, ratio]);

@@ -5,8 +5,8 @@ import json
 import os
 import re
 import signal
-import subprocess
 import shutil
+import subprocess
 
 import pytest
 
@@ -521,11 +521,22 @@ async def test_more_than_a_connection_may_watch_is_told_at_those_people(chromium
 # What the file is
 
 
+def esbuild(*arguments):
+    program = shutil.which("esbuild") or pytest.skip("not installed: esbuild")
+    made = subprocess.run([program, *arguments], capture_output=True)
+    assert made.returncode == 0 and not made.stderr, made.stderr
+    return made.stdout
+
+
 def test_it_is_small():
-    esbuild = shutil.which("esbuild") or pytest.skip("not installed: esbuild")
-    made = subprocess.run([esbuild, "--minify", "--format=esm", os.path.join(WEB, "presence.js")], capture_output=True)
-    assert made.returncode == 0, made.stderr
-    assert len(made.stdout) <= 20 * 1024, len(made.stdout)
+    assert len(esbuild("--minify", "--format=esm", os.path.join(WEB, "presence.js"))) <= 20 * 1024
+
+
+def test_its_types_and_the_scripts_of_the_app_can_be_read():
+    esbuild(os.path.join(WEB, "presence.d.ts"))
+    for name in os.listdir(os.path.join(WEB, "app")):
+        if name.endswith(".js"):
+            assert esbuild("--format=esm", os.path.join(WEB, "app", name))
 
 
 async def test_its_types_name_what_it_has(chromium, server):

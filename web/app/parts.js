@@ -179,7 +179,15 @@ class Avatar extends HTMLElement {
 customElements.define("presence-avatar", Avatar);
 
 export const nameOf = (person) => person.profile?.displayName ?? person.user;
-export const pictureOf = (person) => person.profile?.thumbnailURL ?? person.profile?.photoURL;
+
+/** Where a picture is: https, or on this server, whatever name it has for itself. Nothing else is loaded. */
+export const pictureOf = ({ profile }, size = "thumbnailURL") => {
+  const address = profile?.[size] ?? profile?.photoURL;
+  if (!address || !URL.canParse(address)) return undefined;
+  const { protocol, pathname } = new URL(address);
+  if (protocol === "https:") return address;
+  return pathname.startsWith("/v1/photos/") ? pathname : undefined;
+};
 
 const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 const UNITS = [["day", 86_400_000], ["hour", 3_600_000], ["minute", 60_000]];

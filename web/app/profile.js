@@ -1,5 +1,5 @@
 // The first form after sign-up, and the profile.
-import { Screen, button, busy, field, form, h, nameField, problemOfName, textOf } from "./parts.js";
+import { Screen, button, busy, field, form, h, nameField, pictureOf, problemOfName, textOf } from "./parts.js";
 
 const MOST_BYTES = 5 * 1024 * 1024;
 const USERNAME = /^(?!\.)(?!.*\.\.)[A-Za-z0-9._]{3,30}(?<!\.)$/;
@@ -75,7 +75,7 @@ const photoPart = (app, changed) => {
   return {
     node,
     show(name, profile) {
-      avatar.show(name || "?", profile?.photoURL);
+      avatar.show(name || "?", pictureOf({ profile }, "photoURL"));
       remove.hidden = !profile?.photoURL;
     },
     cancel: () => ending?.abort(),
@@ -122,7 +122,7 @@ class Setup extends Screen {
     });
     return [
       h("section", { class: "card narrow" }, h("h1", { tabindex: "-1" }, "Set up your profile"),
-        h("p", {}, "How others see you. You can change it at any time."), photo.node, h("br"), made),
+        h("p", {}, "How others see you. You can change it at any time."), photo.node, made),
     ];
   }
 }
@@ -199,7 +199,7 @@ class ProfileScreen extends Screen {
     leave.addEventListener("click", () => busy(leave, undefined, () => this.app.account.signOut({ everywhere: true }))
       .catch((error) => (problem.textContent = textOf(error))));
     const email = h("p", { class: "quiet" }, `Signed in as ${this.app.account.state?.account?.email ?? ""}`);
-    return [h("section", { class: "card" }, h("h1", { tabindex: "-1" }, "Profile"), photo.node, h("br"), made, h("h2", {}, "Account"), email, leave, problem)];
+    return [h("section", { class: "card" }, h("h1", { tabindex: "-1" }, "Profile"), photo.node, made, h("h2", {}, "Account"), email, leave, problem)];
   }
 
   /** Half a second after the last key, once. */

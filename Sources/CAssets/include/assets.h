@@ -86,6 +86,7 @@ struct asset asset_set_photo(void);
 
 // Usernames
 struct asset asset_change_username(void);
+
 // For browsers
 struct asset asset_presence_js(void);
 struct asset asset_presence_d_ts(void);

@@ -236,7 +236,7 @@ class Page:
 
     async def key(self, key, code=None, text=None, modifiers=0):
         common = {"key": key, "code": code or key, "modifiers": modifiers}
-        numbers = {"Tab": 9, "Enter": 13, "Escape": 27, " ": 32}
+        numbers = {"Backspace": 8, "Tab": 9, "Enter": 13, "Escape": 27, " ": 32}
         if key in numbers:
             common |= {"windowsVirtualKeyCode": numbers[key]}
         text = text or {"Enter": "\r", " ": " "}.get(key)

@@ -11,8 +11,9 @@ struct WebFile: Sendable {
         self.path = path
         bytes = Array(UnsafeBufferPointer(start: asset.bytes, count: asset.count))
         // Asked for each time and mostly answered 304: a new server's pages never run with an old server's scripts.
-        content = HTTPContent(
-            type: type, cacheControl: "no-cache", tag: Self.tag(of: bytes), headers: headers)
+        var content = HTTPContent(type: type, cacheControl: "no-cache", tag: Self.tag(of: bytes))
+        content.headers = headers
+        self.content = content
     }
 
     /// FNV-1a: the same in every process, so servers behind one address agree.
