@@ -129,7 +129,7 @@ let package = Package(
             exclude: [
                 "Features/Accounts/Scripts",
                 "Features/Profiles/Scripts", "Features/Conversations/Scripts",
-                "Features/Typing/Scripts",
+                "Features/Typing/Scripts", "Features/Messages/Scripts",
             ],
             swiftSettings: unchecked
         ),

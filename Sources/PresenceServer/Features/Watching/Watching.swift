@@ -14,7 +14,11 @@ final class Watching: Feature {
 
     func register(in registry: inout Registry) {
         registry.request(
-            "subscribe", price: { RequestPrice.ids($0.users.count + $0.conversations.count) },
+            "subscribe", price: {
+                // A list, or a conversation's messages, are read like ten people.
+                let more = 9 * $0.messages.count + ($0.conversationList ? 10 : 0)
+                return RequestPrice.ids($0.users.count + $0.conversations.count + more)
+            },
             decode: ClientRequest.subscribe
         ) { [unowned self] request, context in subscribe(context.connection, context.id, request) }
         registry.request("unsubscribe", decode: ClientRequest.unsubscribe) { [unowned self] request, context in
@@ -26,8 +30,13 @@ final class Watching: Feature {
         registerRoutes(in: &registry)
     }
 
-    private func conversation(_ id: ConversationID) -> Topic? {
-        typing.flatMap { shard.watchers.topic(id, $0.conversations) }
+    private lazy var talks = shard.feature(Conversations.self)!
+    private lazy var messages = shard.feature(Messages.self)
+
+    /// What a connection may watch of a conversation: who types, and the messages.
+    private func topics(of id: ConversationID, withMessages: Bool = true) -> [Topic] {
+        let kinds = [typing?.conversations, withMessages ? messages?.logs.kind : nil].compactMap { $0 }
+        return kinds.compactMap { shard.watchers.topic(id, $0) }
     }
 
     private func subscribe(_ connection: Connection, _ id: Int64?, _ request: ClientMessage.Subscribe) {
@@ -42,21 +51,35 @@ final class Watching: Feature {
                 .init(id: id, code: .unknownType, message: "conversations are not watched on this server"),
                 on: connection)
         }
+        guard request.messages.isEmpty || messages != nil else {
+            return shard.refuse(
+                .init(id: id, code: .unknownType, message: "messages are not watched on this server"), on: connection)
+        }
         let people = request.users.map { shard.watchers.hold(person: $0) }
         let conversations = request.conversations.compactMap { id in
             typing.map { shard.watchers.hold(id, $0.conversations) }
         }
+        let logs = request.conversations.filter { request.messages[$0] != nil }.compactMap { id in
+            messages.map { shard.watchers.hold(id, $0.logs.kind) }
+        }
         let reply = shard.replies.expect(on: connection)
-        shard.loader.load(people + conversations, for: connection.session?.user.id) { [self] outcome in
+        gather(request, people + conversations + logs, for: connection) { [self] gathered in
             // The snapshot is taken, and watching begins, when the answer's turn has come: no gap, and no event first.
             shard.replies.fulfil(reply, on: connection) { [self] in
-                defer { (people + conversations).forEach(shard.watchers.release) }
+                defer {
+                    (people + conversations + logs).forEach(shard.watchers.release)
+                    gathered.subscriber.map(talks.lists.cancel)
+                }
                 guard !connection.isClosed, let session = connection.session else { return }
-                if let refusal = refusal(of: people, conversations, for: connection, session, outcome) {
+                if let refusal = refusal(of: people, conversations, logs, for: connection, session, gathered) {
                     return shard.replies.error(refusal.with(id: id), to: connection)
                 }
                 let shown = audiences(of: people, for: connection, session)
                 shard.watchers.subscribe(connection, to: shown + conversations)
+                for log in logs {
+                    guard let snapshot = gathered.messages[log.subject] else { continue }
+                    shard.watchers.subscribe(connection, to: log, after: snapshot.through)
+                }
                 var answer = SnapshotReply(.subscribed, id: id, limit: shard.configuration.limits.maxServerMessageBytes)
                 for topic in shown {
                     let known = request.known[topic.subject]
@@ -68,12 +91,75 @@ final class Watching: Feature {
                 }
                 for topic in conversations {
                     guard let state = topic.conversation else { continue }
-                    answer.add(
-                        .init(
-                            conversation: topic.subject, version: state.version, typing: state.names))
+                    let talk = ServerMessage.ConversationSnapshot(
+                        conversation: topic.subject, version: state.version, typing: state.names)
+                    if let snapshot = gathered.messages[topic.subject] {
+                        let limit = shard.configuration.limits.maxServerMessageBytes - 128
+                        for object in snapshot.objects(talk.opened(), limit: limit) { answer.add(conversation: object) }
+                    } else {
+                        answer.add(talk)
+                    }
+                }
+                if let subscriber = gathered.subscriber {
+                    answer.beginConversationList()
+                    for object in gathered.list { answer.add(listed: object) }
+                    talks.lists.ready(subscriber)
                 }
                 for part in answer.finish() { shard.replies.send(part, to: connection) }
             }
+        }
+    }
+
+    /// What a subscription is answered with that has to be read first.
+    private struct Gathered {
+        var outcome = Topic.RedisOutcome.loaded
+        var isForbidden = false
+        var messages: [ConversationID: MessageSnapshot] = [:]
+        /// The list of the user's conversations, if it was asked for.
+        var subscriber: ConversationLists.Subscriber?
+        var list: [[UInt8]] = []
+    }
+
+    private func gather(
+        _ request: ClientMessage.Subscribe, _ topics: [Topic], for connection: Connection,
+        done: @escaping (Gathered) -> Void
+    ) {
+        guard let user = connection.session?.user.id else { return done(Gathered()) }
+        var gathered = Gathered()
+        var waiting = 3
+        func finish() {
+            waiting -= 1
+            if waiting == 0 { done(gathered) }
+        }
+        shard.loader.load(topics, for: user) { outcome in
+            if outcome == .failed { gathered.outcome = .failed }
+            finish()
+        }
+        if let messages {
+            // Events of these are noted from now on, so nothing is missed between what is read and what follows.
+            messages.snapshots(request.messages, for: user) { outcome in
+                switch outcome {
+                case .read(let snapshots): gathered.messages = snapshots
+                case .forbidden: gathered.isForbidden = true
+                case .failed: gathered.outcome = .failed
+                }
+                finish()
+            }
+        } else {
+            finish()
+        }
+        guard request.conversationList else { return finish() }
+        guard shard.link.isLive, !shard.isStoreFull() else {
+            gathered.outcome = .failed
+            return finish()
+        }
+        gathered.subscriber = talks.lists.begin(connection, user)
+        talks.lists.list(of: user, known: request.knownConversations) { result in
+            switch result {
+            case .success(let list): gathered.list = list
+            case .failure: gathered.outcome = .failed
+            }
+            finish()
         }
     }
 
@@ -92,12 +178,15 @@ final class Watching: Feature {
 
     private func isBeyondSubscriptions(_ connection: Connection, _ request: ClientMessage.Subscribe) -> Bool {
         let held = shard.watchers.subscriptions(of: connection)
-        let wanted = request.users.count + request.conversations.count
+        let wanted = request.users.count + request.conversations.count + request.messages.count
         // Mostly there is room for all of them, new or not.
         guard held + wanted > shard.configuration.limits.subscriptions else { return false }
-        let topics =
-            request.users.compactMap(shard.watchers.person) + request.conversations.compactMap(conversation)
-        let unwatched = wanted - topics.count + shard.watchers.unwatched(topics, by: connection)
+        let people: [Topic] = request.users.compactMap { shard.watchers.person($0) }
+        let talks: [Topic] = request.conversations.flatMap { id in
+            topics(of: id, withMessages: request.messages[id] != nil)
+        }
+        let all = people + talks
+        let unwatched = wanted - all.count + shard.watchers.unwatched(all, by: connection)
         return held + unwatched > shard.configuration.limits.subscriptions
     }
 
@@ -111,22 +200,26 @@ final class Watching: Feature {
 
     /// A refused request has changed nothing, so everything is checked before anything is done.
     private func refusal(
-        of people: [Topic], _ conversations: [Topic], for connection: Connection, _ session: Session,
-        _ outcome: Topic.RedisOutcome
+        of people: [Topic], _ conversations: [Topic], _ logs: [Topic], for connection: Connection, _ session: Session,
+        _ gathered: Gathered
     ) -> ServerMessage.ErrorMessage? {
         let limit = shard.configuration.limits.subscriptions
         if shard.watchers.subscriptions(of: connection)
-            + shard.watchers.unwatched(people + conversations, by: connection) > limit
+            + shard.watchers.unwatched(people + conversations + logs, by: connection) > limit
         {
             shard.metrics.met(.subscriptions)
             return tooManySubscriptions
         }
-        if outcome == .failed {
+        if gathered.outcome == .failed {
             return .init(
                 code: .unavailable, message: "the store is out of reach, and not all of these are held here",
                 retryAfter: 1_000)
         }
-        if conversations.contains(where: { $0.conversation?.participants.contains(session.user.id) != true }) {
+        let user = session.user.id
+        if gathered.isForbidden
+            || conversations.contains(where: { $0.conversation?.participants.contains(user) != true })
+            || logs.contains(where: { messages?.logs.isMember(user, of: $0) != true })
+        {
             return .init(code: .forbidden, message: "only participants may watch a conversation")
         }
         return nil
@@ -139,7 +232,7 @@ final class Watching: Feature {
         shard.replies.now(on: connection) { [self] in
             connection.leaving -= 1
             shard.watchers.unsubscribe(
-                connection, from: users.compactMap(shard.watchers.person) + conversations.compactMap(conversation))
+                connection, from: users.compactMap(shard.watchers.person) + conversations.flatMap { self.topics(of: $0) })
             var payload: [UInt8] = []
             ServerMessageWriter.unsubscribed(id: id, to: &payload)
             shard.replies.send(payload, to: connection)
