@@ -160,7 +160,7 @@ class Client:
         reply = asyncio.get_running_loop().create_future()
         self.waiting[number] = ([], reply)
         self.asked[number] = set(members.get("users", ())) | {
-            ("typing", conversation["id"] if isinstance(conversation, dict) else conversation)
+            ("typing", conversation.get("id") if isinstance(conversation, dict) else conversation)
             for conversation in members.get("conversations", ())
         } if all(isinstance(name, str) for name in members.get("users", ())) else set()
         sending = asyncio.create_task(self.send({"type": type, "id": number} | members))
