@@ -5,12 +5,14 @@ import secrets
 
 import pytest
 
+from support.openapi import OpenAPI
 from support.patience import PATIENCE
 from support.rules import is_time
 from support.room import Room
 from support.talks import follow, fresh, group, heard, hears, info, listed, marks, say, sees, talk, told
 
 SETTINGS = {"linger": 5_000, "lease": 6_000}
+DOCUMENT = OpenAPI("openapi.yaml")
 
 
 async def pair(room):
@@ -494,7 +496,11 @@ async def test_backends_read_send_and_delete(room):
     await follow(bob, id)
 
     async def call(method, path, body=None, token=room.backend):
-        return await room.api.request(method, f"/v1/conversations/{path}", body, token=token)
+        answer = await room.api.request(method, f"/v1/conversations/{path}", body, token=token)
+        template = "/v1/conversations/{id}/messages" + ("/{message}" if path.count("/") > 1 else "")
+        operation, = [each for each in DOCUMENT.operations if (each.method, each.path) == (method, template)]
+        DOCUMENT.check(method, answer, operation.responses[answer.status], f"{method} {path}")
+        return answer
     body = {"from": ana.user, "message": {"id": "b1", "text": "from behind"}}
     answer = await call("POST", f"{id}/messages", body)
     assert answer.status == 200 and answer.json["message"]["from"] == ana.user
@@ -557,3 +563,23 @@ async def test_followers_on_two_servers_hear_the_same_after_a_break(start):
     events = await hears(bob, id, 20, within=2 * PATIENCE)
     assert [event["message"]["text"] for event in events] == [f"{number}" for number in range(20)]
     await sees(bob, id, last=20, unread=20)
+
+
+async def test_a_follower_is_told_to_begin_anew_when_the_store_has_lost_what_comes_next(start):
+    redis = start.redis()
+    room = Room(start(SETTINGS, redis=redis, shards=1))
+    ana, bob, id = await pair(room)
+    await follow(bob, id)
+    await bob.activity("background")
+    # More than a server keeps in memory.
+    for _ in range(6):
+        await asyncio.gather(*[say(ana, id, "x") for _ in range(60)])
+    key = next(name for name in redis.command("KEYS", "*:changes:*").split())
+    redis.command("DEL", key)
+    await bob.activity("active")
+    assert set(await bob.hear("messagesReset")) == {"type", "conversation"}
+    held = await follow(bob, id)
+    assert [message["seq"] for message in held["messages"]] == list(range(311, 361))
+    await say(ana, id, "next")
+    event = await bob.hear("message", message=lambda message: message["seq"] == 361)
+    assert event["conversationVersion"] > held["messagesVersion"]

@@ -96,13 +96,13 @@ final class MessageLogs: TopicKind {
     func readLog(_ topic: Topic, after: Int64, reply: @escaping (Result<LogPage, RedisFailure>) -> Void) {
         entries(of: topic, after: after, through: .max) { [self] result in
             reply(
-                result.map { end, entries in
+                result.map { page in
                     // A log has no holes: what the store has no more is a number to begin anew.
-                    let missing = (entries.first?.sequence ?? after + 1) - after - 1
-                    let resets = (0..<min(missing, Self.page)).map {
-                        LogEntry(sequence: after + 1 + $0, frame: restartFrame(of: topic, at: end))
+                    let missing = page.first - after - 1
+                    let resets = (0..<min(max(missing, 0), Self.page)).map {
+                        LogEntry(sequence: after + 1 + $0, frame: restartFrame(of: topic, at: page.end))
                     }
-                    return LogPage(entries: resets.count == missing ? resets + entries : resets, end: end)
+                    return LogPage(entries: missing <= Self.page ? resets + page.entries : resets, end: page.end)
                 })
         }
     }
@@ -111,20 +111,28 @@ final class MessageLogs: TopicKind {
         entries(of: request.topic, after: request.after, through: request.through) { [self] result in
             switch result {
             case .failure: shard.catchUps.fail(request)
-            case .success((let end, var entries)):
-                if let first = entries.first?.sequence, first > request.after + 1 {
-                    entries.insert(
-                        LogEntry(sequence: first - 1, frame: restartFrame(of: request.topic, at: end)), at: 0)
+            case .success(let page):
+                var entries = page.entries
+                if page.first > request.after + 1 {
+                    let frame = restartFrame(of: request.topic, at: page.end)
+                    entries.insert(LogEntry(sequence: page.first - 1, frame: frame), at: 0)
                 }
                 shard.catchUps.answer(request, with: entries)
             }
         }
     }
 
-    /// The entries after one, a page of them, and the last one that the store has.
+    private struct Page {
+        /// The last change that the store knows of.
+        let end: Int64
+        /// The number of the first entry here, or of the one that would be.
+        let first: Int64
+        let entries: [LogEntry]
+    }
+
+    /// The entries after one, a page of them.
     private func entries(
-        of topic: Topic, after: Int64, through: Int64,
-        done: @escaping (Result<(Int64, [LogEntry]), RedisFailure>) -> Void
+        of topic: Topic, after: Int64, through: Int64, done: @escaping (Result<Page, RedisFailure>) -> Void
     ) {
         let keys = shard.partitions.keys(of: topic.subject)
         let id = topic.subject
@@ -148,7 +156,7 @@ final class MessageLogs: TopicKind {
                         return LogEntry(
                             sequence: number, frame: Self.frame(topic, number, message, at: message.changedAt))
                     }
-                    return (end, Array(entries))
+                    return Page(end: end, first: first, entries: Array(entries))
                 })
         }
     }
