@@ -377,3 +377,13 @@ static const unsigned char log_page_bytes[] = {
 #embed "../PresenceServer/Features/Messages/Scripts/log-page.lua"
 };
 ASSET(log_page)
+
+static const unsigned char departing_bytes[] = {
+#embed "../PresenceServer/Features/Conversations/Scripts/departing.lua"
+};
+ASSET(departing)
+
+static const unsigned char depart_bytes[] = {
+#embed "../PresenceServer/Features/Conversations/Scripts/depart.lua"
+};
+ASSET(depart)

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from support.accounts import ON, Accounts
 from support.patience import eventually
 from support.rules import is_time
 from support.room import Room
@@ -348,3 +349,21 @@ async def test_membership_outlives_servers(start):
     room.server.start()
     bob = await room.come("bob")
     assert await listed(bob) == [before]
+
+
+async def test_a_deleted_user_leaves_and_what_they_wrote_stays(start):
+    room = Room(start(SETTINGS | ON))
+    eve = await Accounts(room.server).sign_up()
+    bob, cy = await people(room, "bob", "cy")
+    client = await room.come("eve", token=eve.access)
+    for each in (bob, cy):
+        await listed(each)
+    direct, three = (await talk(client, bob))["id"], (await group(client, cy, bob))["id"]
+    await say(client, direct, "first")
+    await say(client, three, "second")
+    answer = await room.api.request("DELETE", f"/v1/users/{client.user}/account", token=room.backend)
+    assert answer.status == 204, answer
+    await sees(bob, direct, participants=[bob.user])
+    held = await sees(cy, three, participants=sorted([bob.user, cy.user]))
+    assert held["owner"] == cy.user and held["lastMessage"]["from"] == client.user
+    assert [message["text"] for message in (await follow(bob, direct))["messages"]] == ["first"]

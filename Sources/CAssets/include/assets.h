@@ -94,6 +94,8 @@ struct asset asset_mark(void);
 struct asset asset_receipts(void);
 struct asset asset_receipts_page(void);
 struct asset asset_receipts_member(void);
+struct asset asset_departing(void);
+struct asset asset_depart(void);
 struct asset asset_conversation_lib(void);
 
 // Messages

@@ -24,9 +24,12 @@ extension Script {
     static let receipts = Script("receipts", asset_receipts(), isAcknowledged: true)
     static let receiptsPage = Script("receipts-page", asset_receipts_page())
     static let receiptsMember = conversation("receipts-member", asset_receipts_member())
+    static let departing = Script("departing", asset_departing())
+    static let depart = conversation("depart", asset_depart())
 
     static let conversations: [Script] = [
         .create, .reserve, .direct, .members, .participants, .joining, .enroll, .settle, .settings, .rename, .mark,
         .receipts, .receiptsPage, .receiptsMember,
+        .departing, .depart,
     ]
 }

@@ -16,6 +16,7 @@ final class Conversations: Feature {
     let blocks: Blocks
     let joining: Joining
     let receipts: Receipts
+    let departing: Departing
     /// Of the hash that makes the id of a direct conversation; `nil` until Redis has told it.
     var pairKey: [UInt8]?
     /// Told who is in a conversation, when that has changed.
@@ -37,12 +38,14 @@ final class Conversations: Feature {
         blocks = Blocks(shard: shard)
         joining = Joining(shard)
         receipts = Receipts(shard)
+        departing = Departing(shard)
     }
 
     func register(in registry: inout Registry) {
         lists.register(in: &registry)
         joining.register(in: &registry)
         receipts.register(in: &registry)
+        departing.register(in: &registry)
         registerRequests(in: &registry)
         registerRoutes(in: &registry)
         registry.event("N") { [unowned self] in lists.handle($0) }

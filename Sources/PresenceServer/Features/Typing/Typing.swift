@@ -295,8 +295,3 @@ final class Typing: Feature, TopicKind {
             announced: announced)
     }
 }
-
-extension PartitionKeys {
-    /// Until when each session types there, by Redis' clock.
-    func typing(_ id: ConversationID) -> String { name + ":typing:" + id.string }
-}

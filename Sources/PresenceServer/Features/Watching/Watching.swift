@@ -6,7 +6,7 @@ import WebSockets
 final class Watching: Feature {
     static let plan = FeaturePlan(name: "watching", isOptional: false)
 
-    private unowned let shard: ShardLogic
+    unowned let shard: ShardLogic
     /// Where conversations are watched; `nil` if that is switched off.
     private lazy var typing = shard.feature(Typing.self)
 
@@ -30,8 +30,8 @@ final class Watching: Feature {
         registerRoutes(in: &registry)
     }
 
-    private lazy var talks = shard.feature(Conversations.self)!
-    private lazy var messages = shard.feature(Messages.self)
+    lazy var talks = shard.feature(Conversations.self)!
+    lazy var messages = shard.feature(Messages.self)
 
     /// What a connection may watch of a conversation: who types, and the messages.
     private func topics(of id: ConversationID, withMessages: Bool = true) -> [Topic] {
@@ -80,87 +80,41 @@ final class Watching: Feature {
                     guard let snapshot = gathered.messages[log.subject] else { continue }
                     shard.watchers.subscribe(connection, to: log, after: snapshot.through)
                 }
-                var answer = SnapshotReply(.subscribed, id: id, limit: shard.configuration.limits.maxServerMessageBytes)
-                for topic in shown {
-                    let known = request.known[topic.subject]
-                    let presence = topic.first.version == known?.presence ? nil : topic.presenceObject
-                    let profile = topic.second.version == known?.profile ? nil : topic.profileObject
-                    if presence != nil || profile != nil {
-                        answer.add(user: topic.subject, presence: presence, profile: profile)
-                    }
-                }
-                for topic in conversations {
-                    guard let state = topic.conversation else { continue }
-                    let talk = ServerMessage.ConversationSnapshot(
-                        conversation: topic.subject, version: state.version, typing: state.names)
-                    if let snapshot = gathered.messages[topic.subject] {
-                        let limit = shard.configuration.limits.maxServerMessageBytes - 128
-                        for object in snapshot.objects(talk.opened(), limit: limit) { answer.add(conversation: object) }
-                    } else {
-                        answer.add(talk)
-                    }
-                }
-                if let subscriber = gathered.subscriber {
-                    answer.beginConversationList()
-                    for object in gathered.list { answer.add(listed: object) }
-                    talks.lists.ready(subscriber)
-                }
-                for part in answer.finish() { shard.replies.send(part, to: connection) }
+                answer(request, id, shown, conversations, gathered, to: connection)
             }
         }
     }
 
-    /// What a subscription is answered with that has to be read first.
-    private struct Gathered {
-        var outcome = Topic.RedisOutcome.loaded
-        var isForbidden = false
-        var messages: [ConversationID: MessageSnapshot] = [:]
-        /// The list of the user's conversations, if it was asked for.
-        var subscriber: ConversationLists.Subscriber?
-        var list: [[UInt8]] = []
-    }
-
-    private func gather(
-        _ request: ClientMessage.Subscribe, _ topics: [Topic], for connection: Connection,
-        done: @escaping (Gathered) -> Void
+    private func answer(
+        _ request: ClientMessage.Subscribe, _ id: Int64?, _ shown: [Topic], _ conversations: [Topic],
+        _ gathered: Gathered, to connection: Connection
     ) {
-        guard let user = connection.session?.user.id else { return done(Gathered()) }
-        var gathered = Gathered()
-        var waiting = 3
-        func finish() {
-            waiting -= 1
-            if waiting == 0 { done(gathered) }
-        }
-        shard.loader.load(topics, for: user) { outcome in
-            if outcome == .failed { gathered.outcome = .failed }
-            finish()
-        }
-        if let messages {
-            // Events of these are noted from now on, so nothing is missed between what is read and what follows.
-            messages.snapshots(request.messages, for: user) { outcome in
-                switch outcome {
-                case .read(let snapshots): gathered.messages = snapshots
-                case .forbidden: gathered.isForbidden = true
-                case .failed: gathered.outcome = .failed
-                }
-                finish()
+        var answer = SnapshotReply(.subscribed, id: id, limit: shard.configuration.limits.maxServerMessageBytes)
+        for topic in shown {
+            let known = request.known[topic.subject]
+            let presence = topic.first.version == known?.presence ? nil : topic.presenceObject
+            let profile = topic.second.version == known?.profile ? nil : topic.profileObject
+            if presence != nil || profile != nil {
+                answer.add(user: topic.subject, presence: presence, profile: profile)
             }
-        } else {
-            finish()
         }
-        guard request.conversationList else { return finish() }
-        guard shard.link.isLive, !shard.isStoreFull() else {
-            gathered.outcome = .failed
-            return finish()
-        }
-        gathered.subscriber = talks.lists.begin(connection, user)
-        talks.lists.list(of: user, known: request.knownConversations) { result in
-            switch result {
-            case .success(let list): gathered.list = list
-            case .failure: gathered.outcome = .failed
+        for topic in conversations {
+            guard let state = topic.conversation else { continue }
+            let talk = ServerMessage.ConversationSnapshot(
+                conversation: topic.subject, version: state.version, typing: state.names)
+            if let snapshot = gathered.messages[topic.subject] {
+                let limit = shard.configuration.limits.maxServerMessageBytes - 128
+                for object in snapshot.objects(talk.opened(), limit: limit) { answer.add(conversation: object) }
+            } else {
+                answer.add(talk)
             }
-            finish()
         }
+        if let subscriber = gathered.subscriber {
+            answer.beginConversationList()
+            for object in gathered.list { answer.add(listed: object) }
+            talks.lists.ready(subscriber)
+        }
+        for part in answer.finish() { shard.replies.send(part, to: connection) }
     }
 
     /// The topics of these people that the connection's user may watch. A watch of another topic ends (only a viewer
@@ -260,82 +214,5 @@ final class Watching: Feature {
                 for part in answer.finish() { shard.replies.send(part, to: connection) }
             }
         }
-    }
-
-    struct ReadPerson {
-        let user: UserID
-        let presence: [UInt8]
-        let profile: [UInt8]
-    }
-
-    /// Both registers of some people as somebody may see them, as objects, with no subscription; `nil` when they cannot
-    /// be known now. No viewer is a backend, who sees everything.
-    private func read(_ users: [UserID], for viewer: UserID?, done: @escaping ([ReadPerson]?) -> Void) {
-        let people = users.map { shard.watchers.hold(person: $0) }
-        // What the viewer shows of themselves counts too.
-        let own = viewer.map { [shard.watchers.hold(person: $0)] } ?? []
-        shard.loader.load(people + own) { [self] outcome in
-            defer { (people + own).forEach(shard.watchers.release) }
-            guard outcome == .loaded else { return done(nil) }
-            done(people.map { shown($0, to: viewer) })
-        }
-    }
-
-    /// What somebody may see of a person.
-    private func shown(_ person: Topic, to viewer: UserID?) -> ReadPerson {
-        let view = shard.policies.view(of: person.subject, for: viewer)
-        let hidesPresence = view == .nothing || (view == .withoutLastSeen && person.first.isOffline)
-        return ReadPerson(
-            user: person.subject,
-            presence: hidesPresence ? ServerMessageWriter.unknownPresence : person.presenceObject,
-            profile: view == .nothing ? ServerMessageWriter.noProfile : person.profileObject)
-    }
-
-    // MARK: HTTP
-
-    private func registerRoutes(in registry: inout Registry) {
-        registry.route("GET", "/v1/users/{id}", for: .users) { [unowned self] call in
-            read(call.ids, call) { $0[0].json }
-        }
-        registry.route("POST", "/v1/users/get", for: .users) { [unowned self] (call) throws(DecodingFailure) in
-            let users = try RequestBody.users(call.body, limit: shard.configuration.limits.subscribeBatch)
-            // The first token was taken for the request; what its ids cost, the next one waits for.
-            let more = RequestPrice.ids(users.count) - 1
-            if let viewer = call.viewer { shard.userRates.take(more, by: viewer, at: shard.clock.now) }
-            read(users, call) { people in
-                Array(#"{"users":["#.utf8) + people.map(\.json).joined(separator: [0x2C]) + Array("]}".utf8)
-            }
-        }
-    }
-
-    private func read(_ users: [UserID], _ call: HTTPCall, _ json: @escaping ([ReadPerson]) -> [UInt8]) {
-        read(users, for: call.viewer) { people in
-            guard let people else {
-                return call.refuse(
-                    503,
-                    .init(
-                        code: .unavailable, message: "the store is out of reach, and not all of these are held here",
-                        retryAfter: 1_000))
-            }
-            call.respond(.json(200, json(people)))
-        }
-    }
-}
-
-extension Watching.ReadPerson {
-    var json: [UInt8] {
-        var json = Array(#"{"user":"#.utf8)
-        JSONWriter.string(user.string, to: &json)
-        return json + Array(#","presence":"#.utf8) + presence + Array(#","profile":"#.utf8) + profile + [0x7D]
-    }
-}
-
-extension Topic {
-    var presenceObject: [UInt8] {
-        first.version == 0 ? ServerMessageWriter.unknownPresence : Array(first.bytes[first.object])
-    }
-
-    var profileObject: [UInt8] {
-        second.version == 0 ? ServerMessageWriter.noProfile : Array(second.bytes[second.object])
     }
 }

@@ -36,10 +36,11 @@ extension Accounts {
                     keys: [
                         keys.shards, keys.user(user), keys.sessions(user), keys.account(user), keys.grants(user),
                         keys.contacts(user), keys.blocks(user), keys.creations(user),
-                        keys.email(isHere ? email : .nobody),
+                        keys.email(isHere ? email : .nobody), keys.unfinished, keys.inbox(user),
                     ],
                     arguments: [
                         keys.events, shard.link.incarnation, user.string, held?.bytes.hexadecimal ?? "",
+                        "\(Departing.name) \(user.string)",
                     ], lane: .commands, reply: $0)
             } answered: { [self] value in
                 let words = value.array ?? []
@@ -50,6 +51,7 @@ extension Accounts {
                     {
                         release(email, EmailClaim(user: user, number: number), in: places.keys(of: email.text))
                     }
+                    shard.feature(Conversations.self)?.departing.begin(user)
                     then()
                 case "NONE": call.refuseNoAccount()
                 case "CHANGED": call.refuseCredentials()
