@@ -160,6 +160,8 @@ import Testing
         try world.run(for: 500)
         world.shards[0].cutSubscription()
         try world.run(for: 1_000)
+        world.shards[0].logic.feature(Conversations.self)?.departing.begin(UserID("dee")!)
+        try world.run(for: 500)
     }
 
     /// The same of accounts.

@@ -56,7 +56,8 @@ final class Joining {
             .settle, intent, keys: { [$0.floor, $0.conversation(intent.subject)] },
             arguments: [intent.subject.string] + heard
         ) { [unowned self] _ in
-            heard.count < 3 * Self.batch ? .end(answer) : .step(look(intent, answer))
+            // Of a very large conversation the rest hear of it after the answer.
+            heard.count < 3 * Self.batch ? .end(answer) : .answer(answer, then: look(intent, answer))
         }
     }
 }
