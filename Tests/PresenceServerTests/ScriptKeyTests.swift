@@ -11,7 +11,10 @@ import Testing
 @Suite struct ScriptKeyTests {
     @Test func `every key that a script touches is declared`() throws {
         let world = try World(shards: 2)
-        try look(at: world, running: Script.allCases.filter { !(Script.accounts + Usernames.plan.scripts + [.setPhoto]).contains($0) }) {
+        try look(
+            at: world,
+            running: Script.allCases.filter { !(Script.accounts + Usernames.plan.scripts + [.setPhoto]).contains($0) }
+        ) {
             try everyScript(in: world)
         }
     }
@@ -168,8 +171,9 @@ import Testing
             arguments: [keys.events, logic.link.incarnation, user.string, ""], lane: .commands
         ) { _ in }
         try everyScriptOfNames(accounts, user, token)
-        let photos = ["0" , "1"].map { PhotoName(String(repeating: $0, count: 32))! }
-        for (name, former) in [(photos[0], nil), (photos[1], photos[0]), (nil, photos[1])] as [(PhotoName?, PhotoName?)] {
+        let photos = ["0", "1"].map { PhotoName(String(repeating: $0, count: 32))! }
+        for (name, former) in [(photos[0], nil), (photos[1], photos[0]), (nil, photos[1])] as [(PhotoName?, PhotoName?)]
+        {
             accounts.world.shards[0].run(
                 .setPhoto,
                 keys: [keys.shards, keys.floor, keys.user(user), keys.account(user)]
