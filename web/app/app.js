@@ -67,13 +67,17 @@ class App extends HTMLElement {
   /** The own user as they are now: profile and account. */
   async *own({ signal }) {
     const { client, account } = this;
-    const read = () => ({ profile, account: client.own.account ?? account.state?.account });
     let profile = null;
     let isKnown = false;
-    let wake = () => {};
-    const listen = (name, act) => client.addEventListener(name, act, { signal });
-    listen("own", () => wake());
-    signal.addEventListener("abort", () => wake());
+    let isNew = false;
+    let end = () => {};
+    // What comes while a reader is busy is not lost.
+    const wake = () => {
+      isNew = true;
+      end();
+    };
+    client.addEventListener("own", wake, { signal });
+    signal.addEventListener("abort", wake);
     const follow = async () => {
       for await (const person of client.person(client.user, { signal })) {
         profile = person.profile;
@@ -83,8 +87,9 @@ class App extends HTMLElement {
     };
     follow();
     while (!signal.aborted) {
-      if (isKnown) yield read();
-      await new Promise((resolve) => (wake = resolve));
+      if (!isNew) await new Promise((resolve) => (end = resolve));
+      isNew = false;
+      if (isKnown) yield { profile, account: client.own.account ?? account.state?.account };
     }
   }
 
