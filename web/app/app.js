@@ -120,7 +120,6 @@ class App extends HTMLElement {
   #route() {
     const { state } = this.account;
     if (state === undefined) return;
-    this.#last = location.hash;
     const place = `/${location.hash.split("/")[1] ?? ""}`;
     const isIn = state !== null;
     let name = MAILS[location.pathname];
@@ -128,7 +127,10 @@ class App extends HTMLElement {
       if (!isIn) name = OUTSIDE[place] ?? "sign-in-screen";
       else if (!state.account?.setupCompleted) name = "setup-screen";
       else name = INSIDE[place] ?? "people-screen";
+      // Now, and not after the answer that led here: by then somebody may have gone on.
+      if (name === "people-screen") history.replaceState(null, "", "/app#/people");
     }
+    this.#last = location.hash;
     this.#showHeader(isIn && name !== "setup-screen", isIn);
     // The same again is left alone, so that what is typed stays.
     const key = `${name} ${state?.user ?? ""} ${name === "talk-screen" ? location.hash : ""}`;
