@@ -10,6 +10,7 @@ enum Features {
         Watching.self,
         Conversations.self,
         Typing.self,
+        Messages.self,
         VisibilityRequests.self,
         Accounts.self,
         Usernames.self,
