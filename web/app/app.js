@@ -67,13 +67,17 @@ class App extends HTMLElement {
   /** The own user as they are now: profile and account. */
   async *own({ signal }) {
     const { client, account } = this;
-    const read = () => ({ profile, account: client.own.account ?? account.state?.account });
     let profile = null;
     let isKnown = false;
-    let wake = () => {};
-    const listen = (name, act) => client.addEventListener(name, act, { signal });
-    listen("own", () => wake());
-    signal.addEventListener("abort", () => wake());
+    let isNew = false;
+    let end = () => {};
+    // What comes while a reader is busy is not lost.
+    const wake = () => {
+      isNew = true;
+      end();
+    };
+    client.addEventListener("own", wake, { signal });
+    signal.addEventListener("abort", wake);
     const follow = async () => {
       for await (const person of client.person(client.user, { signal })) {
         profile = person.profile;
@@ -83,8 +87,9 @@ class App extends HTMLElement {
     };
     follow();
     while (!signal.aborted) {
-      if (isKnown) yield read();
-      await new Promise((resolve) => (wake = resolve));
+      if (!isNew) await new Promise((resolve) => (end = resolve));
+      isNew = false;
+      if (isKnown) yield { profile, account: client.own.account ?? account.state?.account };
     }
   }
 
@@ -115,7 +120,6 @@ class App extends HTMLElement {
   #route() {
     const { state } = this.account;
     if (state === undefined) return;
-    this.#last = location.hash;
     const place = `/${location.hash.split("/")[1] ?? ""}`;
     const isIn = state !== null;
     let name = MAILS[location.pathname];
@@ -123,7 +127,10 @@ class App extends HTMLElement {
       if (!isIn) name = OUTSIDE[place] ?? "sign-in-screen";
       else if (!state.account?.setupCompleted) name = "setup-screen";
       else name = INSIDE[place] ?? "people-screen";
+      // Now, and not after the answer that led here: by then somebody may have gone on.
+      if (name === "people-screen") history.replaceState(null, "", "/app#/people");
     }
+    this.#last = location.hash;
     this.#showHeader(isIn && name !== "setup-screen", isIn);
     // The same again is left alone, so that what is typed stays.
     const key = `${name} ${state?.user ?? ""} ${name === "talk-screen" ? location.hash : ""}`;

@@ -97,7 +97,6 @@ class Setup extends Screen {
       } finally {
         skip.disabled = false;
       }
-      location.hash = "/people";
     };
     const send = async (fail) => {
       const wrong = problemOfName(name.value);

@@ -211,7 +211,11 @@ class Page:
 
     async def until(self, expression, what=None):
         """Waits until an expression is true, and returns it."""
-        return await eventually(lambda: self.value(expression), what or expression)
+        try:
+            return await eventually(lambda: self.value(expression), what or expression)
+        except AssertionError as late:
+            shown = await self.value("[location.href, document.body?.innerText]")
+            raise AssertionError(f"{late}; the page shows {shown}") from None
 
     async def resize(self, width=1000, height=800, dark=False):
         await self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
