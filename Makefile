@@ -38,9 +38,9 @@ STAMPS := .build/stamps
 
 # What the server needs to be built and to run, what the tests need beside it, and what draws the load tests' pictures.
 PACKAGES := libwebsockets-dev libwebsockets-evlib-ev libssl-dev libev-dev libhiredis-dev \
-    libcurl4-openssl-dev libsodium-dev zlib1g-dev ca-certificates redis-server
+    libcurl4-openssl-dev libsodium-dev zlib1g-dev libjpeg62-turbo-dev libpng-dev ca-certificates redis-server
 TEST_PACKAGES := python3-pytest python3-pytest-xdist python3-websockets python3-yaml python3-jsonschema \
-    python3-h2 python3-aiosmtpd strace openssl
+    python3-h2 python3-aiosmtpd python3-pil strace openssl
 LOADTEST_PACKAGES := python3-matplotlib
 
 SOURCES := Package.swift $(shell find Sources loadtest -type f \

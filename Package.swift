@@ -71,6 +71,10 @@ let package = Package(
         .target(name: "CZlib", linkerSettings: [.linkedLibrary("z")]),
         .target(name: "CCurl", linkerSettings: [.linkedLibrary("curl")]),
         .target(name: "CSodium", linkerSettings: [.linkedLibrary("sodium")]),
+        // Pictures are decoded by it, some in a second even where nothing else is optimised.
+        .target(
+            name: "CPhotos", cSettings: optimised.isEmpty ? [] : [.unsafeFlags(["-O2"])],
+            linkerSettings: [.linkedLibrary("jpeg"), .linkedLibrary("png")]),
         .target(name: "CHiredis", dependencies: ["CLibEV"], linkerSettings: [.linkedLibrary("hiredis")]),
 
         // Files that programs carry in them, embedded where they are: scripts stay in their features' folders.
@@ -122,14 +126,14 @@ let package = Package(
             name: "PresenceServer",
             dependencies: [
                 "PresenceCore", "CAssets", "EventLoops", "WebSockets", "Redis", "PresenceProtocol", "Installation",
-                "OutgoingHTTP", "Passwords", "Tokens",
+                "OutgoingHTTP", "Passwords", "Tokens", "CPhotos",
                 .product(name: "Logging", package: "swift-log", condition: server),
             ],
             // CAssets embeds them.
             exclude: [
                 "Features/Accounts/Scripts",
                 "Features/Profiles/Scripts", "Features/Conversations/Scripts",
-                "Features/Typing/Scripts",
+                "Features/Typing/Scripts", "Features/Usernames/Scripts", "Features/Photos/Scripts",
             ],
             swiftSettings: unchecked
         ),
@@ -250,7 +254,7 @@ let package = Package(
             name: "PresenceServerTests",
             dependencies: [
                 "Passwords", "PresenceCore", "PresenceServer", "PresenceProtocol", "Redis", "WebSockets", "Tokens",
-                "Installation",
+                "Installation", "CPhotos",
                 "TestSupport",
                 "Simulator",
                 .product(name: "Logging", package: "swift-log", condition: server),

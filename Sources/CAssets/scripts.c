@@ -273,3 +273,17 @@ static const unsigned char want_email_bytes[] = {
 #embed "../PresenceServer/Features/Accounts/Scripts/want-email.lua"
 };
 ASSET(want_email)
+
+// ---- Usernames ----
+
+static const unsigned char change_username_bytes[] = {
+#embed "../PresenceServer/Features/Usernames/Scripts/change-username.lua"
+};
+ASSET(change_username)
+
+// ---- Photos ----
+
+static const unsigned char set_photo_bytes[] = {
+#embed "../PresenceServer/Features/Photos/Scripts/set-photo.lua"
+};
+ASSET(set_photo)

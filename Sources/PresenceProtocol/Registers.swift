@@ -42,7 +42,11 @@ public enum DeviceKind: String, Sendable, CaseIterable, Comparable {
 public struct Profile: Hashable, Sendable {
     public var version: Int64
     public var displayName: String?
+    /// Unique, as its owner writes it. Of users with an account.
+    public var username: String?
     public var photoURL: String?
+    /// The same picture, small. Of pictures that were uploaded to the server.
+    public var thumbnailURL: String?
     /// IANA name, such as `Europe/Paris`.
     public var timezone: String?
     /// BCP 47, such as `pt-BR`.
@@ -51,12 +55,14 @@ public struct Profile: Hashable, Sendable {
     public var updatedAt: Timestamp?
 
     public init(
-        version: Int64, displayName: String? = nil, photoURL: String? = nil, timezone: String? = nil,
-        locale: String? = nil, createdAt: Timestamp? = nil, updatedAt: Timestamp? = nil
+        version: Int64, displayName: String? = nil, username: String? = nil, photoURL: String? = nil,
+        thumbnailURL: String? = nil, timezone: String? = nil, locale: String? = nil, createdAt: Timestamp? = nil, updatedAt: Timestamp? = nil
     ) {
         self.version = version
         self.displayName = displayName
+        self.username = username
         self.photoURL = photoURL
+        self.thumbnailURL = thumbnailURL
         self.timezone = timezone
         self.locale = locale
         self.createdAt = createdAt

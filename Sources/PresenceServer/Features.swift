@@ -12,6 +12,8 @@ enum Features {
         Typing.self,
         VisibilityRequests.self,
         Accounts.self,
+        Usernames.self,
+        Photos.self,
     ]
 }
 

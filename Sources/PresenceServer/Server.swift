@@ -75,6 +75,7 @@ public actor Server {
         let places = Places(configuration.limits.maxConnections ?? room.webSockets)
         var shared = configuration
         shared.limits.handshakes = room.handshakes
+        shared.port = port.port
         let addresses = AddressLimits(configuration.limits)
         let failedTokens = FailedTokens(configuration.limits)
         let outboxes = OutboxBudget(configuration.limits.outboxBytes, shards: count)

@@ -11,14 +11,16 @@ import Testing
 @Suite struct ScriptKeyTests {
     @Test func `every key that a script touches is declared`() throws {
         let world = try World(shards: 2)
-        try look(at: world, running: Script.allCases.filter { !Script.accounts.contains($0) }) {
+        try look(at: world, running: Script.allCases.filter { !(Script.accounts + Usernames.plan.scripts + [.setPhoto]).contains($0) }) {
             try everyScript(in: world)
         }
     }
 
     @Test func `every key that a script of accounts touches is declared`() throws {
         let accounts = try AccountWorld()
-        try look(at: accounts.world, running: Script.accounts) { try everyScript(of: accounts) }
+        try look(at: accounts.world, running: Script.accounts + Usernames.plan.scripts + [.setPhoto]) {
+            try everyScript(of: accounts)
+        }
     }
 
     private func look(at world: World, running scripts: [Script], _ run: () throws -> Void) throws {
@@ -165,6 +167,19 @@ import Testing
             .disableAccount, keys: [keys.shards, keys.user(user), keys.account(user), keys.grants(user)],
             arguments: [keys.events, logic.link.incarnation, user.string, ""], lane: .commands
         ) { _ in }
+        try everyScriptOfNames(accounts, user, token)
+        let photos = ["0" , "1"].map { PhotoName(String(repeating: $0, count: 32))! }
+        for (name, former) in [(photos[0], nil), (photos[1], photos[0]), (nil, photos[1])] as [(PhotoName?, PhotoName?)] {
+            accounts.world.shards[0].run(
+                .setPhoto,
+                keys: [keys.shards, keys.floor, keys.user(user), keys.account(user)]
+                    + [name ?? photos[0], former ?? photos[0]].map { keys.key(.photo, $0.id) },
+                arguments: [
+                    keys.events, logic.link.incarnation, user.string, name?.text ?? "", former?.text ?? "",
+                    name == nil ? "" : #""https://e.org/a""#, name == nil ? "" : #""https://e.org/b""#,
+                ], lane: .commands
+            ) { _ in }
+        }
         #expect(try accounts.call("DELETE", "/v1/sessions/all", token: token).status == 204)
         _ = try accounts.call("POST", "/v1/passwords/forgot", ["email": "new@example.org"])
         let reset = ["token": try accounts.mailToken("reset"), "password": "third horse"]
@@ -172,6 +187,23 @@ import Testing
         let again = try accounts.call("POST", "/v1/sessions", ["email": "new@example.org", "password": "third horse"])
         let access = again.json["accessToken"] as? String
         #expect(try accounts.call("DELETE", "/v1/me", ["password": "third horse"], token: access).status == 204)
+    }
+
+    private func everyScriptOfNames(_ accounts: AccountWorld, _ user: UserID, _ token: String?) throws {
+        for name in ["soup", "pie"] {
+            let call = try accounts.call("PUT", "/v1/me/username", ["username": name], token: token)
+            #expect(call.status == 200 && call.json["account"] != nil)
+        }
+        var body = ["email": "bob@example.org", "password": "correct horse", "username": "rice"]
+        let bob = try accounts.call("POST", "/v1/accounts", body).json["accessToken"] as? String
+        #expect(try accounts.call("PUT", "/v1/me/username", ["username": "PIE"], token: bob).status == 409)
+        body["username"] = "fig"
+        #expect(try accounts.call("POST", "/v1/accounts", body).reason == "email_taken")
+        // A claim that nobody has confirmed.
+        let keys = accounts.world.shards[0].logic.partitions.keys(of: Identifier("nobodys")!)
+        _ = accounts.world.redis.command(["SADD", keys.unfinished, "username-claim nobodys"])
+        try accounts.world.run(for: 25_000)
+        #expect(try accounts.world.redis.command(["SCARD", keys.unfinished]).get().int == 0)
     }
 
     /// The quoted words of a line of `MONITOR`, with its escapes undone.

@@ -10,7 +10,7 @@ extension Script {
                 .open, .assert, .end, .activity, .status, .lapse, .profile, .renumber, .disconnect, .revoke, .create,
                 .typing,
                 .conversation, .participants, .visibility, .policy, .join, .renew, .sweep, .fence, .reap,
-            ] + Script.accounts
+            ] + Script.accounts + Usernames.plan.scripts + [.setPhoto]
         precondition(Set(scripts) == Set(Script.all(of: Features.all)), "a script is missing here")
         return scripts
     }()

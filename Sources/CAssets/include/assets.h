@@ -80,3 +80,9 @@ struct asset asset_switch_email(void);
 struct asset asset_take_claim(void);
 struct asset asset_verify_email(void);
 struct asset asset_want_email(void);
+
+// Photos
+struct asset asset_set_photo(void);
+
+// Usernames
+struct asset asset_change_username(void);

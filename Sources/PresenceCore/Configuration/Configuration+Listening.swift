@@ -73,3 +73,13 @@ extension ServerConfiguration {
     /// The data directory: the one that is set, or the standard one.
     package var dataPath: String { dataDirectory ?? DataDirectory.standardPath() }
 }
+
+extension ServerConfiguration {
+    /// Where the server is reached, for addresses that it tells, as far as it knows: what it listens on, without a slash at the
+    /// end. Shards have the port that was taken, where any was asked for.
+    package var publicAddress: String {
+        let name =
+            ["0.0.0.0", "::"].contains(host) ? "localhost" : host.contains(":") ? "[\(host)]" : host
+        return (tls.isOn ? "https" : "http") + "://" + name + ":" + String(port)
+    }
+}

@@ -24,7 +24,7 @@ extension HTTPAPI {
             return .granted
         }
         guard request.head.contentLength ?? 0 <= entry.limits.bodyBytes else {
-            return .refused(tooLarge(entry.limits.bodyBytes))
+            return .refused(tooLarge(entry.limits))
         }
         var now: Result<Admission, Refusal>?
         var isWithin = true
@@ -43,10 +43,12 @@ extension HTTPAPI {
     }
 
     /// Paths with the bound that all have say `bad_request`, as they did before there was `too_large`.
-    private func tooLarge(_ most: Int) -> HTTPResponse {
-        most == RouteLimits.mostCollected
+    private func tooLarge(_ limits: RouteLimits) -> HTTPResponse {
+        let most = limits.bodyBytes
+        let message = "the body of this call has at most \(most) bytes"
+        return most == RouteLimits.mostCollected
             ? .error(413, .init(code: .badRequest, message: "a body has at most \(most) bytes"))
-            : .error(413, .init(code: .tooLarge, message: "the body of this call has at most \(most) bytes"))
+            : .error(413, .init(code: .tooLarge, message: message, reason: limits.tooLarge))
     }
 
     /// Judges a call, within this call or later, and makes the file that its body goes to.

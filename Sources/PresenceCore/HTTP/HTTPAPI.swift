@@ -103,8 +103,8 @@ package struct HTTPAPI {
         var request = request
         (request.grant, request.sink) = (nil, nil)
         let call = HTTPCall(
-            api: self, exchange: exchange, ids: ids, request: request, caller: admission.caller,
-            grant: admission.claims?.grant)
+            api: self, exchange: exchange, ids: ids, texts: entry.texts(in: request.path), request: request,
+            caller: admission.caller, grant: admission.claims?.grant)
         guard let sink = admission.sink else { return handle(call, entry) }
         // (What is called at the end of the writing does not hold the sink: else neither went when the connection does.)
         let claims = admission.claims

@@ -8,6 +8,8 @@ package struct HTTPCall {
     let exchange: HTTPExchangeID
     /// Those of its path, in their order.
     package let ids: [Identifier]
+    /// What its path has where any text may stand (`{text}`), decoded and otherwise as it came.
+    package let texts: [String]
     /// The request as it came: its head, its query, where it came from.
     package let request: HTTPRequest
     package let caller: HTTPCaller
@@ -17,12 +19,13 @@ package struct HTTPCall {
     package internal(set) var file: UploadedFile?
 
     init(
-        api: HTTPAPI, exchange: HTTPExchangeID, ids: [Identifier], request: HTTPRequest, caller: HTTPCaller,
-        grant: Identifier? = nil
+        api: HTTPAPI, exchange: HTTPExchangeID, ids: [Identifier], texts: [String] = [], request: HTTPRequest,
+        caller: HTTPCaller, grant: Identifier? = nil
     ) {
         self.api = api
         self.exchange = exchange
         self.ids = ids
+        self.texts = texts
         self.request = request
         self.caller = caller
         self.grant = grant

@@ -10,6 +10,8 @@ package struct HTTPContent: Sendable {
     package var tag: String?
     /// `Content-Disposition`, for what browsers should not show: `attachment; filename="a.pdf"`. `nil` for none.
     package var disposition: String?
+    /// Beside those that every answer with content has.
+    package var headers: [(name: String, value: String)] = []
 
     package init(type: String, cacheControl: String, tag: String? = nil, disposition: String? = nil) {
         self.type = type
@@ -27,6 +29,7 @@ package struct HTTPContent: Sendable {
         var headers = [("Cache-Control", cacheControl), ("X-Content-Type-Options", "nosniff")]
         if let tag { headers.append(("ETag", "\"\(tag)\"")) }
         if let modified { headers.append(("Last-Modified", HTTPDate.text(modified))) }
+        headers += self.headers.map { ($0.name, $0.value) }
         if let disposition { headers.append(("Content-Disposition", disposition)) }
         switch selection {
         case .notModified: return HTTPResponse(status: 304, headers: headers)

@@ -40,15 +40,21 @@ package enum Route {
             self = .unknown
             return
         }
-        var parts: [[UInt8]] = []
-        for part in target.utf8.dropFirst().split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
-            guard let decoded = Self.decoded(part) else {
-                self = .badEscape
-                return
-            }
-            parts.append(decoded)
+        guard let parts = Self.parts(of: target) else {
+            self = .badEscape
+            return
         }
-        self = Self.route(method, parts.map { String(decoding: $0, as: UTF8.self) }, in: routes)
+        self = Self.route(method, parts, in: routes)
+    }
+
+    /// What stands between the slashes, decoded; `nil` if a percent sign encodes nothing.
+    static func parts(of target: String) -> [String]? {
+        var parts: [String] = []
+        for part in target.utf8.dropFirst().split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
+            guard let decoded = decoded(part) else { return nil }
+            parts.append(String(decoding: decoded, as: UTF8.self))
+        }
+        return parts
     }
 
     private static func route(_ method: String, _ parts: [String], in routes: [HTTPRouteEntry]) -> Route {
@@ -115,8 +121,10 @@ package struct HTTPRouteEntry {
     let isUpload: Bool
     let rates: RouteRates?
     package let handle: (HTTPCall) throws(DecodingFailure) -> Void
-    /// `nil` where an id stands.
+    /// `nil` where an id or a text stands.
     private let parts: [String?]
+    /// Where a text stands.
+    private let textPlaces: Set<Int>
     /// How many of its parts are named.
     package var named: Int { parts.count { $0 != nil } }
 
@@ -130,7 +138,9 @@ package struct HTTPRouteEntry {
         self.isUpload = isUpload
         rates = RouteRates(limits.rate)
         self.handle = handle
-        parts = path.split(separator: "/").map { $0 == "{id}" ? nil : String($0) }
+        let words = path.split(separator: "/")
+        parts = words.map { ["{id}", "{text}"].contains($0) ? nil : String($0) }
+        textPlaces = Set(words.indices.filter { words[$0] == "{text}" })
     }
 
     func matches(_ path: [String]) -> Bool {
@@ -145,8 +155,14 @@ package struct HTTPRouteEntry {
 
     /// `nil` if one of them is none.
     package func ids(in path: [String]) -> [Identifier]? {
-        let texts = zip(parts, path).filter { $0.0 == nil }.map(\.1)
+        let texts = parts.indices.filter { parts[$0] == nil && !textPlaces.contains($0) }.map { path[$0] }
         let ids = texts.compactMap { Identifier($0) }
         return ids.count == texts.count ? ids : nil
+    }
+
+    /// What stands in a path that this is for where any text may.
+    func texts(in path: String) -> [String] {
+        guard !textPlaces.isEmpty, let words = Route.parts(of: path) else { return [] }
+        return textPlaces.sorted().map { words[$0] }
     }
 }

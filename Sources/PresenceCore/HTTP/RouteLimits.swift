@@ -9,15 +9,21 @@ package struct RouteLimits {
     package var price: Int
     /// A rate of each user's beside that, on each shard; `nil` for none. Backends have none.
     package var rate: RateLimit?
+    /// The `reason` of a 413, for programs: `photo_too_large`.
+    package var tooLarge: String?
 
     /// The longest body that is kept in memory (1 MiB); a longer one has to go into a file (``Registry/upload``).
     package static let mostCollected = 1024 * 1024
 
-    package init(bodyBytes: Int = Self.mostCollected, price: Int = 1, rate: RateLimit? = nil) {
+    package init(
+        bodyBytes: Int = Self.mostCollected, price: Int = 1, rate: RateLimit? = nil,
+        tooLarge: String? = nil
+    ) {
         precondition(bodyBytes >= 0 && price >= 0, "a route's limits are not negative")
         self.bodyBytes = bodyBytes
         self.price = price
         self.rate = rate
+        self.tooLarge = tooLarge
     }
 }
 

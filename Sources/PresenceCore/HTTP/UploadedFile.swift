@@ -52,6 +52,9 @@ package final class UploadedFile: Sendable {
         try FileFailure.reading(descriptor, at: offset, count: count)
     }
 
+    /// Calls `body` with the descriptor, which is open for reading and writing until then; its offset is 0 unless `body` moved it.
+    package func withDescriptor<Value>(_ body: (Int32) -> Value) -> Value { body(descriptor) }
+
     /// Gives it a name, by which it stays, once it is safe on the disk. Blocks.
     ///
     /// - Parameters:

@@ -15,7 +15,7 @@ package struct ClaimPlan: Sendable {
     ///     KEYS: shards, unfinished, record, floor, …the feature's
     ///     ARGV: now, channel, incarnation, intent, owner, number
     ///
-    /// Replies what `fulfil` returns, or {FENCED}.
+    /// Replies what `fulfil` returns, or {FENCED}. It also runs for an owner who is no more (`abandon` of `claim-lib.lua`).
     package let change: Script
 
     /// - Parameters:
@@ -23,13 +23,19 @@ package struct ClaimPlan: Sendable {
     ///   - record: What the key of an owner's record begins with.
     ///   - claim: The same of a thing's claim.
     ///   - change: The text of the script.
-    package init(_ name: String, record: String, claim: String, change: (name: String, text: String)) {
+    ///   - library: What is put before it beside `claim-lib.lua`.
+    package init(
+        _ name: String, record: String, claim: String, change: (name: String, text: String), library: String = ""
+    ) {
         self.name = name
         self.record = KeyFamily(name: record, isPassing: false, type: "hash")
         self.claim = KeyFamily(name: claim, isPassing: false, type: "string")
         self.change = Script(
-            change.name, change.text, library: asset_claim_lib().text, isAcknowledged: true)
+            change.name, change.text, library: Self.library + library, isAcknowledged: true)
     }
+
+    /// `fulfil` and `abandon`, for scripts that change an owner's record together with what else is in its partition.
+    package static var library: String { asset_claim_lib().text }
 
     /// The kind of the intents that compare a claim with its owner's record.
     var checkName: String { name + "-claim" }
@@ -38,6 +44,25 @@ package struct ClaimPlan: Sendable {
     package func check(of thing: Identifier) -> String { Intent(IntentKind(name: checkName), thing).member }
     var keys: [KeyFamily] { [record, claim] }
     var scripts: [Script] { Script.claims + [change] }
+}
+
+/// A script in the place of the plan's: with the claim, something else comes to be in the same moment, such as its owner.
+///
+///     KEYS: shards, unfinished, record, floor, …its own
+///     ARGV: now, channel, incarnation, intent, owner, number, …its own
+///
+/// Replies what `fulfil` returns with words of its own behind it, or {FENCED}. Or else something of its own: then nothing of
+/// the wish is left in the record, and the claim is dropped.
+package struct ClaimChange {
+    package let script: Script
+    package let keys: (PartitionKeys) -> [String]
+    package let arguments: [String]
+
+    package init(_ script: Script, keys: @escaping (PartitionKeys) -> [String], arguments: [String]) {
+        self.script = script
+        self.keys = keys
+        self.arguments = arguments
+    }
 }
 
 /// The steps that are the same for all claims.

@@ -29,26 +29,31 @@ package final class Claiming {
 
     /// What became of a wish.
     private enum Fate {
-        case fulfilled, refused
+        /// With what a change of its own has said beside.
+        case fulfilled([RedisValue] = [])
+        case refused
         /// A later wish of the same owner was carried out before it could be seen.
         case overtaken
+        /// It is over, and a change of its own has not been made.
+        case undone
 
         var end: IntentProgress {
             switch self {
-            case .fulfilled: .end(Claiming.held)
+            case .fulfilled(let more): .end(.array([.status("OK"), .status("HELD")] + more))
             case .refused: .end(.array([.status("OK"), .status("TAKEN")]))
+            case .undone: .end(.array([.status("OK"), .status("GONE")]))
             case .overtaken: .fail(.disconnected(sent: true))
             }
         }
     }
-
-    private static let held = RedisValue.array([.status("OK"), .status("HELD")])
 
     private struct Wish {
         let owner: Identifier
         let number: String
         /// `nil`: the owner gives up what it has.
         let thing: Identifier?
+        /// In the place of the plan's; only the executor that was asked has it.
+        var change: ClaimChange?
     }
 
     /// - Parameter keys: Further keys that the plan's script gets for an owner.
@@ -61,7 +66,7 @@ package final class Claiming {
         self.keys = keys
         let (name, other) = (plan.name, plan.checkName)
         (owners, things) = (IntentKind(name: name), IntentKind(name: other))
-        registry.intents(name) { [unowned self] in state(of: $0) { _, fate in (fate ?? .fulfilled).end } }
+        registry.intents(name) { [unowned self] in state(of: $0) { _, fate in (fate ?? .fulfilled()).end } }
         registry.intents(other) { [unowned self] in check($0) }
     }
 
@@ -71,25 +76,39 @@ package final class Claiming {
     ///
     /// - Parameters:
     ///   - shown: How it is shown: the same thing may be shown in several ways, such as with capitals.
-    ///   - reply: Gets `OK HELD` or `OK TAKEN`, if another has it; or why it is not known.
+    ///   - change: What is changed in the place of the plan's change. If this server dies on the way, another ends the wish
+    ///     with the plan's.
+    ///   - reply: Gets `OK HELD`, `OK TAKEN` if another has it, or why it is not known. With a change of its own: `OK HELD`
+    ///     and what that said behind, or what it said instead; `OK GONE` if another executor came first, and it was not made.
     package func want(
-        _ thing: Identifier?, as shown: String, for owner: Identifier, reply: @escaping StoreReply
+        _ thing: Identifier?, as shown: String, for owner: Identifier, change: ClaimChange? = nil,
+        reply: @escaping StoreReply
     ) {
-        shard.intents.begin(Intent(owners, owner), first: want(thing, shown, owner), reply: reply)
+        shard.intents.begin(Intent(owners, owner), first: want(thing, shown, owner, change), reply: reply)
     }
 
-    private func want(_ thing: Identifier?, _ shown: String, _ owner: Identifier) -> IntentStep {
+    /// Carries out what a script of the feature has written down for an owner (`abandon`), or another server left.
+    ///
+    /// - Parameter reply: As that of a wish.
+    package func finish(_ owner: Identifier, reply: @escaping StoreReply) {
+        let first = state(of: owner) { _, fate in (fate ?? .fulfilled()).end }
+        shard.intents.begin(Intent(owners, owner), first: first, reply: reply)
+    }
+
+    private func want(
+        _ thing: Identifier?, _ shown: String, _ owner: Identifier, _ change: ClaimChange?
+    ) -> IntentStep {
         let record = plan.record
         return IntentStep(
             .claimWant, Intent(owners, owner), keys: { [$0.key(record, owner), $0.floor] },
             arguments: [thing?.string ?? "", thing == nil ? "" : shown]
         ) { [self] words in
             switch words.first?.string {
-            case "HELD": return Fate.fulfilled.end
-            case "OPEN": return .step(state(of: owner) { [self] _, _ in .step(want(thing, shown, owner)) })
+            case "HELD": return Fate.fulfilled().end
+            case "OPEN": return .step(state(of: owner) { [self] _, _ in .step(want(thing, shown, owner, change)) })
             case "WISH":
                 guard words.count > 1, let number = words[1].string else { return .damaged }
-                let wish = Wish(owner: owner, number: number, thing: thing)
+                let wish = Wish(owner: owner, number: number, thing: thing, change: change)
                 return .step(carryOut(wish, answers: true) { $0.end })
             default: return .damaged
             }
@@ -133,32 +152,45 @@ package final class Claiming {
 
     /// In the owner's record the wish becomes what is held; then all else follows from it.
     private func change(_ wish: Wish, answers: Bool, then: @escaping Then) -> IntentStep {
-        let (record, keys) = (plan.record, keys)
+        let (record, keys, own) = (plan.record, keys, wish.change)
         return IntentStep(
-            plan.change, Intent(owners, wish.owner),
-            keys: { [$0.key(record, wish.owner), $0.floor] + keys(wish.owner, $0) },
-            arguments: [wish.owner.string, wish.number]
+            own?.script ?? plan.change, Intent(owners, wish.owner),
+            keys: { [$0.key(record, wish.owner), $0.floor] + (own?.keys($0) ?? keys(wish.owner, $0)) },
+            arguments: [wish.owner.string, wish.number] + (own?.arguments ?? [])
         ) { [self] words in
-            guard words.count > 1, let word = words[1].string else { return .damaged }
-            switch words[0].string {
+            guard let first = words.first?.string else { return .damaged }
+            let word = words.count > 1 ? words[1].string : nil
+            switch first {
             case "OK":
-                let rest = confirm(wish, then: then)
-                let settled: IntentProgress = answers ? .answer(Self.held, then: rest) : .step(rest)
-                guard !word.isEmpty else { return settled }
-                let former = word.split(separator: " ")
-                guard former.count == 2, let thing = Identifier(String(former[1])) else { return .damaged }
-                return .step(drop(thing, of: wish.owner, String(former[0])) { settled })
+                guard let word else { return .damaged }
+                let fate = Fate.fulfilled(Array(words.dropFirst(2)))
+                let rest = confirm(wish) { _ in then(fate) }
+                guard answers, case .end(let value) = fate.end else { return drop(word, of: wish.owner, .step(rest)) }
+                return drop(word, of: wish.owner, .answer(value, then: rest))
             case "GONE":
-                let fate: Fate = word == wish.number ? .refused : .overtaken
+                guard let word else { return .damaged }
+                let fate: Fate = word == wish.number ? .refused : own == nil ? .overtaken : .undone
                 guard let thing = wish.thing else { return then(fate) }
                 return .step(drop(thing, of: wish.owner, wish.number) { then(fate) })
-            default: return .damaged
+            default:
+                guard own != nil, let thing = wish.thing else { return .damaged }
+                return .step(drop(thing, of: wish.owner, wish.number) { .end(.array(words)) })
             }
         }
     }
 
+    /// Gives up what a fulfilled wish releases, "NUMBER THING" for each, and goes on.
+    private func drop(_ released: String, of owner: Identifier, _ next: IntentProgress) -> IntentProgress {
+        let words = released.split(separator: " ").map(String.init)
+        guard words.count.isMultiple(of: 2) else { return .damaged }
+        return stride(from: 0, to: words.count, by: 2).reduce(next) { next, place in
+            guard let thing = Identifier(words[place + 1]) else { return .damaged }
+            return .step(drop(thing, of: owner, words[place]) { next })
+        }
+    }
+
     private func confirm(_ wish: Wish, then: @escaping Then) -> IntentStep {
-        let end = end(wish, isFulfilled: true) { _ in then(.fulfilled) }
+        let end = end(wish, isFulfilled: true) { _ in then(.fulfilled()) }
         guard let thing = wish.thing else { return end }
         return IntentStep(
             .claimConfirm, Intent(things, thing), keys: claimKey(thing), arguments: [wish.owner.string, wish.number]
@@ -187,11 +219,51 @@ package final class Claiming {
 
     // MARK: Claims
 
+    /// Who has a thing now.
+    package struct Holder {
+        package let owner: Identifier
+        /// As theirs; otherwise it is about to be.
+        package let isHeld: Bool
+    }
+
+    /// Looks up who has a thing, or is about to. `nil`: nobody, though a claim may be left of somebody who had it.
+    package func owner(of thing: Identifier, reply: @escaping (Result<Holder?, RedisFailure>) -> Void) {
+        shard.store.command(["GET", shard.partitions.keys(of: thing).key(plan.claim, thing)], lane: .commands) {
+            [self] result in
+            switch result {
+            case .failure(let failure): reply(.failure(failure))
+            case .success(let value):
+                guard let words = value.string?.split(separator: " ") else { return reply(.success(nil)) }
+                guard words.count == 2, let owner = Identifier(String(words[0])) else {
+                    shard.noteDamage("claim " + plan.claim.name, of: thing)
+                    return reply(.failure(.server(code: "ERR", message: "a claim that cannot be read")))
+                }
+                look(for: thing, at: owner, String(words[1]), reply: reply)
+            }
+        }
+    }
+
+    private func look(
+        for thing: Identifier, at owner: Identifier, _ number: String,
+        reply: @escaping (Result<Holder?, RedisFailure>) -> Void
+    ) {
+        let key = shard.partitions.keys(of: owner).key(plan.record, owner)
+        shard.store.command(["HMGET", key, "held", "claim", "wish"], lane: .commands) { result in
+            reply(
+                result.map { value in
+                    let texts = (value.array ?? []).map(\.string)
+                    guard texts.count == 3 else { return nil }
+                    let isHeld = texts[0] == thing.string
+                    return isHeld || texts[2] == number ? Holder(owner: owner, isHeld: isHeld) : nil
+                })
+        }
+    }
+
     /// Compares a claim with its owner's record.
     private func check(_ thing: Identifier) -> IntentStep {
         IntentStep(.claimLook, Intent(things, thing), keys: claimKey(thing)) { [self] words in
             guard words.first?.string == "OK" else { return .damaged }
-            guard words.count > 2 else { return Fate.fulfilled.end }
+            guard words.count > 2 else { return Fate.fulfilled().end }
             guard let owner = words[1].string.flatMap({ Identifier($0) }), let number = words[2].string else {
                 return .damaged
             }
@@ -203,11 +275,11 @@ package final class Claiming {
                             IntentStep(
                                 .claimConfirm, Intent(things, thing), keys: claimKey(thing),
                                 arguments: [wish.owner.string, wish.number]
-                            ) { _ in Fate.fulfilled.end })
+                            ) { _ in Fate.fulfilled().end })
                     }
                     // Who still wants it confirms or drops it with the wish.
-                    if state.means(number) { return Fate.fulfilled.end }
-                    return .step(drop(thing, of: owner, number) { Fate.fulfilled.end })
+                    if state.means(number) { return Fate.fulfilled().end }
+                    return .step(drop(thing, of: owner, number) { Fate.fulfilled().end })
                 })
         }
     }

@@ -46,7 +46,7 @@ package final class ShardLogic {
     var random: any RandomNumberGenerator
     private let logger: Logger
     /// Which of the process' shards this is.
-    let place: (number: Milliseconds, of: Milliseconds)
+    package let place: (number: Milliseconds, of: Milliseconds)
     /// No one is let in any more.
     var isDraining = false
     private var nextDamageLog: Milliseconds = .min

@@ -122,8 +122,8 @@ extension User {
         let presence = person.presence
         let profile = person.profile
         self.init(
-            id: person.user, displayName: person.displayName ?? "", profileImageURL: profile.photoURL,
-            timezone: profile.timezone, locale: profile.locale, isOnline: person.isOnline,
+            id: person.user, displayName: person.displayName ?? "", username: profile.username,
+            profileImageURL: profile.photoURL, timezone: profile.timezone, locale: profile.locale, isOnline: person.isOnline,
             lastSeen: presence.lastSeen ?? presence.since ?? .distantPast, createdAt: profile.createdAt ?? .distantPast)
     }
 }

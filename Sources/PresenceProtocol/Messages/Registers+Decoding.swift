@@ -55,8 +55,12 @@ extension Profile {
                 hasVersion = true
             } else if key.equals("displayName") {
                 displayName = try value.checkedString("profile.displayName")
+            } else if key.equals("username") {
+                username = try value.checkedString("profile.username")
             } else if key.equals("photoURL") {
                 photoURL = try value.checkedString("profile.photoURL")
+            } else if key.equals("thumbnailURL") {
+                thumbnailURL = try value.checkedString("profile.thumbnailURL")
             } else if key.equals("timezone") {
                 timezone = try value.checkedString("profile.timezone")
             } else if key.equals("locale") {

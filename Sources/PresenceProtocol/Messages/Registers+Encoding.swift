@@ -32,7 +32,9 @@ extension Profile {
         JSONWriter.raw("{\"version\":", to: &output)
         JSONWriter.integer(version, to: &output)
         if let displayName { JSONWriter.member("displayName", displayName, to: &output) }
+        if let username { JSONWriter.member("username", username, to: &output) }
         if let photoURL { JSONWriter.member("photoURL", photoURL, to: &output) }
+        if let thumbnailURL { JSONWriter.member("thumbnailURL", thumbnailURL, to: &output) }
         if let timezone { JSONWriter.member("timezone", timezone, to: &output) }
         if let locale { JSONWriter.member("locale", locale, to: &output) }
         if let createdAt { JSONWriter.member("createdAt", createdAt, to: &output) }

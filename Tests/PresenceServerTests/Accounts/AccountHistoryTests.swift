@@ -6,15 +6,24 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// Drawn histories: a few people sign up, sign in, change their addresses and delete their accounts, for the same few
-/// addresses, while connections break and servers die between the steps. Afterwards every address must be one account's or
-/// free, and every account must be one that its owner can still use.
+/// Drawn histories: a few people sign up, sign in, change their addresses and usernames and delete their accounts, for the
+/// same few addresses and names, while connections break and servers die between the steps. Afterwards every address and
+/// name must be one account's or free, and every account must be one that its owner can still use.
 @Suite struct AccountHistoryTests {
     @Test(arguments: UInt64(1)...6)
     func `an address is one account's or free, whatever broke off`(_ seed: UInt64) throws {
         let history = try AccountHistory(seed: seed)
         for _ in 0..<40 { try history.step() }
         try history.settle()
+        try history.check()
+    }
+
+    @Test(arguments: UInt64(101)...112)
+    func `a username is one account's or free, and never half given, whatever broke off`(_ seed: UInt64) throws {
+        let history = try AccountHistory(seed: seed, isAboutNames: true)
+        for _ in 0..<60 { try history.step() }
+        try history.settle()
+        try history.checkNames()
         try history.check()
     }
 }
@@ -31,6 +40,8 @@ private final class AccountHistory {
     private let accounts: AccountWorld
     private var random: SplitMix64
     private let addresses = ["ana@example.org", "bob@example.org", "cy@example.org"]
+    private let names = ["Soup", "soup", "Pie", "pie.2", "Rice"]
+    private let isAboutNames: Bool
     /// Calls that have not been answered, and what their answers mean.
     private var pending: [(call: SimulatedCall, heard: (SimulatedCall) -> Void)] = []
     /// By user: those whose sign-up or sign-in was answered.
@@ -38,7 +49,8 @@ private final class AccountHistory {
     private var world: World { accounts.world }
     private var changes = 0
 
-    init(seed: UInt64) throws {
+    init(seed: UInt64, isAboutNames: Bool = false) throws {
+        self.isAboutNames = isAboutNames
         accounts = try AccountWorld(seed: seed, partitions: 8)
         random = SplitMix64(seed &* 77)
     }
@@ -55,6 +67,7 @@ private final class AccountHistory {
     }
 
     func step() throws {
+        if isAboutNames, Int.random(in: 0..<2, using: &random) == 0 { changeName() }
         switch Int.random(in: 0..<12, using: &random) {
         case 0...2: signUp(pick(addresses))
         case 3: signIn(pick(addresses))
@@ -91,7 +104,18 @@ private final class AccountHistory {
 
     private func signUp(_ email: String) {
         let password = password(of: email)
-        ask("POST", "/v1/accounts", ["email": email, "password": password]) { [unowned self] in learn($0, password) }
+        var body = ["email": email, "password": password]
+        if isAboutNames { body["username"] = pick(names) }
+        ask("POST", "/v1/accounts", body) { [unowned self] in learn($0, password) }
+    }
+
+    private func changeName() {
+        guard let owner = someone else { return }
+        if Int.random(in: 0..<4, using: &random) == 0 {
+            ask("DELETE", "/v1/me/username", [:], token: owner.access)
+        } else {
+            ask("PUT", "/v1/me/username", ["username": pick(names)], token: owner.access)
+        }
     }
 
     private func signIn(_ email: String) {
@@ -129,6 +153,46 @@ private final class AccountHistory {
         try world.run(for: 30_000)
         hear()
         try world.run(until: "both servers are live") { world.shards.allSatisfy { $0.logic.link.isLive } }
+    }
+
+    private func texts(_ command: [String]) throws -> [String?] {
+        (try world.redis.command(command).get().array ?? []).map(\.string)
+    }
+
+    /// Records, claims, accounts and profiles say the same, and nothing is left to be done.
+    func checkNames() throws {
+        let partitions = world.shards[0].logic.partitions
+        try world.run(until: "nothing is unfinished", within: 120_000) {
+            (0..<partitions.count).allSatisfy {
+                (try? self.world.redis.command(["SCARD", partitions.keys($0).unfinished]).get().int) == 0
+            }
+        }
+        var owners: [String: String] = [:]
+        for key in try texts(["KEYS", "*:account:*"]).compactMap(\.self) {
+            let user = try #require(UserID(String(key.split(separator: ":", maxSplits: 2)[2])))
+            let keys = partitions.keys(of: user)
+            let record = try texts(["HMGET", keys.username(user), "held", "heldAs", "claim", "wish"])
+            #expect(record[3] == nil, "the wish of \(user) is open")
+            let shown = try texts(["HMGET", key, "username"])[0]
+            #expect(shown == record[1], "the account of \(user)")
+            let profile = try texts(["HMGET", keys.user(user), "profile"])[0] ?? ""
+            #expect(profile.contains(#""username":"\#(shown ?? "")""#) == (shown != nil), "the profile: \(profile)")
+            guard let held = record[0], let number = record[2] else { continue }
+            #expect(held == shown?.lowercased() && owners[held] == nil)
+            owners[held] = "\(user) \(number)"
+        }
+        for key in try texts(["KEYS", "*:name:*"]).compactMap(\.self) {
+            let name = String(key.split(separator: ":", maxSplits: 2)[2])
+            let claim = try world.redis.command(["GET", key]).get().string
+            #expect(claim == owners[name], "the claim on \(name)")
+            owners[name] = nil
+        }
+        #expect(owners.isEmpty, "names without a claim")
+        for name in Set(names.map { $0.lowercased() }) {
+            let call = try accounts.call("GET", "/v1/usernames/\(name)")
+            let claimed = try texts(["KEYS", "*:name:\(name)"]).isEmpty == false
+            #expect(call.json["available"] as? Bool == !claimed)
+        }
     }
 
     func check() throws {

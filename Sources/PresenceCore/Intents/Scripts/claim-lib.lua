@@ -4,7 +4,8 @@
 --   wanted, wantedAs    the thing that is wished for, and how it is shown; nothing: none is wanted
 --   claim   the number of the last wish that was fulfilled
 --   held, heldAs        the thing that is held, and how it is shown; nothing if none is
---   releasing           "NUMBER THING": what the open wish gives up, once it is fulfilled
+--   releasing           "NUMBER THING": what the open wish gives up, once it is fulfilled; two of them if the one before was
+--                       abandoned
 
 -- Fulfils the wish with this number: what is wanted is held from now on, in one moment.
 -- Returns the reply of a kind's script, and whether anything changed: {OK, releasing}, also if it was fulfilled before, or
@@ -14,8 +15,11 @@ local function fulfil(record, number)
     local wish, wanted, shown, claim, held = values[1], values[2], values[3], values[4], values[5]
     if claim == number then return { 'OK', wish == number and values[6] or '' }, false end
     if wish ~= number then return { 'GONE', values[7] or '0' }, false end
-    local releasing = held and held ~= wanted and claim .. ' ' .. held or ''
-    if releasing ~= '' then redis.call('HSET', record, 'releasing', releasing) end
+    local releasing = values[6] or ''
+    if held and held ~= wanted then
+        releasing = (releasing ~= '' and releasing .. ' ' or '') .. claim .. ' ' .. held
+        redis.call('HSET', record, 'releasing', releasing)
+    end
     redis.call('HSET', record, 'claim', number)
     if wanted then
         redis.call('HSET', record, 'held', wanted, 'heldAs', shown)
@@ -23,4 +27,16 @@ local function fulfil(record, number)
         redis.call('HDEL', record, 'held', 'heldAs')
     end
     return { 'OK', releasing }, true
+end
+
+-- The owner is no more: what is held is given up, by a new wish for nothing that any server carries out. A wish that is open
+-- is over; a claim that was taken for it is dropped by who took it, or by the sweep.
+local function abandon(record, unfinished, intent, floorKey)
+    local values = redis.call('HMGET', record, 'wish', 'wanted', 'held', 'last')
+    local wish, wanted, held = values[1], values[2], values[3]
+    if not wanted and (wish or not held) then return end
+    local number = int(nextVersion(values[4], floorKey))
+    redis.call('HSET', record, 'last', number, 'wish', number)
+    redis.call('HDEL', record, 'wanted', 'wantedAs')
+    redis.call('SADD', unfinished, intent)
 end

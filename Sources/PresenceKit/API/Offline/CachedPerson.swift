@@ -18,9 +18,9 @@ public struct CachedPerson: Codable, Hashable, Sendable {
             lastSeen: presence.lastSeen, text: presence.text, devices: presence.devices.map(\.rawValue))
         if case .profile(let profile) = profile {
             self.profile = StoredProfile(
-                version: profile.version, displayName: profile.displayName, photoURL: profile.photoURL,
-                timezone: profile.timezone, locale: profile.locale, createdAt: profile.createdAt,
-                updatedAt: profile.updatedAt)
+                version: profile.version, displayName: profile.displayName, username: profile.username,
+                photoURL: profile.photoURL, thumbnailURL: profile.thumbnailURL, timezone: profile.timezone,
+                locale: profile.locale, createdAt: profile.createdAt, updatedAt: profile.updatedAt)
         } else {
             self.profile = nil
         }
@@ -39,9 +39,9 @@ public struct CachedPerson: Codable, Hashable, Sendable {
         guard let profile else { return .none }
         return .profile(
             Profile(
-                version: profile.version, displayName: profile.displayName, photoURL: profile.photoURL,
-                timezone: profile.timezone, locale: profile.locale, createdAt: profile.createdAt,
-                updatedAt: profile.updatedAt))
+                version: profile.version, displayName: profile.displayName, username: profile.username,
+                photoURL: profile.photoURL, thumbnailURL: profile.thumbnailURL, timezone: profile.timezone,
+                locale: profile.locale, createdAt: profile.createdAt, updatedAt: profile.updatedAt))
     }
 
     private struct StoredPresence: Codable, Hashable, Sendable {
@@ -56,7 +56,9 @@ public struct CachedPerson: Codable, Hashable, Sendable {
     private struct StoredProfile: Codable, Hashable, Sendable {
         var version: Int64
         var displayName: String?
+        var username: String?
         var photoURL: String?
+        var thumbnailURL: String?
         var timezone: String?
         var locale: String?
         var createdAt: Int64?

@@ -8,7 +8,11 @@ public struct PersonProfile: Codable, Hashable, Sendable {
     /// Whether they have a profile that may be seen; without one every other member is empty.
     public var exists: Bool
     public var displayName: String?
+    /// Unique, as its owner writes it. Of users with an account.
+    public var username: String?
     public var photoURL: URL?
+    /// The same picture, small. Of pictures that were uploaded to the server.
+    public var thumbnailURL: URL?
     /// IANA name, such as `Europe/Paris`.
     public var timezone: String?
     /// BCP 47, such as `pt-BR`.
@@ -25,14 +29,16 @@ public struct PersonProfile: Codable, Hashable, Sendable {
     public var arrival: Arrival?
 
     public init(
-        user: String, exists: Bool = false, displayName: String? = nil, photoURL: URL? = nil,
-        timezone: String? = nil, locale: String? = nil, createdAt: Date? = nil, updatedAt: Date? = nil,
+        user: String, exists: Bool = false, displayName: String? = nil, username: String? = nil, photoURL: URL? = nil,
+        thumbnailURL: URL? = nil, timezone: String? = nil, locale: String? = nil, createdAt: Date? = nil, updatedAt: Date? = nil,
         version: Int64 = 0, freshness: Freshness, problem: PresenceError? = nil, arrival: Arrival? = nil
     ) {
         self.user = user
         self.exists = exists
         self.displayName = displayName
+        self.username = username
         self.photoURL = photoURL
+        self.thumbnailURL = thumbnailURL
         self.timezone = timezone
         self.locale = locale
         self.createdAt = createdAt
@@ -52,8 +58,9 @@ public struct PersonProfile: Codable, Hashable, Sendable {
             return
         }
         self.init(
-            user: user, exists: true, displayName: profile.displayName,
-            photoURL: profile.photoURL.flatMap { URL(string: $0) }, timezone: profile.timezone,
+            user: user, exists: true, displayName: profile.displayName, username: profile.username,
+            photoURL: profile.photoURL.flatMap { URL(string: $0) },
+            thumbnailURL: profile.thumbnailURL.flatMap { URL(string: $0) }, timezone: profile.timezone,
             locale: profile.locale, createdAt: profile.createdAt.map(Date.init(timestamp:)),
             updatedAt: profile.updatedAt.map(Date.init(timestamp:)), version: profile.version,
             freshness: freshness, problem: problem, arrival: arrival)

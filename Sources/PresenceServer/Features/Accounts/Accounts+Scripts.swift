@@ -4,9 +4,11 @@ import PresenceCore
 /// The scripts of this folder's feature.
 extension Script {
     private static let accountLibrary = asset_account_lib().text
-    private static let fullLibrary = asset_profile_lib().text + accountLibrary
+    /// What changes accounts and profiles.
+    static let fullLibrary = asset_profile_lib().text + accountLibrary
 
-    static let signUp = Script("sign-up", asset_sign_up().text, library: fullLibrary, isAcknowledged: true)
+    static let signUp = Script(
+        "sign-up", asset_sign_up().text, library: ClaimPlan.library + fullLibrary, isAcknowledged: true)
     static let guess = Script("guess", asset_guess())
     static let signIn = Script("sign-in", asset_sign_in().text, library: accountLibrary, isAcknowledged: true)
     static let refreshGrant = Script(
@@ -18,7 +20,8 @@ extension Script {
     static let askEmail = Script(
         "ask-email", asset_ask_email().text, library: accountLibrary, isAcknowledged: true)
     static let deleteAccount = Script(
-        "delete-account", asset_delete_account().text, library: accountLibrary, isAcknowledged: true)
+        "delete-account", asset_delete_account().text, library: ClaimPlan.library + accountLibrary,
+        isAcknowledged: true)
     static let disableAccount = Script(
         "disable-account", asset_disable_account().text, library: accountLibrary, isAcknowledged: true)
     static let forgot = Script(

@@ -27,8 +27,10 @@ extension FeatureSetting {
     static let blockedPasswordsFile = text(
         "accounts.blockedPasswordsFile", "", about: "A file of passwords that are not taken, one a line.")
     static let linkBase = text(
-        "accounts.linkBase", "http://localhost:4040",
-        about: "What links in mails begin with: the address of the app's pages.")
+        "accounts.linkBase", "",
+        about:
+            "What links in mails begin with: the address of the app's pages; empty: the address that the server listens on."
+    )
 
     static let mailURL = text(
         "mail.url", "",
@@ -57,9 +59,9 @@ extension Accounts {
     static func check(_ configuration: ServerConfiguration) throws(InvalidConfiguration) {
         guard configuration.isOn(.accountsEnabled) else { return }
         let base = configuration[text: .linkBase]
-        guard let url = URL(string: base), ["http", "https"].contains(url.scheme), url.fragment == nil,
-            url.host?.isEmpty == false
-        else {
+        let url = URL(string: base)
+        let isGood = ["http", "https"].contains(url?.scheme) && url?.fragment == nil && url?.host?.isEmpty == false
+        guard base.isEmpty || isGood else {
             throw InvalidConfiguration(key: FeatureSetting.linkBase.key, reason: "must be an http or https URL")
         }
         _ = try blockedPasswords(configuration)

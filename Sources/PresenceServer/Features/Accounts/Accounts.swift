@@ -29,6 +29,8 @@ final class Accounts: Feature {
     private(set) var places: AddressPlaces?
     /// Names by which users may sign in too, if there is such a feature.
     weak var usernames: (any AccountNames)?
+    /// Their pictures, if there is such a feature.
+    weak var photos: Photos?
     /// Passwords tried from one address: ten, then one in 3 s. Of this shard, like all rates.
     var guesses = Rates<AddressBlock>(RateLimit(every: 3_000, burst: 10))
     /// Accounts made, and mails asked for, from one address: 20, then one a minute.
@@ -112,7 +114,12 @@ protocol AccountNames: AnyObject {
     /// Whose it is; `nil` if nobody's. Answers once.
     func find(_ name: String, found: @escaping (Result<UserID?, RedisFailure>) -> Void)
     /// Whether somebody who signs up may have it: `nil`, or what is wrong. Answers once.
-    func check(_ name: String, found: @escaping (ServerMessage.ErrorMessage?) -> Void)
-    /// Gives it to an account that was just made: `nil`, or why not. Then the account is taken back. Answers once.
-    func claim(_ name: String, for user: UserID, done: @escaping (ServerMessage.ErrorMessage?) -> Void)
+    func check(_ name: String, found: @escaping (Result<ServerMessage.ErrorMessage?, RedisFailure>) -> Void)
+    /// Gives a name that was checked to an account that comes to be with it, by the script of `change`. Answers once, as
+    /// `Claiming.want` does.
+    func claim(_ name: String, for user: UserID, with change: ClaimChange, reply: @escaping StoreReply)
+    /// Frees what was the name of an account that was deleted. Another server does it if this one does not get to it.
+    func release(of user: UserID, done: @escaping () -> Void)
+    /// What is said of a name that another has.
+    var takenRefusal: ServerMessage.ErrorMessage { get }
 }

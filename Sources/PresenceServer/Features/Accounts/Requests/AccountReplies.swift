@@ -9,6 +9,9 @@ extension HTTPCall {
         refuse(status, .init(code: code, message: message, field: field, reason: reason))
     }
 
+    /// With the status of its code, among those that this feature gives.
+    func refuse(_ error: ServerMessage.ErrorMessage) { refuse(error.code == .conflict ? 409 : 422, error) }
+
     /// One answer for an address that nobody has, a wrong password and an account that is disabled.
     func refuseCredentials() {
         refuse(401, .unauthorized, reason: "invalid_credentials", "this address and password belong to no account")

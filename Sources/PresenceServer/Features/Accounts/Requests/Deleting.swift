@@ -36,10 +36,11 @@ extension Accounts {
                     keys: [
                         keys.shards, keys.user(user), keys.sessions(user), keys.account(user), keys.grants(user),
                         keys.contacts(user), keys.blocks(user), keys.creations(user),
-                        keys.email(isHere ? email : .nobody),
+                        keys.email(isHere ? email : .nobody), keys.unfinished, keys.username(user), keys.floor,
                     ],
                     arguments: [
                         keys.events, shard.link.incarnation, user.string, held?.bytes.hexadecimal ?? "",
+                        Usernames.names.intent(of: user),
                     ], lane: .commands, reply: $0)
             } answered: { [self] value in
                 let words = value.array ?? []
@@ -50,13 +51,24 @@ extension Accounts {
                     {
                         release(email, EmailClaim(user: user, number: number), in: places.keys(of: email.text))
                     }
-                    then()
+                    let photo = words.count > 3 ? words[3].string.flatMap { PhotoName($0) } : nil
+                    release(of: user, photo: photo, call, then: then)
                 case "NONE": call.refuseNoAccount()
                 case "CHANGED": call.refuseCredentials()
                 default: call.refuseDamaged(user)
                 }
             }
         }
+    }
+
+    /// What lies outside of the user's partition, or of the store. What of it does not happen now, sweeps do.
+    private func release(of user: UserID, photo: PhotoName?, _ call: HTTPCall, then: @escaping () -> Void) {
+        func releaseName() {
+            guard let usernames else { return then() }
+            usernames.release(of: user, done: then)
+        }
+        guard let photo, let photos else { return releaseName() }
+        photos.forget(photo, of: user, on: call, done: releaseName)
     }
 
     // MARK: Backends

@@ -46,9 +46,12 @@ extension Accounts {
             return call.refuse(
                 422, .validationFailed, reason: "invalid_username", "this server has no usernames", field: "username")
         }
-        usernames.check(username) { [self] refusal in
-            guard let refusal else { return hash(call, request) }
-            call.refuse(refusal.code == .conflict ? 409 : 422, refusal)
+        usernames.check(username) { [self] result in
+            switch result {
+            case .success(nil): hash(call, request)
+            case .success(let refusal?): refuse(call, request, refusal)
+            case .failure: call.refuseUnavailable()
+            }
         }
     }
 
@@ -77,42 +80,43 @@ extension Accounts {
         let hides = shard.configuration.isOn(.hideExisting)
         let token = MailToken(user: user, purpose: .verify)
         let mail = MailText.verification(of: request.email, token, self)
+        let change = ClaimChange(
+            .signUp,
+            keys: { [$0.user(user), $0.email(request.email), $0.account(user), $0.grants(user), $0.mail] },
+            arguments: [
+                request.email.text, hash.bytes.hexadecimal, StatusArguments.encoded(request.displayName),
+                request.idempotency, String(Self.repetition),
+            ] + (hides ? ["", "", "", ""] : grant.arguments) + [
+                token.digest, String(MailToken.verificationLifetime), mail.encoded,
+            ])
         call.ask {
-            shard.store.run(
-                .signUp,
-                keys: [
-                    keys.shards, keys.floor, keys.user(user), keys.email(request.email), keys.account(user),
-                    keys.grants(user), keys.mail,
-                ],
-                arguments: [
-                    keys.events, shard.link.incarnation, user.string, request.email.text, hash.bytes.hexadecimal,
-                    StatusArguments.encoded(request.displayName), request.idempotency, String(Self.repetition),
-                ] + (hides ? ["", "", "", ""] : grant.arguments) + [
-                    token.digest, String(MailToken.verificationLifetime), mail.encoded,
-                ], lane: .commands, reply: $0)
+            run(change, for: user, named: request.username, reply: $0)
         } answered: { [self] value in
             let words = value.array ?? []
-            switch words.first?.string {
-            case "OK":
-                made(call, request, user, grant, words)
+            switch (words.first?.string, words.count > 1 ? words[1].string : nil) {
+            case ("OK", "TAKEN"): refuse(call, request, usernames?.takenRefusal)
+            // A sweep came between, and found no account.
+            case ("OK", "GONE"):
+                guard tries < 5 else { return call.refuseUnavailable() }
+                create(call, request, hash, tries: tries)
+            case ("OK", _):
+                welcome(call, user, grant, words.count > 2 ? words[2].bytes : nil)
                 self.mail.deliver(keys)
-            case "TAKEN": lookAtClaim(call, request, hash, words.last?.string.flatMap { EmailClaim($0) }, tries)
+            case ("TAKEN", _):
+                lookAtClaim(call, request, hash, words.last?.string.flatMap { EmailClaim($0) }, tries)
             default: call.refuseDamaged(user)
             }
         }
     }
 
-    private func made(_ call: HTTPCall, _ request: SignUp, _ user: UserID, _ grant: NewGrant, _ words: [RedisValue]) {
-        guard let usernames, let username = request.username else {
-            return welcome(call, user, grant, words[1].bytes)
-        }
-        usernames.claim(username, for: user) { [self] refusal in
-            guard let refusal else {
-                return withAccount(call, user) { [self] in welcome(call, user, grant, $0[1].bytes) }
-            }
-            // Somebody was quicker: nothing of it has been.
-            remove(call, user, held: nil) { call.refuse(409, refusal) }
-        }
+    /// Makes the account, with a claim on its username or without one.
+    private func run(_ change: ClaimChange, for user: UserID, named name: String?, reply: @escaping StoreReply) {
+        if let name, let usernames { return usernames.claim(name, for: user, with: change, reply: reply) }
+        let keys = shard.partitions.keys(of: user)
+        shard.store.run(
+            change.script, keys: [keys.shards, keys.unfinished, keys.username(user), keys.floor] + change.keys(keys),
+            arguments: [keys.events, shard.link.incarnation, "", user.string, ""] + change.arguments, lane: .commands,
+            reply: reply)
     }
 
     private func welcome(_ call: HTTPCall, _ user: UserID, _ grant: NewGrant, _ account: [UInt8]?) {
@@ -128,6 +132,26 @@ extension Accounts {
             for tail in 0..<1_024 {
                 let id = UserID(head + String(tail, radix: 32))!
                 if shard.partitions.index(of: id) == partition { return id }
+            }
+        }
+    }
+
+    // MARK: A username that cannot be had
+
+    /// It may be taken by this sign-up itself, which is repeated.
+    private func refuse(_ call: HTTPCall, _ request: SignUp, _ refusal: ServerMessage.ErrorMessage?) {
+        guard let refusal, let name = request.username, let usernames, let places else {
+            return call.refuseUnavailable()
+        }
+        guard refusal.code == .conflict, !request.idempotency.isEmpty else { return call.refuse(refusal) }
+        call.ask(changes: false) {
+            shard.store.command(
+                ["GET", places.keys(of: request.email.text).email(request.email)], lane: .commands, reply: $0)
+        } answered: { value in
+            guard let claim = value.string.flatMap({ EmailClaim($0) }) else { return call.refuse(refusal) }
+            usernames.find(name) { [self] result in
+                guard case .success(claim.user?) = result else { return call.refuse(refusal) }
+                answerTaken(call, request, by: claim.user)
             }
         }
     }

@@ -17,6 +17,21 @@ local function account(user, key)
     return body .. ',"createdAt":' .. held[3] .. '}', held[7]
 end
 
+-- `name`: as it is shown, or false for none.
+local function setUsername(key, name)
+    if name then
+        redis.call('HSET', key, 'username', name)
+    else
+        redis.call('HDEL', key, 'username')
+    end
+end
+
+-- As a profile holds it: encoded, '' for none.
+local function usernameOf(key)
+    local name = redis.call('HGET', key, 'username')
+    return name and '"' .. name .. '"' or ''
+end
+
 -- Something of it has changed: a new version, of which the owner's sessions hear "A user version at BODY".
 local function accountChanged(channel, user, key, floorKey)
     local version = int(nextVersion(redis.call('HGET', key, 'version'), floorKey))

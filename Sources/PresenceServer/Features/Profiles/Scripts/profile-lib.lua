@@ -1,5 +1,5 @@
 -- What scripts that change profiles share. Members are kept encoded; the register is {"version":VERSION,BODY.
-local profileMembers = { 'displayName', 'photoURL', 'timezone', 'locale' }
+local profileMembers = { 'displayName', 'username', 'photoURL', 'thumbnailURL', 'timezone', 'locale' }
 
 -- `changes`: encoded values by member, '' to remove. Tells watchers "F user version at BODY" if anything differs. Returns
 -- version and BODY.
@@ -7,6 +7,12 @@ local function changeProfile(channel, user, userKey, floorKey, changes)
     local held = redis.call('HMGET', userKey, 'profileVersion', 'profile', 'createdAt', unpack(profileMembers))
     local values, changed = {}, not held[1]
     for i, member in ipairs(profileMembers) do values[member] = held[i + 3] end
+    -- Another picture than the one that was uploaded: its thumbnail goes, and its files are nobody's.
+    local photo = changes.photoURL
+    if photo and photo ~= (values.photoURL or '') and not changes.thumbnailURL then
+        changes.thumbnailURL = ''
+        redis.call('HDEL', userKey, 'photo')
+    end
     for member, value in pairs(changes) do
         value = value ~= '' and value or false
         if values[member] ~= value then

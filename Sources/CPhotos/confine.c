@@ -1,0 +1,80 @@
+// What the process that decodes may do: compute, read and write what is open, and end. Whatever else it tries ends it, so a
+// picture that takes a decoder over gets nothing by it: no file, no socket, no other process.
+#include "photos.h"
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#define THIS_ARCHITECTURE AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define THIS_ARCHITECTURE AUDIT_ARCH_AARCH64
+#else
+#error "which calls a process makes is not known for this architecture"
+#endif
+
+enum { memory_bytes = 768 * 1024 * 1024, cpu_seconds = 10 };
+
+/// What the program has mapped already, its libraries above all.
+static rlim_t mapped(void)
+{
+    unsigned long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (file) {
+        if (fscanf(file, "%lu", &pages) != 1)
+            pages = 0;
+        fclose(file);
+    }
+    return (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE);
+}
+
+static bool limit(int resource, rlim_t most)
+{
+    struct rlimit limits = { most, most };
+    return setrlimit((__rlimit_resource_t)resource, &limits) == 0;
+}
+
+#define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
+#define ALLOW BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+#define KILL BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
+#define ALLOW_CALL(name) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_##name, 0, 1), ALLOW
+/// Calls that map memory, none of which may be run. (The lower half of the third argument: the order of bytes is little-endian.)
+#define ALLOW_MAPPING(name) \
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_##name, 0, 4), LOAD(args[2]), \
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 1), KILL, ALLOW
+
+bool confine(void)
+{
+    rlim_t memory = mapped() + memory_bytes;
+    if (!limit(RLIMIT_AS, memory) || !limit(RLIMIT_CPU, cpu_seconds) || !limit(RLIMIT_NOFILE, 0)
+        || !limit(RLIMIT_FSIZE, 0) || !limit(RLIMIT_NPROC, 0) || !limit(RLIMIT_CORE, 0))
+        return false;
+    struct sock_filter filter[] = {
+        LOAD(arch),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, THIS_ARCHITECTURE, 1, 0),
+        KILL,
+        LOAD(nr),
+        ALLOW_CALL(read),
+        ALLOW_CALL(write),
+        ALLOW_CALL(brk),
+        ALLOW_CALL(munmap),
+        ALLOW_CALL(mremap),
+        ALLOW_CALL(madvise),
+        ALLOW_CALL(rt_sigreturn),
+        ALLOW_CALL(exit),
+        ALLOW_CALL(exit_group),
+        ALLOW_MAPPING(mmap),
+        ALLOW_MAPPING(mprotect),
+        KILL,
+    };
+    struct sock_fprog program = { sizeof filter / sizeof *filter, filter };
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+        && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0;
+}

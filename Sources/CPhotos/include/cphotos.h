@@ -1,0 +1,47 @@
+/// Makes photos of what clients upload: JPEGs of a bounded size, without anything that was hidden in the original. The decoders
+/// read what strangers made, so they run in a process of their own, which may do nothing but compute.
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    /// Pixels of the longest side.
+    photo_side = 2048,
+    photo_thumbnail_side = 256,
+    /// Bytes of each of the two.
+    photo_most_bytes = 500000,
+    /// Pixels of what is read: 40 million are 120 MB, and some 2 s.
+    photo_most_pixels = 40000000,
+    /// Bytes of what is read.
+    photo_most_input = 16 * 1024 * 1024,
+};
+
+enum photo_outcome {
+    photo_done = 0,
+    /// The bytes are no whole picture of a kind that is read, or one of too many pixels.
+    photo_not_an_image = 1,
+    /// The process was ended: it did what it may not, or took too long.
+    photo_killed = 2,
+    /// The process could not be started.
+    photo_failed = 3,
+};
+
+/// What became of an upload.
+struct photo_result {
+    enum photo_outcome outcome;
+    /// Bytes in `room`, one after the other.
+    size_t picture, thumbnail;
+    /// What ended the process, if it was killed: a signal's number.
+    int signal;
+};
+
+/// Has the picture in a file made into a photo, by a process of its own. Blocks, at most `timeout` ms.
+///
+/// - program: an executable into which this is linked; it does the work when `photo_worker_name` is its only argument, before
+///   anything else of it runs.
+/// - input: a descriptor of a file, whose offset is 0.
+/// - room: for 2 × photo_most_bytes + 8 bytes.
+struct photo_result photo_make(const char *_Nonnull program, int input, int timeout, uint8_t *_Nonnull room);
+
+/// Does `act` in a process that is confined as the worker is, for tests. The status is that of `waitpid`.
+int photo_confined(void (*_Nonnull act)(void));

@@ -1,0 +1,47 @@
+import CPhotos
+import PresenceCore
+
+/// Makes a picture of what was uploaded, in a process of its own (`CPhotos`).
+enum PhotoMaker {
+    /// One a core would leave nothing for the loops.
+    static let pool = WorkerPlan(
+        "photos", threads: { _ in max(1, WorkerPlan.cores / 2) }, queue: { _ in 16 }, hasLowPriority: true)
+    /// In ms. The process may use 10 s of a core, which may be busy.
+    private static let longest: Int32 = 30_000
+    private static let executable = "/proc/self/exe"
+
+    enum Outcome: Sendable {
+        case made
+        case notAnImage
+        /// The process did what it may not, or took too long; by which signal it ended.
+        case killed(Int32)
+        case failed(String)
+    }
+
+    /// Makes the picture, and keeps it under a name. Blocks.
+    static func make(_ file: UploadedFile, as name: PhotoName, in folder: PhotoFolder) -> Outcome {
+        let most = photo_most_bytes
+        var result = photo_result()
+        var parts: (photo: [UInt8], thumbnail: [UInt8]) = ([], [])
+        let head = 8
+        let bytes = [UInt8](unsafeUninitializedCapacity: head + 2 * most) { room, count in
+            // The process has the file's own descriptor, and the room is used within the call only.
+            result = file.withDescriptor { photo_make(executable, $0, longest, room.baseAddress!) }
+            count = result.outcome == photo_done ? head + result.picture + result.thumbnail : 0
+        }
+        switch result.outcome {
+        case photo_done:
+            parts.photo = Array(bytes[head..<head + result.picture])
+            parts.thumbnail = Array(bytes[(head + result.picture)...])
+        case photo_not_an_image: return .notAnImage
+        case photo_killed: return .killed(result.signal)
+        default: return .failed("the process that decodes pictures could not be run")
+        }
+        do throws(PhotoFolder.Failure) {
+            try folder.keep(parts.photo, parts.thumbnail, as: name)
+            return .made
+        } catch {
+            return .failed(error.description)
+        }
+    }
+}

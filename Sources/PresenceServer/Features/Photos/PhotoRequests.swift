@@ -1,0 +1,126 @@
+import PresenceCore
+import PresenceProtocol
+import Redis
+import WebSockets
+
+/// `PUT` and `DELETE /v1/me/photo`.
+extension Photos {
+    /// How often a picture may have been replaced by another request meanwhile.
+    private static let mostTries = 4
+
+    func upload(_ call: HTTPCall, _ file: UploadedFile) {
+        guard let user = call.ownUser() else { return }
+        // Nothing is decoded for somebody without an account.
+        withAccount(call, user) { [self] in
+            let (name, folder) = (PhotoName(near: user, in: shard.partitions), folder)
+            call.work(PhotoMaker.pool) {
+                PhotoMaker.make(file, as: name, in: folder)
+            } then: { [self] outcome in
+                switch outcome {
+                case .made:
+                    made.value += 1
+                    put(name, of: user, call)
+                case .notAnImage:
+                    refused.value += 1
+                    refuseImage(call)
+                case .killed(let signal):
+                    killed.value += 1
+                    shard.log("decoding a picture was ended", ["signal": "\(signal)"], level: .warning)
+                    refuseImage(call)
+                case .failed(let reason):
+                    shard.log("picture not made", ["reason": reason], level: .error)
+                    call.refuse(
+                        503,
+                        .init(
+                            code: .unavailable, message: "the server has no place for this now", retryAfter: 60_000))
+                }
+            }
+        }
+    }
+
+    private func refuseImage(_ call: HTTPCall) {
+        call.refuse(
+            422, .validationFailed, reason: "photo_not_an_image",
+            "This is no whole JPEG or PNG of at most 40 million pixels.", field: "photo")
+    }
+
+    func giveUp(_ call: HTTPCall) {
+        guard let user = call.ownUser() else { return }
+        withAccount(call, user) { [self] in put(nil, of: user, call) }
+    }
+
+    private func withAccount(_ call: HTTPCall, _ user: UserID, then: @escaping () -> Void) {
+        let keys = shard.partitions.keys(of: user)
+        call.ask(changes: false) {
+            shard.store.command(["EXISTS", keys.account(user)], lane: .commands, reply: $0)
+        } answered: { value in
+            if value.int == 1 { then() } else { call.refuseNoAccount() }
+        }
+    }
+
+    /// Gives a picture, or none, to a user, in the place of the former.
+    private func put(_ name: PhotoName?, of user: UserID, _ call: HTTPCall) {
+        let keys = shard.partitions.keys(of: user)
+        call.ask(changes: false) {
+            shard.store.command(["HGET", keys.user(user), "photo"], lane: .commands, reply: $0)
+        } answered: { [self] value in
+            put(name, after: value.string.flatMap { PhotoName($0) }, of: user, call, tries: 0)
+        }
+    }
+
+    private func put(_ name: PhotoName?, after former: PhotoName?, of user: UserID, _ call: HTTPCall, tries: Int) {
+        let keys = shard.partitions.keys(of: user)
+        // Some name or other stands where there is none.
+        let some = name ?? former
+        let photoKey = { (name: PhotoName?) in (name ?? some).map { keys.key(.photo, $0.id) } ?? keys.account(user) }
+        let addresses = [false, true].map { isThumbnail in
+            name.map { StatusArguments.encoded(address(of: $0, isThumbnail: isThumbnail)) } ?? ""
+        }
+        call.ask {
+            shard.store.run(
+                .setPhoto,
+                keys: [
+                    keys.shards, keys.floor, keys.user(user), keys.account(user), photoKey(name), photoKey(former),
+                ],
+                arguments: [
+                    keys.events, shard.link.incarnation, user.string, name?.text ?? "", former?.text ?? "",
+                ] + addresses, lane: .commands, reply: $0)
+        } answered: { [self] value in
+            let words = value.array ?? []
+            switch words.first?.string {
+            case "OK":
+                let response = response(name, words, user)
+                guard let former else { return call.respond(response) }
+                remove(former, on: call) { call.respond(response) }
+            case "CHANGED" where tries < Self.mostTries && words.count > 1:
+                put(name, after: words[1].string.flatMap { PhotoName($0) }, of: user, call, tries: tries + 1)
+            case "CHANGED": drop(name, call) { call.refuseUnavailable() }
+            case "NONE": drop(name, call) { call.refuseNoAccount() }
+            default: drop(name, call) { call.refuseDamaged(user) }
+            }
+        }
+    }
+
+    private func drop(_ name: PhotoName?, _ call: HTTPCall, then: @escaping () -> Void) {
+        guard let name else { return then() }
+        remove(name, on: call, done: then)
+    }
+
+    private func response(_ name: PhotoName?, _ words: [RedisValue], _ user: UserID) -> HTTPResponse {
+        guard let name else { return .done }
+        guard words.count > 2, let version = words[1].int, let body = words[2].bytes,
+            body.withUnsafeBytes({ RegisterFrame.isBody($0) })
+        else {
+            shard.noteDamage("profile", of: user)
+            return .error(500, .damagedRecord())
+        }
+        var json = Array("{".utf8)
+        for (member, isThumbnail) in [("photoURL", false), ("thumbnailURL", true)] {
+            json += Array(#""\#(member)":"#.utf8)
+            JSONWriter.string(address(of: name, isThumbnail: isThumbnail), to: &json)
+            json.append(UInt8(ascii: ","))
+        }
+        json += Array(#""profile":"#.utf8) + RegisterFrame.object(version: version, body: body).bytes
+        return .json(200, json + [UInt8(ascii: "}")])
+    }
+}

@@ -1,0 +1,80 @@
+import Glibc
+import PresenceCore
+import PresenceProtocol
+
+/// Finds the files of pictures that belong to nobody, which a crash or another address in a profile leaves, and removes them.
+/// It looks at one folder after the other, so that all of them take `photos.sweep`.
+final class PhotoSweep {
+    private unowned let photos: Photos
+    private let folder: PhotoFolder
+    private let removed: MetricCounter
+    private var deadline: DeadlineKind!
+    private var part = 0
+    private let pause: Milliseconds
+    private var isBusy = false
+
+    private var shard: ShardLogic { photos.shard }
+
+    init(_ photos: Photos, in registry: inout Registry) {
+        self.photos = photos
+        folder = photos.folder
+        pause = max(1, photos.shard.configuration[.photoSweep] / Milliseconds(PhotoFolder.parts))
+        removed = registry.counter("presence_photos_swept_total", help: "files of pictures that belonged to nobody")
+        deadline = registry.deadline { [unowned self] _ in look() }
+    }
+
+    /// The shard is live. One shard of a server is enough.
+    func start() {
+        guard shard.place.number == 0 else { return }
+        shard.deadlines.set(deadline, .none, at: shard.clock.now + pause)
+    }
+
+    private func look() {
+        guard shard.link.isLive else { return }
+        start()
+        guard !isBusy else { return }
+        isBusy = true
+        part = (part + 1) % PhotoFolder.parts
+        let (folder, part) = (folder, part)
+        do {
+            try shard.jobs.run(in: .files) {
+                folder.names(in: part, at: Int64(time(nil)))
+            } then: { [self] result in
+                guard case .success(let names) = result else { return isBusy = false }
+                BoundedConcurrency(names, window: 4) { [self] name, next in
+                    check(name, next)
+                } done: { [self] in
+                    isBusy = false
+                }
+            }
+        } catch {
+            isBusy = false
+        }
+    }
+
+    /// Its user's record says whether it is theirs still.
+    private func check(_ name: PhotoName, _ next: @escaping () -> Void) {
+        let keys = shard.partitions.keys(of: name.id)
+        let key = keys.key(.photo, name.id)
+        shard.store.command(["GET", key], lane: .commands) { [self] result in
+            guard case .success(let value) = result else { return next() }
+            guard let user = value.string.flatMap({ UserID($0) }) else { return remove(name, next) }
+            shard.store.command(["HGET", keys.user(user), "photo"], lane: .commands) { [self] result in
+                guard case .success(let value) = result, value.string != name.text else { return next() }
+                // A name that was given up is never given again.
+                shard.store.command(["UNLINK", key], lane: .commands) { _ in }
+                remove(name, next)
+            }
+        }
+    }
+
+    private func remove(_ name: PhotoName, _ next: @escaping () -> Void) {
+        let folder = folder
+        removed.value += 1
+        do {
+            try shard.jobs.run(in: .files) { folder.remove(name) } then: { _ in next() }
+        } catch {
+            next()
+        }
+    }
+}

@@ -1,0 +1,101 @@
+import CAssets
+import PresenceCore
+import PresenceProtocol
+import Redis
+import WebSockets
+
+/// Pictures of people with accounts: uploaded, made harmless and small, and served to everybody who knows their name.
+///
+/// It guarantees that
+/// - what is served was made by this server: at most 2,048 pixels a side and 500 KB, with nothing of what was hidden in the
+///   original. The original is kept nowhere;
+/// - a decoder that is taken over by a picture can do nothing with it (`CPhotos`);
+/// - a name never means another picture, so it is cached for ever; a picture that nobody has any more is removed at once,
+///   or after a crash by the sweep.
+final class Photos: Feature {
+    static let plan = FeaturePlan(
+        name: "photos", isOptional: false, scripts: [.setPhoto], keys: [.photo], settings: FeatureSetting.photos,
+        pools: [PhotoMaker.pool], check: check)
+    /// Bytes of an upload: 5 MiB.
+    static let mostBytes = 5 * 1024 * 1024
+    /// Changes of one user, for each shard: 20 at once, then one in two minutes.
+    private static let rate = RateLimit(every: 120_000, burst: 20)
+
+    unowned let shard: ShardLogic
+    let folder: PhotoFolder
+    private(set) var made: MetricCounter!
+    private(set) var refused: MetricCounter!
+    private(set) var killed: MetricCounter!
+    private var sweep: PhotoSweep?
+
+    init(_ shard: ShardLogic) {
+        self.shard = shard
+        folder = shard.configuration.photoFolder
+    }
+
+    func register(in registry: inout Registry) {
+        guard let accounts = shard.feature(Accounts.self), accounts.isOn else { return }
+        accounts.photos = self
+        made = registry.counter("presence_photos_total", help: "pictures that were uploaded and made into photos")
+        refused = registry.counter("presence_photos_refused_total", help: "uploads that were no picture")
+        killed = registry.counter(
+            "presence_photos_killed_total", help: "uploads whose decoding was ended for what it did, or for taking too long")
+        sweep = PhotoSweep(self, in: &registry)
+        registry.upload(
+            "PUT", "/v1/me/photo",
+            limits: RouteLimits(bodyBytes: Self.mostBytes, rate: Self.rate, tooLarge: "photo_too_large")
+        ) { [unowned self] call, file in upload(call, file) }
+        registry.route("DELETE", "/v1/me/photo", for: .users, limits: RouteLimits(rate: Self.rate)) {
+            [unowned self] call in giveUp(call)
+        }
+        for method in ["GET", "HEAD"] {
+            registry.route(method, "/v1/photos/{text}", for: .everyone) { [unowned self] call in serve(call) }
+        }
+    }
+
+    func resynchronise(_ step: ResynchronisationStep, done: @escaping (RedisFailure?) -> Void) {
+        if step == .live { sweep?.start() }
+        done(nil)
+    }
+
+    /// What clients are told of a picture.
+    func address(of name: PhotoName, isThumbnail: Bool) -> String {
+        shard.configuration.photoBase + "/v1/photos/" + PhotoFile(name, isThumbnail: isThumbnail).name
+    }
+
+    private func serve(_ call: HTTPCall) {
+        guard let file = PhotoFile(call.texts[0]) else {
+            return call.refuse(404, .badRequest, "there is no such file")
+        }
+        var content = HTTPContent(
+            type: "image/jpeg", cacheControl: "public, max-age=31536000, immutable", tag: file.photo.text)
+        // It is a picture wherever it is shown, and any page may show it.
+        content.headers = [
+            ("Content-Security-Policy", "default-src 'none'; sandbox"), ("Cross-Origin-Resource-Policy", "cross-origin"),
+        ]
+        call.serve(file: folder.path(of: file), as: content)
+    }
+
+    /// The picture of an account that was deleted.
+    func forget(_ name: PhotoName, of user: UserID, on call: HTTPCall, done: @escaping () -> Void) {
+        shard.store.command(["UNLINK", shard.partitions.keys(of: user).key(.photo, name.id)], lane: .commands) { _ in }
+        remove(name, on: call, done: done)
+    }
+
+    /// Removes files before the answer; if that fails, the sweep comes to them.
+    func remove(_ name: PhotoName, on call: HTTPCall, done: @escaping () -> Void) {
+        call.work(.files) { [folder] in
+            folder.remove(name)
+        } then: { done() }
+    }
+}
+
+extension Script {
+    static let setPhoto = Script(
+        "set-photo", asset_set_photo(), library: asset_profile_lib(), isAcknowledged: true)
+}
+
+extension KeyFamily {
+    /// Whose a picture is, by its name.
+    static let photo = KeyFamily(name: "photo", isPassing: false, type: "string")
+}

@@ -1,0 +1,117 @@
+import CPhotos
+import Glibc
+import PresenceProtocol
+import TestSupport
+import Testing
+
+@testable import PresenceCore
+@testable import PresenceServer
+
+/// The process that decodes pictures: what it may do, and how it ends. The tests' own executable is the worker's here, as the
+/// server's is the server's.
+@Suite struct PhotoProcessTests {
+    struct Act: Sendable, CustomTestStringConvertible {
+        let name: String
+        let act: @convention(c) () -> Void
+        var testDescription: String { name }
+    }
+
+    static let forbidden = [
+        Act(name: "open a file") { _ = open("/etc/hostname", O_RDONLY) },
+        Act(name: "make a file") { _ = open("/tmp/presence-photo-escape", O_CREAT | O_WRONLY, 0o600) },
+        Act(name: "open a socket") { _ = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0) },
+        Act(name: "run a program") {
+            var process: pid_t = 0
+            _ = posix_spawn(&process, "/bin/true", nil, nil, [nil], [nil])
+        },
+        Act(name: "signal its parent") { _ = kill(getppid(), SIGTERM) },
+        Act(name: "map memory that can be run") {
+            _ = mmap(nil, 4_096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+        },
+        Act(name: "make memory one that can be run") {
+            let page = mmap(nil, 4_096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+            _ = mprotect(page, 4_096, PROT_READ | PROT_EXEC)
+        },
+        Act(name: "raise its limits") {
+            var limits = rlimit(rlim_cur: 100, rlim_max: 100)
+            _ = setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limits)
+        },
+        Act(name: "look at another process") { _ = getpgid(1) },
+        Act(name: "list the files of a folder") { _ = chdir("/") },
+    ]
+
+    @Test(arguments: forbidden) func `whatever else it tries ends it`(_ act: Act) {
+        let status = photo_confined(act.act)
+        #expect(status & 0x7F == SIGSYS, "\(act.name): \(status)")
+    }
+
+    static let allowed = [
+        Act(name: "end") {},
+        Act(name: "allocate") {
+            let room = malloc(50_000_000)!
+            memset(room, 1, 50_000_000)
+            free(room)
+        },
+        Act(name: "write what is open") { _ = write(2, "", 0) },
+        Act(name: "ask for too much memory, and be refused") {
+            let room = mmap(nil, 2 << 30, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+            if room != MAP_FAILED { _exit(9) }
+        },
+    ]
+
+    @Test(arguments: allowed) func `it may compute, and write what is open`(_ act: Act) {
+        #expect(photo_confined(act.act) == 0, "\(act.name)")
+    }
+
+    private func make(_ program: String, _ input: Int32, within timeout: Int32) -> photo_result {
+        var room = [UInt8](repeating: 0, count: 8 + 2 * photo_most_bytes)
+        return room.withUnsafeMutableBufferPointer { photo_make(program, input, timeout, $0.baseAddress!) }
+    }
+
+    @Test func `a program that is not there is a failure of the server's, and not of the picture`() throws {
+        let null = open("/dev/null", O_RDONLY | O_CLOEXEC)
+        defer { close(null) }
+        #expect(make("/nonexistent/presenced", null, within: 10_000).outcome == photo_failed)
+        // One that is not the worker.
+        #expect(make("/bin/false", null, within: 10_000).outcome != photo_done)
+        #expect(make("/bin/echo", null, within: 10_000).outcome == photo_failed)
+    }
+
+    @Test func `a picture that takes too long is given up`() throws {
+        // Its end never comes, for nobody writes.
+        var pipes: [Int32] = [0, 0]
+        try #require(pipe2(&pipes, O_CLOEXEC) == 0)
+        defer { pipes.forEach { close($0) } }
+        let result = make("/proc/self/exe", pipes[0], within: 300)
+        #expect(result.outcome == photo_killed && result.signal == SIGKILL)
+    }
+
+    @Test func `what is no picture is told from what went wrong`() throws {
+        let file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC)
+        let empty = open("/dev/null", O_RDONLY | O_CLOEXEC)
+        defer { [file, empty].forEach { close($0) } }
+        for input in [file, empty] {
+            #expect(make("/proc/self/exe", input, within: 20_000).outcome == photo_not_an_image)
+        }
+    }
+
+    @Test func `a name is drawn into the partition of its user`() {
+        let partitions = Partitions(ServerConfiguration(), database: 0)
+        for user in ["ana", "bob", "cy"].compactMap({ UserID($0) }) {
+            let name = PhotoName(near: user, in: partitions)
+            #expect(partitions.index(of: name.id) == partitions.index(of: user))
+            #expect(name != PhotoName(near: user, in: partitions))
+        }
+    }
+
+    @Test func `what is no name of a file never becomes a path`() {
+        let name = String(repeating: "0", count: 32)
+        #expect(PhotoFile(name + ".jpg")?.isThumbnail == false && PhotoFile(name + "-small.jpg")?.isThumbnail == true)
+        for bad in [
+            "", ".jpg", "-small.jpg", name, name + ".png", "../" + name + ".jpg", name.dropLast() + "A.jpg", name + "0.jpg",
+            name + ".jpg\0", "/" + name + ".jpg", name.dropLast() + "/.jpg",
+        ] { #expect(PhotoFile(String(bad)) == nil, "\(bad)") }
+        let folder = PhotoFolder(path: "/data/photos")
+        #expect(folder.path(of: PhotoFile(name + "-small.jpg")!) == "/data/photos/00/\(name)-small.jpg")
+    }
+}
