@@ -9,7 +9,9 @@ struct Presenced: AsyncParsableCommand {
         commandName: "presenced",
         abstract: "A presence server: who is here, who is typing, and who they are.",
         version: "presenced \(ServerVersion.current)",
-        subcommands: [ServeCommand.self, TokenCommand.self, DoctorCommand.self])
+        subcommands: [
+            ServeCommand.self, TokenCommand.self, UserCommand.self, MailCommand.self, DoctorCommand.self,
+        ])
 
     /// As ArgumentParser's own, but that help which cannot be printed is no success.
     static func main() async {

@@ -8,7 +8,7 @@ from unittest import mock
 import pytest
 from jsonschema import Draft202012Validator
 
-from support import rules
+from support import pictures, rules
 from support.accounts import ON, Accounts
 from support.asyncapi import AsyncAPI, WitnessedRoom
 from support.client import BREACHES
@@ -36,7 +36,6 @@ UNMET_MEMBERS = {
 
 UNMET_HERE = {
     ("#/components/messages/ServerError/payload", "reason"): "of accounts, over HTTP: test_26_accounts.py",
-    ("#/components/schemas/Account", "username"): "a feature of its own",
     ("#/components/messages/ServerError/payload", "outcomeUnknown"): "needs a Redis that goes in time: test_07_staleness.py",
 }
 
@@ -200,11 +199,14 @@ async def people_hide(room):
 
 
 async def somebody_signs_up(room):
-    ana = await Accounts(room.server).sign_up()
+    ana = await Accounts(room.server).sign_up(username="ana." + room.suffix)
     client = await room.come("ana", token=ana.access)
     await client.hear("ownAccount")
     await ana.call("PATCH", "/v1/me", {"changes": {"preferredLanguage": "fr"}})
-    await client.hear("ownAccount", account=lambda account: account["preferredLanguage"] == "fr")
+    await client.hear("ownAccount", account=lambda account: account.get("preferredLanguage") == "fr")
+    await client.subscribe(ana.user)
+    answer = await ana.accounts.api.request("PUT", "/v1/me/photo", pictures.jpeg(pictures.scene()), token=ana.access)
+    await client.sees_profile(ana.user, thumbnailURL=answer.json["thumbnailURL"], username="ana." + room.suffix)
 
 
 async def tokens_run_out(room):

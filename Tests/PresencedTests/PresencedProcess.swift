@@ -14,14 +14,15 @@ final class PresencedProcess {
     private let output = Pipe()
     private let errors = Pipe()
 
-    init(_ arguments: [String], environment: [String: String] = [:]) throws {
+    /// - Parameter input: A file that is its standard input.
+    init(_ arguments: [String], environment: [String: String] = [:], input: String? = nil) throws {
         process.executableURL = Self.program
         process.arguments = arguments
         // How sanitizers go about it is said to all of a run's processes.
         let sanitizers = ProcessInfo.processInfo.environment.filter { $0.key.hasSuffix("SAN_OPTIONS") }
         process.environment = ["PATH": "/usr/bin:/bin", "HOME": "/nonexistent"]
             .merging(sanitizers) { $1 }.merging(environment) { $1 }
-        process.standardInput = FileHandle.nullDevice
+        process.standardInput = input.flatMap { FileHandle(forReadingAtPath: $0) } ?? FileHandle.nullDevice
         process.standardOutput = output
         process.standardError = errors
         try process.run()

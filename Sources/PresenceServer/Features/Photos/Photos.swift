@@ -48,9 +48,8 @@ final class Photos: Feature {
         registry.route("DELETE", "/v1/me/photo", for: .users, limits: RouteLimits(rate: Self.rate)) {
             [unowned self] call in giveUp(call)
         }
-        for method in ["GET", "HEAD"] {
-            registry.route(method, "/v1/photos/{text}", for: .everyone) { [unowned self] call in serve(call) }
-        }
+        registry.route("GET", "/v1/photos/{text}", for: .everyone) { [unowned self] call in serve(call) }
+        registry.route("HEAD", "/v1/photos/{text}", for: .everyone) { [unowned self] call in serve(call) }
     }
 
     func resynchronise(_ step: ResynchronisationStep, done: @escaping (RedisFailure?) -> Void) {

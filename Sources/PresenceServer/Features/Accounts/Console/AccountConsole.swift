@@ -1,0 +1,249 @@
+import Foundation
+import Installation
+import Passwords
+import PresenceCore
+import PresenceProtocol
+import Redis
+
+/// What `presenced user` does with accounts: the servers' own scripts, on the Redis of servers that run meanwhile, so that
+/// everybody hears of it.
+///
+/// The scripts let only servers write. So the console is one for as long as a script takes: it joins the partition, runs the
+/// script and leaves, in one transaction. Nothing is left if it dies.
+///
+/// For one thread. It waits for Redis, so it is for a tool and never for a loop.
+public struct AccountConsole {
+    private let store: DoctorStore
+    private let location: RedisLocation
+    private let partitions: Partitions
+    private let configuration: ServerConfiguration
+
+    private static let writer = "console"
+    /// Keys that one step of a list reads.
+    private static let step = "200"
+
+    /// - Throws: ``ConsoleFailure`` if Redis cannot be reached, or no server has used it yet.
+    public init(url: String, configuration: ServerConfiguration) throws(ConsoleFailure) {
+        do throws(InvalidConfiguration) {
+            location = try configuration.redis.location(url)
+        } catch {
+            throw ConsoleFailure(error.description)
+        }
+        self.configuration = configuration
+        let space = Partitions(configuration, database: location.database).space
+        do throws(RedisFailure) {
+            store = try DoctorStore(location)
+            let format = try store[space.format].ask("GET", space.format).string?.split(separator: " ") ?? []
+            guard format.count == 2, format[0] == "1", let count = Int(format[1]), (1...16_384).contains(count) else {
+                throw .server(code: "ERR", message: "no server has used it yet, or a later version")
+            }
+            partitions = Partitions(count: count, in: space)
+        } catch {
+            throw ConsoleFailure("\(location): \(error)")
+        }
+    }
+
+    // MARK: Reading
+
+    /// Every account, in no order.
+    ///
+    /// - Parameter found: Gets each as it is found: there may be millions.
+    public func list(_ found: (Account) throws -> Void) throws {
+        // A key may be told twice.
+        var known: Set<UserID> = []
+        for server in store.servers {
+            var cursor = "0"
+            repeat {
+                let answer = try server.ask("SCAN", cursor, "COUNT", Self.step).array ?? []
+                guard answer.count == 2, let next = answer[0].string else { return }
+                cursor = next
+                for key in (answer[1].array ?? []).compactMap(\.string) {
+                    guard case .family(.account, let user, _) = KeyName(key, in: partitions.space, KeyFamily.accounts),
+                        known.insert(user).inserted, let account = try account(of: user)
+                    else { continue }
+                    try found(account)
+                }
+            } while cursor != "0"
+        }
+    }
+
+    /// The account of a user id, an address or a username.
+    ///
+    /// - Throws: ``ConsoleFailure`` if there is none.
+    public func find(_ name: String) throws -> Account {
+        if let user = try user(named: name), let account = try account(of: user) { return account }
+        throw ConsoleFailure("there is no account of \(name)")
+    }
+
+    private func user(named name: String) throws -> UserID? {
+        if let email = EmailAddress(name) {
+            guard let places = try places() else { return nil }
+            let key = places.keys(of: email.text).email(email)
+            let claim = try store[key].ask("GET", key).string.flatMap { EmailClaim($0) }
+            guard let claim, try account(of: claim.user)?.email == email.text else { return nil }
+            return claim.user
+        }
+        if let user = UserID(name), try account(of: user) != nil { return user }
+        guard let username = Username(name) else { return nil }
+        let key = partitions.keys(of: username.name).key(Usernames.names.claim, username.name)
+        let owner = try store[key].ask("GET", key).string?.split(separator: " ").first.flatMap { UserID(String($0)) }
+        guard let owner, try account(of: owner)?.username?.lowercased() == username.name.string else { return nil }
+        return owner
+    }
+
+    private func account(of user: UserID) throws -> Account? {
+        let keys = partitions.keys(of: user)
+        let words = try store[keys.shards].ask(
+            "HMGET", keys.account(user), "email", "username", "verified", "disabled", "createdAt")
+        let texts = (words.array ?? []).map(\.string)
+        guard texts.count == 5, let email = texts[0] else { return nil }
+        return Account(
+            user: user.string, email: email, username: texts[1], emailVerified: texts[2] != nil,
+            disabled: texts[3] != nil, createdAt: texts[4].flatMap { Int64($0) } ?? 0)
+    }
+
+    // MARK: Changing
+
+    /// Makes an account, without a mail: who has it verifies their address with the first reset.
+    ///
+    /// - Returns: The new user's id.
+    /// - Throws: ``ConsoleFailure`` if the address is none or taken, or the password or the name breaks the rules.
+    public func create(_ address: String, password: String, displayName: String?) throws -> String {
+        guard let email = EmailAddress(address) else { throw ConsoleFailure("\(address) is no e-mail address") }
+        try check(password, names: [email.local])
+        let name = displayName.map(FreeText.trimmed) ?? String(email.local.prefix(DisplayName.maximumCharacters))
+        if let rule = DisplayName.brokenRule(by: name) { throw ConsoleFailure("the display name \(rule)") }
+        guard let places = try places(making: true) else { throw ConsoleFailure("the key of addresses is damaged") }
+        let user = drawUser(in: places.partition(of: email.text))
+        let keys = partitions.keys(of: user)
+        let words = try run(
+            .signUp, keys,
+            [
+                keys.shards, keys.unfinished, keys.username(user), keys.floor, keys.user(user), keys.email(email),
+                keys.account(user), keys.grants(user), keys.mail,
+            ],
+            [
+                keys.events, Self.writer, "", user.string, "", email.text, PasswordHash(of: password).bytes.hexadecimal,
+                StatusArguments.encoded(name), "", "0", "", "", "", "", "-", "0", "",
+            ])
+        guard words.first?.string == "OK" else { throw ConsoleFailure("\(email.text) has an account already") }
+        return user.string
+    }
+
+    /// Signs the account out everywhere, and lets nobody in any more; or lets them in again.
+    public func setDisabled(_ isDisabled: Bool, _ account: Account) throws {
+        let (user, keys) = place(of: account)
+        let words = try run(
+            .disableAccount, keys, [keys.shards, keys.user(user), keys.account(user), keys.grants(user)],
+            [keys.events, Self.writer, user.string, isDisabled ? "1" : ""])
+        try expectOK(words, account)
+    }
+
+    /// Sets the password, and signs the account out everywhere.
+    public func setPassword(_ password: String, _ account: Account) throws {
+        guard let email = EmailAddress(account.email) else { throw ConsoleFailure("the account is damaged") }
+        try check(password, names: [email.local] + (account.username.map { [$0] } ?? []))
+        let (user, keys) = place(of: account)
+        let held = try store[keys.shards].ask("HGET", keys.account(user), "password").bytes ?? []
+        let words = try run(
+            .setPassword, keys, [keys.shards, keys.floor, keys.account(user), keys.grants(user), keys.mail],
+            [
+                keys.events, Self.writer, user.string, held.hexadecimal, PasswordHash(of: password).bytes.hexadecimal,
+                "", "",
+            ])
+        try expectOK(words, account)
+    }
+
+    /// Deletes the account. Its username, and an address that was changed, are freed by the servers' sweeps.
+    public func delete(_ account: Account) throws {
+        guard let places = try places(), let email = EmailAddress(account.email) else {
+            throw ConsoleFailure("the account is damaged")
+        }
+        let (user, keys) = place(of: account)
+        let isHere = places.partition(of: email.text) == partitions.index(of: user)
+        let words = try run(
+            .deleteAccount, keys,
+            [
+                keys.shards, keys.user(user), keys.sessions(user), keys.account(user), keys.grants(user),
+                keys.contacts(user), keys.blocks(user), keys.creations(user), keys.email(isHere ? email : .nobody),
+                keys.unfinished, keys.username(user), keys.floor,
+            ],
+            [keys.events, Self.writer, user.string, "", Usernames.names.intent(of: user)])
+        try expectOK(words, account)
+    }
+
+    private func place(of account: Account) -> (UserID, PartitionKeys) {
+        // It was read as one.
+        let user = UserID(account.user)!
+        return (user, partitions.keys(of: user))
+    }
+
+    private func expectOK(_ words: [RedisValue], _ account: Account) throws(ConsoleFailure) {
+        switch words.first?.string {
+        case "OK": return
+        case "NONE": throw ConsoleFailure("there is no account of \(account.user) any more")
+        default: throw ConsoleFailure("the account was changed meanwhile: nothing was done")
+        }
+    }
+
+    private func check(_ password: String, names: [String]) throws {
+        let rules = PasswordRules(
+            minimum: Int(configuration[.passwordMinimum]),
+            blocked: PasswordRules.list(try Accounts.blockedPasswords(configuration)))
+        if let rule = rules.brokenRule(by: password, names: names) { throw ConsoleFailure("the password \(rule)") }
+    }
+
+    private func drawUser(in partition: Int) -> UserID {
+        while true {
+            let id = UserID("u-" + Sodium.random(16).hexadecimal)!
+            if partitions.index(of: id) == partition { return id }
+        }
+    }
+
+    /// `nil` if no server with accounts has run yet, or what is there is no key.
+    private func places(making: Bool = false) throws -> AddressPlaces? {
+        let name = partitions.space.addressKey
+        if making {
+            _ = try store[name].ask("SET", name, Sodium.random(AddressPlaces.keyBytes).hexadecimal, "NX")
+        }
+        let key = try store[name].ask("GET", name).string.flatMap { [UInt8](hexadecimal: $0) }
+        guard let key, key.count == AddressPlaces.keyBytes else { return nil }
+        return AddressPlaces(key: key, partitions: partitions)
+    }
+
+    /// Runs a script as a server would, which this is for that moment.
+    private func run(
+        _ script: Script, _ keys: PartitionKeys, _ names: [String], _ arguments: [String]
+    ) throws -> [RedisValue] {
+        let answers = try store[keys.shards].askAll([
+            ["MULTI"], ["SADD", keys.shards, Self.writer],
+            ["EVAL", script.source, String(names.count)] + names + ["0"] + arguments,
+            ["SREM", keys.shards, Self.writer], ["EXEC"],
+        ])
+        for case .failure(let failure) in answers { throw failure }
+        guard case .success(.array(let results))? = answers.last, results.count == 3 else {
+            throw ConsoleFailure("\(location): the transaction was not made")
+        }
+        if case .error(let message) = results[1] { throw ConsoleFailure("\(location): \(message)") }
+        return results[1].array ?? []
+    }
+}
+
+extension AccountConsole {
+    /// An account, as administrators see it.
+    public struct Account: Encodable, Sendable {
+        public let user: String
+        public let email: String
+        public let username: String?
+        public let emailVerified: Bool
+        public let disabled: Bool
+        /// In ms since 1970.
+        public let createdAt: Int64
+    }
+}
+
+/// Why the console could not do something, for its user.
+public struct ConsoleFailure: Error, CustomStringConvertible {
+    public let description: String
+    public init(_ description: String) { self.description = description }
+}

@@ -1,0 +1,50 @@
+import Foundation
+import PresenceCore
+
+/// The mails that lie in the data directory's `outbox`, where they are while no mail server is set.
+public struct Outbox {
+    /// A mail as it lies there.
+    public struct Entry: Encodable, Sendable {
+        public let file: String
+        public let date: String
+        public let to: String
+        public let subject: String
+        /// The address in its text, with its token; `nil` for a mail without one.
+        public let link: String?
+    }
+
+    private let folder: String
+
+    public init(_ configuration: ServerConfiguration) { folder = configuration.dataPath + "/outbox" }
+
+    /// The oldest first.
+    ///
+    /// - Throws: ``ConsoleFailure`` if it cannot be read. One that is not there is empty.
+    public func entries() throws(ConsoleFailure) -> [Entry] {
+        guard FileManager.default.fileExists(atPath: folder) else { return [] }
+        do {
+            return try FileManager.default.contentsOfDirectory(atPath: folder).filter { $0.hasSuffix(".eml") }.sorted()
+                .compactMap(entry)
+        } catch {
+            throw ConsoleFailure("\(folder) cannot be read")
+        }
+    }
+
+    /// `nil` for what has gone meanwhile.
+    private func entry(_ name: String) -> Entry? {
+        guard let data = FileManager.default.contents(atPath: folder + "/" + name) else { return nil }
+        let text = String(decoding: data, as: UTF8.self).replacing("\r\n", with: "\n")
+        let parts = text.split(separator: "\n\n", maxSplits: 1)
+        var heads: [String: String] = [:]
+        for line in (parts.first ?? "").split(separator: "\n") {
+            let words = line.split(separator: ":", maxSplits: 1)
+            if words.count == 2 { heads[words[0].lowercased()] = words[1].trimmingCharacters(in: .whitespaces) }
+        }
+        let link = parts.dropFirst().first?.split(whereSeparator: \.isWhitespace).first { word in
+            ["http://", "https://"].contains { word.hasPrefix($0) }
+        }
+        return Entry(
+            file: folder + "/" + name, date: heads["date"] ?? "", to: heads["to"] ?? "", subject: heads["subject"] ?? "",
+            link: link.map(String.init))
+    }
+}

@@ -1,0 +1,42 @@
+import ArgumentParser
+import Foundation
+import PresenceServer
+
+/// Lists the mails that were not sent anywhere.
+struct MailCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "mail",
+        abstract: "List the mails in the outbox.",
+        discussion: """
+            While no mail server is set (mail.url), each mail is a file in the data directory's outbox. The oldest come first. \
+            Links in them have tokens that let their reader in: show them to nobody.
+            """)
+
+    @Option(help: ArgumentHelp("A configuration file (YAML), as the server has it.", valueName: "file"))
+    var config: String?
+
+    @Option(help: ArgumentHelp("The server's data directory.", valueName: "dir"))
+    var dataDir: String?
+
+    @Flag(help: "One JSON object a line.")
+    var json = false
+
+    func run() async throws {
+        try await AccountPlace.telling {
+            var flags: [String: String] = [:]
+            flags["dataDirectory"] = dataDir
+            let configuration = try await ConfigurationSources(
+                flags: flags, environment: ProcessInfo.processInfo.environment, file: config
+            ).read()
+            for mail in try Outbox(configuration).entries() {
+                try StandardOutput.print(json ? OneLine.json(mail) : mail.text)
+            }
+        }
+    }
+}
+
+extension Outbox.Entry {
+    fileprivate var text: String {
+        "\(date)  \(to)  \(subject)" + (link.map { "\n    \($0)" } ?? "") + "\n    \(file)"
+    }
+}

@@ -1,0 +1,38 @@
+import Foundation
+import PresenceServer
+
+/// Reads a password: never from the command line, which other users of the machine can see, and shells remember.
+enum PasswordInput {
+    private static let mostBytes = 4_096
+
+    /// The first line of standard input. From a terminal it is asked for, and not shown.
+    ///
+    /// - Throws: ``ConsoleFailure`` if there is none.
+    static func read() throws(ConsoleFailure) -> String {
+        guard isatty(STDIN_FILENO) == 1 else { return try line() }
+        var settings = termios()
+        guard tcgetattr(STDIN_FILENO, &settings) == 0 else { throw ConsoleFailure("the terminal cannot be used") }
+        var silent = settings
+        silent.c_lflag &= ~tcflag_t(ECHO)
+        FileHandle.standardError.write(Data("Password: ".utf8))
+        tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent)
+        defer {
+            tcsetattr(STDIN_FILENO, TCSAFLUSH, &settings)
+            FileHandle.standardError.write(Data("\n".utf8))
+        }
+        return try line()
+    }
+
+    private static func line() throws(ConsoleFailure) -> String {
+        var bytes: [UInt8] = []
+        var byte: UInt8 = 0
+        while bytes.count < mostBytes, Foundation.read(STDIN_FILENO, &byte, 1) == 1, byte != UInt8(ascii: "\n") {
+            bytes.append(byte)
+        }
+        if bytes.last == UInt8(ascii: "\r") { bytes.removeLast() }
+        guard !bytes.isEmpty, let text = String(validating: bytes, as: UTF8.self) else {
+            throw ConsoleFailure("a password is read from standard input: its first line, in UTF-8")
+        }
+        return text
+    }
+}

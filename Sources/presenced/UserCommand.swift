@@ -1,0 +1,171 @@
+import ArgumentParser
+import Foundation
+import Installation
+import PresenceCore
+import PresenceServer
+
+/// Accounts, from the console.
+struct UserCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "user",
+        abstract: "Make, list, change and delete accounts.",
+        discussion: """
+            It works on the Redis that the server with the same settings uses: the configured one, else the one that a server \
+            runs for itself in its data directory, while it runs. Who is meant is said by user id, e-mail address or \
+            username.
+
+            Exit status: 0 if it was done, 1 if not, 74 if the answer could not be printed.
+            """,
+        subcommands: [
+            Create.self, List.self, Show.self, Disable.self, Enable.self, Delete.self, SetPassword.self,
+        ])
+
+    struct Create: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Make an account, and print its user id. The password is read from standard input.")
+
+        @OptionGroup var place: AccountPlace
+        @Argument(help: "The e-mail address.") var email: String
+        @Option(help: "What others see (default: the address up to the @).") var displayName: String?
+
+        func run() async throws {
+            try await place.act { console in
+                let password = try PasswordInput.read()
+                try StandardOutput.print(console.create(email, password: password, displayName: displayName))
+            }
+        }
+    }
+
+    struct List: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "List all accounts: user id, address, username, and what is the matter.")
+
+        @OptionGroup var place: AccountPlace
+        @Flag(help: "One JSON object a line.") var json = false
+
+        func run() async throws {
+            try await place.act { console in
+                try console.list { try StandardOutput.print(json ? $0.json : $0.line) }
+            }
+        }
+    }
+
+    struct Show: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Show an account, as JSON.")
+
+        @OptionGroup var place: AccountPlace
+        @Argument(help: AccountPlace.who) var who: String
+
+        func run() async throws { try await place.act { try StandardOutput.print($0.find(who).json) } }
+    }
+
+    struct Disable: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Sign an account out everywhere, and let nobody sign in.")
+
+        @OptionGroup var place: AccountPlace
+        @Argument(help: AccountPlace.who) var who: String
+
+        func run() async throws { try await place.act { try $0.setDisabled(true, $0.find(who)) } }
+    }
+
+    struct Enable: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Let an account that was disabled sign in again.")
+
+        @OptionGroup var place: AccountPlace
+        @Argument(help: AccountPlace.who) var who: String
+
+        func run() async throws { try await place.act { try $0.setDisabled(false, $0.find(who)) } }
+    }
+
+    struct Delete: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Delete an account with all that belongs to it. This cannot be undone.")
+
+        @OptionGroup var place: AccountPlace
+        @Argument(help: AccountPlace.who) var who: String
+        @Flag(help: "Do it.") var yes = false
+
+        func validate() throws {
+            guard yes else { throw ValidationError("an account that is deleted is gone for ever: say --yes") }
+        }
+
+        func run() async throws { try await place.act { try $0.delete($0.find(who)) } }
+    }
+
+    struct SetPassword: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Set a password, read from standard input, and sign the account out everywhere.")
+
+        @OptionGroup var place: AccountPlace
+        @Argument(help: AccountPlace.who) var who: String
+
+        func run() async throws {
+            try await place.act { console in
+                let account = try console.find(who)
+                try console.setPassword(PasswordInput.read(), account)
+            }
+        }
+    }
+}
+
+/// Where the accounts are.
+struct AccountPlace: ParsableArguments {
+    static let who: ArgumentHelp = "A user id, an e-mail address or a username."
+
+    @Option(help: ArgumentHelp("A configuration file (YAML), as the server has it.", valueName: "file"))
+    var config: String?
+
+    @Option(help: ArgumentHelp("The Redis of the servers, as redis.url has it.", valueName: "url"))
+    var redis: String?
+
+    @Option(help: ArgumentHelp("The data directory of a server with a Redis of its own.", valueName: "dir"))
+    var dataDir: String?
+
+    func configuration() async throws -> ServerConfiguration {
+        var flags: [String: String] = [:]
+        flags["redis.url"] = redis
+        flags["dataDirectory"] = dataDir
+        return try await ConfigurationSources(
+            flags: flags, environment: ProcessInfo.processInfo.environment, file: config
+        ).read()
+    }
+
+    /// - Throws: what ends the command, which is told on standard error.
+    func act(_ work: (AccountConsole) throws -> Void) async throws {
+        try await Self.telling {
+            let configuration = try await configuration()
+            try work(AccountConsole(url: Doctor.place(of: configuration), configuration: configuration))
+        }
+    }
+
+    static func telling(_ work: () async throws -> Void) async throws {
+        signal(SIGPIPE, SIG_IGN)
+        do {
+            try await work()
+        } catch let error as ExitCode {
+            throw error
+        } catch {
+            FileHandle.standardError.write(Data("presenced: \(error)\n".utf8))
+            throw ExitCode(ExitStatus.failure)
+        }
+    }
+}
+
+extension AccountConsole.Account {
+    fileprivate var json: String { OneLine.json(self) }
+
+    fileprivate var line: String {
+        let state = [disabled ? "disabled" : nil, emailVerified ? nil : "unverified"].compactMap(\.self)
+        return ([user, email, username ?? "-"] + state).joined(separator: " ")
+    }
+}
+
+enum OneLine {
+    static func json(_ value: some Encodable) -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        // Texts, numbers and switches: there is nothing in it that could not be encoded.
+        return (try? encoder.encode(value)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
+    }
+}

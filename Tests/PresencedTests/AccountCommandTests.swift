@@ -1,0 +1,128 @@
+import Foundation
+import FoundationNetworking
+import Testing
+
+@testable import presenced
+
+/// `presenced user` and `presenced mail` from outside, on the Redis of a server that runs meanwhile.
+@Suite(.serialized) struct AccountCommandTests {
+    private struct Answer {
+        let status: Int32
+        let output: String
+        let errors: String
+        var json: [String: Any] {
+            (try? JSONSerialization.jsonObject(with: Data(output.utf8))) as? [String: Any] ?? [:]
+        }
+    }
+
+    private static let password = "correct horse battery"
+
+    private func run(_ scratch: DataScratch, _ words: [String], password: String? = nil) throws -> Answer {
+        let file = FileManager.default.temporaryDirectory.path + "/password-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: file) }
+        try (password.map { $0 + "\n" } ?? "").write(toFile: file, atomically: true, encoding: .utf8)
+        let command = try PresencedProcess(words + ["--data-dir", scratch.path], input: file)
+        let (status, output, errors) = command.end()
+        return Answer(status: status, output: output, errors: errors)
+    }
+
+    private func call(
+        _ method: String, _ path: String, _ body: [String: String], port: Int, token: String? = nil
+    ) async throws -> (status: Int, json: [String: Any]) {
+        var request = URLRequest(url: URL(string: "http://127.0.0.1:\(port)\(path)")!)
+        request.httpMethod = method
+        if method != "GET" { request.httpBody = try JSONSerialization.data(withJSONObject: body) }
+        if let token { request.setValue("Bearer \(token)", forHTTPHeaderField: "Authorization") }
+        let (data, response) = try await URLSession.shared.data(for: request)
+        let json = (try? JSONSerialization.jsonObject(with: data)) as? [String: Any] ?? [:]
+        return ((response as? HTTPURLResponse)?.statusCode ?? 0, json)
+    }
+
+    private func signIn(_ name: String, _ password: String, port: Int) async throws -> (Int, String) {
+        let answer = try await call("POST", "/v1/sessions", ["email": name, "password": password], port: port)
+        return (answer.status, answer.json["accessToken"] as? String ?? "")
+    }
+
+    @Test func `an account is made, shown, disabled, enabled, given a password and deleted`() async throws {
+        let scratch = try DataScratch()
+        let server = try PresencedProcess([
+            "serve", "--port", "0", "--shards", "1", "--accounts", "--data-dir", scratch.path,
+        ])
+        let line = try #require(server.line())
+        let port = try #require(line.firstMatch(of: /:([0-9]+)\//).flatMap { Int($0.1) })
+
+        #expect(try run(scratch, ["user", "list"]).output == "")
+        let made = try run(
+            scratch, ["user", "create", "Ana@example.org", "--display-name", "Ana"], password: Self.password)
+        #expect(made.status == 0 && made.errors == "", "\(made)")
+        let user = made.output.trimmingCharacters(in: .whitespacesAndNewlines)
+        let again = try run(scratch, ["user", "create", "ana@example.org"], password: Self.password)
+        #expect(again.status == 1 && again.errors.contains("has an account already"))
+        for (address, password) in [("none", Self.password), ("bob@example.org", "short"), ("bob@example.org", nil)] {
+            let refused = try run(scratch, ["user", "create", address], password: password)
+            #expect(refused.status == 1 && refused.errors.hasPrefix("presenced: ") && refused.output == "")
+        }
+
+        var (status, token) = try await signIn("ana@example.org", Self.password, port: port)
+        #expect(status == 200)
+        let named = try await call("PUT", "/v1/me/username", ["username": "Ana.B"], port: port, token: token)
+        #expect(named.status == 200)
+        for who in [user, "ANA@example.org", "ana.b"] {
+            let shown = try run(scratch, ["user", "show", who])
+            #expect(shown.json["user"] as? String == user && shown.json["username"] as? String == "Ana.B")
+            #expect(shown.json["email"] as? String == "ana@example.org" && shown.json["disabled"] as? Bool == false)
+        }
+        #expect(try run(scratch, ["user", "list"]).output == "\(user) ana@example.org Ana.B unverified\n")
+        #expect(try run(scratch, ["user", "list", "--json"]).json["user"] as? String == user)
+        #expect(try run(scratch, ["user", "show", "nobody"]).status == 1)
+
+        #expect(try run(scratch, ["user", "disable", "ana.b"]).status == 0)
+        #expect(try await call("GET", "/v1/me", [:], port: port, token: token).status == 401)
+        #expect(try await signIn("ana@example.org", Self.password, port: port).0 == 401)
+        #expect(try run(scratch, ["user", "enable", "ana.b"]).status == 0)
+        (status, token) = try await signIn("ana@example.org", Self.password, port: port)
+        #expect(status == 200)
+
+        let weak = try run(scratch, ["user", "set-password", user], password: "my ana.b password")
+        #expect(weak.status == 1 && weak.errors.contains("the password"))
+        #expect(try run(scratch, ["user", "set-password", user], password: "another password").status == 0)
+        #expect(try await call("GET", "/v1/me", [:], port: port, token: token).status == 401)
+        #expect(try await signIn("ana.b", "another password", port: port).0 == 200)
+
+        // Nothing of the console is left, and the doctor finds nothing.
+        #expect(try run(scratch, ["doctor"]).status == 0)
+        let doubted = try run(scratch, ["user", "delete", user])
+        #expect(doubted.status == 64 && doubted.errors.contains("--yes"))
+        #expect(try run(scratch, ["user", "delete", user, "--yes"]).status == 0)
+        #expect(try run(scratch, ["user", "list"]).output == "")
+        #expect(try run(scratch, ["user", "delete", user, "--yes"]).status == 1)
+        #expect(try run(scratch, ["user", "create", "ana@example.org"], password: Self.password).status == 0)
+        server.signal(SIGTERM)
+        #expect(server.end().status == 0)
+        let late = try run(scratch, ["user", "list"])
+        #expect(late.status == 1 && late.errors.contains("no server runs"))
+    }
+
+    @Test func `the outbox is listed, with the links, which name the server's port`() async throws {
+        let scratch = try DataScratch()
+        #expect(try run(scratch, ["mail"]).output == "")
+        let server = try PresencedProcess([
+            "serve", "--port", "0", "--shards", "1", "--accounts", "--data-dir", scratch.path,
+        ])
+        let line = try #require(server.line())
+        let port = try #require(line.firstMatch(of: /:([0-9]+)\//).flatMap { Int($0.1) })
+        let body = ["email": "ana@example.org", "password": Self.password]
+        #expect(try await call("POST", "/v1/accounts", body, port: port).status == 201)
+        var answer = try run(scratch, ["mail", "--json"])
+        for _ in 0..<200 where answer.output.isEmpty {
+            try await Task.sleep(for: .milliseconds(20))
+            answer = try run(scratch, ["mail", "--json"])
+        }
+        #expect(answer.json["to"] as? String == "ana@example.org" && answer.json["subject"] != nil)
+        let link = try #require(answer.json["link"] as? String)
+        #expect(link.hasPrefix("http://127.0.0.1:\(port)/verify#token="))
+        #expect(try run(scratch, ["mail"]).output.contains(link))
+        server.signal(SIGTERM)
+        _ = server.end()
+    }
+}
