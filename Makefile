@@ -40,10 +40,10 @@ STAMPS := .build/stamps
 PACKAGES := libwebsockets-dev libwebsockets-evlib-ev libssl-dev libev-dev libhiredis-dev \
     libcurl4-openssl-dev libsodium-dev zlib1g-dev libjpeg62-turbo-dev libpng-dev ca-certificates redis-server
 TEST_PACKAGES := python3-pytest python3-pytest-xdist python3-websockets python3-yaml python3-jsonschema \
-    python3-h2 python3-aiosmtpd python3-pil strace openssl
+    python3-h2 python3-aiosmtpd chromium esbuild python3-pil strace openssl
 LOADTEST_PACKAGES := python3-matplotlib
 
-SOURCES := Package.swift $(shell find Sources loadtest -type f \
+SOURCES := Package.swift $(shell find web -type f) $(shell find Sources loadtest -type f \
     \( -name '*.swift' -o -name '*.[ch]' -o -name '*.modulemap' -o -name '*.lua' \) 2>/dev/null)
 
 help:
@@ -120,11 +120,13 @@ build: $(STAMPS)/release
 # The server goes on in the foreground, so that Ctrl-C reaches it; what to try next is told once it serves.
 run: build
 	@token=$$($(RELEASE)/presenced token $(DEMO_USER) --data-dir '$(DATA_DIR)') || exit 1; \
-	exec $(RELEASE)/presenced serve --accounts --port $(PORT) --data-dir '$(DATA_DIR)' > >(while IFS= read -r line; do \
+	exec $(RELEASE)/presenced serve --accounts --app --port $(PORT) --data-dir '$(DATA_DIR)' > >(while IFS= read -r line; do \
 	    echo "$$line"; url=$${line#listening on }; \
 	    printf '%s\n' '' \
 	        "A token for the user $(DEMO_USER), good for a day:" '' "  $$token" '' \
 	        'Try next, in another terminal:' '' \
+	        "  $$(sed 's|^ws|http|; s|/v1/ws$$|/app|' <<<"$$url")" \
+	        '      in a browser: sign up, see people, type to them' \
 	        '  make demo$(if $(filter-out file default undefined,$(origin PORT)), PORT=$(PORT))$(if $(filter-out file default undefined,$(origin DATA_DIR)), DATA_DIR=$(DATA_DIR))' \
 	        '      simulated people who come, go, type and change their names' \
 	        "  PRESENCE_TOKEN=\$$($(RELEASE)/presenced token $(DEMO_USER) --data-dir $(DATA_DIR)) $(RELEASE)/presence-watch --url $$url alma bruno chloe" \

@@ -133,16 +133,6 @@ ASSET(profile_lib)
 
 // ---- Conversations ----
 
-static const unsigned char create_bytes[] = {
-#embed "../PresenceServer/Features/Conversations/Scripts/create.lua"
-};
-ASSET(create)
-
-static const unsigned char participants_bytes[] = {
-#embed "../PresenceServer/Features/Conversations/Scripts/participants.lua"
-};
-ASSET(participants)
-
 // ---- Typing ----
 
 static const unsigned char conversation_bytes[] = {
@@ -287,3 +277,127 @@ static const unsigned char set_photo_bytes[] = {
 #embed "../PresenceServer/Features/Photos/Scripts/set-photo.lua"
 };
 ASSET(set_photo)
+
+// ---- Conversations ----
+
+static const unsigned char create_bytes[] = {
+#embed "../PresenceServer/Features/Conversations/Scripts/create.lua"
+};
+ASSET(create)
+
+static const unsigned char reserve_bytes[] = {
+#embed "../PresenceServer/Features/Conversations/Scripts/reserve.lua"
+};
+ASSET(reserve)
+
+static const unsigned char direct_bytes[] = {
+#embed "../PresenceServer/Features/Conversations/Scripts/direct.lua"
+};
+ASSET(direct)
+
+static const unsigned char members_bytes[] = {
+#embed "../PresenceServer/Features/Conversations/Scripts/members.lua"
+};
+ASSET(members)
+
+static const unsigned char participants_bytes[] = {
+#embed "../PresenceServer/Features/Conversations/Scripts/participants.lua"
+};
+ASSET(participants)
+
+static const unsigned char joining_bytes[] = {
+#embed "../PresenceServer/Features/Conversations/Scripts/joining.lua"
+};
+ASSET(joining)
+
+static const unsigned char enroll_bytes[] = {
+#embed "../PresenceServer/Features/Conversations/Scripts/enroll.lua"
+};
+ASSET(enroll)
+
+static const unsigned char settle_bytes[] = {
+#embed "../PresenceServer/Features/Conversations/Scripts/settle.lua"
+};
+ASSET(settle)
+
+static const unsigned char settings_bytes[] = {
+#embed "../PresenceServer/Features/Conversations/Scripts/settings.lua"
+};
+ASSET(settings)
+
+static const unsigned char rename_bytes[] = {
+#embed "../PresenceServer/Features/Conversations/Scripts/rename.lua"
+};
+ASSET(rename)
+
+static const unsigned char mark_bytes[] = {
+#embed "../PresenceServer/Features/Conversations/Scripts/mark.lua"
+};
+ASSET(mark)
+
+static const unsigned char receipts_bytes[] = {
+#embed "../PresenceServer/Features/Conversations/Scripts/receipts.lua"
+};
+ASSET(receipts)
+
+static const unsigned char receipts_page_bytes[] = {
+#embed "../PresenceServer/Features/Conversations/Scripts/receipts-page.lua"
+};
+ASSET(receipts_page)
+
+static const unsigned char receipts_member_bytes[] = {
+#embed "../PresenceServer/Features/Conversations/Scripts/receipts-member.lua"
+};
+ASSET(receipts_member)
+
+static const unsigned char conversation_lib_bytes[] = {
+#embed "../PresenceServer/Features/Conversations/Scripts/conversation-lib.lua"
+};
+ASSET(conversation_lib)
+
+// ---- Messages ----
+
+static const unsigned char message_lib_bytes[] = {
+#embed "../PresenceServer/Features/Messages/Scripts/message-lib.lua"
+};
+ASSET(message_lib)
+
+static const unsigned char send_bytes[] = {
+#embed "../PresenceServer/Features/Messages/Scripts/send.lua"
+};
+ASSET(send)
+
+static const unsigned char edit_message_bytes[] = {
+#embed "../PresenceServer/Features/Messages/Scripts/edit-message.lua"
+};
+ASSET(edit_message)
+
+static const unsigned char delete_message_bytes[] = {
+#embed "../PresenceServer/Features/Messages/Scripts/delete-message.lua"
+};
+ASSET(delete_message)
+
+static const unsigned char messages_bytes[] = {
+#embed "../PresenceServer/Features/Messages/Scripts/messages.lua"
+};
+ASSET(messages)
+
+static const unsigned char catch_up_bytes[] = {
+#embed "../PresenceServer/Features/Messages/Scripts/catch-up.lua"
+};
+ASSET(catch_up)
+
+static const unsigned char log_page_bytes[] = {
+#embed "../PresenceServer/Features/Messages/Scripts/log-page.lua"
+};
+ASSET(log_page)
+
+static const unsigned char departing_bytes[] = {
+#embed "../PresenceServer/Features/Conversations/Scripts/departing.lua"
+};
+ASSET(departing)
+
+static const unsigned char depart_bytes[] = {
+#embed "../PresenceServer/Features/Conversations/Scripts/depart.lua"
+};
+ASSET(depart)

@@ -51,11 +51,30 @@ public struct ClientMessage: Hashable, Sendable {
         /// Versions that the client holds; a register with exactly that version is left out of the answer.
         public var known: [UserID: KnownVersions]
         public var conversations: [ConversationID]
+        /// Of which of these conversations the messages are watched too, and what of them the client holds.
+        public var messages: [ConversationID: MessageCursor] = [:]
+        /// Whether the list of the user's own conversations is watched.
+        public var conversationList = false
+        /// Versions of conversations that the client holds; one with exactly that version is left out of the list.
+        public var knownConversations: [ConversationID: Int64] = [:]
 
         public init(users: [UserID] = [], known: [UserID: KnownVersions] = [:], conversations: [ConversationID] = []) {
             self.users = users
             self.known = known
             self.conversations = conversations
+        }
+    }
+
+    /// What a client holds of a conversation's messages.
+    public struct MessageCursor: Hashable, Sendable {
+        /// The newest message; `nil`: none, and the newest ones are wanted.
+        public var after: Int64?
+        /// The last change that it was told of.
+        public var messagesVersion: Int64?
+
+        public init(after: Int64? = nil, messagesVersion: Int64? = nil) {
+            self.after = after
+            self.messagesVersion = messagesVersion
         }
     }
 

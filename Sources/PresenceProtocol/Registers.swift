@@ -56,7 +56,8 @@ public struct Profile: Hashable, Sendable {
 
     public init(
         version: Int64, displayName: String? = nil, username: String? = nil, photoURL: String? = nil,
-        thumbnailURL: String? = nil, timezone: String? = nil, locale: String? = nil, createdAt: Timestamp? = nil, updatedAt: Timestamp? = nil
+        thumbnailURL: String? = nil, timezone: String? = nil, locale: String? = nil, createdAt: Timestamp? = nil,
+        updatedAt: Timestamp? = nil
     ) {
         self.version = version
         self.displayName = displayName

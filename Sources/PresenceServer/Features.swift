@@ -10,10 +10,12 @@ enum Features {
         Watching.self,
         Conversations.self,
         Typing.self,
+        Messages.self,
         VisibilityRequests.self,
         Accounts.self,
         Usernames.self,
         Photos.self,
+        App.self,
     ]
 }
 

@@ -48,6 +48,9 @@ struct ServeCommand: AsyncParsableCommand {
     @Flag(help: "Let people sign up and sign in here, by e-mail and password.")
     var accounts = false
 
+    @Flag(help: "Serve the app: pages at /app on which people sign up, sign in and see each other.")
+    var app = false
+
     @Option(help: ArgumentHelp("trace, debug, info, notice, warning, error or critical.", valueName: "level"))
     var logLevel: String?
 
@@ -61,6 +64,7 @@ struct ServeCommand: AsyncParsableCommand {
         flags["shards"] = shards.map { "\($0)" }
         if sharePort { flags["sharePort"] = "true" }
         if accounts { flags["accounts.enabled"] = "true" }
+        if app { flags["app.enabled"] = "true" }
         flags["logLevel"] = logLevel
         return flags
     }

@@ -12,6 +12,8 @@ SETTINGS = {"conversations": 3, "linger": 5_000, "lease": 6_000}
 
 
 async def create(client, key, *others, **members):
+    """A group, also of two: of each pair there is only one direct conversation, whatever the key."""
+    members = {"name": "Group"} | members
     return (await client.did("createConversation", participants=list(others), key=key, **members))["conversation"]
 
 
@@ -23,7 +25,7 @@ async def test_the_same_key_again_is_answered_with_the_conversation_that_was_mad
     assert again["participants"] == sorted([ana.user, bob.user])
     # With others too, and over another connection.
     phone = await room.come("ana", "phone")
-    assert await create(phone, "trip", room.name("cy"), room.name("dan")) == again
+    assert (await create(phone, "trip", room.name("cy"), room.name("dan")))["id"] == again["id"]
     # It is one conversation, and it works.
     await bob.watch_typing(made["id"])
     await phone.types(made["id"])
@@ -33,7 +35,7 @@ async def test_the_same_key_again_is_answered_with_the_conversation_that_was_mad
 async def test_other_keys_other_creators_and_no_key_make_conversations_of_their_own(room):
     ana, bob = await room.come("ana"), await room.come("bob")
     made = [await create(ana, "k", bob.user), await create(ana, "K", bob.user), await create(bob, "k", ana.user)]
-    made += [(await bob.did("createConversation", participants=[ana.user]))["conversation"] for _ in range(2)]
+    made += [(await bob.did("createConversation", participants=[ana.user], name="Group"))["conversation"] for _ in range(2)]
     assert len({conversation["id"] for conversation in made}) == 5
 
 
@@ -41,16 +43,16 @@ async def test_a_repeated_creation_counts_once_and_is_answered_at_the_limit_too(
     ana, bob = await room.come("ana"), await room.come("bob")
     made = [await create(ana, f"k{number}", bob.user) for number in range(3) for _ in range(3)]
     assert len({conversation["id"] for conversation in made}) == 3
-    await ana.refused("too_many", "createConversation", participants=[bob.user], key="k3")
+    await ana.refused("too_many", "createConversation", participants=[bob.user], name="Group", key="k3")
     assert (await create(ana, "k0", bob.user))["id"] == made[0]["id"]
     # What was refused has used no key up.
-    await ana.refused("too_many", "createConversation", participants=[bob.user], key="k3")
+    await ana.refused("too_many", "createConversation", participants=[bob.user], name="Group", key="k3")
 
 
 async def test_repetitions_at_the_same_time_make_one_conversation(room):
     bob = await room.come("bob")
     clients = [await room.come("ana", {"id": f"d{number}", "kind": "web"}) for number in range(5)]
-    begun = [client.begin("createConversation", participants=[bob.user], key="now")
+    begun = [client.begin("createConversation", participants=[bob.user], name="Group", key="now")
              for client in clients for _ in range(10)]
     answers = await asyncio.gather(*begun)
     assert {answer["type"] for answer in answers} == {"conversationCreated"}
@@ -58,7 +60,7 @@ async def test_repetitions_at_the_same_time_make_one_conversation(room):
     # And it was counted once: two more may be made.
     for key in ("second", "third"):
         await create(clients[0], key, bob.user)
-    await clients[0].refused("too_many", "createConversation", participants=[bob.user])
+    await clients[0].refused("too_many", "createConversation", participants=[bob.user], name="Group")
 
 
 @pytest.mark.parametrize("key", ["", "a b", "é", "k" * 65, "a\n", "\x7f"], ids=repr)
@@ -91,15 +93,15 @@ async def test_the_answer_has_who_is_in_the_conversation_now(room):
         assert answer.status == 200, answer
 
     await put(ana.user, room.name("cy"))
-    assert await create(ana, "trip", room.name("bob")) == {
-        "id": made["id"], "participants": sorted([ana.user, room.name("cy")])}
+    again = await create(ana, "trip", room.name("bob"))
+    assert again["id"] == made["id"] and again["participants"] == sorted([ana.user, room.name("cy")])
     # Who is not in it learns nothing of it.
     await put(room.name("bob"), room.name("cy"))
-    await ana.refused("forbidden", "createConversation", participants=[room.name("bob")], key="trip")
+    await ana.refused("forbidden", "createConversation", participants=[room.name("bob")], name="Group", key="trip")
     answer = await room.api.request(
         "DELETE", f"/v1/conversations/{made['id']}/participants", token=room.backend)
     assert answer.status == 204, answer
-    await ana.refused("forbidden", "createConversation", participants=[room.name("bob")], key="trip")
+    await ana.refused("forbidden", "createConversation", participants=[room.name("bob")], name="Group", key="trip")
 
 
 async def test_a_key_outlives_the_servers_and_redis(start):
@@ -121,16 +123,16 @@ async def test_a_creation_whose_answer_is_lost_can_be_repeated(start):
     for number in range(3):
         redis.stop()
         try:
-            lost = ana.begin("createConversation", participants=[bob], key=f"k{number}")
+            lost = ana.begin("createConversation", participants=[bob], name="Group", key=f"k{number}")
             error = await lost
             assert error["code"] == "unavailable" and error["outcomeUnknown"] is True, error
         finally:
             redis.go_on()
         # As often as one likes: it is never a second one.
-        made = {(await ana.insists("createConversation", participants=[bob], key=f"k{number}"))["conversation"]["id"]
+        made = {(await ana.insists("createConversation", participants=[bob], name="Group", key=f"k{number}"))["conversation"]["id"]
                 for _ in range(3)}
         assert len(made) == 1, made
     # Three were asked for, and whatever became of each first try, three were counted.
     await ana.hear("live", within=2 * PATIENCE)
-    error = await ana.ask("createConversation", participants=[bob])
+    error = await ana.ask("createConversation", participants=[bob], name="Group")
     assert error is not CLOSED and error.get("code") == "too_many", error

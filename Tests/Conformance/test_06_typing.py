@@ -12,7 +12,9 @@ SETTINGS = {"typing": 1_200, "participants": 25, "conversations": 6, "linger": 5
 
 
 async def conversation(room, creator, *others):
-    reply = await creator.did("createConversation", participants=[room.name(other) for other in others])
+    """A group, also of two: of each pair there is only one direct conversation."""
+    others = [room.name(other) for other in others]
+    reply = await creator.did("createConversation", participants=others, name="Group")
     assert reply["type"] == "conversationCreated"
     return reply["conversation"]["id"]
 
@@ -55,7 +57,7 @@ async def test_a_user_may_make_so_many_conversations_and_no_more(room):
     ana, bob = await room.come("ana"), await room.come("bob")
     for _ in range(6):
         await conversation(room, ana, "bob")
-    await ana.refused("too_many", "createConversation", participants=[bob.user])
+    await ana.refused("too_many", "createConversation", participants=[bob.user], name="Group")
     await (await room.come("ana")).refused("too_many", "createConversation", participants=[bob.user])
     await conversation(room, bob, "ana")
 

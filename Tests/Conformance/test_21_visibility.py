@@ -243,9 +243,9 @@ async def test_a_backend_sets_it_all(place):
     assert answer.status == 422 and answer.json["code"] == "too_many"
 
 
-async def test_typing_is_shown_to_all_who_take_part(place):
+async def test_typing_in_a_group_is_shown_to_all_who_take_part(place):
     ana, bob = await place.meet()
-    talk = (await bob.did("createConversation", participants=[ana.user]))["conversation"]["id"]
+    talk = (await bob.did("createConversation", participants=[ana.user], name="Group"))["conversation"]["id"]
     await bob.watch_typing(talk)
     await ok(ana, "block", users=[bob.user])
     await ana.types(talk)

@@ -14,18 +14,30 @@ struct DocumentTests {
         "error",
     ]
     /// Messages of a feature that only some clients use: the codec passes them over.
-    static let featureTypes: Set = ["ownAccount"]
+    static let featureTypes: Set = [
+        "ownAccount", "conversation", "conversationInfo", "message", "messages", "messagesReset", "messageUpdated", "sent",
+    ]
+    /// Requests of conversations and messages: a feature decodes them.
+    static let featureRequests: Set = [
+        "changeMembers", "conversationSettings", "deleteMessage", "editMessage", "getConversation", "getMessages", "mark",
+        "renameConversation", "send",
+    ]
+    /// What the codec knows a part of: a feature adds members to it.
+    private static func isWhole(_ example: Example) -> Bool {
+        example.type != "conversationCreated" && !example.json.contains("\"messagesVersion\"")
+            && !example.json.contains("\"conversationList\"")
+    }
 
     @Test(arguments: [Example.protocolPage, Example.asyncAPI])
     func `both documents show every message of both sides`(examples: [Example]) {
         func types(_ sender: Example.Sender) -> Set<String> {
             Set(examples.filter { $0.sender == sender }.map(\.type))
         }
-        #expect(types(.client) == Self.clientTypes)
+        #expect(types(.client) == Self.clientTypes.union(Self.featureRequests))
         #expect(types(.server) == Self.serverTypes.union(Self.featureTypes))
     }
 
-    @Test(arguments: Example.all.filter { $0.sender == .client })
+    @Test(arguments: Example.all.filter { $0.sender == .client && !featureRequests.contains($0.type) })
     func `every example of a client is decoded, and the same after being encoded`(example: Example) throws {
         let message = try client(example.json)
         #expect(try ClientMessage.decode(message.encoded()) == message)
@@ -42,7 +54,7 @@ struct DocumentTests {
             return
         }
         if case .unknown = message { Issue.record("not known") }
-        #expect(String(json: message.encoded()) == example.json)
+        if Self.isWhole(example) { #expect(String(json: message.encoded()) == example.json) }
     }
 
     /// Whatever a client sends that is shorter than whole is refused, wherever it is cut.

@@ -11,7 +11,10 @@ import Testing
 @Suite struct ScriptKeyTests {
     @Test func `every key that a script touches is declared`() throws {
         let world = try World(shards: 2)
-        try look(at: world, running: Script.allCases.filter { !(Script.accounts + Usernames.plan.scripts + [.setPhoto]).contains($0) }) {
+        try look(
+            at: world,
+            running: Script.allCases.filter { !(Script.accounts + Usernames.plan.scripts + [.setPhoto]).contains($0) }
+        ) {
             try everyScript(in: world)
         }
     }
@@ -68,14 +71,15 @@ import Testing
         #expect(watcher.status(of: "bob") == .offline)
     }
 
-    @Test func `an idle hour costs no command but renewals, canaries and sweeps`() throws {
+    @Test func `an idle hour costs no command but renewals, canaries and sweeps of leases and of intents`() throws {
         let world = try World(shards: 2)
         try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
         try SimulatedClient("bob", in: world).connect(to: world.shards[1])
         try world.run(for: 1_000)
         world.redis.counts = [:]
         try world.run(for: 3_600_000)
-        #expect(Set(world.redis.counts.keys) == ["renew", "sweep", "PUBLISH"])
+        // The last one is what intents cost.
+        #expect(Set(world.redis.counts.keys) == ["renew", "sweep", "PUBLISH", "SRANDMEMBER"])
         let lease = world.configuration.lease
         #expect(world.redis.counts["renew"]! <= Int(2 * 3_600_000 / lease.renewal) + 2)
         #expect(world.redis.counts["sweep"]! <= Int(2 * 3_600_000 / lease.sweep) + 2)
@@ -113,9 +117,15 @@ import Testing
         let keys = shard.logic.partitions.keys(of: conversation)
         shard.run(
             .participants,
-            keys: [keys.shards, keys.floor, keys.conversation(conversation), keys.typing(conversation)],
-            arguments: [keys.events, shard.logic.link.incarnation, conversation.string, "ana", "cy"], lane: .commands
+            keys: [
+                keys.shards, keys.unfinished, keys.floor, keys.conversation(conversation), keys.typing(conversation),
+                keys.log(conversation), keys.changes(conversation), keys.prints(conversation),
+            ],
+            arguments: [
+                keys.events, shard.logic.link.incarnation, "joining \(conversation)", conversation.string, "ana", "cy",
+            ], lane: .commands
         ) { _ in }
+        try talk(ana, in: world)
         let user = UserID("bob")!
         let bobs = shard.logic.partitions.keys(of: user)
         shard.run(
@@ -133,6 +143,30 @@ import Testing
         try SimulatedClient("cy", in: world).connect(to: world.shards[1])
         world.shards[1].die()
         try world.run(for: 20_000)
+    }
+
+    /// The same of conversations and messages.
+    private func talk(_ ana: SimulatedClient, in world: World) throws {
+        ana.sendText(#"{"type":"createConversation","id":70,"participants":["cy"],"name":"Trip","key":"t"}"#)
+        try world.run(for: 500)
+        let made = try #require(
+            ana.received.compactMap { if case .conversationCreated(70, let c) = $0 { c.id } else { nil } }.first)
+        for request in [
+            #""type":"send","message":{"id":"m1","text":"a"}"#, #""type":"send","message":{"id":"m2","text":"b"}"#,
+            #""type":"editMessage","message":"m1","text":"c""#, #""type":"deleteMessage","message":"m1""#,
+            #""type":"getMessages""#, #""type":"mark","read":1"#, #""type":"conversationSettings","muted":true"#,
+            #""type":"renameConversation","name":"Alps""#, #""type":"changeMembers","add":["dee"]"#,
+        ] {
+            ana.sendText(#"{\#(request),"id":71,"conversation":"\#(made)"}"#)
+            try world.run(for: 200)
+        }
+        ana.sendText(#"{"type":"subscribe","id":72,"conversations":[{"id":"\#(made)","after":0}]}"#)
+        ana.sendText(#"{"type":"setVisibility","id":73,"visibility":{"receipts":"nobody"}}"#)
+        try world.run(for: 500)
+        world.shards[0].cutSubscription()
+        try world.run(for: 1_000)
+        world.shards[0].logic.feature(Conversations.self)?.departing.begin(UserID("dee")!)
+        try world.run(for: 500)
     }
 
     /// The same of accounts.
@@ -168,8 +202,9 @@ import Testing
             arguments: [keys.events, logic.link.incarnation, user.string, ""], lane: .commands
         ) { _ in }
         try everyScriptOfNames(accounts, user, token)
-        let photos = ["0" , "1"].map { PhotoName(String(repeating: $0, count: 32))! }
-        for (name, former) in [(photos[0], nil), (photos[1], photos[0]), (nil, photos[1])] as [(PhotoName?, PhotoName?)] {
+        let photos = ["0", "1"].map { PhotoName(String(repeating: $0, count: 32))! }
+        for (name, former) in [(photos[0], nil), (photos[1], photos[0]), (nil, photos[1])] as [(PhotoName?, PhotoName?)]
+        {
             accounts.world.shards[0].run(
                 .setPhoto,
                 keys: [keys.shards, keys.floor, keys.user(user), keys.account(user)]

@@ -167,7 +167,9 @@ extension Script {
     /// Whether it may have something to tell.
     fileprivate var publishes: Bool {
         switch self {
-        case .join, .renew, .sweep, .fence, .conversation, .create: false
+        case .join, .renew, .sweep, .fence, .conversation, .reserve, .joining, .enroll, .receipts, .receiptsPage,
+            .messages, .catchUp, .logPage:
+            false
         default: true
         }
     }

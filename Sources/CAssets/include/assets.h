@@ -44,8 +44,6 @@ struct asset asset_profile(void);
 struct asset asset_profile_lib(void);
 
 // Conversations
-struct asset asset_create(void);
-struct asset asset_participants(void);
 
 // Typing
 struct asset asset_conversation(void);
@@ -86,3 +84,43 @@ struct asset asset_set_photo(void);
 
 // Usernames
 struct asset asset_change_username(void);
+
+// For browsers
+struct asset asset_presence_js(void);
+struct asset asset_presence_d_ts(void);
+struct asset asset_app_html(void);
+struct asset asset_app_css(void);
+struct asset asset_app_icon(void);
+struct asset asset_app_js(void);
+struct asset asset_app_parts_js(void);
+struct asset asset_app_signing_js(void);
+struct asset asset_app_profile_js(void);
+struct asset asset_app_people_js(void);
+
+// Conversations
+struct asset asset_create(void);
+struct asset asset_reserve(void);
+struct asset asset_direct(void);
+struct asset asset_members(void);
+struct asset asset_participants(void);
+struct asset asset_joining(void);
+struct asset asset_enroll(void);
+struct asset asset_settle(void);
+struct asset asset_settings(void);
+struct asset asset_rename(void);
+struct asset asset_mark(void);
+struct asset asset_receipts(void);
+struct asset asset_receipts_page(void);
+struct asset asset_receipts_member(void);
+struct asset asset_departing(void);
+struct asset asset_depart(void);
+struct asset asset_conversation_lib(void);
+
+// Messages
+struct asset asset_message_lib(void);
+struct asset asset_send(void);
+struct asset asset_edit_message(void);
+struct asset asset_delete_message(void);
+struct asset asset_messages(void);
+struct asset asset_catch_up(void);
+struct asset asset_log_page(void);

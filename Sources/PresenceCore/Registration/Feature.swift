@@ -26,6 +26,9 @@ package protocol Feature: AnyObject, SendableMetatype {
     /// A client was told `connected`: what it is to hear first comes now.
     func sessionGreeted(_ session: Session)
 
+    /// A client has said whether its user is active, or whether it is in the background.
+    func activityChanged(_ session: Session)
+
     /// A session of this shard has ended.
     func sessionEnded(_ session: Session)
 
@@ -41,6 +44,7 @@ package protocol Feature: AnyObject, SendableMetatype {
 
 extension Feature {
     package func sessionGreeted(_ session: Session) {}
+    package func activityChanged(_ session: Session) {}
     package func sessionEnded(_ session: Session) {}
     package func statusChosen(_ status: ChosenStatus, by user: UserID) {}
     package func statusKnown(of user: LocalUser) {}

@@ -65,7 +65,7 @@ extension ShardLogic {
     }
 
     /// So much waits for Redis that a request is refused before it is given anything more; the limit is counted.
-    func isStoreFull() -> Bool {
+    package func isStoreFull() -> Bool {
         guard store.isFull else { return false }
         metrics.met(.redisBytes)
         return true

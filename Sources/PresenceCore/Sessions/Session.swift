@@ -12,7 +12,7 @@ package final class Session {
     var began: Milliseconds
     /// When anything was last received from it.
     var lastHeard: Milliseconds
-    var activity: Activity
+    package internal(set) var activity: Activity
     /// `nil` while it lingers.
     package var connection: Connection?
     /// When its token was issued; 0 if that does not say.

@@ -165,6 +165,7 @@ extension Sessions {
         if let connection = session.connection {
             shard.watchers.set(.background, activity == .background, on: connection)
         }
+        for feature in shard.features { feature.activityChanged(session) }
         guard session.storedState != session.state else { return done(true) }
         guard shard.link.isLive else {
             // It may have been asserted already, as it was before: then it is asserted once more.

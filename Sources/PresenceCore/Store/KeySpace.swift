@@ -43,4 +43,6 @@ package struct KeySpace: Sendable, Equatable {
     /// Random bytes, made once, by which addresses are hashed into partitions: a user id must not tell whether a guessed
     /// address is its user's.
     package var addressKey: String { keys + "presence:addressKey" }
+    /// The key of the hash that makes the id of a direct conversation of its two users.
+    package var pairKey: String { keys + "presence:pairKey" }
 }

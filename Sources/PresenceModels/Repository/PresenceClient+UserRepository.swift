@@ -123,7 +123,8 @@ extension User {
         let profile = person.profile
         self.init(
             id: person.user, displayName: person.displayName ?? "", username: profile.username,
-            profileImageURL: profile.photoURL, timezone: profile.timezone, locale: profile.locale, isOnline: person.isOnline,
+            profileImageURL: profile.photoURL, timezone: profile.timezone, locale: profile.locale,
+            isOnline: person.isOnline,
             lastSeen: presence.lastSeen ?? presence.since ?? .distantPast, createdAt: profile.createdAt ?? .distantPast)
     }
 }

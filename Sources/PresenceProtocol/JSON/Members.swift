@@ -108,7 +108,7 @@ extension Identifier {
 
 extension Array where Element == Identifier {
     /// The same ids, each once, in the order of their first appearance.
-    func withoutRepetitions() -> [Identifier] {
+    package func withoutRepetitions() -> [Identifier] {
         // Few are compared with each other, which is quicker than hashing them; mostly there is nothing to take out.
         if count <= 16 {
             guard indices.contains(where: { self[..<$0].contains(self[$0]) }) else { return self }
@@ -122,7 +122,7 @@ extension Array where Element == Identifier {
 extension JSONScanner {
     /// Reads an object and hands over each member, the last of several with one key last, so that it wins.
     @inline(__always)
-    mutating func forEachMember(
+    package mutating func forEachMember(
         _ body: (_ key: JSONValue, _ value: JSONValue) throws(DecodingFailure) -> Void
     ) throws(DecodingFailure) {
         do throws(JSONError) { try beginObject() } catch { throw DecodingFailure(error) }

@@ -192,25 +192,8 @@ extension ClientMessage.Body {
     }
 }
 
-extension ClientMessage.Subscribe {
-    fileprivate init(_ members: ClientMembers, limit: Int) throws(DecodingFailure) {
-        let (users, conversations) = try members.watched(limit: limit, in: "subscribe")
-        self.init(users: users, conversations: conversations)
-        guard let value = members.known else { return }
-        var versions = try value.object("known")
-        let few = users.count <= 16
-        let watched = few ? [] : Set(users)
-        try versions.forEachMember { (key, value) throws(DecodingFailure) in
-            let known = try ClientMessage.KnownVersions(value)
-            // Versions of people who are not asked for are of no use to anyone.
-            guard let user = key.identifier, few ? users.contains(user) : watched.contains(user) else { return }
-            self.known[user] = known
-        }
-    }
-}
-
 extension ClientMessage.KnownVersions {
-    fileprivate init(_ value: JSONValue) throws(DecodingFailure) {
+    init(_ value: JSONValue) throws(DecodingFailure) {
         self.init()
         if value.kind == .null { return }
         var members = try value.object("known")
@@ -264,7 +247,7 @@ extension DecodingFailure {
         DecodingFailure(code: .unknownType, message: "this server does not know the type of this message")
     }
 
-    fileprivate static func tooManyIDs(_ limit: Int, in type: String) -> DecodingFailure {
+    static func tooManyIDs(_ limit: Int, in type: String) -> DecodingFailure {
         DecodingFailure(code: .tooMany, message: "at most \(limit) users and conversations in one \(type)")
     }
 }

@@ -46,8 +46,7 @@ extension ClientMessage.Body {
         case .connect(let connect): connect.encodeMembers(into: &output)
         case .refresh(let token): JSONWriter.member("token", token, to: &output)
         case .subscribe(let subscribe):
-            Self.encode(users: subscribe.users, conversations: subscribe.conversations, into: &output)
-            subscribe.encodeKnown(into: &output)
+            subscribe.encodeMembers(into: &output)
         case .unsubscribe(let users, let conversations):
             Self.encode(users: users, conversations: conversations, into: &output)
         case .get(let users): JSONWriter.member("users", users, to: &output)
@@ -75,7 +74,7 @@ extension ClientMessage.Body {
     }
 
     /// At least one of the lists must be there: if both are empty, `users` is.
-    private static func encode(users: [UserID], conversations: [ConversationID], into output: inout [UInt8]) {
+    static func encode(users: [UserID], conversations: [ConversationID], into output: inout [UInt8]) {
         if !users.isEmpty || conversations.isEmpty { JSONWriter.member("users", users, to: &output) }
         if !conversations.isEmpty { JSONWriter.member("conversations", conversations, to: &output) }
     }
@@ -105,31 +104,6 @@ extension Device {
         if let name { JSONWriter.member("name", name, to: &output) }
         // Each member came with a comma before it; the first one's place is the brace's.
         output[brace] = UInt8(ascii: "{")
-        JSONWriter.raw("}", to: &output)
-    }
-}
-
-extension ClientMessage.Subscribe {
-    fileprivate func encodeKnown(into output: inout [UInt8]) {
-        // In the order of `users`, so that equal messages are equal bytes.
-        let held = users.filter { known[$0] != nil }
-        guard !held.isEmpty else { return }
-        JSONWriter.key("known", to: &output)
-        for (index, user) in held.enumerated() {
-            JSONWriter.raw(index == 0 ? "{" : ",", to: &output)
-            JSONWriter.string(user.string, to: &output)
-            JSONWriter.raw(":{", to: &output)
-            let versions = known[user]!
-            if let presence = versions.presence {
-                JSONWriter.raw("\"presence\":", to: &output)
-                JSONWriter.integer(presence, to: &output)
-            }
-            if let profile = versions.profile {
-                JSONWriter.raw(versions.presence == nil ? "\"profile\":" : ",\"profile\":", to: &output)
-                JSONWriter.integer(profile, to: &output)
-            }
-            JSONWriter.raw("}", to: &output)
-        }
         JSONWriter.raw("}", to: &output)
     }
 }

@@ -124,10 +124,17 @@ extension ServerMessage.Conversation {
 
 extension ServerMessage.ConversationSnapshot {
     public func encode(into output: inout [UInt8]) {
+        output += opened()
+        JSONWriter.raw("}", to: &output)
+    }
+
+    /// The object, to which more members can be added.
+    package func opened() -> [UInt8] {
+        var output: [UInt8] = []
         JSONWriter.raw("{\"conversation\":", to: &output)
         JSONWriter.string(conversation.string, to: &output)
         JSONWriter.member("version", version, to: &output)
         JSONWriter.member("typing", typing, to: &output)
-        JSONWriter.raw("}", to: &output)
+        return output
     }
 }

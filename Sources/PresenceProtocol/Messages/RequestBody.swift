@@ -25,7 +25,7 @@ public enum RequestBody {
     }
 
     /// Checks that `json` is one object and nothing else, and returns a scanner at its beginning.
-    static func object(_ json: UnsafeRawBufferPointer) throws(DecodingFailure) -> JSONScanner {
+    package static func object(_ json: UnsafeRawBufferPointer) throws(DecodingFailure) -> JSONScanner {
         let value: JSONValue
         do throws(JSONError) {
             var scanner = JSONScanner(json)

@@ -156,7 +156,7 @@ public enum ServerMessageWriter {
 
     // MARK: Pieces
 
-    static func begin(_ type: StaticString, id: Int64?, to output: inout [UInt8]) {
+    package static func begin(_ type: StaticString, id: Int64?, to output: inout [UInt8]) {
         JSONWriter.raw("{\"type\":\"", to: &output)
         JSONWriter.raw(type, to: &output)
         JSONWriter.raw("\"", to: &output)

@@ -11,8 +11,8 @@ public struct SnapshotReply {
         case subscribed, users
     }
 
-    private enum List {
-        case none, users, conversations
+    private enum List: Int {
+        case none, users, conversations, conversationList
     }
 
     private static let more: StaticString = "],\"more\":true}"
@@ -24,6 +24,8 @@ public struct SnapshotReply {
     /// The part being written; its list is still open.
     private var part: [UInt8]
     private var list = List.none
+    /// Whether the open list has nothing yet.
+    private var isEmpty = true
     /// One person or conversation, before it is known which part has room for it.
     private var entry: [UInt8] = []
 
@@ -76,6 +78,23 @@ public struct SnapshotReply {
         addEntry(to: .conversations)
     }
 
+    /// Adds what a client watches of a conversation, as an object that is JSON already.
+    package mutating func add(conversation object: [UInt8]) {
+        entry = object
+        addEntry(to: .conversations)
+    }
+
+    /// Adds a conversation of the list, likewise. Nothing else may be added after it.
+    package mutating func add(listed object: [UInt8]) {
+        entry = object
+        addEntry(to: .conversationList)
+    }
+
+    /// The list is answered, even if nothing is in it.
+    package mutating func beginConversationList() {
+        if list != .conversationList { open(.conversationList) }
+    }
+
     /// The messages, in the order in which they are to be sent; at least one.
     public consuming func finish() -> [[UInt8]] {
         if list == .none { JSONWriter.raw(",\"users\":[", to: &part) }
@@ -85,23 +104,38 @@ public struct SnapshotReply {
     }
 
     private mutating func addEntry(to wanted: List) {
-        precondition(wanted == .conversations || list != .conversations, "a person after the conversations")
-        // `],"conversations":[` is the most that can come before an entry.
-        let needed = entry.count + 19 + Self.more.utf8CodeUnitCount
-        if list != .none, part.count + needed > limit {
+        precondition(wanted.rawValue >= list.rawValue, "a reply's lists are filled one after the other")
+        // `],"users":[],"conversationList":[` is the most that can come before an entry.
+        let needed = entry.count + 34 + Self.more.utf8CodeUnitCount
+        let isSplit = list != .none && part.count + needed > limit
+        if isSplit {
             JSONWriter.raw(Self.more, to: &part)
             parts.append(part)
             part = head
             list = .none
         }
-        if list == wanted {
+        if list == wanted, !isEmpty {
             part.append(UInt8(ascii: ","))
-        } else {
-            if list == .users { part.append(UInt8(ascii: "]")) }
-            JSONWriter.key(wanted == .users ? "users" : "conversations", to: &part)
-            part.append(UInt8(ascii: "["))
-            list = wanted
+        } else if list != wanted {
+            open(wanted)
         }
         part.append(contentsOf: entry)
+        isEmpty = false
+    }
+
+    /// Begins a list of the part; the one before it ends.
+    private mutating func open(_ wanted: List) {
+        if list != .none { part.append(UInt8(ascii: "]")) }
+        switch wanted {
+        case .none: break
+        case .users: JSONWriter.key("users", to: &part)
+        case .conversations: JSONWriter.key("conversations", to: &part)
+        case .conversationList:
+            if list == .none { JSONWriter.raw(",\"users\":[]", to: &part) }
+            JSONWriter.key("conversationList", to: &part)
+        }
+        part.append(UInt8(ascii: "["))
+        list = wanted
+        isEmpty = true
     }
 }

@@ -97,9 +97,14 @@ extension Doctor {
     }
 
     private func lookAtSets(_ keys: [String], of redis: DoctorRedis, _ look: inout Look) throws(RedisFailure) {
-        for (key, answer) in zip(keys, try redis.askAll(keys.map { ["SCARD", $0] })) {
+        for (key, answer) in zip(keys, try redis.askAll(keys.map { [counting($0), $0] })) {
             if case .failure = answer { noteWrongType(of: key, &look) }
         }
+    }
+
+    /// A conversation is a hash, the others are sets.
+    private func counting(_ key: String) -> String {
+        if case .conversation = KeyName(key, in: partitions.space, families) { "HLEN" } else { "SCARD" }
     }
 
     /// What lives no longer than the servers is no loss, and stands in their way; the rest are data.

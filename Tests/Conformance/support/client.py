@@ -105,7 +105,7 @@ class Client:
         whole = dict(parts[0])
         whole.pop("more", None)
         for part in parts[1:]:
-            for member in ("users", "conversations", "contacts", "blocks"):
+            for member in ("users", "conversations", "conversationList", "contacts", "blocks"):
                 if member in part:
                     whole[member] = whole.get(member, []) + part[member]
         return whole
@@ -160,7 +160,8 @@ class Client:
         reply = asyncio.get_running_loop().create_future()
         self.waiting[number] = ([], reply)
         self.asked[number] = set(members.get("users", ())) | {
-            ("typing", conversation) for conversation in members.get("conversations", ())
+            ("typing", conversation.get("id") if isinstance(conversation, dict) else conversation)
+            for conversation in members.get("conversations", ())
         } if all(isinstance(name, str) for name in members.get("users", ())) else set()
         sending = asyncio.create_task(self.send({"type": type, "id": number} | members))
 

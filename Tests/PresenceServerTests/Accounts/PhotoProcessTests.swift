@@ -108,7 +108,8 @@ import Testing
         let name = String(repeating: "0", count: 32)
         #expect(PhotoFile(name + ".jpg")?.isThumbnail == false && PhotoFile(name + "-small.jpg")?.isThumbnail == true)
         for bad in [
-            "", ".jpg", "-small.jpg", name, name + ".png", "../" + name + ".jpg", name.dropLast() + "A.jpg", name + "0.jpg",
+            "", ".jpg", "-small.jpg", name, name + ".png", "../" + name + ".jpg", name.dropLast() + "A.jpg",
+            name + "0.jpg",
             name + ".jpg\0", "/" + name + ".jpg", name.dropLast() + "/.jpg",
         ] { #expect(PhotoFile(String(bad)) == nil, "\(bad)") }
         let folder = PhotoFolder(path: "/data/photos")

@@ -33,8 +33,11 @@ import Testing
         let keys = installation.partitions.keys(of: conversation)
         try installation.run(
             .participants,
-            [keys.shards, keys.floor, keys.conversation(conversation), keys.typing(conversation)],
-            [keys.events, live, "c:1", "ana", "cy"])
+            [
+                keys.shards, keys.unfinished, keys.floor, keys.conversation(conversation), keys.typing(conversation),
+                keys.log(conversation), keys.changes(conversation), keys.prints(conversation),
+            ],
+            [keys.events, live, "joining c:1", "c:1", "ana", "cy"])
         try installation.run(
             .typing, [keys.shards, keys.floor, keys.conversation(conversation), keys.typing(conversation)],
             [keys.events, live, "c:1", "ana", "ana-phone", "1", "6000"])

@@ -30,7 +30,8 @@ public struct PersonProfile: Codable, Hashable, Sendable {
 
     public init(
         user: String, exists: Bool = false, displayName: String? = nil, username: String? = nil, photoURL: URL? = nil,
-        thumbnailURL: URL? = nil, timezone: String? = nil, locale: String? = nil, createdAt: Date? = nil, updatedAt: Date? = nil,
+        thumbnailURL: URL? = nil, timezone: String? = nil, locale: String? = nil, createdAt: Date? = nil,
+        updatedAt: Date? = nil,
         version: Int64 = 0, freshness: Freshness, problem: PresenceError? = nil, arrival: Arrival? = nil
     ) {
         self.user = user

@@ -3,8 +3,33 @@ import PresenceCore
 
 /// The scripts of this folder's feature.
 extension Script {
-    static let create = Script("create", asset_create(), isAcknowledged: true)
-    static let participants = Script(
-        "participants", asset_participants(), library: asset_typing_lib(),
-        isAcknowledged: true)
+    /// Who types is a conversation's too: members who leave type no more.
+    static let conversationLibrary = asset_typing_lib().text + asset_conversation_lib().text
+
+    private static func conversation(_ name: String, _ file: asset) -> Script {
+        Script(name, file.text, library: conversationLibrary, isAcknowledged: true)
+    }
+
+    static let create = conversation("create", asset_create())
+    static let reserve = Script("reserve", asset_reserve(), isAcknowledged: true)
+    static let direct = conversation("direct", asset_direct())
+    static let members = conversation("members", asset_members())
+    static let participants = conversation("participants", asset_participants())
+    static let joining = Script("joining", asset_joining())
+    static let enroll = Script("enroll", asset_enroll(), isAcknowledged: true)
+    static let settle = conversation("settle", asset_settle())
+    static let settings = conversation("settings", asset_settings())
+    static let rename = conversation("rename", asset_rename())
+    static let mark = conversation("mark", asset_mark())
+    static let receipts = Script("receipts", asset_receipts(), isAcknowledged: true)
+    static let receiptsPage = Script("receipts-page", asset_receipts_page())
+    static let receiptsMember = conversation("receipts-member", asset_receipts_member())
+    static let departing = Script("departing", asset_departing())
+    static let depart = conversation("depart", asset_depart())
+
+    static let conversations: [Script] = [
+        .create, .reserve, .direct, .members, .participants, .joining, .enroll, .settle, .settings, .rename, .mark,
+        .receipts, .receiptsPage, .receiptsMember,
+        .departing, .depart,
+    ]
 }

@@ -1,157 +1,130 @@
+import Passwords
 import PresenceCore
 import PresenceProtocol
 import Redis
 import WebSockets
 
-/// Conversations: who takes part in them.
+/// Conversations: who is in them, what each member is told of them, and what members set for themselves.
 final class Conversations: Feature {
     static let plan = FeaturePlan(
-        name: "conversations", isOptional: false, scripts: [.create, .participants],
-        keys: [KeyFamily(name: "creations", isPassing: false, type: "hash")])
+        name: "conversations", isOptional: false, scripts: Script.conversations,
+        keys: [KeyFamily(name: "creations", isPassing: false, type: "hash"), .inbox, .log, .changes, .prints])
 
-    private unowned let shard: ShardLogic
+    unowned let shard: ShardLogic
+    let lists: ConversationLists
+    let reading: ConversationReading
+    let blocks: Blocks
+    let joining: Joining
+    let receipts: Receipts
+    let departing: Departing
+    /// Of the hash that makes the id of a direct conversation; `nil` until Redis has told it.
+    var pairKey: [UInt8]?
+    /// Told who is in a conversation, when that has changed.
+    var onMembers: [(StoreEvent) -> Void] = []
+    /// What direct conversations are of, and which conversations are groups: asked before a send, and never changed but by
+    /// backends.
+    private var pairs: [ConversationID: Pair] = [:]
+    private static let mostPairs = 10_000
 
-    init(_ shard: ShardLogic) { self.shard = shard }
+    enum Pair: Equatable {
+        case none
+        case of(UserID, UserID)
+    }
+
+    init(_ shard: ShardLogic) {
+        self.shard = shard
+        lists = ConversationLists(shard)
+        reading = ConversationReading(shard: shard)
+        blocks = Blocks(shard: shard)
+        joining = Joining(shard)
+        receipts = Receipts(shard)
+        departing = Departing(shard)
+    }
 
     func register(in registry: inout Registry) {
-        registry.request(
-            "createConversation", price: { RequestPrice.ids($0.participants.count) },
-            decode: { (members, _) throws(DecodingFailure) in try ClientRequest.createConversation(members) }
-        ) { [unowned self] request, context in
-            createConversation(context.connection, context.session, context.id, request.participants, request.key)
-        }
-        registry.route("PUT", "/v1/conversations/{id}/participants") { [unowned self] (call) throws(DecodingFailure) in
-            try setParticipants(call)
-        }
-        registry.route("DELETE", "/v1/conversations/{id}/participants") { [unowned self] call in
-            call.write {
-                setParticipants([], of: call.ids[0], done: $0)
-            } succeeded: { _ in
-                HTTPResponse(status: 204)
-            }
+        lists.register(in: &registry)
+        joining.register(in: &registry)
+        receipts.register(in: &registry)
+        departing.register(in: &registry)
+        registerRequests(in: &registry)
+        registerRoutes(in: &registry)
+        registry.event("N") { [unowned self] in lists.handle($0) }
+        registry.event("C") { [unowned self] event in
+            if let id = event.subject { pairs[id] = nil }
+            for told in onMembers { told(event) }
         }
     }
 
-    // MARK: Backends
-
-    private func setParticipants(_ call: HTTPCall) throws(DecodingFailure) {
-        let participants = try RequestBody.participants(call.body)
-        let most = shard.configuration.limits.participants
-        guard participants.count >= 2 else {
-            return call.refuse(422, .validationFailed, "a conversation has at least 2 participants", "participants")
-        }
-        guard participants.count <= most else {
-            return call.refuse(422, .tooMany, "at most \(most) participants in one conversation", "participants")
-        }
-        let id = call.ids[0]
-        call.write {
-            setParticipants(participants, of: id, done: $0)
-        } succeeded: { _ in
-            var json = Array(#"{"conversation":{"id":"#.utf8)
-            JSONWriter.string(id.string, to: &json)
-            json += Array(#","participants":"#.utf8)
-            JSONWriter.identifiers(participants, to: &json)
-            return .json(200, json + Array("}}".utf8))
+    func resynchronise(_ step: ResynchronisationStep, done: @escaping (RedisFailure?) -> Void) {
+        switch step {
+        case .lost:
+            lists.lost()
+            done(nil)
+        case .assert: readPairKey(done)
+        case .reload: lists.reload(done: done)
+        case .live: done(nil)
         }
     }
 
-    private func setParticipants(_ participants: [UserID], of id: ConversationID, done: @escaping StoreReply) {
-        let keys = shard.partitions.keys(of: id)
-        shard.store.run(
-            .participants, keys: [keys.shards, keys.floor, keys.conversation(id), keys.typing(id)],
-            arguments: [keys.events, shard.link.incarnation, id.string] + participants.map(\.string),
-            lane: .commands, reply: done)
+    func activityChanged(_ session: Session) { lists.activityChanged(session) }
+    func sessionEnded(_ session: Session) { lists.ended(session) }
+
+    // MARK: Direct conversations
+
+    /// Found by anyone who knows the key, and by nobody else: two who create it at once create one.
+    ///
+    /// - Parameter attempt: More than 0 if a backend has made something else of those before.
+    func directID(of a: UserID, _ b: UserID, attempt: Int) -> ConversationID? {
+        guard let pairKey else { return nil }
+        let pair = [a.string, b.string].sorted().joined(separator: " ") + (attempt == 0 ? "" : " \(attempt)")
+        return ConversationID("d" + Sodium.mac(Array(pair.utf8), key: pairKey).hexadecimal)
     }
 
-    // MARK: Users
+    /// Of whom a direct conversation is; `.none` for a group.
+    func pair(of id: ConversationID, found: @escaping (Result<Pair, RedisFailure>) -> Void) {
+        if let known = pairs[id] { return found(.success(known)) }
+        let key = shard.partitions.keys(of: id).conversation(id)
+        shard.store.command(["HMGET", key, "kind", "pair"], lane: .commands) { [self] result in
+            found(
+                result.map { value in
+                    let words = value.array ?? []
+                    let users = words.last?.string?.split(separator: " ").compactMap { UserID(String($0)) } ?? []
+                    let pair = users.count == 2 ? Pair.of(users[0], users[1]) : .none
+                    if words.first?.isNull == false {
+                        if pairs.count >= Self.mostPairs { pairs = [:] }
+                        pairs[id] = pair
+                    }
+                    return pair
+                })
+        }
+    }
 
-    func createConversation(
-        _ connection: Connection, _ session: Session, _ id: Int64?, _ others: [UserID], _ key: CreationKey?
+    /// Runs what somebody does in a conversation, unless it is a direct one of two of whom one blocks the other: then `done`
+    /// gets `BLOCKED`.
+    func unlessBlocked(
+        _ user: UserID, in id: ConversationID, done: @escaping StoreReply, _ run: @escaping () -> Void
     ) {
-        let creator = session.user.id
-        let participants = others.contains(creator) ? others : [creator] + others
-        guard participants.count >= 2 else {
-            return shard.refuse(
-                .init(
-                    id: id, code: .validationFailed, message: "a conversation has at least 2 participants",
-                    field: "participants"), on: connection)
-        }
-        guard participants.count <= shard.configuration.limits.participants else {
-            return shard.refuse(
-                .init(
-                    id: id, code: .tooMany,
-                    message: "at most \(shard.configuration.limits.participants) participants in one conversation",
-                    field: "participants"), on: connection)
-        }
-        let conversation = ServerMessage.Conversation(id: conversationID(near: creator), participants: participants)
-        shard.write(connection, id) { [self] done in
-            create(conversation, by: creator, key, done: done)
-        } succeeded: { [self] words in
-            var payload: [UInt8] = []
-            ServerMessageWriter.conversationCreated(id: id, Self.madeBefore(words) ?? conversation, to: &payload)
-            shard.replies.send(payload, to: connection)
-        }
-    }
-
-    /// `done` gets `OK`, and after it the id and the participants of the one that was made with this key before.
-    private func create(
-        _ conversation: ServerMessage.Conversation, by creator: UserID, _ key: CreationKey?,
-        done: @escaping StoreReply
-    ) {
-        let keys = shard.partitions.keys(of: creator)
-        shard.store.run(
-            .create,
-            keys: [
-                keys.shards, keys.conversation(conversation.id), keys.user(creator), keys.creations(creator),
-            ],
-            arguments: [
-                shard.link.incarnation, String(shard.configuration.limits.conversationsPerUser), conversation.id.string,
-                key?.string ?? "",
-            ] + conversation.participants.map(\.string),
-            lane: .commands
-        ) { [self] result in
-            guard case .success(let value) = result, let words = value.array, words.first?.string == "MADE",
-                let id = words.last?.string.flatMap(ConversationID.init)
-            else { return done(result) }
-            answer(withThe: id, of: creator, done: done)
-        }
-    }
-
-    /// A repeated creation is answered with who is in the conversation now: a backend may have changed that. A
-    /// creator who has left it gets the same answer as for a conversation of others.
-    private func answer(withThe id: ConversationID, of creator: UserID, done: @escaping StoreReply) {
-        let keys = shard.partitions.keys(of: id)
-        shard.store.run(.conversation, keys: [keys.conversation(id), keys.typing(id)], arguments: [], lane: .commands) {
-            result in
+        pair(of: id) { [self] result in
             switch result {
-            // Nothing was changed by this request, whatever came of the reading.
-            case .failure: done(.failure(.disconnected(sent: false)))
-            case .success(let value):
-                let participants = (value.array ?? []).dropFirst(2).compactMap(\.string).sorted()
-                guard participants.contains(creator.string) else {
-                    return done(.success(.array([.status("FORBIDDEN")])))
-                }
-                done(.success(.array((["OK", id.string] + participants).map(RedisValue.status))))
+            case .failure(let failure): done(.failure(failure))
+            case .success(.of(let a, let b)) where user == a || user == b:
+                blocks.unless(between: user, and: [user == a ? b : a], done: done, run)
+            case .success: run()
             }
         }
     }
 
-    private static func madeBefore(_ words: [RedisValue]) -> ServerMessage.Conversation? {
-        let ids = words.dropFirst().compactMap { $0.string.flatMap(Identifier.init) }
-        return ids.first.map { .init(id: $0, participants: Array(ids.dropFirst())) }
-    }
-
-    /// A random id in the partition of its creator, so that one script can count and create.
-    private func conversationID(near creator: UserID) -> ConversationID {
-        let partition = shard.partitions.index(of: creator)
-        while true {
-            let id = ConversationID(shard.randomName())!
-            if shard.partitions.index(of: id) == partition { return id }
+    /// The first server makes it.
+    private func readPairKey(_ done: @escaping (RedisFailure?) -> Void) {
+        let name = shard.partitions.space.pairKey
+        let drawn = Sodium.random(16).hexadecimal
+        shard.store.command(["SET", name, drawn, "NX"], lane: .commands) { _ in }
+        shard.store.command(["GET", name], lane: .commands) { [self] result in
+            if case .success(let value) = result {
+                pairKey = value.string.flatMap { [UInt8](hexadecimal: $0) }
+                if pairKey == nil { shard.log("damaged record", ["what": "the key of pairs"], level: .error) }
+            }
+            done(result.failure)
         }
     }
-}
-
-extension PartitionKeys {
-    /// Which conversation a user made with which key.
-    func creations(_ id: UserID) -> String { name + ":creations:" + id.string }
 }

@@ -23,7 +23,9 @@ struct PhotoFolder: Sendable {
     func keep(_ photo: [UInt8], _ thumbnail: [UInt8], as name: PhotoName) throws(Failure) {
         let part = part(name.text.prefix(2))
         for folder in [path, part] {
-            guard mkdir(folder, 0o700) == 0 || errno == EEXIST else { throw Failure("a folder for pictures cannot be made") }
+            guard mkdir(folder, 0o700) == 0 || errno == EEXIST else {
+                throw Failure("a folder for pictures cannot be made")
+            }
         }
         do throws(Failure) {
             try write(photo, to: path(of: PhotoFile(name, isThumbnail: false)))

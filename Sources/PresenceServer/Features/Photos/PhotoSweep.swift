@@ -72,7 +72,11 @@ final class PhotoSweep {
         let folder = folder
         removed.value += 1
         do {
-            try shard.jobs.run(in: .files) { folder.remove(name) } then: { _ in next() }
+            try shard.jobs.run(in: .files) {
+                folder.remove(name)
+            } then: { _ in
+                next()
+            }
         } catch {
             next()
         }

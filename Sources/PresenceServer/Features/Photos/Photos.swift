@@ -39,7 +39,8 @@ final class Photos: Feature {
         made = registry.counter("presence_photos_total", help: "pictures that were uploaded and made into photos")
         refused = registry.counter("presence_photos_refused_total", help: "uploads that were no picture")
         killed = registry.counter(
-            "presence_photos_killed_total", help: "uploads whose decoding was ended for what it did, or for taking too long")
+            "presence_photos_killed_total",
+            help: "uploads whose decoding was ended for what it did, or for taking too long")
         sweep = PhotoSweep(self, in: &registry)
         registry.upload(
             "PUT", "/v1/me/photo",
@@ -70,7 +71,8 @@ final class Photos: Feature {
             type: "image/jpeg", cacheControl: "public, max-age=31536000, immutable", tag: file.photo.text)
         // It is a picture wherever it is shown, and any page may show it.
         content.headers = [
-            ("Content-Security-Policy", "default-src 'none'; sandbox"), ("Cross-Origin-Resource-Policy", "cross-origin"),
+            ("Content-Security-Policy", "default-src 'none'; sandbox"),
+            ("Cross-Origin-Resource-Policy", "cross-origin"),
         ]
         call.serve(file: folder.path(of: file), as: content)
     }
@@ -85,7 +87,9 @@ final class Photos: Feature {
     func remove(_ name: PhotoName, on call: HTTPCall, done: @escaping () -> Void) {
         call.work(.files) { [folder] in
             folder.remove(name)
-        } then: { done() }
+        } then: {
+            done()
+        }
     }
 }
 

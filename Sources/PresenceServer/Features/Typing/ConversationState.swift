@@ -30,3 +30,8 @@ extension Topic {
         }
     }
 }
+
+extension PartitionKeys {
+    /// Until when each session types there, by Redis' clock.
+    func typing(_ id: ConversationID) -> String { name + ":typing:" + id.string }
+}

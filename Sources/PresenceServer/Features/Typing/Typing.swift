@@ -22,6 +22,7 @@ final class Typing: Feature, TopicKind {
     private var expiries: DeadlineKind!
     private var retries: DeadlineKind!
     private let expiry: Milliseconds
+    private var talks: Conversations { shard.feature(Conversations.self)! }
 
     /// Conversations in which one session types at a time; what is older is forgotten, and runs out.
     private static let mostConversations = 64
@@ -60,7 +61,7 @@ final class Typing: Feature, TopicKind {
         }
         retries = registry.deadline { [unowned self] _ in tellStops() }
         registry.event("T") { [unowned self] in handle(typing: $0) }
-        registry.event("C") { [unowned self] in handle(participants: $0) }
+        talks.onMembers.append { [unowned self] in handle(participants: $0) }
         registry.request(
             "typing", decode: { (members, _) throws(DecodingFailure) in try ClientRequest.typing(members) }
         ) {
@@ -106,7 +107,16 @@ final class Typing: Feature, TopicKind {
             typing[conversation] = nil
         }
         typingSessions[session.number] = typing.isEmpty ? nil : typing
-        say(isTyping, in: conversation, by: session.user.id, session.id, done: done)
+        guard isTyping else { return say(false, in: conversation, by: session.user.id, session.id, done: done) }
+        // Of two who block each other neither is shown typing.
+        talks.unlessBlocked(session.user.id, in: conversation) { result in
+            let isBlocked = (try? result.get())?.array?.first?.string == "BLOCKED"
+            done(isBlocked ? nil : result)
+        } _: { [self] in
+            // It may have ended, or its user become invisible, while that was asked.
+            guard typingSessions[session.number]?[conversation] != nil else { return done(nil) }
+            say(true, in: conversation, by: session.user.id, session.id, done: done)
+        }
     }
 
     /// The session ended, or its user became invisible.
@@ -284,9 +294,4 @@ final class Typing: Feature, TopicKind {
             Register(version: state.version, bytes: WebSocketFrame.text(payload)), .first, on: topic,
             announced: announced)
     }
-}
-
-extension PartitionKeys {
-    /// Until when each session types there, by Redis' clock.
-    func typing(_ id: ConversationID) -> String { name + ":typing:" + id.string }
 }

@@ -61,7 +61,8 @@ final class Usernames: Feature {
             case .invalid:
                 .init(
                     code: .validationFailed,
-                    message: "username must be 3 to 30 letters, digits, dots and underscores, with no dot first, last or doubled",
+                    message:
+                        "username must be 3 to 30 letters, digits, dots and underscores, with no dot first, last or doubled",
                     field: "username", reason: "invalid_username")
             case .reserved:
                 .init(

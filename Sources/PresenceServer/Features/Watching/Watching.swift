@@ -6,7 +6,7 @@ import WebSockets
 final class Watching: Feature {
     static let plan = FeaturePlan(name: "watching", isOptional: false)
 
-    private unowned let shard: ShardLogic
+    unowned let shard: ShardLogic
     /// Where conversations are watched; `nil` if that is switched off.
     private lazy var typing = shard.feature(Typing.self)
 
@@ -14,7 +14,11 @@ final class Watching: Feature {
 
     func register(in registry: inout Registry) {
         registry.request(
-            "subscribe", price: { RequestPrice.ids($0.users.count + $0.conversations.count) },
+            "subscribe", price: {
+                // A list, or a conversation's messages, are read like ten people.
+                let more = 9 * $0.messages.count + ($0.conversationList ? 10 : 0)
+                return RequestPrice.ids($0.users.count + $0.conversations.count + more)
+            },
             decode: ClientRequest.subscribe
         ) { [unowned self] request, context in subscribe(context.connection, context.id, request) }
         registry.request("unsubscribe", decode: ClientRequest.unsubscribe) { [unowned self] request, context in
@@ -26,8 +30,13 @@ final class Watching: Feature {
         registerRoutes(in: &registry)
     }
 
-    private func conversation(_ id: ConversationID) -> Topic? {
-        typing.flatMap { shard.watchers.topic(id, $0.conversations) }
+    lazy var talks = shard.feature(Conversations.self)!
+    lazy var messages = shard.feature(Messages.self)
+
+    /// What a connection may watch of a conversation: who types, and the messages.
+    private func topics(of id: ConversationID, withMessages: Bool = true) -> [Topic] {
+        let kinds = [typing?.conversations, withMessages ? messages?.logs.kind : nil].compactMap { $0 }
+        return kinds.compactMap { shard.watchers.topic(id, $0) }
     }
 
     private func subscribe(_ connection: Connection, _ id: Int64?, _ request: ClientMessage.Subscribe) {
@@ -42,39 +51,70 @@ final class Watching: Feature {
                 .init(id: id, code: .unknownType, message: "conversations are not watched on this server"),
                 on: connection)
         }
+        guard request.messages.isEmpty || messages != nil else {
+            return shard.refuse(
+                .init(id: id, code: .unknownType, message: "messages are not watched on this server"), on: connection)
+        }
         let people = request.users.map { shard.watchers.hold(person: $0) }
         let conversations = request.conversations.compactMap { id in
             typing.map { shard.watchers.hold(id, $0.conversations) }
         }
+        let logs = request.conversations.filter { request.messages[$0] != nil }.compactMap { id in
+            messages.map { shard.watchers.hold(id, $0.logs.kind) }
+        }
         let reply = shard.replies.expect(on: connection)
-        shard.loader.load(people + conversations, for: connection.session?.user.id) { [self] outcome in
+        gather(request, people + conversations + logs, for: connection) { [self] gathered in
             // The snapshot is taken, and watching begins, when the answer's turn has come: no gap, and no event first.
             shard.replies.fulfil(reply, on: connection) { [self] in
-                defer { (people + conversations).forEach(shard.watchers.release) }
+                defer {
+                    (people + conversations + logs).forEach(shard.watchers.release)
+                    gathered.subscriber.map(talks.lists.cancel)
+                }
                 guard !connection.isClosed, let session = connection.session else { return }
-                if let refusal = refusal(of: people, conversations, for: connection, session, outcome) {
+                if let refusal = refusal(of: people, conversations, logs, for: connection, session, gathered) {
                     return shard.replies.error(refusal.with(id: id), to: connection)
                 }
                 let shown = audiences(of: people, for: connection, session)
                 shard.watchers.subscribe(connection, to: shown + conversations)
-                var answer = SnapshotReply(.subscribed, id: id, limit: shard.configuration.limits.maxServerMessageBytes)
-                for topic in shown {
-                    let known = request.known[topic.subject]
-                    let presence = topic.first.version == known?.presence ? nil : topic.presenceObject
-                    let profile = topic.second.version == known?.profile ? nil : topic.profileObject
-                    if presence != nil || profile != nil {
-                        answer.add(user: topic.subject, presence: presence, profile: profile)
-                    }
+                for log in logs {
+                    guard let snapshot = gathered.messages[log.subject] else { continue }
+                    shard.watchers.subscribe(connection, to: log, after: snapshot.through)
                 }
-                for topic in conversations {
-                    guard let state = topic.conversation else { continue }
-                    answer.add(
-                        .init(
-                            conversation: topic.subject, version: state.version, typing: state.names))
-                }
-                for part in answer.finish() { shard.replies.send(part, to: connection) }
+                answer(request, id, shown, conversations, gathered, to: connection)
             }
         }
+    }
+
+    private func answer(
+        _ request: ClientMessage.Subscribe, _ id: Int64?, _ shown: [Topic], _ conversations: [Topic],
+        _ gathered: Gathered, to connection: Connection
+    ) {
+        var answer = SnapshotReply(.subscribed, id: id, limit: shard.configuration.limits.maxServerMessageBytes)
+        for topic in shown {
+            let known = request.known[topic.subject]
+            let presence = topic.first.version == known?.presence ? nil : topic.presenceObject
+            let profile = topic.second.version == known?.profile ? nil : topic.profileObject
+            if presence != nil || profile != nil {
+                answer.add(user: topic.subject, presence: presence, profile: profile)
+            }
+        }
+        for topic in conversations {
+            guard let state = topic.conversation else { continue }
+            let talk = ServerMessage.ConversationSnapshot(
+                conversation: topic.subject, version: state.version, typing: state.names)
+            if let snapshot = gathered.messages[topic.subject] {
+                let limit = shard.configuration.limits.maxServerMessageBytes - 128
+                for object in snapshot.objects(talk.opened(), limit: limit) { answer.add(conversation: object) }
+            } else {
+                answer.add(talk)
+            }
+        }
+        if let subscriber = gathered.subscriber {
+            answer.beginConversationList()
+            for object in gathered.list { answer.add(listed: object) }
+            talks.lists.ready(subscriber)
+        }
+        for part in answer.finish() { shard.replies.send(part, to: connection) }
     }
 
     /// The topics of these people that the connection's user may watch. A watch of another topic ends (only a viewer
@@ -92,12 +132,15 @@ final class Watching: Feature {
 
     private func isBeyondSubscriptions(_ connection: Connection, _ request: ClientMessage.Subscribe) -> Bool {
         let held = shard.watchers.subscriptions(of: connection)
-        let wanted = request.users.count + request.conversations.count
+        let wanted = request.users.count + request.conversations.count + request.messages.count
         // Mostly there is room for all of them, new or not.
         guard held + wanted > shard.configuration.limits.subscriptions else { return false }
-        let topics =
-            request.users.compactMap(shard.watchers.person) + request.conversations.compactMap(conversation)
-        let unwatched = wanted - topics.count + shard.watchers.unwatched(topics, by: connection)
+        let people: [Topic] = request.users.compactMap { shard.watchers.person($0) }
+        let talks: [Topic] = request.conversations.flatMap { id in
+            topics(of: id, withMessages: request.messages[id] != nil)
+        }
+        let all = people + talks
+        let unwatched = wanted - all.count + shard.watchers.unwatched(all, by: connection)
         return held + unwatched > shard.configuration.limits.subscriptions
     }
 
@@ -111,22 +154,26 @@ final class Watching: Feature {
 
     /// A refused request has changed nothing, so everything is checked before anything is done.
     private func refusal(
-        of people: [Topic], _ conversations: [Topic], for connection: Connection, _ session: Session,
-        _ outcome: Topic.RedisOutcome
+        of people: [Topic], _ conversations: [Topic], _ logs: [Topic], for connection: Connection, _ session: Session,
+        _ gathered: Gathered
     ) -> ServerMessage.ErrorMessage? {
         let limit = shard.configuration.limits.subscriptions
         if shard.watchers.subscriptions(of: connection)
-            + shard.watchers.unwatched(people + conversations, by: connection) > limit
+            + shard.watchers.unwatched(people + conversations + logs, by: connection) > limit
         {
             shard.metrics.met(.subscriptions)
             return tooManySubscriptions
         }
-        if outcome == .failed {
+        if gathered.outcome == .failed {
             return .init(
                 code: .unavailable, message: "the store is out of reach, and not all of these are held here",
                 retryAfter: 1_000)
         }
-        if conversations.contains(where: { $0.conversation?.participants.contains(session.user.id) != true }) {
+        let user = session.user.id
+        if gathered.isForbidden
+            || conversations.contains(where: { $0.conversation?.participants.contains(user) != true })
+            || logs.contains(where: { messages?.logs.isMember(user, of: $0) != true })
+        {
             return .init(code: .forbidden, message: "only participants may watch a conversation")
         }
         return nil
@@ -139,7 +186,7 @@ final class Watching: Feature {
         shard.replies.now(on: connection) { [self] in
             connection.leaving -= 1
             shard.watchers.unsubscribe(
-                connection, from: users.compactMap(shard.watchers.person) + conversations.compactMap(conversation))
+                connection, from: users.compactMap(shard.watchers.person) + conversations.flatMap { self.topics(of: $0) })
             var payload: [UInt8] = []
             ServerMessageWriter.unsubscribed(id: id, to: &payload)
             shard.replies.send(payload, to: connection)
@@ -167,82 +214,5 @@ final class Watching: Feature {
                 for part in answer.finish() { shard.replies.send(part, to: connection) }
             }
         }
-    }
-
-    struct ReadPerson {
-        let user: UserID
-        let presence: [UInt8]
-        let profile: [UInt8]
-    }
-
-    /// Both registers of some people as somebody may see them, as objects, with no subscription; `nil` when they cannot
-    /// be known now. No viewer is a backend, who sees everything.
-    private func read(_ users: [UserID], for viewer: UserID?, done: @escaping ([ReadPerson]?) -> Void) {
-        let people = users.map { shard.watchers.hold(person: $0) }
-        // What the viewer shows of themselves counts too.
-        let own = viewer.map { [shard.watchers.hold(person: $0)] } ?? []
-        shard.loader.load(people + own) { [self] outcome in
-            defer { (people + own).forEach(shard.watchers.release) }
-            guard outcome == .loaded else { return done(nil) }
-            done(people.map { shown($0, to: viewer) })
-        }
-    }
-
-    /// What somebody may see of a person.
-    private func shown(_ person: Topic, to viewer: UserID?) -> ReadPerson {
-        let view = shard.policies.view(of: person.subject, for: viewer)
-        let hidesPresence = view == .nothing || (view == .withoutLastSeen && person.first.isOffline)
-        return ReadPerson(
-            user: person.subject,
-            presence: hidesPresence ? ServerMessageWriter.unknownPresence : person.presenceObject,
-            profile: view == .nothing ? ServerMessageWriter.noProfile : person.profileObject)
-    }
-
-    // MARK: HTTP
-
-    private func registerRoutes(in registry: inout Registry) {
-        registry.route("GET", "/v1/users/{id}", for: .users) { [unowned self] call in
-            read(call.ids, call) { $0[0].json }
-        }
-        registry.route("POST", "/v1/users/get", for: .users) { [unowned self] (call) throws(DecodingFailure) in
-            let users = try RequestBody.users(call.body, limit: shard.configuration.limits.subscribeBatch)
-            // The first token was taken for the request; what its ids cost, the next one waits for.
-            let more = RequestPrice.ids(users.count) - 1
-            if let viewer = call.viewer { shard.userRates.take(more, by: viewer, at: shard.clock.now) }
-            read(users, call) { people in
-                Array(#"{"users":["#.utf8) + people.map(\.json).joined(separator: [0x2C]) + Array("]}".utf8)
-            }
-        }
-    }
-
-    private func read(_ users: [UserID], _ call: HTTPCall, _ json: @escaping ([ReadPerson]) -> [UInt8]) {
-        read(users, for: call.viewer) { people in
-            guard let people else {
-                return call.refuse(
-                    503,
-                    .init(
-                        code: .unavailable, message: "the store is out of reach, and not all of these are held here",
-                        retryAfter: 1_000))
-            }
-            call.respond(.json(200, json(people)))
-        }
-    }
-}
-
-extension Watching.ReadPerson {
-    var json: [UInt8] {
-        var json = Array(#"{"user":"#.utf8)
-        JSONWriter.string(user.string, to: &json)
-        return json + Array(#","presence":"#.utf8) + presence + Array(#","profile":"#.utf8) + profile + [0x7D]
-    }
-}
-
-extension Topic {
-    var presenceObject: [UInt8] {
-        first.version == 0 ? ServerMessageWriter.unknownPresence : Array(first.bytes[first.object])
-    }
-
-    var profileObject: [UInt8] {
-        second.version == 0 ? ServerMessageWriter.noProfile : Array(second.bytes[second.object])
     }
 }

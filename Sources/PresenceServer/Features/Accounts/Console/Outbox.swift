@@ -44,7 +44,8 @@ public struct Outbox {
             ["http://", "https://"].contains { word.hasPrefix($0) }
         }
         return Entry(
-            file: folder + "/" + name, date: heads["date"] ?? "", to: heads["to"] ?? "", subject: heads["subject"] ?? "",
+            file: folder + "/" + name, date: heads["date"] ?? "", to: heads["to"] ?? "",
+            subject: heads["subject"] ?? "",
             link: link.map(String.init))
     }
 }

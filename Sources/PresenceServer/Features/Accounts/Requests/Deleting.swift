@@ -37,10 +37,11 @@ extension Accounts {
                         keys.shards, keys.user(user), keys.sessions(user), keys.account(user), keys.grants(user),
                         keys.contacts(user), keys.blocks(user), keys.creations(user),
                         keys.email(isHere ? email : .nobody), keys.unfinished, keys.username(user), keys.floor,
+                        keys.inbox(user),
                     ],
                     arguments: [
                         keys.events, shard.link.incarnation, user.string, held?.bytes.hexadecimal ?? "",
-                        Usernames.names.intent(of: user),
+                        Usernames.names.intent(of: user), "\(Departing.name) \(user.string)",
                     ], lane: .commands, reply: $0)
             } answered: { [self] value in
                 let words = value.array ?? []
@@ -52,6 +53,7 @@ extension Accounts {
                         release(email, EmailClaim(user: user, number: number), in: places.keys(of: email.text))
                     }
                     let photo = words.count > 3 ? words[3].string.flatMap { PhotoName($0) } : nil
+                    shard.feature(Conversations.self)?.departing.begin(user)
                     release(of: user, photo: photo, call, then: then)
                 case "NONE": call.refuseNoAccount()
                 case "CHANGED": call.refuseCredentials()

@@ -3,9 +3,9 @@
 -- Deletes an account, with its profile and all else that is known of the user, and ends their sessions. Who watches hears
 -- "Z user 0 at".
 -- KEYS: shards, user, sessions, account, grants, contacts, blocks, creations, email (any, if that is in another partition),
---       unfinished, username's record, floor
+--       unfinished, username's record, floor, inbox
 -- ARGV: now, channel, incarnation, user, the hash that the password was compared with (hex; '' for a backend), intent by
---       which the username is given up
+--       which the username is given up, intent by which they leave their conversations
 -- Replies {OK, address, number of its claim, name of the picture or ''}, {FENCED}, {NONE} or {CHANGED}.
 local channel, user = ARGV[2], ARGV[4]
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
@@ -20,6 +20,7 @@ abandon(KEYS[11], KEYS[10], ARGV[6], KEYS[12])
 -- Tokens of the app's own for this user, from before, must open nothing that would look like them.
 redis.call('HSET', KEYS[2], 'revokedAt', at)
 if redis.call('GET', KEYS[9]) == user .. ' ' .. held[3] then redis.call('DEL', KEYS[9]) end
+if redis.call('EXISTS', KEYS[13]) == 1 then redis.call('SADD', KEYS[10], ARGV[7]) end
 redis.call('PUBLISH', channel, table.concat({ 'R', user, '0', at }, ' '))
 redis.call('PUBLISH', channel, table.concat({ 'Z', user, '0', int(now) }, ' '))
 return { 'OK', held[1], held[3], photo }

@@ -1,22 +1,34 @@
--- uses: typing-lib
--- A backend sets who takes part in a conversation; nobody: it ends.
--- KEYS: shards, floor, conversation, typing
--- ARGV: now, channel, incarnation, conversation, participants …
--- Publishes "C conversation version at participants …". Replies {OK} or {FENCED}.
+-- uses: typing-lib, conversation-lib
+-- A backend sets who is in a conversation; nobody: it ends. What was direct becomes a group. An intent's first step: the
+-- inboxes of those who came and went are told afterwards.
+-- KEYS: shards, unfinished, floor, conversation, typing, log, changes, prints
+-- ARGV: now, channel, incarnation, intent, conversation, participants …
+-- Replies {OK} or {FENCED}.
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
-local staying, list = {}, {}
-redis.call('DEL', KEYS[3])
-for i = 5, #ARGV do
-    redis.call('SADD', KEYS[3], ARGV[i])
-    staying[ARGV[i]] = true
-    list[#list + 1] = ARGV[i]
+local c = conversationAt(KEYS[4])
+if not c.exists and #ARGV < 6 then return { 'OK' } end
+local staying, touched = {}, {}
+for i = 6, #ARGV do staying[ARGV[i]] = true end
+for _, user in ipairs(membersOf(c)) do
+    if not staying[user] then
+        leave(c, user)
+        touched[#touched + 1] = user
+    end
 end
-for _, field in ipairs(redis.call('HKEYS', KEYS[4])) do
-    if field ~= '#' and not staying[string.match(field, '^%S+')] then redis.call('HDEL', KEYS[4], field) end
+for i = 6, #ARGV do
+    if not c.members[ARGV[i]] then
+        join(c, ARGV[i])
+        touched[#touched + 1] = ARGV[i]
+    end
 end
-local left, version, lapsed = typists(KEYS[4], true)
-version = typingVersion(KEYS[4], KEYS[2], version, lapsed)
-redis.call('PEXPIRE', KEYS[4], 3600000)
-redis.call('PUBLISH', ARGV[2], table.concat({ 'C', ARGV[4], int(version), int(now), table.concat(list, ' ') }, ' '))
-redis.call('PUBLISH', ARGV[2], table.concat({ 'T', ARGV[4], int(version), int(now), (listed(left)) }, ' '))
+if #touched == 0 then return { 'OK' } end
+if not c.raw.createdAt then put(c, 'createdAt', int(now)) end
+put(c, 'kind', 'group')
+put(c, 'pair', nil)
+succeed(c)
+empty(c, KEYS[6], KEYS[7], KEYS[8])
+bump(c, KEYS[3])
+save(c, ARGV[2], ARGV[5])
+await(c, touched, KEYS[2], ARGV[4])
+tellMembers(c, ARGV[2], ARGV[5], KEYS[5], KEYS[3])
 return { 'OK' }

@@ -3,8 +3,10 @@
 -- KEYS: conversation, typing
 -- ARGV: now
 -- Replies {version, "USER:MS …", participants …}.
-local participants = redis.call('SMEMBERS', KEYS[1])
 local left, version, lapsed = typists(KEYS[2])
 local reply = { int(math.max(version, lapsed)), (listed(left)) }
-for _, name in ipairs(participants) do reply[#reply + 1] = name end
+for _, field in ipairs(redis.call('HKEYS', KEYS[1])) do
+    local name = string.match(field, '^m:(.+)$')
+    if name then reply[#reply + 1] = name end
+end
 return reply

@@ -4,7 +4,7 @@
 -- ARGV: now, channel, incarnation, conversation, user, session, 1 or 0, expiry in ms
 -- Publishes "T conversation version at USER:MS …". Replies {OK}, {FENCED} or {FORBIDDEN}.
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
-if redis.call('SISMEMBER', KEYS[3], ARGV[5]) == 0 then return { 'FORBIDDEN' } end
+if redis.call('HEXISTS', KEYS[3], 'm:' .. ARGV[5]) == 0 then return { 'FORBIDDEN' } end
 local left, version, lapsed = typists(KEYS[4], true)
 local _, before = listed(left)
 local field = ARGV[5] .. ' ' .. ARGV[6]

@@ -1,0 +1,54 @@
+// Files for browsers: the library and the app that is built on it.
+#include "embedding.h"
+
+static const unsigned char presence_js_bytes[] = {
+#embed "../../web/presence.js"
+};
+ASSET(presence_js)
+
+static const unsigned char presence_d_ts_bytes[] = {
+#embed "../../web/presence.d.ts"
+};
+ASSET(presence_d_ts)
+
+// ---- The app ----
+
+static const unsigned char app_html_bytes[] = {
+#embed "../../web/app/index.html"
+};
+ASSET(app_html)
+
+static const unsigned char app_css_bytes[] = {
+#embed "../../web/app/app.css"
+};
+ASSET(app_css)
+
+static const unsigned char app_icon_bytes[] = {
+#embed "../../web/app/icon.svg"
+};
+ASSET(app_icon)
+
+static const unsigned char app_js_bytes[] = {
+#embed "../../web/app/app.js"
+};
+ASSET(app_js)
+
+static const unsigned char app_parts_js_bytes[] = {
+#embed "../../web/app/parts.js"
+};
+ASSET(app_parts_js)
+
+static const unsigned char app_signing_js_bytes[] = {
+#embed "../../web/app/signing.js"
+};
+ASSET(app_signing_js)
+
+static const unsigned char app_profile_js_bytes[] = {
+#embed "../../web/app/profile.js"
+};
+ASSET(app_profile_js)
+
+static const unsigned char app_people_js_bytes[] = {
+#embed "../../web/app/people.js"
+};
+ASSET(app_people_js)

@@ -1,0 +1,30 @@
+import PresenceCore
+
+/// What browsers get from a server: `/presence.js`, the library for pages, and the app that is built on it.
+///
+/// The library is served always, since it can do nothing that its protocol does not let anybody do. The app is a page on
+/// which people sign up and sign in, so operators switch it on.
+final class App: Feature {
+    static let plan = FeaturePlan(name: "app", settings: [.appEnabled])
+
+    private unowned let shard: ShardLogic
+
+    init(_ shard: ShardLogic) { self.shard = shard }
+
+    func register(in registry: inout Registry) {
+        let files = WebFile.library + (shard.configuration.isOn(.appEnabled) ? WebFile.app : [])
+        for file in files {
+            for method in ["GET", "HEAD"] {
+                registry.route(method, file.path, for: .everyone) { call in
+                    call.serve(file.bytes, as: file.content)
+                }
+            }
+        }
+    }
+}
+
+extension FeatureSetting {
+    static let appEnabled = flag(
+        "app.enabled", false,
+        about: "Whether the server has pages at /app on which people sign up, sign in and see each other.")
+}

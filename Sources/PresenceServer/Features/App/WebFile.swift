@@ -1,0 +1,67 @@
+import CAssets
+import PresenceCore
+
+/// A file of `web/` that the program carries in it.
+struct WebFile: Sendable {
+    let path: String
+    let content: HTTPContent
+    let bytes: [UInt8]
+
+    private init(_ path: String, _ type: String, _ asset: asset, _ headers: [(name: String, value: String)]) {
+        self.path = path
+        bytes = Array(UnsafeBufferPointer(start: asset.bytes, count: asset.count))
+        // Asked for each time and mostly answered 304: a new server's pages never run with an old server's scripts.
+        var content = HTTPContent(type: type, cacheControl: "no-cache", tag: Self.tag(of: bytes))
+        content.headers = headers
+        self.content = content
+    }
+
+    /// FNV-1a: the same in every process, so servers behind one address agree.
+    private static func tag(of bytes: [UInt8]) -> String {
+        let hash = bytes.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+        return String(hash, radix: 36)
+    }
+}
+
+extension WebFile {
+    private static let script = "text/javascript; charset=utf-8"
+
+    /// Pages of any site may import them.
+    static let library: [WebFile] = {
+        let open = [("Access-Control-Allow-Origin", "*"), ("Cross-Origin-Resource-Policy", "cross-origin")]
+        return [
+            WebFile(
+                "/presence.js", script, asset_presence_js(), open + [("X-TypeScript-Types", "/presence.d.ts")]),
+            WebFile("/presence.d.ts", "text/plain; charset=utf-8", asset_presence_d_ts(), open),
+        ]
+    }()
+
+    static let app: [WebFile] = {
+        // `/verify` and `/reset` are where links in mails lead.
+        let pages = ["/app", "/verify", "/reset"].map {
+            WebFile($0, "text/html; charset=utf-8", asset_app_html(), page)
+        }
+        return pages + [
+            WebFile("/app/app.css", "text/css; charset=utf-8", asset_app_css(), []),
+            WebFile("/app/icon.svg", "image/svg+xml", asset_app_icon(), page),
+            WebFile("/app/app.js", script, asset_app_js(), []),
+            WebFile("/app/parts.js", script, asset_app_parts_js(), []),
+            WebFile("/app/signing.js", script, asset_app_signing_js(), []),
+            WebFile("/app/profile.js", script, asset_app_profile_js(), []),
+            WebFile("/app/people.js", script, asset_app_people_js(), []),
+        ]
+    }()
+
+    /// What keeps foreign scripts and frames out of a page: nothing inline, nothing from elsewhere but pictures, which are
+    /// where people's `photoURL` says (`blob:` is one that was just chosen).
+    private static let page = [
+        (
+            "Content-Security-Policy",
+            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' https: blob:; connect-src 'self'; "
+                + "form-action 'none'; frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'"
+        ),
+        ("Referrer-Policy", "no-referrer"),
+        ("Cross-Origin-Opener-Policy", "same-origin"),
+        ("Permissions-Policy", "camera=(), microphone=(), geolocation=()"),
+    ]
+}

@@ -1,0 +1,45 @@
+import PresenceCore
+import PresenceProtocol
+import Redis
+
+/// Asks Redis who blocks whom, at the moment when it matters: a block that was acknowledged holds for what is asked after it.
+struct Blocks {
+    unowned let shard: ShardLogic
+
+    /// Whether a user and any of the others block each other, one way or the other.
+    func exist(between user: UserID, and others: [UserID], found: @escaping (Result<Bool, RedisFailure>) -> Void) {
+        guard !others.isEmpty else { return found(.success(false)) }
+        var waiting = others.count + 1
+        var result = Result<Bool, RedisFailure>.success(false)
+        func finish(_ reply: Result<RedisValue, RedisFailure>) {
+            switch reply {
+            case .failure(let failure): result = .failure(failure)
+            case .success(let value):
+                let isBlocked = (value.array ?? [value]).contains { $0.int == 1 }
+                if isBlocked, case .success = result { result = .success(true) }
+            }
+            waiting -= 1
+            if waiting == 0 { found(result) }
+        }
+        let keys = shard.partitions.keys(of: user)
+        let command = ["SMISMEMBER", keys.blocks(user)] + others.map(\.string)
+        shard.store.command(command, lane: .commands, reply: finish)
+        for other in others {
+            let blocks = shard.partitions.keys(of: other).blocks(other)
+            shard.store.command(["SISMEMBER", blocks, user.string], lane: .commands, reply: finish)
+        }
+    }
+
+    /// Runs what somebody wants to do with others; `done` gets `BLOCKED` if they block each other.
+    func unless(
+        between user: UserID, and others: [UserID], done: @escaping StoreReply, _ run: @escaping () -> Void
+    ) {
+        exist(between: user, and: others) { result in
+            switch result {
+            case .failure(let failure): done(.failure(failure))
+            case .success(true): done(.success(.array([.status("BLOCKED")])))
+            case .success(false): run()
+            }
+        }
+    }
+}

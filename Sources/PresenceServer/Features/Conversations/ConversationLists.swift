@@ -1,0 +1,231 @@
+import PresenceCore
+import PresenceProtocol
+import Redis
+import WebSockets
+
+/// Connections that watch the list of their user's conversations, and what each of them has still to be told.
+///
+/// Of each conversation only the newest counts, so a connection that cannot be written, or is in the background, keeps one
+/// entry for each that changed. When these come to much, only their ids are kept, and they are read when their time comes.
+final class ConversationLists {
+    /// A connection that watches.
+    final class Subscriber {
+        let connection: Connection
+        let user: UserID
+        /// Its list has been answered: before that it is told nothing.
+        var isReady = false
+        fileprivate var pending: [ConversationID: Pending] = [:]
+        fileprivate var bytes = 0
+
+        init(_ connection: Connection, _ user: UserID) {
+            self.connection = connection
+            self.user = user
+        }
+    }
+
+    fileprivate struct Pending {
+        let version: Int64
+        /// The whole frame; `nil` if the conversation is to be read.
+        let frame: [UInt8]?
+    }
+
+    private unowned let shard: ShardLogic
+    private let reading: ConversationReading
+    private var message: OwnMessages = []
+    private var users: [UserID: [Subscriber]] = [:]
+    /// When Redis was lost, by its clock; what has changed since is told after the break.
+    private var lostAt: Timestamp?
+    /// What one connection keeps in frames.
+    private static let mostBytes = 256 * 1024
+    /// Versions follow the clock of Redis; a change may have been missed for as long as its loss went unnoticed.
+    private static let margin: Milliseconds = 60_000
+
+    init(_ shard: ShardLogic) {
+        self.shard = shard
+        reading = ConversationReading(shard: shard)
+    }
+
+    func register(in registry: inout Registry) {
+        message = registry.ownMessage { [unowned self] in frames(for: $0) }
+        registry.gauge(
+            "presence_conversation_lists", help: "connections that watch the list of their user's conversations"
+        ) { [unowned self] in users.values.reduce(0) { $0 + $1.count } }
+        registry.gauge(
+            "presence_conversation_lists_pending", help: "conversations of which connections have still to be told"
+        ) { [unowned self] in users.values.joined().reduce(0) { $0 + $1.pending.count } }
+    }
+
+    // MARK: Subscribing
+
+    /// From now on what changes is kept for the connection; it is told once `isReady`.
+    func begin(_ connection: Connection, _ user: UserID) -> Subscriber {
+        if let known = users[user]?.first(where: { $0.connection === connection }) { return known }
+        let subscriber = Subscriber(connection, user)
+        users[user, default: []].append(subscriber)
+        return subscriber
+    }
+
+    /// It gets what has changed meanwhile.
+    func ready(_ subscriber: Subscriber) {
+        subscriber.isReady = true
+        mark(subscriber)
+    }
+
+    /// The subscription was refused.
+    func cancel(_ subscriber: Subscriber) {
+        if !subscriber.isReady { remove(subscriber.user) { $0 === subscriber } }
+    }
+
+    func ended(_ session: Session) { remove(session.user.id) { $0.connection.isClosed } }
+
+    private func remove(_ user: UserID, where isGone: (Subscriber) -> Bool) {
+        users[user]?.removeAll(where: isGone)
+        if users[user]?.isEmpty == true { users[user] = nil }
+    }
+
+    /// A list's objects, newest first, without those of which the client has this version.
+    func list(
+        of user: UserID, known: [ConversationID: Int64], done: @escaping (Result<[[UInt8]], RedisFailure>) -> Void
+    ) {
+        reading.inbox(of: user) { [self] result in
+            guard case .success(let inbox) = result else { return done(result.map { _ in [] }) }
+            reading.read(inbox.conversations, of: user) { [self] result in
+                done(
+                    result.map { records in
+                        let there = Set(records.map(\.id))
+                        // The version at which they left is beyond any that they were told before.
+                        let gone = known.filter { !there.contains($0.key) }.sorted { $0.key < $1.key }.map {
+                            ConversationRecord.removed($0.key, version: max(inbox.left[$0.key] ?? 0, $0.value + 1))
+                        }
+                        return records.sorted { ($0.newest, $0.id) > ($1.newest, $1.id) }
+                            .filter { known[$0.id] != $0.version(for: user) }
+                            .map { $0.json(for: user, at: shard.clock.redisNow) } + gone
+                    })
+            }
+        }
+    }
+
+    // MARK: Changes
+
+    func handle(_ event: StoreEvent) {
+        guard !users.isEmpty, let id = event.subject else { return }
+        let record = ConversationRecord(id, lines: event.rest)
+        for member in record.members where users[member.user] != nil {
+            // Only what they see of it is news to them.
+            guard record.version(for: member.user) == event.version else { continue }
+            tell(member.user, id, event.version, Self.frame(record.json(for: member.user, at: event.at), at: event.at))
+        }
+        for user in record.left where users[user] != nil {
+            tell(user, id, event.version, Self.frame(ConversationRecord.removed(id, version: event.version), at: event.at))
+        }
+    }
+
+    private func tell(_ user: UserID, _ id: ConversationID, _ version: Int64, _ frame: [UInt8]) {
+        for subscriber in users[user] ?? [] where !subscriber.connection.isClosed {
+            keep(id, version, frame, for: subscriber)
+        }
+    }
+
+    private func keep(_ id: ConversationID, _ version: Int64, _ frame: [UInt8], for subscriber: Subscriber) {
+        let held = subscriber.pending[id]
+        guard version >= held?.version ?? 0 else { return }
+        let fits = subscriber.bytes + frame.count <= Self.mostBytes || frame.count <= held?.frame?.count ?? 0
+        subscriber.bytes += (fits ? frame.count : 0) - (held?.frame?.count ?? 0)
+        subscriber.pending[id] = Pending(version: version, frame: fits ? frame : nil)
+        mark(subscriber)
+    }
+
+    static func frame(_ conversation: [UInt8], at: Timestamp) -> [UInt8] {
+        var json = Array(#"{"type":"conversation","conversation":"#.utf8)
+        json += conversation
+        JSONWriter.member("at", at, to: &json)
+        JSONWriter.raw("}", to: &json)
+        return WebSocketFrame.text(json)
+    }
+
+    // MARK: Writing
+
+    private func mark(_ subscriber: Subscriber) {
+        guard subscriber.isReady, !subscriber.pending.isEmpty, !isAway(subscriber.connection) else { return }
+        subscriber.connection.ownMessages.insert(message)
+        shard.watchers.markMail(subscriber.connection)
+    }
+
+    private func isAway(_ connection: Connection) -> Bool { connection.session?.activity == .background }
+
+    /// A client that comes back from the background gets the newest of each.
+    func activityChanged(_ session: Session) {
+        for subscriber in users[session.user.id] ?? [] where subscriber.connection === session.connection {
+            mark(subscriber)
+        }
+    }
+
+    private func frames(for connection: Connection) -> [UInt8] {
+        guard let user = connection.session?.user.id, !isAway(connection),
+            let subscriber = users[user]?.first(where: { $0.connection === connection }), subscriber.isReady
+        else { return [] }
+        let pending = subscriber.pending.sorted { $0.value.version < $1.value.version }
+        (subscriber.pending, subscriber.bytes) = ([:], 0)
+        let unread = pending.filter { $0.value.frame == nil }.map(\.key)
+        if !unread.isEmpty { readAgain(unread, for: subscriber) }
+        return Array(pending.compactMap(\.value.frame).joined())
+    }
+
+    /// What came to too much to be kept. If it cannot be read now, the resynchronisation brings it.
+    private func readAgain(_ ids: [ConversationID], for subscriber: Subscriber) {
+        reading.read(ids, of: subscriber.user) { [self] result in
+            guard case .success(let records) = result, !subscriber.connection.isClosed else { return }
+            let there = Set(records.map(\.id))
+            for record in records { show(record, to: subscriber) }
+            for id in ids where !there.contains(id) {
+                let now = shard.clock.redisNow
+                keep(id, now, Self.frame(ConversationRecord.removed(id, version: now), at: now), for: subscriber)
+            }
+        }
+    }
+
+    private func show(_ record: ConversationRecord, to subscriber: Subscriber) {
+        let now = shard.clock.redisNow
+        let frame = Self.frame(record.json(for: subscriber.user, at: now), at: now)
+        keep(record.id, record.version(for: subscriber.user), frame, for: subscriber)
+    }
+
+    // MARK: After a break
+
+    func lost() { if lostAt == nil { lostAt = shard.clock.redisNow } }
+
+    /// Changes may have been missed: what is newer than the break is told.
+    func reload(done: @escaping (RedisFailure?) -> Void) {
+        let since = (lostAt ?? shard.clock.redisNow) - Self.margin
+        var failure: RedisFailure?
+        BoundedConcurrency(Array(users.keys), window: 16) { [self] user, next in
+            guard failure == nil else { return next() }
+            reload(user, since: since) {
+                failure = failure ?? $0
+                next()
+            }
+        } done: { [self] in
+            if failure == nil { lostAt = nil }
+            done(failure)
+        }
+    }
+
+    private func reload(_ user: UserID, since: Timestamp, done: @escaping (RedisFailure?) -> Void) {
+        reading.inbox(of: user) { [self] result in
+            guard case .success(let inbox) = result else { return done(result.failure) }
+            for (id, version) in inbox.left where version >= since {
+                tell(user, id, version, Self.frame(ConversationRecord.removed(id, version: version), at: version))
+            }
+            reading.read(inbox.conversations, of: user) { [self] result in
+                for record in (try? result.get()) ?? [] where record.version(for: user) >= since {
+                    for subscriber in users[user] ?? [] { show(record, to: subscriber) }
+                }
+                done(result.failure)
+            }
+        }
+    }
+}
+
+extension Result {
+    var failure: Failure? { if case .failure(let failure) = self { failure } else { nil } }
+}

@@ -1,0 +1,64 @@
+import PresenceCore
+import PresenceProtocol
+import Redis
+
+/// Reads conversations and inboxes from Redis.
+struct ConversationReading {
+    unowned let shard: ShardLogic
+    /// Conversations that are read at a time for one list.
+    private static let window = 64
+
+    func read(_ id: ConversationID, done: @escaping (Result<ConversationRecord?, RedisFailure>) -> Void) {
+        let key = shard.partitions.keys(of: id).conversation(id)
+        shard.store.command(["HGETALL", key], lane: .commands) { result in
+            done(result.map { ConversationRecord(id, $0) })
+        }
+    }
+
+    /// Those of these conversations that the user is in.
+    func read(
+        _ ids: [ConversationID], of user: UserID, done: @escaping (Result<[ConversationRecord], RedisFailure>) -> Void
+    ) {
+        var records: [ConversationRecord] = []
+        var failure: RedisFailure?
+        BoundedConcurrency(ids, window: Self.window) { id, next in
+            guard failure == nil else { return next() }
+            read(id) { result in
+                switch result {
+                case .success(let record): if let record, record.member(user) != nil { records.append(record) }
+                // A damaged record is `presenced doctor`'s.
+                case .failure(let reason) where reason.isLasting: shard.noteDamage("conversation", of: id)
+                case .failure(let reason): failure = reason
+                }
+                next()
+            }
+        } done: {
+            done(failure.map { .failure($0) } ?? .success(records))
+        }
+    }
+
+    /// What an inbox has.
+    struct Inbox {
+        var conversations: [ConversationID] = []
+        /// Those that the user is no longer in, with the version at which they left.
+        var left: [ConversationID: Int64] = [:]
+    }
+
+    func inbox(of user: UserID, done: @escaping (Result<Inbox, RedisFailure>) -> Void) {
+        shard.store.command(["HGETALL", shard.partitions.keys(of: user).inbox(user)], lane: .commands) { result in
+            done(
+                result.map { value in
+                    let words = value.array?.compactMap(\.string) ?? []
+                    var inbox = Inbox()
+                    for place in stride(from: 0, to: words.count - 1, by: 2) {
+                        guard let id = ConversationID(words[place]) else { continue }
+                        let state = words[place + 1].split(separator: " ")
+                        if state.first == "in" { inbox.conversations.append(id) } else if state.count > 1 {
+                            inbox.left[id] = Int64(state[1])
+                        }
+                    }
+                    return inbox
+                })
+        }
+    }
+}

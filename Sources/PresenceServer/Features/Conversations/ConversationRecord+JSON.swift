@@ -1,0 +1,82 @@
+import PresenceProtocol
+
+/// The Conversation object of the protocol, as one of its members sees it.
+extension ConversationRecord {
+    /// - Parameters:
+    ///   - viewer: One of its members; `nil` for a backend, who sees what all members see.
+    ///   - now: By Redis' clock, for what is muted for a time.
+    func json(for viewer: UserID?, at now: Timestamp) -> [UInt8] {
+        var json = Array(#"{"id":"#.utf8)
+        JSONWriter.string(id.string, to: &json)
+        JSONWriter.member("version", viewer.map(version) ?? version, to: &json)
+        JSONWriter.member("kind", isDirect ? "direct" : "group", to: &json)
+        if let name {
+            JSONWriter.key("name", to: &json)
+            json += name
+        }
+        JSONWriter.member("participants", members.map(\.user).sorted(), to: &json)
+        writeMembers(for: viewer, to: &json)
+        if let owner, !isDirect { JSONWriter.member("owner", owner.string, to: &json) }
+        if let metadata {
+            JSONWriter.key("metadata", to: &json)
+            json += metadata
+        }
+        JSONWriter.member("createdAt", createdAt, to: &json)
+        JSONWriter.member("first", first, to: &json)
+        JSONWriter.member("last", last, to: &json)
+        if let message {
+            JSONWriter.key("lastMessage", to: &json)
+            message.write(to: &json)
+        }
+        if let own = viewer.flatMap(member) { write(own, at: now, to: &json) }
+        JSONWriter.raw("}", to: &json)
+        return json
+    }
+
+    /// Those who hide what they have read do not see it of others.
+    private func writeMembers(for viewer: UserID?, to json: inout [UInt8]) {
+        let isBlind = viewer.flatMap(member)?.hidesReceipts ?? false
+        JSONWriter.key("members", to: &json)
+        for (index, member) in members.enumerated() {
+            JSONWriter.raw(index == 0 ? "[" : ",", to: &json)
+            JSONWriter.raw("{\"user\":", to: &json)
+            JSONWriter.string(member.user.string, to: &json)
+            if member.user == viewer {
+                JSONWriter.member("read", member.read, to: &json)
+            } else if !isBlind, !member.hidesReceipts {
+                JSONWriter.member("read", member.shown, to: &json)
+            }
+            JSONWriter.member("delivered", member.delivered, to: &json)
+            JSONWriter.raw("}", to: &json)
+        }
+        JSONWriter.raw(members.isEmpty ? "[]" : "]", to: &json)
+    }
+
+    /// What only this member sees.
+    private func write(_ own: Member, at now: Timestamp, to json: inout [UInt8]) {
+        let seen = max(own.read, own.own)
+        JSONWriter.member("unread", max(0, last - seen), to: &json)
+        let urgent = priority.count { $0 > seen }
+        if urgent > 0 {
+            JSONWriter.raw(",\"hasUnreadPriority\":true", to: &json)
+            JSONWriter.member("priorityCount", Int64(urgent), to: &json)
+        }
+        if own.muted < 0 || own.muted > now {
+            JSONWriter.raw(",\"muted\":true", to: &json)
+            if own.muted > 0 { JSONWriter.member("mutedUntil", own.muted, to: &json) }
+        }
+        if own.archived > 0 {
+            JSONWriter.raw(",\"archived\":true", to: &json)
+            JSONWriter.member("archivedAt", own.archived, to: &json)
+        }
+    }
+
+    /// The object of a conversation that one is no longer in.
+    static func removed(_ id: ConversationID, version: Int64) -> [UInt8] {
+        var json = Array(#"{"id":"#.utf8)
+        JSONWriter.string(id.string, to: &json)
+        JSONWriter.member("version", version, to: &json)
+        JSONWriter.raw(",\"removed\":true}", to: &json)
+        return json
+    }
+}

@@ -1,0 +1,110 @@
+import PresenceProtocol
+import Redis
+
+/// A conversation as Redis has it (`Scripts/conversation-lib.lua`).
+struct ConversationRecord {
+    struct Member {
+        let user: UserID
+        /// The place in the order of joining.
+        let joined: Int64
+        /// The newest message that they have read, and the newest of which others see that they have.
+        let read: Int64
+        let shown: Int64
+        let delivered: Int64
+        /// The newest message that they wrote.
+        let own: Int64
+        /// Of what they alone see.
+        let version: Int64
+        /// Until when; 0: not, -1: until they take it back.
+        let muted: Timestamp
+        let archived: Timestamp
+        let hidesReceipts: Bool
+
+        init?(_ user: UserID, _ value: String) {
+            let words = value.split(separator: " ")
+            let numbers = words.compactMap { Int64($0) }
+            // All but the letter are numbers.
+            guard words.count == 10, numbers.count == 9 else { return nil }
+            self.user = user
+            (joined, read, shown, delivered, own) = (numbers[0], numbers[1], numbers[2], numbers[3], numbers[4])
+            (version, muted, archived) = (numbers[5], numbers[6], numbers[7])
+            hidesReceipts = words[8] == "n"
+        }
+    }
+
+    let id: ConversationID
+    private(set) var isDirect = false
+    private(set) var createdAt: Timestamp = 0
+    private(set) var owner: UserID?
+    /// Both as JSON.
+    private(set) var name: [UInt8]?
+    private(set) var metadata: [UInt8]?
+    private(set) var first: Int64 = 1
+    private(set) var last: Int64 = 0
+    /// The number of the last change of its messages.
+    private(set) var changes: Int64 = 0
+    private(set) var message: StoredMessage?
+    private(set) var priority: [Int64] = []
+    /// Of what all members see.
+    private(set) var version: Int64 = 0
+    /// In the order of their joining.
+    private(set) var members: [Member] = []
+    /// Those who are no longer in it, if this is what a change has told.
+    private(set) var left: [UserID] = []
+
+    /// From the fields and values of the hash; `nil` if there is no conversation.
+    init?(_ id: ConversationID, fields: ArraySlice<RedisValue>) {
+        guard !fields.isEmpty else { return nil }
+        self.id = id
+        var index = fields.startIndex
+        while index + 1 < fields.endIndex {
+            if let field = fields[index].string, let value = fields[index + 1].bytes { set(field[...], value[...]) }
+            index += 2
+        }
+        members.sort { $0.joined < $1.joined }
+    }
+
+    init?(_ id: ConversationID, _ value: RedisValue) { self.init(id, fields: (value.array ?? [])[...]) }
+
+    /// From an event: "FIELD VALUE" on each line.
+    init(_ id: ConversationID, lines: UnsafeRawBufferPointer) {
+        self.id = id
+        for line in Array(lines).split(separator: 0x0A) {
+            guard let space = line.firstIndex(of: 0x20) else { continue }
+            set(Substring(decoding: line[..<space], as: UTF8.self), line[(space + 1)...])
+        }
+        members.sort { $0.joined < $1.joined }
+    }
+
+    private mutating func set(_ field: Substring, _ value: ArraySlice<UInt8>) {
+        func text() -> String { String(decoding: value, as: UTF8.self) }
+        func number() -> Int64 { Int64(text()) ?? 0 }
+        switch field {
+        case "kind": isDirect = text() == "direct"
+        case "createdAt": createdAt = number()
+        case "owner": owner = UserID(text())
+        case "name": name = Array(value)
+        case "metadata": metadata = Array(value)
+        case "first": first = number()
+        case "last": last = number()
+        case "changes": changes = number()
+        case "message": message = StoredMessage(value)
+        case "priority": priority = text().split(separator: " ").compactMap { Int64($0) }
+        case "version": version = number()
+        case "left": if let user = UserID(text()) { left.append(user) }
+        default:
+            guard field.hasPrefix("m:"), let user = UserID(String(field.dropFirst(2))),
+                let member = Member(user, text())
+            else { return }
+            members.append(member)
+        }
+    }
+
+    func member(_ user: UserID) -> Member? { members.first { $0.user == user } }
+
+    /// The version of what a member sees.
+    func version(for viewer: UserID) -> Int64 { max(version, member(viewer)?.version ?? 0) }
+
+    /// By what a list is ordered, newest first.
+    var newest: Timestamp { message?.at ?? createdAt }
+}

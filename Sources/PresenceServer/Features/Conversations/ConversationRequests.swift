@@ -1,0 +1,127 @@
+import PresenceProtocol
+
+/// What is in each request about conversations, decoded from its members and checked.
+enum ConversationRequest {
+    struct Creation {
+        let participants: [UserID]
+        let key: CreationKey?
+        /// Both as JSON.
+        let name: [UInt8]?
+        let metadata: [UInt8]?
+    }
+
+    struct Settings {
+        let conversation: ConversationID
+        let muted: Bool?
+        let muteFor: Milliseconds?
+        let archived: Bool?
+    }
+
+    struct MemberChange {
+        let conversation: ConversationID
+        let change: ListChange
+    }
+
+    struct Marks {
+        let conversation: ConversationID
+        let delivered: Int64
+        let read: Int64
+    }
+
+    /// The longest name of a group, in characters.
+    static let longestName = 100
+    private static let mostMetadata = 2_048
+    private static let longestMute: Milliseconds = 366 * 24 * 3_600_000
+
+    static func create(_ members: ClientMembers) throws(DecodingFailure) -> Creation {
+        let (participants, key) = try ClientRequest.createConversation(members)
+        return Creation(
+            participants: participants, key: key, name: try members["name"].map(name) ?? nil,
+            metadata: try members["metadata"].map(metadata))
+    }
+
+    static func conversation(_ members: ClientMembers) throws(DecodingFailure) -> ConversationID {
+        try members.needed(members.conversation, "conversation").checkedIdentifier("conversation")
+    }
+
+    static func settings(_ members: ClientMembers) throws(DecodingFailure) -> Settings {
+        let muteFor = try members["muteFor"]?.checkedInteger("muteFor")
+        if let muteFor, !(1...longestMute).contains(muteFor) {
+            throw .invalid("muteFor", "must be from 1 ms to 366 days")
+        }
+        let settings = Settings(
+            conversation: try conversation(members), muted: try members["muted"]?.checkedBool("muted"),
+            muteFor: muteFor, archived: try members["archived"]?.checkedBool("archived"))
+        if muteFor != nil, settings.muted != true { throw .invalid("muteFor", "goes with \"muted\":true") }
+        return settings
+    }
+
+    static func rename(
+        _ members: ClientMembers
+    ) throws(DecodingFailure) -> (conversation: ConversationID, name: [UInt8]?) {
+        guard let value = members["name"] else { throw .missing("name") }
+        return (try conversation(members), try name(value))
+    }
+
+    static func changeMembers(
+        _ members: ClientMembers, _ limits: ConnectionLimits
+    ) throws(DecodingFailure) -> MemberChange {
+        let limit = limits.subscribeBatch
+        guard members["add"] != nil || members["remove"] != nil else { throw .missing("add") }
+        func users(_ value: JSONValue?, _ field: String) throws(DecodingFailure) -> [UserID] {
+            let tooMany = DecodingFailure(code: .tooMany, message: "at most \(limit) users in one request", field: field)
+            return try value?.identifiers(field, limit: limit, tooMany: tooMany).withoutRepetitions() ?? []
+        }
+        let change = ListChange(add: try users(members["add"], "add"), remove: try users(members["remove"], "remove"))
+        guard Set(change.add).isDisjoint(with: change.remove) else {
+            throw .invalid("remove", "must not name anybody whom add names")
+        }
+        return MemberChange(conversation: try conversation(members), change: change)
+    }
+
+    static func marks(_ members: ClientMembers) throws(DecodingFailure) -> Marks {
+        guard members["delivered"] != nil || members["read"] != nil else { throw .missing("read") }
+        return Marks(
+            conversation: try conversation(members),
+            delivered: try members["delivered"]?.checkedCount("delivered") ?? 0,
+            read: try members["read"]?.checkedCount("read") ?? 0)
+    }
+
+    /// As JSON; `nil` for an empty one.
+    private static func name(_ value: JSONValue) throws(DecodingFailure) -> [UInt8]? {
+        let name = FreeText.trimmed(try value.checkedString("name"))
+        if name.isEmpty { return nil }
+        if let rule = FreeText.brokenRule(by: name, maximumCharacters: longestName) { throw .invalid("name", rule) }
+        guard FreeText.isVisible(name) else { throw .invalid("name", "must have a visible character") }
+        var json: [UInt8] = []
+        JSONWriter.string(name, to: &json)
+        return json
+    }
+
+    /// The app's own object, without white space between its tokens: no line feed is left in it.
+    private static func metadata(_ value: JSONValue) throws(DecodingFailure) -> [UInt8] {
+        guard value.kind == .object else { throw .wrongKind("metadata", wanted: "an object") }
+        let json = compact(value.bytes)
+        guard json.count <= mostMetadata else { throw .invalid("metadata", "must be at most 2 KiB long") }
+        return json
+    }
+
+    static func compact(_ json: UnsafeRawBufferPointer) -> [UInt8] {
+        var output: [UInt8] = []
+        output.reserveCapacity(json.count)
+        var isInString = false
+        var isEscaped = false
+        for byte in json {
+            if isInString {
+                output.append(byte)
+                if isEscaped { isEscaped = false } else if byte == 0x5C { isEscaped = true } else if byte == 0x22 {
+                    isInString = false
+                }
+            } else if byte > 0x20 {
+                output.append(byte)
+                isInString = byte == 0x22
+            }
+        }
+        return output
+    }
+}

@@ -1,0 +1,149 @@
+import PresenceCore
+import PresenceProtocol
+import Redis
+
+/// What users ask and say about their conversations.
+extension Conversations {
+    func registerRequests(in registry: inout Registry) {
+        registry.request(
+            "createConversation", price: { RequestPrice.ids($0.participants.count) },
+            decode: { (members, _) throws(DecodingFailure) in try ConversationRequest.create(members) }
+        ) { [unowned self] in create($0, $1) }
+        registry.request(
+            "getConversation",
+            decode: { (members, _) throws(DecodingFailure) in try ConversationRequest.conversation(members) }
+        ) { [unowned self] in get($0, $1) }
+        registry.request(
+            "conversationSettings",
+            decode: { (members, _) throws(DecodingFailure) in try ConversationRequest.settings(members) }
+        ) { [unowned self] in set($0, $1) }
+        registry.request(
+            "renameConversation",
+            decode: { (members, _) throws(DecodingFailure) in try ConversationRequest.rename(members) }
+        ) { [unowned self] request, context in
+            run(.rename, on: request.conversation, [String(decoding: request.name ?? [], as: UTF8.self)], context)
+        }
+        registry.request(
+            "changeMembers", price: { RequestPrice.ids($0.change.add.count + $0.change.remove.count) },
+            decode: { (members, limits) throws(DecodingFailure) in
+                try ConversationRequest.changeMembers(members, limits)
+            }
+        ) { [unowned self] in change($0, $1) }
+        registry.request(
+            "mark", decode: { (members, _) throws(DecodingFailure) in try ConversationRequest.marks(members) }
+        ) { [unowned self] request, context in
+            run(.mark, on: request.conversation, [String(request.delivered), String(request.read)], context)
+        }
+    }
+
+    /// Runs one script, or several, for a request; answers what conversations and messages are refused for, and all else as
+    /// everywhere.
+    func ask(
+        _ context: RequestContext, changes: Bool = true, run: (@escaping StoreReply) -> Void,
+        succeeded: @escaping ([RedisValue]) -> Void
+    ) {
+        var refusal: ServerMessage.ErrorMessage?
+        shard.write(context.connection, context.id, changes: changes) { done in
+            run { result in
+                refusal = Self.refusal(of: result)
+                done(refusal == nil ? result : .success(.array([.status("OK")])))
+            }
+        } succeeded: { [unowned shard] words in
+            guard let refusal else { return succeeded(words) }
+            shard.replies.error(refusal.with(id: context.id), to: context.connection)
+        }
+    }
+
+    /// What the scripts say that only these folders know.
+    static func refusal(of result: Result<RedisValue, RedisFailure>) -> ServerMessage.ErrorMessage? {
+        guard case .success(let value) = result else { return nil }
+        switch value.array?.first?.string {
+        case "BLOCKED": return .init(code: .forbidden, message: "one of them blocks the other")
+        case "DIRECT": return .init(code: .forbidden, message: "this is for groups only")
+        case "OWNER": return .init(code: .forbidden, message: "only the owner removes others")
+        case "CROWDED":
+            return .init(code: .tooMany, message: "no more people may be in this conversation", field: "add")
+        case "MISSING": return .init(code: .notFound, message: "there is no such message")
+        case "OTHERS": return .init(code: .forbidden, message: "it is somebody else's message")
+        case "DELETED": return .init(code: .conflict, message: "the message is deleted")
+        case "EMPTY":
+            return .init(code: .validationFailed, message: "text must not be empty without attachments", field: "text")
+        case "CONFLICT": return .init(code: .conflict, message: "another message has this id", field: "message.id")
+        default: return nil
+        }
+    }
+
+    private func get(_ id: ConversationID, _ context: RequestContext) {
+        var found: ConversationRecord?
+        ask(context, changes: false) { [self] done in
+            reading.read(id) { result in
+                done(
+                    result.map { record in
+                        guard let record, record.member(context.user) != nil else {
+                            return .array([.status("FORBIDDEN")])
+                        }
+                        found = record
+                        return .array([.status("OK")])
+                    })
+            }
+        } succeeded: { [self] _ in
+            if let found { answer("conversationInfo", found, context) }
+        }
+    }
+
+    private func set(_ request: ConversationRequest.Settings, _ context: RequestContext) {
+        let muted = request.muted.map { isMuted in isMuted ? String(request.muteFor ?? -1) : "0" } ?? ""
+        let archived = request.archived.map { $0 ? "1" : "0" } ?? ""
+        run(.settings, on: request.conversation, [muted, archived], context)
+    }
+
+    /// Runs a script of the conversation alone and answers `ok`.
+    private func run(_ script: Script, on id: ConversationID, _ arguments: [String], _ context: RequestContext) {
+        let keys = shard.partitions.keys(of: id)
+        ask(context) { [unowned shard] done in
+            shard.store.run(
+                script, keys: [keys.shards, keys.floor, keys.conversation(id)],
+                arguments: [keys.events, shard.link.incarnation, id.string, context.user.string] + arguments,
+                lane: .commands, reply: done)
+        } succeeded: { [unowned shard] _ in
+            shard.replies.ok(context.id, to: context.connection)
+        }
+    }
+
+    // MARK: Members
+
+    private func change(_ request: ConversationRequest.MemberChange, _ context: RequestContext) {
+        let (id, user) = (request.conversation, context.user)
+        let intent = Intent(joining.kind, id)
+        let changes = request.change.add.map { "+" + $0.string } + request.change.remove.map { "-" + $0.string }
+        let first = IntentStep(
+            .members, intent,
+            keys: { [$0.floor, $0.conversation(id), $0.typing(id), $0.log(id), $0.changes(id), $0.prints(id)] },
+            arguments: [id.string, user.string, String(shard.configuration.limits.participants)] + changes
+        ) { [unowned self] words in
+            guard words.first?.string == "OK" else { return .end(.array(words)) }
+            return .step(joining.look(intent, .array(words)))
+        }
+        ask(context) { [self] done in
+            blocks.unless(between: user, and: request.change.add.filter { $0 != user }, done: done) { [self] in
+                shard.intents.begin(intent, first: first, reply: done)
+            }
+        } succeeded: { [unowned shard] _ in
+            shard.replies.ok(context.id, to: context.connection)
+        }
+    }
+
+    /// A backend sets who is in a conversation.
+    func setParticipants(_ participants: [UserID], of id: ConversationID, done: @escaping StoreReply) {
+        let intent = Intent(joining.kind, id)
+        let first = IntentStep(
+            .participants, intent,
+            keys: { [$0.floor, $0.conversation(id), $0.typing(id), $0.log(id), $0.changes(id), $0.prints(id)] },
+            arguments: [id.string] + participants.map(\.string)
+        ) { [unowned self] words in
+            guard words.first?.string == "OK" else { return .end(.array(words)) }
+            return .step(joining.look(intent, .array(words)))
+        }
+        shard.intents.begin(intent, first: first, reply: done)
+    }
+}

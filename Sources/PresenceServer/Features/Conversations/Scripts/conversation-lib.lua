@@ -1,0 +1,170 @@
+-- A conversation is one hash:
+--   kind        direct or group
+--   createdAt, owner (of a group), name and metadata (JSON), pair (of a direct one: both members)
+--   first, last the numbers of the oldest and the newest message that are kept; last is 0 before the first one
+--   changes     the number of the last change of its messages
+--   message     the newest message, as its log has it
+--   priority    the numbers of its newest messages with priority
+--   joins       how many have ever joined
+--   version     of what all members see
+--   m:USER      "JOINED READ SHOWN DELIVERED OWN VERSION MUTED ARCHIVED RECEIPTS SETTING": the place in the order of joining;
+--               marks (read, what others see of it, delivered); the number of the newest message of their own; the version
+--               of what they alone see; until when it is muted (0: not, -1: until they say so); since when it is archived
+--               (0: not); whether others see what they have read (e or n), and the number of that setting
+--   j:USER      the version at which they joined or left, until their inbox has been told
+
+local function member(value)
+    local joined, read, shown, delivered, own, version, muted, archived, receipts, setting =
+        string.match(value, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+) (%d+) (%a) (%d+)$')
+    return { joined = tonumber(joined), read = tonumber(read), shown = tonumber(shown), delivered = tonumber(delivered),
+        own = tonumber(own), version = tonumber(version), muted = tonumber(muted), archived = tonumber(archived),
+        receipts = receipts, setting = tonumber(setting) }
+end
+
+-- A conversation as it is stored; `members` by name, `pending` versions by name. Without members if there is none.
+local function conversationAt(key)
+    local c = { key = key, raw = {}, changed = {}, members = {}, pending = {}, left = {} }
+    local fields = redis.call('HGETALL', key)
+    for i = 1, #fields, 2 do
+        local field, value = fields[i], fields[i + 1]
+        local letter, user = string.match(field, '^([mj]):(.+)$')
+        if letter == 'm' then
+            c.members[user] = member(value)
+            c.raw[field] = value
+        elseif letter == 'j' then
+            c.pending[user] = value
+        else
+            c.raw[field] = value
+        end
+    end
+    c.exists = #fields > 0
+    c.first = tonumber(c.raw.first or '1')
+    c.last = tonumber(c.raw.last or '0')
+    c.changes = tonumber(c.raw.changes or '0')
+    c.version = tonumber(c.raw.version or '0')
+    return c
+end
+
+-- `value` is a string, or nil to remove the field.
+local function put(c, field, value)
+    if c.raw[field] == value then return end
+    c.raw[field] = value
+    c.changed[field] = true
+end
+
+-- Nobody is in it any more: of its messages only the numbers stay, until the last inbox has been told.
+local function empty(c, ...)
+    if next(c.members) then return end
+    redis.call('DEL', ...)
+    put(c, 'first', int(c.last + 1))
+    put(c, 'message', nil)
+    put(c, 'priority', nil)
+end
+
+local function putMember(c, user)
+    local m = c.members[user]
+    put(c, 'm:' .. user, table.concat({ int(m.joined), int(m.read), int(m.shown), int(m.delivered), int(m.own),
+        int(m.version), int(m.muted), int(m.archived), m.receipts, int(m.setting) }, ' '))
+end
+
+-- The members in the order of their joining.
+local function membersOf(c)
+    local names = {}
+    for name in pairs(c.members) do names[#names + 1] = name end
+    table.sort(names, function(a, b) return c.members[a].joined < c.members[b].joined end)
+    return names
+end
+
+-- They are in it from now on, and have nothing to catch up with.
+local function join(c, user)
+    local joins = tonumber(c.raw.joins or '0') + 1
+    put(c, 'joins', int(joins))
+    c.members[user] = { joined = joins, read = c.last, shown = c.last, delivered = c.last, own = 0, version = 0, muted = 0,
+        archived = 0, receipts = 'e', setting = 0 }
+    putMember(c, user)
+    c.left[user] = nil
+end
+
+local function leave(c, user)
+    c.members[user] = nil
+    put(c, 'm:' .. user, nil)
+    c.left[user] = true
+end
+
+-- A version past all that any member has seen.
+local function bump(c, floorKey)
+    local last = c.version
+    for _, m in pairs(c.members) do last = math.max(last, m.version) end
+    c.version = nextVersion(last, floorKey)
+    c.isNews = true
+    put(c, 'version', int(c.version))
+end
+
+-- A version of what this member alone sees.
+local function bumpMember(c, user, floorKey)
+    local m = c.members[user]
+    m.version = nextVersion(math.max(m.version, c.version), floorKey)
+    c.isNews = true
+    putMember(c, user)
+end
+
+-- Writes what has changed, and tells all shards if it has a new version: "N conversation version at", then "FIELD VALUE" of each field, a line
+-- each, and "left USER" of those who are no longer in it. No value has a line feed.
+local function save(c, channel, id)
+    local set, removed = {}, {}
+    for field in pairs(c.changed) do
+        if c.raw[field] then
+            set[#set + 1] = field
+            set[#set + 1] = c.raw[field]
+        else
+            removed[#removed + 1] = field
+        end
+    end
+    if #set > 0 then redis.call('HSET', c.key, unpack(set)) end
+    if #removed > 0 then redis.call('HDEL', c.key, unpack(removed)) end
+    if not c.isNews then return end
+    local newest, lines = c.version, {}
+    for _, m in pairs(c.members) do newest = math.max(newest, m.version) end
+    for field, value in pairs(c.raw) do lines[#lines + 1] = field .. ' ' .. value end
+    for user in pairs(c.left) do lines[#lines + 1] = 'left ' .. user end
+    redis.call('PUBLISH', channel,
+        table.concat({ 'N', id, int(newest), int(now), table.concat(lines, '\n') }, ' '))
+end
+
+-- The fields and values, as HGETALL would answer them, after an OK.
+local function answer(c, ...)
+    local reply = { 'OK', ... }
+    for field, value in pairs(c.raw) do
+        reply[#reply + 1] = field
+        reply[#reply + 1] = value
+    end
+    return reply
+end
+
+-- Those whose inboxes have to be told of this version: written down with the intent that does it.
+local function await(c, users, unfinishedKey, intent)
+    for _, user in ipairs(users) do
+        c.pending[user] = int(c.version)
+        redis.call('HSET', c.key, 'j:' .. user, int(c.version))
+    end
+    if #users > 0 then redis.call('SADD', unfinishedKey, intent) end
+end
+
+-- The members have changed: those who left type no more, and watchers of typing and of messages are told who is in it, as
+-- "C conversation version at participants …".
+local function tellMembers(c, channel, id, typingKey, floorKey)
+    for _, field in ipairs(redis.call('HKEYS', typingKey)) do
+        if field ~= '#' and not c.members[string.match(field, '^%S+')] then redis.call('HDEL', typingKey, field) end
+    end
+    local left, version, lapsed = typists(typingKey, true)
+    version = typingVersion(typingKey, floorKey, version, lapsed)
+    redis.call('PEXPIRE', typingKey, 3600000)
+    redis.call('PUBLISH', channel,
+        table.concat({ 'C', id, int(version), int(now), table.concat(membersOf(c), ' ') }, ' '))
+    redis.call('PUBLISH', channel, table.concat({ 'T', id, int(version), int(now), (listed(left)) }, ' '))
+end
+
+-- The owner's place goes to whoever has been in the group for longest.
+local function succeed(c)
+    if c.raw.kind == 'group' and not c.members[c.raw.owner] then put(c, 'owner', membersOf(c)[1]) end
+end

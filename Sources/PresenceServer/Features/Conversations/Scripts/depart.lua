@@ -1,0 +1,16 @@
+-- uses: typing-lib, conversation-lib
+-- A deleted user is in a conversation no longer; what they wrote stays.
+-- KEYS: shards, unfinished, floor, conversation, typing, log, changes, prints
+-- ARGV: now, channel, incarnation, intent, conversation, user
+-- Replies {OK} or {FENCED}.
+if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
+local c = conversationAt(KEYS[4])
+if not c.members[ARGV[6]] then return { 'OK' } end
+leave(c, ARGV[6])
+succeed(c)
+empty(c, KEYS[6], KEYS[7], KEYS[8])
+bump(c, KEYS[3])
+save(c, ARGV[2], ARGV[5])
+tellMembers(c, ARGV[2], ARGV[5], KEYS[5], KEYS[3])
+if not next(c.members) and not next(c.pending) then redis.call('DEL', KEYS[4]) end
+return { 'OK' }

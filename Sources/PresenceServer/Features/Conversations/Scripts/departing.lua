@@ -1,0 +1,15 @@
+-- The conversations that a deleted user has still to leave, some of them. When there are none, the intent is over.
+-- KEYS: shards, unfinished, inbox
+-- ARGV: now, channel, incarnation, intent, how many, conversations that were left ...
+-- Replies {OK, conversations ...} or {FENCED}.
+if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
+for i = 6, #ARGV do redis.call('HDEL', KEYS[3], ARGV[i]) end
+local reply, fields = { 'OK' }, redis.call('HGETALL', KEYS[3])
+for i = 1, #fields, 2 do
+    if string.sub(fields[i + 1], 1, 3) == 'in ' and #reply <= tonumber(ARGV[5]) then reply[#reply + 1] = fields[i] end
+end
+if #reply == 1 then
+    redis.call('DEL', KEYS[3])
+    redis.call('SREM', KEYS[2], ARGV[4])
+end
+return reply

@@ -1,0 +1,28 @@
+-- uses: typing-lib, conversation-lib
+-- Inboxes have been told, and said who shows what they have read.
+-- KEYS: shards, unfinished, floor, conversation
+-- ARGV: now, channel, incarnation, intent, conversation, then USER, version, receipts of each
+-- Replies {OK} or {FENCED}.
+if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
+local c = conversationAt(KEYS[4])
+local changed = false
+for i = 6, #ARGV, 3 do
+    local user, version, receipts, setting = ARGV[i], ARGV[i + 1], string.match(ARGV[i + 2], '^(%a) (%d+)$')
+    if c.pending[user] == version then
+        redis.call('HDEL', KEYS[4], 'j:' .. user)
+        c.pending[user] = nil
+    end
+    local m = c.members[user]
+    if m and receipts and tonumber(setting) > m.setting then
+        changed = changed or m.receipts ~= receipts
+        m.receipts, m.setting = receipts, tonumber(setting)
+        putMember(c, user)
+    end
+end
+if changed then bump(c, KEYS[3]) end
+if next(c.changed) then save(c, ARGV[2], ARGV[5]) end
+if not next(c.pending) then
+    redis.call('SREM', KEYS[2], ARGV[4])
+    if not next(c.members) then redis.call('DEL', KEYS[4]) end
+end
+return { 'OK' }

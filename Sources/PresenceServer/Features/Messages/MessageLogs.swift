@@ -1,0 +1,163 @@
+import PresenceCore
+import PresenceProtocol
+import Redis
+import WebSockets
+
+/// The changes of a conversation's messages as a log, of which everyone who watches gets every entry in order. An entry's
+/// number is that of the change, which clients know as `conversationVersion` and `messagesVersion`.
+final class MessageLogs: TopicKind {
+    private unowned let shard: ShardLogic
+    private(set) var kind: TopicKindID!
+    /// How much is read at once.
+    private static let page: Int64 = 100
+    private static let pageBytes = 128 * 1024
+
+    /// Who may watch, as far as this shard knows.
+    final class State {
+        var members: Set<UserID> = []
+    }
+
+    init(_ shard: ShardLogic) { self.shard = shard }
+
+    func register(in registry: inout Registry) {
+        kind = registry.topics(self)
+        registry.event("M") { [unowned self] in handle($0) }
+    }
+
+    // MARK: Events
+
+    private func handle(_ event: StoreEvent) {
+        guard let topic = shard.watchers.topic(event.subjectBytes, kind) else { return }
+        guard let message = StoredMessage(Array(event.rest)) else {
+            return shard.noteDamage("message", of: topic.subject)
+        }
+        let frame = Self.frame(topic, event.version, message, at: event.at)
+        if case .hole = shard.watchers.append(frame, sequence: event.version, to: topic) {
+            shard.logReader.complete(topic)
+        }
+    }
+
+    /// Who is in it has changed: former members must not see any more.
+    func handle(members event: StoreEvent) {
+        guard let topic = shard.watchers.topic(event.subjectBytes, kind) else { return }
+        set(Set(event.words.compactMap { UserID($0) }), of: topic)
+    }
+
+    private func set(_ members: Set<UserID>, of topic: Topic) {
+        (topic.state as? State)?.members = members
+        let outsiders = topic.watchers.compactMap { shard.watchers.connections[Int($0.connection)] }
+            .filter { connection in connection.session.map { !members.contains($0.user.id) } ?? true }
+        // The topic may go with its last watcher.
+        topic.holds += 1
+        for connection in outsiders { shard.watchers.unsubscribe(connection, from: topic) }
+        shard.watchers.release(topic)
+    }
+
+    static func frame(_ topic: Topic, _ change: Int64, _ message: StoredMessage, at: Timestamp) -> [UInt8] {
+        var json = Array(#"{"type":"message","conversation":"#.utf8)
+        JSONWriter.string(topic.subject.string, to: &json)
+        JSONWriter.key("message", to: &json)
+        message.write(to: &json)
+        JSONWriter.member("conversationVersion", change, to: &json)
+        JSONWriter.member("at", at, to: &json)
+        JSONWriter.raw("}", to: &json)
+        return WebSocketFrame.text(json)
+    }
+
+    // MARK: The topic
+
+    var keepsLog: Bool { true }
+    func makeState() -> AnyObject? { State() }
+
+    func isDoubtful(_ topic: Topic, for user: UserID) -> Bool {
+        (topic.state as? State)?.members.contains(user) == false
+    }
+
+    func isMember(_ user: UserID, of topic: Topic) -> Bool { !isDoubtful(topic, for: user) }
+
+    func read(_ topic: Topic, reply: @escaping StoreReply) {
+        let key = shard.partitions.keys(of: topic.subject).conversation(topic.subject)
+        shard.store.command(["HGETALL", key], lane: .commands, reply: reply)
+    }
+
+    func take(_ value: RedisValue, of topic: Topic, announced: Bool) {
+        let record = ConversationRecord(topic.subject, value)
+        set(Set(record?.members.map(\.user) ?? []), of: topic)
+        if case .hole = shard.watchers.noteEnd(record?.changes ?? 0, of: topic) { shard.logReader.complete(topic) }
+    }
+
+    /// The client forgets what it has of the conversation, and subscribes anew.
+    func restartFrame(of topic: Topic, at end: Int64) -> [UInt8] {
+        var json = Array(#"{"type":"messagesReset","conversation":"#.utf8)
+        JSONWriter.string(topic.subject.string, to: &json)
+        return WebSocketFrame.text(json + [0x7D])
+    }
+
+    func readLog(_ topic: Topic, after: Int64, reply: @escaping (Result<LogPage, RedisFailure>) -> Void) {
+        entries(of: topic, after: after, through: .max) { [self] result in
+            reply(
+                result.map { page in
+                    // A log has no holes: what the store has no more is a number to begin anew.
+                    let missing = page.first - after - 1
+                    let resets = (0..<min(max(missing, 0), Self.page)).map {
+                        LogEntry(sequence: after + 1 + $0, frame: restartFrame(of: topic, at: page.end))
+                    }
+                    return LogPage(entries: missing <= Self.page ? resets + page.entries : resets, end: page.end)
+                })
+        }
+    }
+
+    func catchUp(_ request: CatchUp) {
+        entries(of: request.topic, after: request.after, through: request.through) { [self] result in
+            switch result {
+            case .failure: shard.catchUps.fail(request)
+            case .success(let page):
+                var entries = page.entries
+                if page.first > request.after + 1 {
+                    let frame = restartFrame(of: request.topic, at: page.end)
+                    entries.insert(LogEntry(sequence: page.first - 1, frame: frame), at: 0)
+                }
+                shard.catchUps.answer(request, with: entries)
+            }
+        }
+    }
+
+    private struct Page {
+        /// The last change that the store knows of.
+        let end: Int64
+        /// The number of the first entry here, or of the one that would be.
+        let first: Int64
+        let entries: [LogEntry]
+    }
+
+    /// The entries after one, a page of them.
+    private func entries(
+        of topic: Topic, after: Int64, through: Int64, done: @escaping (Result<Page, RedisFailure>) -> Void
+    ) {
+        let keys = shard.partitions.keys(of: topic.subject)
+        let id = topic.subject
+        shard.store.run(
+            .logPage, keys: [keys.conversation(id), keys.log(id), keys.changes(id)],
+            arguments: [
+                String(after), String(min(through, 9_007_199_254_740_991)), String(Self.page), String(Self.pageBytes),
+            ], lane: .commands
+        ) { [self] result in
+            done(
+                result.map { value in
+                    let words = value.array ?? []
+                    let end = words.first?.int ?? 0
+                    let first = words.count > 1 ? words[1].int ?? 1 : 1
+                    let entries = words.dropFirst(2).enumerated().map { index, word in
+                        let number = first + Int64(index)
+                        // A message that is no longer kept.
+                        guard let message = word.bytes.flatMap({ StoredMessage($0) }) else {
+                            return LogEntry(sequence: number, frame: restartFrame(of: topic, at: end))
+                        }
+                        return LogEntry(
+                            sequence: number, frame: Self.frame(topic, number, message, at: message.changedAt))
+                    }
+                    return Page(end: end, first: first, entries: Array(entries))
+                })
+        }
+    }
+}

@@ -1,0 +1,107 @@
+import PresenceCore
+import PresenceProtocol
+import Redis
+
+/// What a connection is told of a conversation's messages when it begins to watch them.
+struct MessageSnapshot {
+    /// The change from which events follow.
+    let through: Int64
+    /// What the client holds is replaced.
+    let resets: Bool
+    let first: Int64
+    let last: Int64
+    let messages: [StoredMessage]
+
+    /// What `catch-up.lua` replies; `nil` for anything else.
+    init?(_ value: RedisValue) {
+        guard let words = value.array, words.count >= 6, words[0].string == "OK", let through = words[1].int,
+            let first = words[3].int, let last = words[4].int
+        else { return nil }
+        (self.through, resets, self.first, self.last) = (through, words[2].string == "1", first, last)
+        messages = words[6...].compactMap { $0.bytes.flatMap { StoredMessage($0) } }
+    }
+
+    /// The objects of the answer: more than one if it is long.
+    ///
+    /// - Parameters:
+    ///   - head: The object up to its messages, without a brace at its end.
+    ///   - limit: The longest object in bytes, if a single message is not longer.
+    func objects(_ head: [UInt8], limit: Int) -> [[UInt8]] {
+        var objects: [[UInt8]] = []
+        var rest = messages[...]
+        repeat {
+            var object = head
+            JSONWriter.member("messagesVersion", through, to: &object)
+            if resets, objects.isEmpty { JSONWriter.raw(",\"reset\":true", to: &object) }
+            JSONWriter.raw(",\"messages\":[", to: &object)
+            var count = 0
+            while let message = rest.first {
+                var json: [UInt8] = []
+                message.write(to: &json)
+                guard count == 0 || object.count + json.count < limit - 64 else { break }
+                if count > 0 { JSONWriter.raw(",", to: &object) }
+                object += json
+                count += 1
+                rest = rest.dropFirst()
+            }
+            JSONWriter.raw("]", to: &object)
+            JSONWriter.member("first", first, to: &object)
+            JSONWriter.member("last", last, to: &object)
+            JSONWriter.raw("}", to: &object)
+            objects.append(object)
+        } while !rest.isEmpty
+        return objects
+    }
+}
+
+extension Messages {
+    /// At most so many messages of one conversation, and so many bytes of all of a request, come in the answer. The rest
+    /// comes as events.
+    private static let mostMessages = 1_000
+    private static let mostBytes = 2 << 20
+    private static let leastBytes = 16 << 10
+    private static let window = 16
+
+    enum SnapshotOutcome {
+        case read([ConversationID: MessageSnapshot])
+        case forbidden
+        case failed
+    }
+
+    /// Reads what somebody has not heard of some conversations.
+    func snapshots(
+        _ wanted: [ConversationID: ClientMessage.MessageCursor], for user: UserID,
+        done: @escaping (SnapshotOutcome) -> Void
+    ) {
+        guard !wanted.isEmpty else { return done(.read([:])) }
+        var snapshots: [ConversationID: MessageSnapshot] = [:]
+        var refusal: SnapshotOutcome?
+        let bytes = max(Self.leastBytes, Self.mostBytes / wanted.count)
+        BoundedConcurrency(wanted.sorted { $0.key < $1.key }, window: Self.window) { [self] entry, next in
+            guard refusal == nil, shard.link.isLive, !shard.isStoreFull() else {
+                refusal = refusal ?? .failed
+                return next()
+            }
+            let (id, cursor) = entry
+            let keys = shard.partitions.keys(of: id)
+            shard.store.run(
+                .catchUp, keys: [keys.conversation(id), keys.log(id), keys.changes(id)],
+                arguments: [
+                    user.string, cursor.after.map { String($0) } ?? "", cursor.messagesVersion.map { String($0) } ?? "",
+                    String(Self.mostMessages), String(bytes),
+                ], lane: .commands
+            ) { result in
+                if case .success(let value) = result, let snapshot = MessageSnapshot(value) {
+                    snapshots[id] = snapshot
+                } else if case .success(let value) = result, value.array?.first?.string == "FORBIDDEN" {
+                    refusal = .forbidden
+                } else {
+                    refusal = .failed
+                }
+                next()
+            }
+        } done: {
+            done(refusal ?? .read(snapshots))
+        }
+    }
+}

@@ -1,0 +1,94 @@
+import PresenceCore
+import PresenceProtocol
+import Redis
+import WebSockets
+
+/// What backends ask and say about messages.
+extension Messages {
+    func registerRoutes(in registry: inout Registry) {
+        registry.route("GET", "/v1/conversations/{id}/messages") { [unowned self] (call) throws(DecodingFailure) in
+            try get(call)
+        }
+        registry.route("POST", "/v1/conversations/{id}/messages") { [unowned self] (call) throws(DecodingFailure) in
+            try send(call)
+        }
+        registry.route("DELETE", "/v1/conversations/{id}/messages/{id}") { [unowned self] call in
+            answer(call) { delete(call.ids[1].string, in: call.ids[0], done: $0) }
+        }
+    }
+
+    private func get(_ call: HTTPCall) throws(DecodingFailure) {
+        var numbers: [Substring: Int64] = [:]
+        for pair in call.request.query.split(separator: "&") {
+            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard parts[0] == "before" || parts[0] == "limit" else { continue }
+            guard parts.count == 2, let number = Int64(parts[1]) else {
+                throw .invalid(String(parts[0]), "must be a number")
+            }
+            numbers[parts[0]] = number
+        }
+        let page = try MessageRequest.page(call.ids[0], before: numbers["before"], limit: numbers["limit"])
+        call.ask(changes: false) { [self] done in
+            read(page, for: nil, done: done)
+        } answered: { value in
+            let words = value.array ?? []
+            guard words.first?.string == "OK" else {
+                return call.refuse(404, .notFound, "there is no such conversation")
+            }
+            var json = Array(#"{"conversation":"#.utf8)
+            JSONWriter.string(call.ids[0].string, to: &json)
+            Self.write(page: words, to: &json)
+            call.respond(.json(200, json + [0x7D]))
+        }
+    }
+
+    /// `{"from":"ana","message":{…}}`.
+    private func send(_ call: HTTPCall) throws(DecodingFailure) {
+        let (from, message) = try call.body.lend { (bytes) throws(DecodingFailure) in
+            var members = try RequestBody.object(bytes)
+            var (from, message): (UserID?, MessageRequest.New?)
+            try members.forEachMember { (key, value) throws(DecodingFailure) in
+                if key.equals("from") { from = try value.checkedIdentifier("from") }
+                if key.equals("message") { message = try MessageRequest.new(value) }
+            }
+            guard let from else { throw DecodingFailure.missing("from") }
+            guard let message else { throw DecodingFailure.missing("message") }
+            return (from, message)
+        }
+        answer(call) { send(message, from: from, in: call.ids[0], done: $0) }
+    }
+
+    private func answer(_ call: HTTPCall, _ run: (@escaping StoreReply) -> Void) {
+        call.ask(run: run) { value in
+            let words = value.array ?? []
+            if words.first?.string == "FORBIDDEN" {
+                return call.refuse(403, .forbidden, "only members of a conversation may do this")
+            }
+            if let refusal = Conversations.refusal(of: .success(value)) {
+                return call.respond(.refusal(refusal))
+            }
+            guard let message = words.last?.bytes.flatMap({ StoredMessage($0) }) else {
+                return call.refuse(500, .internal, "the store holds no such message")
+            }
+            var json = Array(#"{"conversation":"#.utf8)
+            JSONWriter.string(call.ids[0].string, to: &json)
+            JSONWriter.key("message", to: &json)
+            message.write(to: &json)
+            call.respond(.json(200, json + [0x7D]))
+        }
+    }
+}
+
+extension HTTPResponse {
+    fileprivate static func refusal(_ message: ServerMessage.ErrorMessage) -> HTTPResponse {
+        let status: Int =
+            switch message.code {
+            case .forbidden: 403
+            case .notFound: 404
+            case .conflict: 409
+            case .validationFailed, .tooMany: 422
+            default: 500
+            }
+        return .error(status, message)
+    }
+}

@@ -1,0 +1,19 @@
+import CAssets
+import PresenceCore
+
+/// The scripts of this folder's feature.
+extension Script {
+    private static func message(_ name: String, _ file: asset) -> Script {
+        Script(
+            name, file.text, library: conversationLibrary + asset_message_lib().text, isAcknowledged: true)
+    }
+
+    static let send = message("send", asset_send())
+    static let editMessage = message("edit-message", asset_edit_message())
+    static let deleteMessage = message("delete-message", asset_delete_message())
+    static let messages = Script("messages", asset_messages())
+    static let catchUp = Script("catch-up", asset_catch_up())
+    static let logPage = Script("log-page", asset_log_page())
+
+    static let messageScripts: [Script] = [.send, .editMessage, .deleteMessage, .messages, .catchUp, .logPage]
+}

@@ -1,0 +1,165 @@
+import PresenceCore
+import PresenceProtocol
+import Redis
+import WebSockets
+
+/// The messages of conversations.
+final class Messages: Feature {
+    static let keepPerConversation = FeatureSetting.count(
+        "messages.keepPerConversation", 10_000, in: 1...100_000,
+        about: "How many messages of a conversation are kept; the oldest go. A message takes some 200 bytes of Redis' "
+            + "memory, and recognising one that is sent again 8 bytes read for each that is kept.")
+    static let keepFor = FeatureSetting.duration(
+        "messages.keepFor", 0, in: 0...ServerConfiguration.longestDuration,
+        about: "How long messages are kept at least once newer ones have come; 0: until there are too many. What is "
+            + "older goes with the next messages of its conversation.")
+
+    static let plan = FeaturePlan(name: "messages", scripts: Script.messageScripts, settings: [keepPerConversation, keepFor])
+
+    unowned let shard: ShardLogic
+    let logs: MessageLogs
+    var conversations: Conversations { shard.feature(Conversations.self)! }
+    private var sent: MetricCounter!
+
+    init(_ shard: ShardLogic) {
+        self.shard = shard
+        logs = MessageLogs(shard)
+    }
+
+    func register(in registry: inout Registry) {
+        logs.register(in: &registry)
+        sent = registry.counter("presence_messages_sent_total", help: "messages stored, and those sent again")
+        conversations.onMembers.append { [unowned self] in logs.handle(members: $0) }
+        registry.request("send", decode: { (members, _) throws(DecodingFailure) in try MessageRequest.send(members) }) {
+            [unowned self] in send($0, $1)
+        }
+        registry.request(
+            "editMessage", decode: { (members, _) throws(DecodingFailure) in try MessageRequest.edit(members) }
+        ) { [unowned self] request, context in
+            change(.editMessage, request.conversation, [request.message, text(request.text)], "messageUpdated", context)
+        }
+        registry.request(
+            "deleteMessage", decode: { (members, _) throws(DecodingFailure) in try MessageRequest.message(members) }
+        ) { [unowned self] request, context in
+            change(.deleteMessage, request.conversation, [request.message], "messageUpdated", context)
+        }
+        registry.request(
+            "getMessages", price: { RequestPrice.ids(Int($0.limit)) },
+            decode: { (members, _) throws(DecodingFailure) in try MessageRequest.page(members) }
+        ) { [unowned self] in get($0, $1) }
+        registerRoutes(in: &registry)
+    }
+
+    // MARK: Changes
+
+    private func send(_ request: MessageRequest.Send, _ context: RequestContext) {
+        conversations.ask(context) { [self] done in
+            send(request.message, from: context.user, in: request.conversation, done: done)
+        } succeeded: { [self] words in
+            answer("sent", request.conversation, words, context)
+        }
+    }
+
+    /// A direct conversation takes nothing while one of both blocks the other.
+    func send(_ message: MessageRequest.New, from user: UserID, in id: ConversationID, done: @escaping StoreReply) {
+        conversations.unlessBlocked(user, in: id, done: done) { [self] in
+            sent.value += 1
+            run(
+                .send, id,
+                [
+                    user.string, message.id, text(message.text), text(message.attachments), text(message.priority),
+                    String(keep), String(shard.configuration[Self.keepFor]),
+                ], done: done)
+        }
+    }
+
+    private func change(
+        _ script: Script, _ id: ConversationID, _ arguments: [String], _ type: StaticString, _ context: RequestContext
+    ) {
+        conversations.ask(context) { [self] done in
+            run(script, id, [context.user.string] + arguments + [String(keep)], done: done)
+        } succeeded: { [self] words in
+            answer(type, id, words, context)
+        }
+    }
+
+    /// A backend deletes a message.
+    func delete(_ message: String, in id: ConversationID, done: @escaping StoreReply) {
+        run(.deleteMessage, id, ["-", message, String(keep)], done: done)
+    }
+
+    private func run(_ script: Script, _ id: ConversationID, _ arguments: [String], done: @escaping StoreReply) {
+        let keys = shard.partitions.keys(of: id)
+        shard.store.run(
+            script,
+            keys: [
+                keys.shards, keys.floor, keys.conversation(id), keys.log(id), keys.changes(id), keys.prints(id),
+            ],
+            arguments: [keys.events, shard.link.incarnation, id.string] + arguments, lane: .commands, reply: done)
+    }
+
+    /// `OK` and the message.
+    private func answer(
+        _ type: StaticString, _ id: ConversationID, _ words: [RedisValue], _ context: RequestContext
+    ) {
+        guard let message = words.last?.bytes.flatMap({ StoredMessage($0) }) else {
+            return shard.replies.error(.init(id: context.id, code: .internal, message: "the store holds no such message"),
+                to: context.connection)
+        }
+        var payload: [UInt8] = []
+        ServerMessageWriter.begin(type, id: context.id, to: &payload)
+        JSONWriter.member("conversation", id.string, to: &payload)
+        JSONWriter.key("message", to: &payload)
+        message.write(to: &payload)
+        JSONWriter.raw("}", to: &payload)
+        shard.replies.send(payload, to: context.connection)
+    }
+
+    private var keep: Int64 { shard.configuration[Self.keepPerConversation] }
+    private func text(_ json: [UInt8]) -> String { String(decoding: json, as: UTF8.self) }
+
+    // MARK: Pages
+
+    private func get(_ request: MessageRequest.Page, _ context: RequestContext) {
+        conversations.ask(context, changes: false) { [self] done in
+            read(request, for: context.user, done: done)
+        } succeeded: { [self] words in
+            var payload: [UInt8] = []
+            ServerMessageWriter.begin("messages", id: context.id, to: &payload)
+            JSONWriter.member("conversation", request.conversation.string, to: &payload)
+            Self.write(page: words, to: &payload)
+            JSONWriter.raw("}", to: &payload)
+            shard.replies.send(payload, to: context.connection)
+        }
+    }
+
+    /// - Parameter user: `nil` for a backend.
+    func read(_ request: MessageRequest.Page, for user: UserID?, done: @escaping StoreReply) {
+        let keys = shard.partitions.keys(of: request.conversation)
+        // What JSON adds to a message is less than a third of the longest answer, for all of a page.
+        let bytes = shard.configuration.limits.maxServerMessageBytes / 3 * 2 - 1_024
+        shard.store.run(
+            .messages, keys: [keys.conversation(request.conversation), keys.log(request.conversation)],
+            arguments: [user?.string ?? "-", String(request.before), String(request.limit), String(max(bytes, 1))],
+            lane: .commands, reply: done)
+    }
+
+    /// `OK, first, last, MESSAGE …` as members.
+    static func write(page words: [RedisValue], to json: inout [UInt8]) {
+        JSONWriter.key("messages", to: &json)
+        write(messages: words.dropFirst(3), to: &json)
+        JSONWriter.member("first", words.count > 1 ? words[1].int ?? 1 : 1, to: &json)
+        JSONWriter.member("last", words.count > 2 ? words[2].int ?? 0 : 0, to: &json)
+    }
+
+    static func write(messages: some Sequence<RedisValue>, to json: inout [UInt8]) {
+        JSONWriter.raw("[", to: &json)
+        var isFirst = true
+        for message in messages.lazy.compactMap({ $0.bytes.flatMap { StoredMessage($0) } }) {
+            if !isFirst { JSONWriter.raw(",", to: &json) }
+            isFirst = false
+            message.write(to: &json)
+        }
+        JSONWriter.raw("]", to: &json)
+    }
+}

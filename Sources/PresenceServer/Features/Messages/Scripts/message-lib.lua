@@ -1,0 +1,83 @@
+-- A message is kept as "ID SEQ VERSION AT FROM EDITEDAT EDITCOUNT DELETEDAT DELETEDBY", then, after a \31 each: text,
+-- attachments (or nothing) and priority (or nothing) as JSON, then "AT TEXT" of each earlier text, the newest last. What
+-- does not apply is 0, or - for nobody. No part has a \31: JSON escapes it.
+--   log      list of a conversation's messages, first to last
+--   prints   8 bytes for each of them: 4 of its id's hash, 4 of that of what was first sent
+--   changes  list: the message that each change of the newest ones was of, up to the conversation's `changes`
+
+local function hash(text) return struct.pack('>I4', tonumber(string.sub(redis.sha1hex(text), 1, 8), 16)) end
+
+-- The message with this id, the hash of what was first sent, and its index in the log; nil if there is none.
+local function find(logKey, printsKey, id)
+    local prints, wanted, at = redis.call('GET', printsKey) or '', hash(id), 1
+    while true do
+        at = string.find(prints, wanted, at, true)
+        if not at then return nil end
+        if (at - 1) % 8 == 0 then
+            local raw = redis.call('LINDEX', logKey, (at - 1) / 8)
+            if raw and string.match(raw, '^%S+') == id then
+                return raw, string.sub(prints, at + 4, at + 7), (at - 1) / 8
+            end
+        end
+        at = at + 1
+    end
+end
+
+local function split(text, separator)
+    local parts, from = {}, 1
+    while true do
+        local at = string.find(text, separator, from, true)
+        if not at then break end
+        parts[#parts + 1] = string.sub(text, from, at - 1)
+        from = at + 1
+    end
+    parts[#parts + 1] = string.sub(text, from)
+    return parts
+end
+
+local function message(raw)
+    local parts = split(raw, '\31')
+    local words = split(parts[1], ' ')
+    local m = { id = words[1], seq = words[2], version = words[3], at = words[4], from = words[5], editedAt = words[6],
+        editCount = tonumber(words[7]), deletedAt = words[8], deletedBy = words[9], text = parts[2],
+        attachments = parts[3], priority = parts[4], edits = {} }
+    for i = 5, #parts do m.edits[#m.edits + 1] = parts[i] end
+    return m
+end
+
+local function stored(m)
+    local parts = { table.concat({ m.id, m.seq, m.version, m.at, m.from, m.editedAt, int(m.editCount), m.deletedAt,
+        m.deletedBy }, ' '), m.text, m.attachments, m.priority }
+    for _, edit in ipairs(m.edits) do parts[#parts + 1] = edit end
+    return table.concat(parts, '\31')
+end
+
+-- A change of a message is counted and told: "M conversation change at MESSAGE".
+local function note(c, seq, raw, changesKey, keep, channel, id)
+    put(c, 'changes', int(c.changes))
+    redis.call('RPUSH', changesKey, int(seq))
+    redis.call('LTRIM', changesKey, int(-keep - 1024), -1)
+    redis.call('PUBLISH', channel, table.concat({ 'M', id, int(c.changes), int(now), raw }, ' '))
+end
+
+-- The numbers of messages with priority, newest last, without those that `drop` says.
+local function priorities(c, drop)
+    local kept = {}
+    for seq in string.gmatch(c.raw.priority or '', '%d+') do
+        if not drop(tonumber(seq)) then kept[#kept + 1] = seq end
+    end
+    return kept
+end
+
+-- An existing message has become another one.
+local function rewrite(c, m, index, keys, keep, channel, id)
+    c.changes = c.changes + 1
+    m.version = int(c.changes)
+    local raw = stored(m)
+    redis.call('LSET', keys.log, index, raw)
+    if tonumber(m.seq) == c.last then put(c, 'message', raw) end
+    note(c, tonumber(m.seq), raw, keys.changes, keep, channel, id)
+    bump(c, keys.floor)
+    save(c, channel, id)
+    return raw
+end

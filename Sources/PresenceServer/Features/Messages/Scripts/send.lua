@@ -1,0 +1,51 @@
+-- uses: typing-lib, conversation-lib, message-lib
+-- A member sends a message. Its id makes it the same however often it is sent.
+-- KEYS: shards, floor, conversation, log, changes, prints
+-- ARGV: now, channel, incarnation, conversation, from, id, text, attachments or '', priority or '', most messages kept,
+--       ms for which they are kept or 0
+-- Replies {OK, MESSAGE}, {FENCED}, {FORBIDDEN} or {CONFLICT}.
+if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
+local c = conversationAt(KEYS[3])
+local sender = c.members[ARGV[5]]
+if not sender then return { 'FORBIDDEN' } end
+local content = hash(ARGV[5] .. '\31' .. ARGV[7] .. '\31' .. ARGV[8])
+local known, first = find(KEYS[4], KEYS[6], ARGV[6])
+if known then
+    if first ~= content then return { 'CONFLICT' } end
+    return { 'OK', known }
+end
+c.last, c.changes = c.last + 1, c.changes + 1
+local raw = stored({ id = ARGV[6], seq = int(c.last), version = int(c.changes), at = int(now), from = ARGV[5],
+    editedAt = '0', editCount = 0, deletedAt = '0', deletedBy = '-', text = ARGV[7], attachments = ARGV[8],
+    priority = ARGV[9], edits = {} })
+redis.call('RPUSH', KEYS[4], raw)
+redis.call('APPEND', KEYS[6], hash(ARGV[6]) .. content)
+
+local keep, keepFor = tonumber(ARGV[10]), tonumber(ARGV[11])
+local over = c.last - c.first + 1 - keep
+if keepFor > 0 then
+    -- A conversation that was quiet for long gets rid of the rest with the next messages.
+    while over < math.min(100, c.last - c.first) do
+        local oldest = redis.call('LINDEX', KEYS[4], math.max(over, 0))
+        if tonumber(string.match(oldest, '^%S+ %d+ %d+ (%d+)')) > now - keepFor then break end
+        over = math.max(over, 0) + 1
+    end
+end
+if over > 0 then
+    redis.call('LTRIM', KEYS[4], over, -1)
+    redis.call('SET', KEYS[6], string.sub(redis.call('GET', KEYS[6]), 8 * over + 1))
+    c.first = c.first + over
+end
+put(c, 'first', int(c.first))
+put(c, 'last', int(c.last))
+put(c, 'message', raw)
+local priority = priorities(c, function(seq) return seq < c.first end)
+if ARGV[9] ~= '' then priority[#priority + 1] = int(c.last) end
+while #priority > 32 do table.remove(priority, 1) end
+put(c, 'priority', #priority > 0 and table.concat(priority, ' ') or nil)
+sender.own = c.last
+putMember(c, ARGV[5])
+note(c, c.last, raw, KEYS[5], keep, ARGV[2], ARGV[4])
+bump(c, KEYS[2])
+save(c, ARGV[2], ARGV[4])
+return { 'OK', raw }

@@ -1,0 +1,58 @@
+import PresenceCore
+import PresenceProtocol
+
+/// What a subscription is answered with that is read for it alone.
+extension Watching {
+    /// What a subscription is answered with that has to be read first.
+    struct Gathered {
+        var outcome = Topic.RedisOutcome.loaded
+        var isForbidden = false
+        var messages: [ConversationID: MessageSnapshot] = [:]
+        /// The list of the user's conversations, if it was asked for.
+        var subscriber: ConversationLists.Subscriber?
+        var list: [[UInt8]] = []
+    }
+
+    func gather(
+        _ request: ClientMessage.Subscribe, _ topics: [Topic], for connection: Connection,
+        done: @escaping (Gathered) -> Void
+    ) {
+        guard let user = connection.session?.user.id else { return done(Gathered()) }
+        var gathered = Gathered()
+        var waiting = 3
+        func finish() {
+            waiting -= 1
+            if waiting == 0 { done(gathered) }
+        }
+        shard.loader.load(topics, for: user) { outcome in
+            if outcome == .failed { gathered.outcome = .failed }
+            finish()
+        }
+        if let messages {
+            // Events of these are noted from now on, so nothing is missed between what is read and what follows.
+            messages.snapshots(request.messages, for: user) { outcome in
+                switch outcome {
+                case .read(let snapshots): gathered.messages = snapshots
+                case .forbidden: gathered.isForbidden = true
+                case .failed: gathered.outcome = .failed
+                }
+                finish()
+            }
+        } else {
+            finish()
+        }
+        guard request.conversationList else { return finish() }
+        guard shard.link.isLive, !shard.isStoreFull() else {
+            gathered.outcome = .failed
+            return finish()
+        }
+        gathered.subscriber = talks.lists.begin(connection, user)
+        talks.lists.list(of: user, known: request.knownConversations) { result in
+            switch result {
+            case .success(let list): gathered.list = list
+            case .failure: gathered.outcome = .failed
+            }
+            finish()
+        }
+    }
+}

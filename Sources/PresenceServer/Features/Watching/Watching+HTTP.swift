@@ -1,0 +1,83 @@
+import PresenceCore
+import PresenceProtocol
+import WebSockets
+
+/// Reading people, and the calls over HTTP that do.
+extension Watching {
+    struct ReadPerson {
+        let user: UserID
+        let presence: [UInt8]
+        let profile: [UInt8]
+    }
+
+    /// Both registers of some people as somebody may see them, as objects, with no subscription; `nil` when they cannot
+    /// be known now. No viewer is a backend, who sees everything.
+    private func read(_ users: [UserID], for viewer: UserID?, done: @escaping ([ReadPerson]?) -> Void) {
+        let people = users.map { shard.watchers.hold(person: $0) }
+        // What the viewer shows of themselves counts too.
+        let own = viewer.map { [shard.watchers.hold(person: $0)] } ?? []
+        shard.loader.load(people + own) { [self] outcome in
+            defer { (people + own).forEach(shard.watchers.release) }
+            guard outcome == .loaded else { return done(nil) }
+            done(people.map { shown($0, to: viewer) })
+        }
+    }
+
+    /// What somebody may see of a person.
+    func shown(_ person: Topic, to viewer: UserID?) -> ReadPerson {
+        let view = shard.policies.view(of: person.subject, for: viewer)
+        let hidesPresence = view == .nothing || (view == .withoutLastSeen && person.first.isOffline)
+        return ReadPerson(
+            user: person.subject,
+            presence: hidesPresence ? ServerMessageWriter.unknownPresence : person.presenceObject,
+            profile: view == .nothing ? ServerMessageWriter.noProfile : person.profileObject)
+    }
+
+    // MARK: HTTP
+
+    func registerRoutes(in registry: inout Registry) {
+        registry.route("GET", "/v1/users/{id}", for: .users) { [unowned self] call in
+            read(call.ids, call) { $0[0].json }
+        }
+        registry.route("POST", "/v1/users/get", for: .users) { [unowned self] (call) throws(DecodingFailure) in
+            let users = try RequestBody.users(call.body, limit: shard.configuration.limits.subscribeBatch)
+            // The first token was taken for the request; what its ids cost, the next one waits for.
+            let more = RequestPrice.ids(users.count) - 1
+            if let viewer = call.viewer { shard.userRates.take(more, by: viewer, at: shard.clock.now) }
+            read(users, call) { people in
+                Array(#"{"users":["#.utf8) + people.map(\.json).joined(separator: [0x2C]) + Array("]}".utf8)
+            }
+        }
+    }
+
+    private func read(_ users: [UserID], _ call: HTTPCall, _ json: @escaping ([ReadPerson]) -> [UInt8]) {
+        read(users, for: call.viewer) { people in
+            guard let people else {
+                return call.refuse(
+                    503,
+                    .init(
+                        code: .unavailable, message: "the store is out of reach, and not all of these are held here",
+                        retryAfter: 1_000))
+            }
+            call.respond(.json(200, json(people)))
+        }
+    }
+}
+
+extension Watching.ReadPerson {
+    var json: [UInt8] {
+        var json = Array(#"{"user":"#.utf8)
+        JSONWriter.string(user.string, to: &json)
+        return json + Array(#","presence":"#.utf8) + presence + Array(#","profile":"#.utf8) + profile + [0x7D]
+    }
+}
+
+extension Topic {
+    var presenceObject: [UInt8] {
+        first.version == 0 ? ServerMessageWriter.unknownPresence : Array(first.bytes[first.object])
+    }
+
+    var profileObject: [UInt8] {
+        second.version == 0 ? ServerMessageWriter.noProfile : Array(second.bytes[second.object])
+    }
+}

@@ -1,0 +1,91 @@
+"""What tests of conversations and messages say and wait for."""
+
+import itertools
+import secrets
+
+from .patience import PATIENCE, eventually
+
+NUMBERS = itertools.count(1)
+
+
+def fresh():
+    """An id of a message."""
+    return secrets.token_hex(16)
+
+
+async def talk(creator, *others, **members):
+    """Creates a conversation and returns it as its creator sees it."""
+    reply = await creator.did("createConversation", participants=[other.user for other in others], **members)
+    assert reply["type"] == "conversationCreated", reply
+    return reply["conversation"]
+
+
+async def group(creator, *others, **members):
+    return await talk(creator, *others, name=members.pop("name", f"Group {next(NUMBERS)}"), **members)
+
+
+async def info(client, conversation):
+    reply = await client.did("getConversation", conversation=conversation)
+    assert reply["type"] == "conversationInfo", reply
+    return reply["conversation"]
+
+
+async def listed(client, **members):
+    """The list of one's conversations, watched from now on."""
+    reply = await client.did("subscribe", conversationList=True, **members)
+    assert reply["type"] == "subscribed", reply
+    return reply["conversationList"]
+
+
+async def say(client, conversation, text="hello", message=None, **members):
+    """Sends a message and returns it as it was stored."""
+    message = {"id": message or fresh(), "text": text} | members.pop("more", {})
+    reply = await client.did("send", conversation=conversation, message=message, **members)
+    assert reply["type"] == "sent" and reply["conversation"] == conversation, reply
+    return reply["message"]
+
+
+async def follow(client, conversation, **cursor):
+    """Subscribes to a conversation's messages and returns what is answered of it, parts put together."""
+    reply = await client.did("subscribe", conversations=[{"id": conversation} | cursor])
+    parts = [part for part in reply["conversations"] if part["conversation"] == conversation]
+    whole = dict(parts[0])
+    for part in parts[1:]:
+        whole["messages"] = whole["messages"] + part["messages"]
+    return whole
+
+
+def heard(client, conversation):
+    """The `message` events of a conversation so far, in the order of their coming."""
+    return [event for event in client.log if event["type"] == "message" and event["conversation"] == conversation]
+
+
+async def hears(client, conversation, count, within=PATIENCE):
+    """Waits for so many `message` events."""
+    await eventually(lambda: len(heard(client, conversation)) >= count, within=within, every=0.005,
+                     what=f"{count} message events of {conversation}")
+    return heard(client, conversation)
+
+
+def told(client, conversation):
+    """What the client holds of a conversation after all events: the newest version wins."""
+    newest = {}
+    for event in client.log:
+        if event["type"] == "conversation" and event["conversation"]["id"] == conversation:
+            if event["conversation"]["version"] > newest.get("version", 0):
+                newest = event["conversation"]
+    return newest
+
+
+async def sees(client, conversation, **expected):
+    """Waits until the newest event of a conversation has these members; a function as a value is asked."""
+    def fits():
+        held = told(client, conversation)
+        return bool(held) and all(
+            value(held.get(name)) if callable(value) else held.get(name) == value for name, value in expected.items())
+    await eventually(fits, within=PATIENCE, every=0.005, what=f"{list(expected)} of {conversation}")
+    return told(client, conversation)
+
+
+def marks(conversation, client):
+    return next(member for member in conversation["members"] if member["user"] == client.user)

@@ -1,0 +1,146 @@
+// The app: who is signed in decides what can be shown, the address what is.
+import { PresenceAccount, PresenceClient } from "/presence.js";
+import { button, h } from "./parts.js";
+import "./signing.js";
+import "./profile.js";
+import "./people.js";
+
+const OUTSIDE = { "/sign-in": "sign-in-screen", "/sign-up": "sign-up-screen", "/forgot": "forgot-screen" };
+const INSIDE = { "/people": "people-screen", "/profile": "profile-screen", "/talk": "talk-screen" };
+const MAILS = { "/verify": "verify-screen", "/reset": "reset-screen" };
+const TITLES = {
+  "sign-in-screen": "Sign in", "sign-up-screen": "Sign up", "forgot-screen": "Reset your password", "reset-screen": "New password",
+  "verify-screen": "Confirm your email", "setup-screen": "Set up your profile", "people-screen": "People",
+  "profile-screen": "Profile", "talk-screen": "Conversation",
+};
+const STATES = {
+  connecting: "Connecting…", waiting: "No connection. What is shown may be old.",
+  stale: "The server is catching up. What is shown may be old.",
+};
+const REFUSALS = { 4004: "This page was replaced by another one.", 4006: "You were disconnected." };
+
+class App extends HTMLElement {
+  account = new PresenceAccount();
+  client = null;
+  mailToken = "";
+  #notice = "";
+  #banner = h("p", { class: "banner", role: "status" });
+  #header = h("header");
+  #main = h("main");
+  #screen = null;
+  #last = location.hash;
+
+  connectedCallback() {
+    const token = /^#token=([\w-]+)$/.exec(location.hash)?.[1];
+    if (token && MAILS[location.pathname]) {
+      this.mailToken = token;
+      // So that it is in no history, and on no screen that somebody photographs.
+      history.replaceState(null, "", location.pathname);
+    }
+    this.replaceChildren(this.#header, this.#banner, this.#main);
+    addEventListener("hashchange", () => this.#follow());
+    this.#run();
+  }
+
+  async #run() {
+    for await (const state of this.account.states()) {
+      if (state?.user !== this.client?.user) this.#setUser(state?.user);
+      this.#route();
+    }
+  }
+
+  #setUser(user) {
+    this.client?.close();
+    this.client = user ? Object.assign(new PresenceClient({ token: this.account, device: { name: "Presence in the browser" } }), { user }) : null;
+    if (this.client) this.#showConnection(this.client);
+  }
+
+  async #showConnection(client) {
+    for await (const { state, code } of client.connections()) {
+      if (client !== this.client) return;
+      this.#banner.replaceChildren(STATES[state] ?? (state === "refused" ? REFUSALS[code] ?? "The connection was refused." : ""));
+      if (state === "refused") this.#banner.append(" ", button("Connect", { class: "plain", onclick: () => client.reconnect() }));
+    }
+    if (client === this.client || !this.client) this.#banner.textContent = "";
+  }
+
+  /** The own user as they are now: profile and account. */
+  async *own({ signal }) {
+    const { client, account } = this;
+    const read = () => ({ profile, account: client.own.account ?? account.state?.account });
+    let profile = null;
+    let isKnown = false;
+    let wake = () => {};
+    const listen = (name, act) => client.addEventListener(name, act, { signal });
+    listen("own", () => wake());
+    signal.addEventListener("abort", () => wake());
+    const follow = async () => {
+      for await (const person of client.person(client.user, { signal })) {
+        profile = person.profile;
+        isKnown = true;
+        wake();
+      }
+    };
+    follow();
+    while (!signal.aborted) {
+      if (isKnown) yield read();
+      await new Promise((resolve) => (wake = resolve));
+    }
+  }
+
+  tell(notice) {
+    this.#notice = notice;
+  }
+
+  takeNotice() {
+    const notice = this.#notice;
+    this.#notice = "";
+    return notice;
+  }
+
+  /** From the page of a mail's link to one of the app. */
+  leaveMail(to) {
+    this.mailToken = "";
+    history.replaceState(null, "", `/app#${to}`);
+    this.#route();
+  }
+
+  #follow() {
+    if (this.#screen?.hasChanges && !confirm("You have unsaved changes. Leave without saving?")) {
+      return history.replaceState(null, "", this.#last);
+    }
+    this.#route();
+  }
+
+  #route() {
+    const { state } = this.account;
+    if (state === undefined) return;
+    this.#last = location.hash;
+    const place = `/${location.hash.split("/")[1] ?? ""}`;
+    const isIn = state !== null;
+    let name = MAILS[location.pathname];
+    if (!name || (name && !this.mailToken && name === "reset-screen")) {
+      if (!isIn) name = OUTSIDE[place] ?? "sign-in-screen";
+      else if (!state.account?.setupCompleted) name = "setup-screen";
+      else name = INSIDE[place] ?? "people-screen";
+    }
+    this.#showHeader(isIn && name !== "setup-screen", isIn);
+    // The same again is left alone, so that what is typed stays.
+    const key = `${name} ${state?.user ?? ""} ${name === "talk-screen" ? location.hash : ""}`;
+    if (this.#screen?.key === key) return;
+    this.#screen = Object.assign(document.createElement(name), { app: this, key });
+    this.#main.replaceChildren(this.#screen);
+    document.title = `${TITLES[name]} – Presence`;
+    this.#main.querySelector("h1")?.focus();
+  }
+
+  #showHeader(hasPlaces, isIn) {
+    const link = (text, to) => h("a", { href: `/app#${to}`, "aria-current": location.hash.startsWith(`#${to}`) && "page" }, text);
+    const leave = button("Sign out", { onclick: () => this.account.signOut() });
+    const places = hasPlaces ? [link("People", "/people"), link("Profile", "/profile")] : [];
+    const brand = h("strong", {}, h("img", { src: "/app/icon.svg", alt: "" }), "Presence");
+    this.#header.replaceChildren(h("div", {}, brand, ...(isIn ? [h("nav", { "aria-label": "Main" }, ...places, leave)] : [])));
+  }
+}
+
+customElements.define("presence-app", App);

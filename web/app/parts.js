@@ -1,0 +1,213 @@
+// What screens are made of.
+
+/** An element: `on…` are listeners, everything else is an attribute. Text is never read as HTML. */
+export const h = (tag, attributes = {}, ...children) => {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else if (value !== undefined && value !== false) made.setAttribute(name, value === true ? "" : value);
+  }
+  made.append(...children.filter((child) => child !== undefined));
+  return made;
+};
+
+/** A part of the page with loops that end when it is left. */
+export class Screen extends HTMLElement {
+  #ending = new AbortController();
+
+  get signal() {
+    return this.#ending.signal;
+  }
+
+  connectedCallback() {
+    this.#ending = new AbortController();
+    this.replaceChildren(...this.render());
+  }
+
+  disconnectedCallback() {
+    this.#ending.abort();
+  }
+
+  async each(loop, show) {
+    for await (const value of loop) if (!this.signal.aborted) show(value);
+  }
+}
+
+const TEXTS = {
+  invalid_credentials: "Invalid email or password.",
+  email_taken: "This email is already registered.",
+  username_taken: "This username is already taken.",
+  invalid_email: "Please enter a valid email address.",
+  token_expired: "This link is no longer valid. Please ask for a new one.",
+  photo_too_large: "Image is too large. Maximum size is 5MB.",
+  photo_not_an_image: "This file cannot be used. Please choose a JPEG or PNG picture.",
+  reserved_username: "This username cannot be chosen.",
+  invalid_username: "Invalid username format. Use 3-30 characters, letters, numbers, periods, and underscores.",
+};
+
+/** What a person is told of an error. */
+export const textOf = (error, otherwise) => {
+  if (TEXTS[error.reason]) return TEXTS[error.reason];
+  if (error.code === "network") return "Network error. Please check your connection.";
+  if (error.code === "rate_limited") {
+    return `Too many attempts. Please try again in ${Math.ceil((error.retryAfter ?? 1000) / 1000)} seconds.`;
+  }
+  if (error.code === "validation_failed" && error.message) {
+    return error.message[0].toUpperCase() + error.message.slice(1).replace(/\.?$/, ".");
+  }
+  return otherwise ?? `An error occurred: ${error.message}`;
+};
+
+let fields = 0;
+
+/** A labelled input with a hint and an error, which screen readers are told. */
+export const field = (label, attributes = {}, { hint = "", tag = "input" } = {}) => {
+  const id = `field-${++fields}`;
+  const input = h(tag, { id, "aria-describedby": `${id}-error ${id}-hint`, ...attributes });
+  const error = h("p", { id: `${id}-error`, class: "bad", role: "alert" });
+  const below = h("p", { id: `${id}-hint`, class: "hint" }, hint);
+  const node = h("div", { class: "field" }, h("label", { for: id }, label), input, error, below);
+  const fail = (text = "") => {
+    error.textContent = text;
+    input.setAttribute("aria-invalid", String(!!text));
+  };
+  input.addEventListener("input", () => fail());
+  return { node, input, hint: below, fail, get value() { return input.value; } };
+};
+
+export const button = (text, attributes = {}) => h("button", { type: "button", ...attributes }, text);
+
+/** While it works, a button says so and takes no second press. */
+export const busy = async (pressed, text, act) => {
+  const before = pressed.textContent;
+  pressed.disabled = true;
+  pressed.setAttribute("aria-busy", "true");
+  if (text) pressed.textContent = text;
+  try {
+    return await act();
+  } finally {
+    pressed.disabled = false;
+    pressed.setAttribute("aria-busy", "false");
+    pressed.textContent = before;
+  }
+};
+
+/** A form whose errors stand at their fields, or above its button. `inputs` are by the members that they are for. */
+export const form = (inputs, action, submit, { busyText, otherwise, more = [], after = () => {} } = {}) => {
+  const problem = h("p", { class: "bad", role: "alert" });
+  const send = button(action, { type: "submit", class: "main" });
+  const made = h("form", { novalidate: true }, ...Object.values(inputs).map((input) => input.node), problem, send, ...more);
+  made.addEventListener("input", () => (problem.textContent = ""));
+  made.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    if (send.disabled) return;
+    problem.textContent = "";
+    const fail = (name, text) => {
+      inputs[name].fail(text);
+      inputs[name].input.focus();
+    };
+    try {
+      await busy(send, busyText, () => submit(fail));
+    } catch (error) {
+      if (inputs[error.field]) fail(error.field, textOf(error, otherwise));
+      else problem.textContent = textOf(error, otherwise);
+    } finally {
+      after();
+    }
+  });
+  return made;
+};
+
+// Names
+
+const characters = new Intl.Segmenter();
+/** As people count them: a family emoji is one. */
+export const split = (text) => [...characters.segment(text)].map((each) => each.segment);
+export const LONGEST_NAME = 50;
+
+export const problemOfName = (name) => {
+  if (!name.trim()) return "Display name cannot be empty";
+  if (split(name.trim()).length > LONGEST_NAME) return "Display name must be 50 characters or less";
+  return undefined;
+};
+
+/** The field of a display name: counted, and cut while it is typed. */
+export const nameField = (value = "") => {
+  const made = field("Display name", { name: "displayName", autocomplete: "name", autocapitalize: "words", required: true });
+  const count = h("p", { class: "count" });
+  const show = () => {
+    const parts = split(made.input.value);
+    if (parts.length > LONGEST_NAME) made.input.value = parts.slice(0, LONGEST_NAME).join("");
+    const length = Math.min(parts.length, LONGEST_NAME);
+    count.textContent = `${length}/${LONGEST_NAME}`;
+    count.setAttribute("aria-label", `${length} of ${LONGEST_NAME} characters`);
+    count.classList.toggle("near", length > 45);
+  };
+  made.input.addEventListener("input", show);
+  made.node.append(count);
+  made.input.value = value;
+  show();
+  return Object.assign(made, {
+    set(text) {
+      made.input.value = text;
+      show();
+    },
+  });
+};
+
+export const initials = (name) => {
+  const words = name.trim().split(/\s+/).filter(Boolean);
+  const letters = words.length > 1 ? split(words[0])[0] + split(words.at(-1))[0] : split(words[0] ?? "?").slice(0, 2).join("");
+  return letters.toUpperCase();
+};
+
+/** A picture, or initials in its place, and a mark of the status. What it says is said beside it too. */
+class Avatar extends HTMLElement {
+  show(name, url, status) {
+    this.setAttribute("aria-hidden", "true");
+    if (status) this.setAttribute("status", status);
+    else this.removeAttribute("status");
+    const key = `${url ?? ""} ${name}`;
+    if (this.key === key) return this;
+    this.key = key;
+    const plain = () => this.replaceChildren(initials(name));
+    if (!url) plain();
+    else this.replaceChildren(h("img", { src: url, alt: "", loading: "lazy", referrerpolicy: "no-referrer", onerror: plain }));
+    return this;
+  }
+}
+customElements.define("presence-avatar", Avatar);
+
+export const nameOf = (person) => person.profile?.displayName ?? person.user;
+
+/** Where a picture is: https, or on this server, whatever name it has for itself. Nothing else is loaded. */
+export const pictureOf = ({ profile }, size = "thumbnailURL") => {
+  const address = profile?.[size] ?? profile?.photoURL;
+  if (!address || !URL.canParse(address)) return undefined;
+  const { protocol, pathname } = new URL(address);
+  if (protocol === "https:") return address;
+  return pathname.startsWith("/v1/photos/") ? pathname : undefined;
+};
+
+const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
+const UNITS = [["day", 86_400_000], ["hour", 3_600_000], ["minute", 60_000]];
+
+export const ago = (time, now) => {
+  const unit = UNITS.find(([, length]) => now - time >= length);
+  return unit ? relative.format(-Math.floor((now - time) / unit[1]), unit[0]) : "just now";
+};
+
+const STATUSES = { online: "Online", away: "Away", busy: "Busy", offline: "Offline" };
+const DEVICES = { phone: "phone", tablet: "tablet", desktop: "desktop", web: "web", bot: "bot" };
+
+/** A person's presence in words. */
+export const describe = ({ presence, live, error }, now) => {
+  if (error) return textOf(error, "Cannot be shown.");
+  if (!presence) return "…";
+  const parts = [STATUSES[presence.status] ?? (presence.devices ? "Away" : "Offline")];
+  if (presence.text) parts.push(presence.text);
+  const devices = (presence.devices ?? []).map((kind) => DEVICES[kind]).filter(Boolean);
+  if (devices.length) parts.push(`on ${devices.join(" and ")}`);
+  if (presence.lastSeen) parts.push(`last seen ${ago(presence.lastSeen, now)}`);
+  return parts.join(" · ") + (live ? "" : " (as last known)");
+};

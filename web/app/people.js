@@ -1,0 +1,171 @@
+// People as they come and go, the own status, and typing in a conversation.
+import { Screen, busy, button, describe, field, form, h, nameOf, pictureOf, textOf } from "./parts.js";
+
+const STATUSES = [["auto", "Online"], ["busy", "Busy"], ["invisible", "Invisible"]];
+
+class People extends Screen {
+  #rows = new Map();
+
+  render() {
+    const { client } = this.app;
+    const list = h("ul", { class: "people", "aria-label": "People" });
+    const empty = h("p", { class: "quiet" }, "Nobody yet. Ask somebody for their id, and add them.");
+    const user = field("Add a person by their id", { name: "users", autocomplete: "off", autocapitalize: "none", spellcheck: "false" });
+    const add = form({ users: user }, "Add", async (fail) => {
+      const id = user.value.trim();
+      if (!/^[\x21-\x7e]{1,128}$/.test(id)) return fail("users", "Please enter an id, such as u-7hq2cdefgh.");
+      if (id === client.own.user) return fail("users", "This is you.");
+      await client.request("addContacts", { users: [id] });
+      user.input.value = "";
+    });
+    const me = h("code", {}, client.own.user ?? "…");
+    this.#followContacts(list, empty);
+    this.each(client.me({ signal: this.signal }), ({ user }) => (me.textContent = user));
+    return [
+      h("section", { class: "card" }, h("h1", { tabindex: "-1" }, "People"), list, empty, add),
+      h("section", { class: "card", "aria-label": "You" }, h("h2", {}, "You"), this.#status(), h("p", { class: "quiet" }, "Your id is ", me, ". Give it to those who may add you.")),
+    ];
+  }
+
+  /** The lists are the server's: whichever device changes them, all follow. */
+  async #followContacts(list, empty) {
+    const { client } = this.app;
+    let ending = new AbortController();
+    let shown;
+    const read = async () => {
+      const { contacts } = await client.request("getVisibility").catch(() => ({}));
+      if (!contacts || this.signal.aborted) return false;
+      if (contacts.join() === shown) return true;
+      shown = contacts.join();
+      ending.abort();
+      ending = new AbortController();
+      empty.hidden = contacts.length > 0;
+      this.each(client.people(contacts, { signal: ending.signal }), (people) => this.#show(list, people));
+      return true;
+    };
+    this.signal.addEventListener("abort", () => ending.abort());
+    let isRead = await read();
+    let counted;
+    this.each(client.me({ signal: this.signal }), async (own) => {
+      if (own.contacts === counted && isRead) return;
+      counted = own.contacts;
+      isRead = await read();
+    });
+    this.each(client.connections({ signal: this.signal }), async ({ state }) => {
+      if (state === "live" && !isRead) isRead = await read();
+    });
+    // "5 minutes ago" becomes 6.
+    const timer = setInterval(() => this.#rows.forEach((row) => row.again()), 30_000);
+    this.signal.addEventListener("abort", () => clearInterval(timer));
+  }
+
+  #show(list, people) {
+    const wanted = new Set(people.map((person) => person.user));
+    for (const [user, row] of this.#rows) {
+      if (wanted.has(user)) continue;
+      row.node.remove();
+      this.#rows.delete(user);
+    }
+    const rank = { online: 0, busy: 1, away: 2 };
+    const place = (person) => rank[person.presence?.status] ?? 3;
+    const sorted = [...people].sort((a, b) => place(a) - place(b) || nameOf(a).localeCompare(nameOf(b)));
+    sorted.forEach((person, index) => {
+      const row = this.#rows.get(person.user) ?? this.#row(person.user);
+      row.show(person);
+      // A row that stays where it is keeps the focus that it has.
+      if (list.children[index] !== row.node) list.insertBefore(row.node, list.children[index] ?? null);
+    });
+  }
+
+  #row(user) {
+    const avatar = h("presence-avatar");
+    const name = h("strong");
+    const status = h("span", { class: "quiet" });
+    const talk = button("Talk");
+    const remove = button("Remove", { class: "plain" });
+    const node = h("li", { "data-user": user }, avatar, h("div", { class: "who" }, name, status), h("div", { class: "actions" }, talk, remove));
+    const problem = (error) => (status.textContent = textOf(error));
+    talk.addEventListener("click", () => busy(talk, undefined, async () => {
+      const { id } = await this.app.client.createConversation([user], { key: `direct-${user}`.slice(0, 64) });
+      location.hash = `/talk/${encodeURIComponent(id)}`;
+    }).catch(problem));
+    remove.addEventListener("click", () => busy(remove, undefined, () => this.app.client.request("removeContacts", { users: [user] })).catch(problem));
+    let last;
+    const row = {
+      node,
+      again: () => last && row.show(last),
+      show: (person) => {
+        last = person;
+        avatar.show(nameOf(person), pictureOf(person), person.presence?.status);
+        name.textContent = nameOf(person);
+        status.textContent = describe(person, this.app.client.now());
+        node.classList.toggle("old", !person.live);
+        talk.setAttribute("aria-label", `Talk to ${nameOf(person)}`);
+        remove.setAttribute("aria-label", `Remove ${nameOf(person)}`);
+      },
+    };
+    this.#rows.set(user, row);
+    return row;
+  }
+
+  #status() {
+    const { client } = this.app;
+    const status = field("Status", { name: "status" }, { tag: "select" });
+    status.input.append(...STATUSES.map(([value, text]) => h("option", { value }, text)));
+    const text = field("Status text", { name: "text", maxlength: "140", autocomplete: "off" });
+    const done = h("p", { class: "good", role: "status" });
+    const made = form({ status, text }, "Set status", async () => {
+      await client.setStatus(status.value, { text: text.value.trim() || null });
+      done.textContent = "Status set";
+    }, { more: [done] });
+    made.addEventListener("input", () => (done.textContent = ""));
+    this.each(client.me({ signal: this.signal }), (own) => {
+      if (made.contains(document.activeElement) || !own.status) return;
+      status.input.value = STATUSES.some(([value]) => value === own.status.status) ? own.status.status : "auto";
+      text.input.value = own.status.text ?? "";
+    });
+    return made;
+  }
+}
+
+class Talk extends Screen {
+  render() {
+    const { client } = this.app;
+    const conversation = decodeURIComponent(location.hash.split("/")[2] ?? "");
+    const typing = h("p", { class: "typing", role: "status", "aria-live": "polite" });
+    const problem = h("p", { class: "bad", role: "alert" });
+    const text = field("Your text", { name: "text", rows: "3", autocomplete: "off" }, {
+      tag: "textarea", hint: "The others see that you type. This version does not send messages yet.",
+    });
+    text.input.addEventListener("input", () => client.setTyping(conversation, text.value !== ""));
+    const clear = button("Clear");
+    const stop = () => client.setTyping(conversation, false);
+    clear.addEventListener("click", () => {
+      text.input.value = "";
+      stop();
+      text.input.focus();
+    });
+    this.signal.addEventListener("abort", stop);
+    const names = new Map();
+    const show = (users, more) => {
+      const known = users.map((user) => names.get(user) ?? user);
+      if (more) known.push(`${more} more`);
+      const all = new Intl.ListFormat("en").format(known);
+      typing.textContent = known.length ? `${all} ${known.length > 1 ? "are" : "is"} typing…` : "";
+    };
+    this.each(client.typing(conversation, { signal: this.signal }), async ({ users, more, error, live }) => {
+      problem.textContent = error ? (error.code === "forbidden" ? "You are not in this conversation." : textOf(error)) : "";
+      const unknown = users.filter((user) => !names.has(user));
+      if (unknown.length) for (const person of await client.get(unknown).catch(() => [])) names.set(person.user, nameOf(person));
+      show(live ? users : [], more);
+    });
+    const address = h("code", {}, location.href);
+    return [
+      h("section", { class: "card" }, h("h1", { tabindex: "-1" }, "Conversation"), text.node, typing, problem, clear,
+        h("p", { class: "quiet" }, "The others open it at ", address)),
+    ];
+  }
+}
+
+customElements.define("people-screen", People);
+customElements.define("talk-screen", Talk);

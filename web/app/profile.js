@@ -1,0 +1,241 @@
+// The first form after sign-up, and the profile.
+import { Screen, button, busy, field, form, h, nameField, pictureOf, problemOfName, textOf } from "./parts.js";
+
+const MOST_BYTES = 5 * 1024 * 1024;
+const USERNAME = /^(?!\.)(?!.*\.\.)[A-Za-z0-9._]{3,30}(?<!\.)$/;
+
+/** The picture: chosen, uploaded with its progress, cancelled, removed. */
+const photoPart = (app, changed) => {
+  const avatar = h("presence-avatar", { class: "large" });
+  const problem = h("p", { class: "bad", role: "alert" });
+  const said = h("p", { class: "hint", role: "status" });
+  const bar = h("progress", { max: "1", value: "0", hidden: true, "aria-label": "Upload" });
+  const file = h("input", { type: "file", accept: "image/jpeg,image/png", hidden: true, tabindex: "-1" });
+  const choose = button("Change photo", { "aria-label": "Profile picture: choose a photo" });
+  const remove = button("Remove photo", { class: "plain" });
+  const cancel = button("Cancel", { class: "plain", hidden: true });
+  const retry = button("Try again", { class: "plain", hidden: true });
+  let ending = null;
+  let last = null;
+  const set = (isUploading) => {
+    for (const each of [choose, remove]) each.disabled = isUploading;
+    bar.hidden = cancel.hidden = !isUploading;
+    changed(isUploading);
+  };
+  const upload = async (picture) => {
+    last = picture;
+    problem.textContent = said.textContent = "";
+    retry.hidden = true;
+    if (!["image/jpeg", "image/png"].includes(picture.type)) {
+      return (problem.textContent = "This file cannot be used. Please choose a JPEG or PNG picture.");
+    }
+    if (picture.size > MOST_BYTES) return (problem.textContent = "Image is too large. Maximum size is 5MB.");
+    ending = new AbortController();
+    set(true);
+    try {
+      await app.account.setPhoto(picture, {
+        signal: ending.signal,
+        progress: (share) => {
+          bar.value = share;
+          said.textContent = `Uploading... ${Math.round(share * 100)}%`;
+        },
+      });
+      said.textContent = "Photo saved";
+    } catch (error) {
+      said.textContent = "";
+      if (error.code === "cancelled") said.textContent = "Upload cancelled";
+      else if (error.status === 404) problem.textContent = "This server takes no photos.";
+      else {
+        problem.textContent = textOf(error, "Failed to upload image");
+        retry.hidden = false;
+      }
+    } finally {
+      set(false);
+    }
+  };
+  choose.addEventListener("click", () => file.click());
+  file.addEventListener("change", () => {
+    if (file.files[0]) upload(file.files[0]);
+    file.value = "";
+  });
+  cancel.addEventListener("click", () => ending.abort());
+  retry.addEventListener("click", () => upload(last));
+  remove.addEventListener("click", async () => {
+    problem.textContent = "";
+    try {
+      await busy(remove, undefined, () => app.account.removePhoto());
+    } catch (error) {
+      problem.textContent = error.status === 404 ? "This server takes no photos." : textOf(error);
+    }
+  });
+  const node = h(
+    "div", { class: "photo", role: "group", "aria-label": "Profile picture" }, avatar, file,
+    h("div", {}, h("div", { class: "row" }, choose, remove, cancel, retry), bar, said, problem),
+  );
+  return {
+    node,
+    show(name, profile) {
+      avatar.show(name || "?", pictureOf({ profile }, "photoURL"));
+      remove.hidden = !profile?.photoURL;
+    },
+    cancel: () => ending?.abort(),
+  };
+};
+
+class Setup extends Screen {
+  render() {
+    const name = nameField();
+    const photo = photoPart(this.app, (isUploading) => (save.disabled = isUploading));
+    const skip = button("Skip for now", { class: "plain", "aria-label": "Skip profile setup" });
+    const problem = h("p", { class: "bad", role: "alert" });
+    let typed = false;
+    name.input.addEventListener("input", () => (typed = true));
+    const done = async (changes) => {
+      skip.disabled = true;
+      try {
+        await this.app.account.update({ ...changes, setupCompleted: true });
+      } finally {
+        skip.disabled = false;
+      }
+      location.hash = "/people";
+    };
+    const send = async (fail) => {
+      const wrong = problemOfName(name.value);
+      if (wrong) return fail("displayName", wrong);
+      await done({ displayName: name.value.trim() });
+    };
+    skip.addEventListener("click", async () => {
+      problem.textContent = "";
+      photo.cancel();
+      try {
+        await busy(skip, undefined, () => done({}));
+      } catch (error) {
+        problem.textContent = textOf(error, "Failed to save profile. Please try again.");
+      }
+    });
+    const options = { busyText: "Saving…", otherwise: "Failed to save profile. Please try again.", more: [skip, problem] };
+    const made = form({ displayName: name }, "Continue", send, options);
+    const save = made.querySelector("[type=submit]");
+    this.each(this.app.own({ signal: this.signal }), ({ profile }) => {
+      if (!typed) name.set(profile?.displayName ?? "");
+      photo.show(name.value, profile);
+    });
+    return [
+      h("section", { class: "card narrow" }, h("h1", { tabindex: "-1" }, "Set up your profile"),
+        h("p", {}, "How others see you. You can change it at any time."), photo.node, made),
+    ];
+  }
+}
+
+class ProfileScreen extends Screen {
+  #saved = { displayName: "", username: "" };
+  #changed = () => false;
+
+  /** Whether something was typed that is not saved. */
+  get hasChanges() {
+    return this.#changed();
+  }
+
+  render() {
+    const displayName = nameField();
+    const username = field("Username", { name: "username", autocomplete: "off", autocapitalize: "none", spellcheck: "false", maxlength: "30" },
+      { hint: "Optional. 3-30 characters: letters, numbers, periods, and underscores." });
+    const availability = h("p", { class: "hint", role: "status" });
+    username.node.append(availability);
+    const done = h("p", { class: "good", role: "status" });
+    const inputs = { displayName, username };
+    let uploading = false;
+    let isShown = false;
+    this.#changed = () => Object.keys(inputs).some((name) => inputs[name].value.trim() !== this.#saved[name]);
+
+    const send = async (fail) => {
+      const wrong = problemOfName(displayName.value);
+      if (wrong) return fail("displayName", wrong);
+      const wanted = username.value.trim();
+      if (wanted && !USERNAME.test(wanted)) return fail("username", textOf({ reason: "invalid_username" }));
+      // The username first: it is what may be refused.
+      if (wanted !== this.#saved.username) {
+        await (wanted ? this.app.account.setUsername(wanted) : this.app.account.removeUsername());
+        this.#saved.username = wanted;
+      }
+      const name = displayName.value.trim();
+      if (name !== this.#saved.displayName) await this.app.account.update({ displayName: name });
+      this.#saved.displayName = name;
+      displayName.set(name);
+      availability.textContent = "";
+      done.textContent = "Profile Updated";
+    };
+    const made = form(inputs, "Save", send, {
+      busyText: "Saving…", otherwise: "Failed to save profile. Please try again.", more: [done], after: () => update(),
+    });
+    const save = made.querySelector("[type=submit]");
+    const update = () => (save.disabled = uploading || !this.hasChanges);
+    const photo = photoPart(this.app, (isUploading) => {
+      uploading = isUploading;
+      update();
+    });
+    made.addEventListener("input", () => {
+      done.textContent = "";
+      update();
+    });
+    this.#followUsername(username, availability);
+
+    this.each(this.app.own({ signal: this.signal }), ({ profile, account }) => {
+      const now = { displayName: profile?.displayName ?? "", username: account?.username ?? "" };
+      for (const [name, value] of Object.entries(now)) {
+        // What was typed and not saved stays; the rest follows.
+        if (isShown && inputs[name].value.trim() !== this.#saved[name]) continue;
+        if (inputs[name].set) inputs[name].set(value);
+        else inputs[name].input.value = value;
+      }
+      this.#saved = now;
+      isShown = true;
+      photo.show(now.displayName, profile);
+      update();
+    });
+    addEventListener("beforeunload", (event) => this.hasChanges && event.preventDefault(), { signal: this.signal });
+    const leave = button("Sign out on all devices", { class: "plain" });
+    const problem = h("p", { class: "bad", role: "alert" });
+    leave.addEventListener("click", () => busy(leave, undefined, () => this.app.account.signOut({ everywhere: true }))
+      .catch((error) => (problem.textContent = textOf(error))));
+    const email = h("p", { class: "quiet" }, `Signed in as ${this.app.account.state?.account?.email ?? ""}`);
+    return [h("section", { class: "card" }, h("h1", { tabindex: "-1" }, "Profile"), photo.node, made, h("h2", {}, "Account"), email, leave, problem)];
+  }
+
+  /** Half a second after the last key, once. */
+  #followUsername(username, availability) {
+    let timer;
+    let asked = 0;
+    username.input.addEventListener("input", () => {
+      clearTimeout(timer);
+      const number = ++asked;
+      const wanted = username.value.trim();
+      availability.className = "hint";
+      availability.textContent = "";
+      if (!wanted || wanted === this.#saved.username) return;
+      if (!USERNAME.test(wanted)) return;
+      timer = setTimeout(async () => {
+        availability.textContent = "Checking availability…";
+        let text = "Available";
+        let isGood = true;
+        try {
+          const answer = await this.app.account.checkUsername(wanted);
+          if (!answer.available && answer.reason !== "yours") {
+            isGood = false;
+            text = textOf({ reason: { taken: "username_taken", reserved: "reserved_username" }[answer.reason] ?? "invalid_username" });
+          }
+        } catch (error) {
+          isGood = false;
+          text = error.status === 404 ? "This server has no usernames." : "Failed to check availability.";
+        }
+        // An answer for a name that was typed over is dropped.
+        if (number !== asked || this.signal.aborted) return;
+        availability.className = isGood ? "good" : "bad";
+        availability.textContent = text;
+      }, 500);
+    });
+  }
+}
+
+customElements.define("setup-screen", Setup);
+customElements.define("profile-screen", ProfileScreen);

@@ -1,0 +1,121 @@
+// Sign up, sign in, and the pages that links in mails lead to.
+import { Screen, button, field, form, h, nameField, problemOfName } from "./parts.js";
+
+const EMAIL = /^[^\s@]+@[^\s@]+$/;
+const emailField = (more) => field("Email", { name: "email", type: "email", autocomplete: "email", required: true, ...more });
+const checkEmail = (input, fail) => {
+  if (EMAIL.test(input.value.trim())) return true;
+  fail("email", "Please enter a valid email address.");
+  return false;
+};
+const link = (text, to) => h("a", { href: `/app#${to}` }, text);
+
+const passwordField = (label, autocomplete, options) => {
+  const made = field(label, { name: "password", type: "password", autocomplete, required: true }, options);
+  const show = button("Show password", { class: "plain", "aria-pressed": "false" });
+  show.addEventListener("click", () => {
+    const isHidden = made.input.type === "password";
+    made.input.type = isHidden ? "text" : "password";
+    show.setAttribute("aria-pressed", String(isHidden));
+  });
+  made.node.append(show);
+  return made;
+};
+
+const card = (title, ...content) => [h("section", { class: "card narrow" }, h("h1", { tabindex: "-1" }, title), ...content)];
+
+class SignIn extends Screen {
+  render() {
+    const email = field("Email or username", { name: "email", autocomplete: "username", required: true, autocapitalize: "none" });
+    const password = passwordField("Password", "current-password");
+    const send = async (fail) => {
+      if (!email.value.trim()) return fail("email", "Please enter your email or username.");
+      if (!password.value) return fail("password", "Please enter your password.");
+      await this.app.account.signIn(email.value.trim(), password.value);
+    };
+    const notice = h("p", { class: "good", role: "status" }, this.app.takeNotice());
+    return card(
+      "Sign in", notice, form({ email, password }, "Sign in", send, { busyText: "Signing in…" }),
+      h("p", {}, link("Forgot your password?", "/forgot")), h("p", {}, "No account yet? ", link("Sign up", "/sign-up")),
+    );
+  }
+}
+
+class SignUp extends Screen {
+  render() {
+    const displayName = nameField();
+    displayName.hint.textContent = "What others see. You can change it later.";
+    const email = emailField();
+    const password = passwordField("Password", "new-password");
+    const send = async (fail) => {
+      const problem = problemOfName(displayName.value);
+      if (problem) return fail("displayName", problem);
+      if (!checkEmail(email, fail)) return;
+      if (!password.value) return fail("password", "Please choose a password.");
+      const who = { email: email.value.trim(), password: password.value, displayName: displayName.value.trim() };
+      // Where it is not told whether an address has an account, the next step is in a mail.
+      if (await this.app.account.signUp(who)) return;
+      this.app.tell("Please follow the link in the email that we have sent you, then sign in.");
+      location.hash = "/sign-in";
+    };
+    return card(
+      "Sign up", form({ displayName, email, password }, "Sign up", send, { busyText: "Signing up…" }),
+      h("p", {}, "You have an account? ", link("Sign in", "/sign-in")),
+    );
+  }
+}
+
+class Forgot extends Screen {
+  render() {
+    const email = emailField();
+    const done = h("p", { class: "good", role: "status" });
+    email.input.addEventListener("input", () => (done.textContent = ""));
+    const send = async (fail) => {
+      if (!checkEmail(email, fail)) return;
+      await this.app.account.forgotPassword(email.value.trim());
+      done.textContent = "Password reset email sent!";
+    };
+    return card(
+      "Reset your password", h("p", {}, "We send you a link with which you choose a new password."),
+      form({ email }, "Send the link", send, { busyText: "Sending…", otherwise: "Failed to send reset email." }), done,
+      h("p", {}, link("Back to sign in", "/sign-in")),
+    );
+  }
+}
+
+class Reset extends Screen {
+  render() {
+    const password = passwordField("New password", "new-password");
+    const send = async (fail) => {
+      if (!password.value) return fail("password", "Please choose a password.");
+      await this.app.account.resetPassword(this.app.mailToken, password.value);
+      this.app.tell("Your password is changed. Please sign in with it.");
+      this.app.leaveMail("/sign-in");
+    };
+    return card(
+      "Choose a new password", form({ password }, "Save the password", send, { busyText: "Saving…" }),
+      h("p", {}, link("Ask for another link", "/forgot")),
+    );
+  }
+}
+
+class Verify extends Screen {
+  render() {
+    const said = h("p", { role: "status" }, "One moment…");
+    this.app.account.verifyEmail(this.app.mailToken).then(
+      () => (said.textContent = "Your email address is confirmed. Thank you!"),
+      (error) => {
+        said.className = "bad";
+        said.textContent = error.code === "network"
+          ? "Network error. Please check your connection." : "This link is no longer valid. Please ask for a new one.";
+      },
+    );
+    return card("Confirm your email", said, h("p", {}, link("Continue", "/people")));
+  }
+}
+
+customElements.define("sign-in-screen", SignIn);
+customElements.define("sign-up-screen", SignUp);
+customElements.define("forgot-screen", Forgot);
+customElements.define("reset-screen", Reset);
+customElements.define("verify-screen", Verify);

@@ -1,0 +1,255 @@
+/** Types of presence.js. What the values mean is in docs/protocol.md; how to use them in docs/javascript.md. */
+
+export type Status = "online" | "away" | "busy" | "offline";
+export type ChosenStatus = "auto" | "busy" | "invisible";
+export type Activity = "active" | "idle" | "background";
+export type DeviceKind = "phone" | "tablet" | "desktop" | "web" | "bot" | "other";
+/** Milliseconds since 1970, by the server's clock. */
+export type Time = number;
+
+export interface PersonPresence {
+  version: number;
+  status: Status;
+  since?: Time;
+  /** Only with `offline`, and only for those who may see it. */
+  lastSeen?: Time;
+  text?: string;
+  devices?: DeviceKind[];
+}
+
+export interface Profile {
+  version: number;
+  displayName?: string;
+  username?: string;
+  photoURL?: string;
+  thumbnailURL?: string;
+  timezone?: string;
+  locale?: string;
+  createdAt: Time;
+  updatedAt: Time;
+}
+
+export interface Person {
+  user: string;
+  /** `null` until it is known. */
+  presence: PersonPresence | null;
+  /** `null` until it is known, and for people without one. */
+  profile: Profile | null;
+  /** Whether this is so now. Otherwise it is as it was when the connection was lost, or the server lost its store. */
+  live: boolean;
+  /** Why this person is not watched, for instance `too_many`. */
+  error?: PresenceError;
+}
+
+export interface Typing {
+  conversation: string;
+  /** Who types now, without the own user. */
+  users: string[];
+  /** How many others type beside those named. */
+  more: number;
+  live: boolean;
+  error?: PresenceError;
+}
+
+export interface Connection {
+  /**
+   * - `connecting`: an attempt is under way
+   * - `live`: what is shown is so
+   * - `stale`: connected, but the server has lost its store for now
+   * - `waiting`: until the next attempt, at `retryAt`
+   * - `refused`: no attempt follows until `reconnect()`; `code` and `error` say why
+   * - `closed`: by `close()`
+   */
+  state: "connecting" | "live" | "stale" | "waiting" | "refused" | "closed";
+  since: Time;
+  retryAt?: Time;
+  /** Whether the server said when to come back. */
+  told?: boolean;
+  /** The close code that ended the connection before. */
+  code?: number;
+  error?: ErrorMembers;
+}
+
+/** The state of the own user, which only they see. Members are absent until they are known. */
+export interface Own {
+  user?: string;
+  session?: string;
+  status?: { status: ChosenStatus; text?: string; clearAt?: Time };
+  account?: Account;
+  accountVersion?: number;
+  visibility?: Visibility;
+  /** How many users are on both lists. */
+  contacts?: number;
+  blocks?: number;
+  /** What to add to the browser's clock, in ms. */
+  clockOffset?: number;
+}
+
+export type Audience = "everyone" | "contacts" | "nobody";
+export interface Visibility {
+  presence: Audience;
+  lastSeen: Audience;
+}
+
+export interface Account {
+  user: string;
+  email: string;
+  emailVerified: boolean;
+  username?: string;
+  preferredLanguage?: string;
+  setupCompleted: boolean;
+  createdAt: Time;
+}
+
+export interface Conversation {
+  id: string;
+  participants: string[];
+}
+
+export interface ErrorMembers {
+  /** One of the protocol's (docs/protocol.md, section 10), or `network`, `closed`, `cancelled`. */
+  code: string;
+  message: string;
+  /** More precisely, for instance `email_taken`. */
+  reason?: string;
+  field?: string;
+  /** In ms. */
+  retryAfter?: number;
+  /** Whether it may have been done all the same. */
+  outcomeUnknown?: boolean;
+  /** Of an answer over HTTP. */
+  status?: number;
+}
+
+export class PresenceError extends Error implements ErrorMembers {
+  constructor(members: ErrorMembers);
+  code: string;
+  reason?: string;
+  field?: string;
+  retryAfter?: number;
+  outcomeUnknown?: boolean;
+  status?: number;
+}
+
+/**
+ * Whence tokens come: a token; a function that gets one (`renew`: the one before was refused or expires); or an account. A
+ * function that throws an error with the code `unauthorized` ends the attempts, any other error is tried again.
+ */
+export type TokenSource = string | ((how: { renew?: boolean }) => Promise<string> | string) | PresenceAccount;
+
+export interface ClientOptions {
+  /** The server. By default the one that this file is from. */
+  url?: string;
+  token: TokenSource;
+  device?: { id?: string; kind?: DeviceKind; name?: string };
+  /** Whether all tabs of a user share one connection (where the browser can: on https and on localhost). `true` by default. */
+  share?: boolean;
+  /** How long a request waits for a connection and its answer, in ms: 10,000 by default. */
+  timeout?: number;
+  /** After how long without a key or a pointer the user is idle, in ms: 300,000 by default. */
+  idleAfter?: number;
+}
+
+export interface LoopOptions {
+  /** Ends the loop. */
+  signal?: AbortSignal;
+}
+
+/**
+ * One user's presence in a tab. Its loops have the present value at once, then the newest after each change; a loop that is
+ * left stops watching. Events: `connection`, `own` and `person`, each with its value as `detail`.
+ */
+export class PresenceClient extends EventTarget {
+  constructor(options: ClientOptions);
+  readonly connection: Connection;
+  readonly own: Own;
+  /** The server's time. */
+  now(): Time;
+  connections(options?: LoopOptions): AsyncGenerator<Connection, void>;
+  me(options?: LoopOptions): AsyncGenerator<Own, void>;
+  person(user: string, options?: LoopOptions): AsyncGenerator<Person, void>;
+  /** All of them in this order, each once. */
+  people(users: string[], options?: LoopOptions): AsyncGenerator<Person[], void>;
+  typing(conversation: string, options?: LoopOptions): AsyncGenerator<Typing, void>;
+  /** `true` at each key press (it is not sent at each), `false` when the text is sent or cleared. */
+  setTyping(conversation: string, isTyping?: boolean): void;
+  /** Reads people once. */
+  get(users: string[]): Promise<{ user: string; presence: PersonPresence; profile: Profile | null }[]>;
+  /** @param more `clearAfter` in ms; a `text` of `null` clears it. */
+  setStatus(status: ChosenStatus, more?: { text?: string | null; clearAfter?: number }): Promise<unknown>;
+  updateProfile(changes: {
+    displayName?: string;
+    photoURL?: string | null;
+    timezone?: string | null;
+    locale?: string | null;
+  }): Promise<Profile>;
+  createConversation(participants: string[], options?: { key?: string }): Promise<Conversation>;
+  /** Any request of the protocol. Requests may be sent twice: after a loss, and where the server asks for it. */
+  request(type: string, members?: object): Promise<any>;
+  /** By hand, until the page is hidden or shown. */
+  setActivity(activity: Activity): void;
+  /** Tries again after `refused`, and at once instead of waiting. */
+  reconnect(): void;
+  /** Ends the connection, or this tab's part in it, and all loops. */
+  close(): void;
+}
+
+export interface SignedIn {
+  user: string;
+  account: Account;
+}
+
+/**
+ * Who is signed in, in all tabs of this browser. The refresh token is kept in IndexedDB, the access token in memory. Event:
+ * `state`.
+ */
+export class PresenceAccount extends EventTarget {
+  constructor(options?: { url?: string });
+  /** `undefined` until it is known, `null` if nobody is signed in. */
+  readonly state: SignedIn | null | undefined;
+  states(options?: LoopOptions): AsyncGenerator<SignedIn | null, void>;
+  user(): Promise<string | null>;
+  /** `null` where the server does not tell (`accounts.hideExisting`): a mail says how it goes on. */
+  signUp(who: { email: string; password: string; displayName?: string; username?: string }): Promise<SignedIn | null>;
+  /** @param email or the username. */
+  signIn(email: string, password: string): Promise<SignedIn>;
+  /** Works without a network too. `everywhere`: on all devices, which needs one. */
+  signOut(options?: { everywhere?: boolean }): Promise<void>;
+  /** Throws `unauthorized` when nobody is signed in (any more), `network` when the server cannot be asked. */
+  token(how?: { renew?: boolean }): Promise<string>;
+  me(): Promise<{ account: Account; profile: Profile }>;
+  update(changes: {
+    displayName?: string;
+    photoURL?: string | null;
+    timezone?: string | null;
+    locale?: string | null;
+    preferredLanguage?: string | null;
+    setupCompleted?: boolean;
+  }): Promise<{ account: Account; profile: Profile }>;
+  checkUsername(username: string): Promise<{
+    username: string;
+    available: boolean;
+    reason?: "taken" | "yours" | "invalid" | "reserved";
+  }>;
+  setUsername(username: string): Promise<Account>;
+  removeUsername(): Promise<void>;
+  changePassword(password: string, newPassword: string): Promise<void>;
+  /** Sends a mail to the new address; it holds when its link is followed. */
+  changeEmail(password: string, email: string): Promise<void>;
+  sessions(): Promise<
+    { id: string; kind: DeviceKind; name?: string; createdAt: Time; lastUsedAt: Time; current: boolean }[]
+  >;
+  endSession(id: string): Promise<void>;
+  verifyEmail(token: string): Promise<void>;
+  forgotPassword(email: string): Promise<void>;
+  resetPassword(token: string, password: string): Promise<void>;
+  deleteAccount(password: string): Promise<void>;
+  /** JPEG or PNG, at most 5 MiB. `progress` gets the share that is sent, from 0 to 1. */
+  setPhoto(
+    picture: Blob,
+    options?: { progress?: (share: number) => void; signal?: AbortSignal },
+  ): Promise<{ photoURL: string; thumbnailURL: string; profile: Profile }>;
+  removePhoto(): Promise<void>;
+  /** Any call of the HTTP interface, with the user's token if somebody is signed in. */
+  request(method: string, path: string, body?: object): Promise<any>;
+}

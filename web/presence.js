@@ -1,0 +1,1120 @@
+// presence.js: presence, profiles, typing and accounts of a Presence server, for browsers. One ES module, no dependencies.
+//
+//     import { PresenceClient } from "https://presence.example.org/presence.js";
+//     const client = new PresenceClient({ token: () => fetch("/my-token").then((answer) => answer.text()) });
+//     for await (const bob of client.person("bob")) console.log(bob.presence?.status, bob.live);
+//
+// Types are in presence.d.ts, use in docs/javascript.md, the rules in docs/protocol.md.
+//
+// Parts: `PresenceClient` is what a page has, one for each tab. `Hub` has the socket: one for each browser and user, in the
+// tab that holds a Web Lock; the others talk to it over a BroadcastChannel. `PresenceAccount` is who is signed in.
+
+const ID = /^[\x21-\x7e]{1,128}$/;
+/** Close codes after which connecting again would end the same way. */
+const FINAL = [1003, 1007, 1008, 1009, 4004, 4006];
+/** Close codes that want another token. */
+const UNAUTHORIZED = [4001, 4002, 4003];
+const ACTIVITIES = ["background", "idle", "active"];
+const ORIGIN = new URL(import.meta.url).origin;
+/** Requests of a browser that wait for an answer, at most. */
+const MOST_CALLS = 1000;
+/** In ms: an attempt to connect, and an answer to a probe. */
+const PATIENCE = 10_000;
+
+export class PresenceError extends Error {
+  constructor({ code, message, ...more }) {
+    super(message ?? code);
+    this.name = "PresenceError";
+    Object.assign(this, { code }, more);
+  }
+}
+
+const TOPICS = ["users", "conversations"];
+/** Whether there is a session. */
+const isUp = ({ state }) => state === "live" || state === "stale";
+
+const random = () => crypto.getRandomValues(new Uint32Array(4)).join("-");
+
+const failure = (code, message, more) => new PresenceError({ code, message, ...more });
+const networkFailure = () => failure("network", "no connection");
+const closed = () => failure("closed", "the client is closed", { outcomeUnknown: true });
+const nobody = () => failure("unauthorized", "nobody is signed in");
+/** An error as it goes to other tabs. */
+const plain = (error) => ({ ...error, message: error.message, type: "error" });
+
+/** Something that changes, and the loops that wait for it. */
+class Changes {
+  #waiting = new Set();
+  count = 0;
+  over = false;
+
+  tell() {
+    this.count++;
+    for (const wake of this.#waiting) wake();
+    this.#waiting.clear();
+  }
+
+  end() {
+    this.over = true;
+    this.tell();
+  }
+
+  /** The present value at once, then the newest after each change: changes that come while a loop is busy are one. */
+  async *values(read, signal) {
+    const wake = () => this.tell();
+    signal?.addEventListener("abort", wake);
+    try {
+      for (let seen = -1; !signal?.aborted && !this.over; ) {
+        if (seen === this.count) {
+          await new Promise((resolve) => this.#waiting.add(resolve));
+          continue;
+        }
+        seen = this.count;
+        const value = read();
+        if (value !== undefined) yield value;
+      }
+    } finally {
+      signal?.removeEventListener("abort", wake);
+    }
+  }
+}
+
+/** A wait that something may end early. */
+class Pause {
+  #end = () => {};
+  wait(ms) {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.#end = () => (clearTimeout(timer), resolve());
+    });
+  }
+  end() {
+    this.#end();
+  }
+}
+
+/** Runs one of a name at a time, over all tabs where the browser can (it cannot on http pages of other machines). */
+const oneAtATime = (name, act) => (navigator.locks ? navigator.locks.request(name, act) : act());
+
+/** The random delay before an attempt: while the user is not yet shown offline, at most a quarter of `linger`. */
+const delayBefore = (attempt, linger, sinceLoss) =>
+  Math.random() * Math.min(500 * 2 ** attempt, sinceLoss < linger ? linger / 4 : 30_000);
+
+// ---- The socket, and what it has told ----------------------------------------------------------------------------------
+
+class Hub {
+  #options;
+  #say;
+  #tabs = new Map();
+  /** What is watched, and what is known of it. */
+  #held = { users: new Map(), conversations: new Map() };
+  #own = {};
+  #connection = {};
+  #calls = new Map();
+  #sent = new Map();
+  #lastID = 0;
+  #socket = null;
+  #limits = {};
+  #linger = 10_000;
+  #heard = 0;
+  #activity = null;
+  #pause = new Pause();
+  #closed = false;
+  #abandon = () => {};
+
+  constructor(options, say) {
+    this.#options = options;
+    this.#say = say;
+    this.#run();
+  }
+
+  // What tabs say.
+
+  receive({ kind, tab: name, ...message }) {
+    const tab = this.#tabs.get(name);
+    switch (kind) {
+      case "join":
+        this.#tabs.set(name, { users: new Set(), conversations: new Set(), activity: message.activity });
+        this.#say({ kind: "connection", connection: this.#connection, to: name });
+        this.#say({ kind: "own", own: this.#own, to: name });
+        for (const topic of TOPICS) {
+          // What a tab still knows, from the hub before.
+          for (const [id, held] of message[topic]) if (!this.#held[topic].has(id)) this.#held[topic].set(id, held);
+          this.#add(name, topic, message[topic].map(([id]) => id));
+        }
+        for (const [number, request] of message.calls) this.#call(name, number, request);
+        return this.#setActivity();
+      case "call":
+        return tab && this.#call(name, message.number, message.request);
+      case "cancel":
+        return this.#calls.delete(`${name} ${message.number}`);
+      case "add":
+        return tab && this.#add(name, message.topic, message.ids);
+      case "drop":
+        return tab && this.#drop(tab, message.topic, message.ids);
+      case "activity":
+        if (tab) tab.activity = message.activity;
+        return this.#setActivity();
+      case "send":
+        return this.#send(message.request);
+      case "leave":
+        return this.leave(name);
+      case "reconnect":
+        if (this.#connection.state === "refused") this.#run();
+    }
+    // `reconnect` and `wake`: the network is back, or somebody looks. Try at once, or find out whether there still is a server.
+    if (this.#connection.state === "waiting" && !this.#connection.told) this.#pause.end();
+    if (isUp(this.#connection)) this.#probe();
+  }
+
+  /** A tab is gone: what only it wanted ends. */
+  leave(name) {
+    const tab = this.#tabs.get(name);
+    if (!tab) return;
+    this.#tabs.delete(name);
+    for (const topic of TOPICS) this.#drop(tab, topic, [...tab[topic]]);
+    for (const key of this.#calls.keys()) if (key.startsWith(`${name} `)) this.#calls.delete(key);
+    this.#setActivity();
+  }
+
+  close() {
+    this.#closed = true;
+    this.#pause.end();
+    // 1000 ends the session. Other tabs go on with it: then it is a loss, which lingers until the next hub is there.
+    this.#socket?.close(this.#tabs.size ? 3000 : 1000);
+    this.#abandon({ code: 1000 });
+  }
+
+  // The connection.
+
+  #tell(connection) {
+    this.#connection = { since: Date.now(), ...connection };
+    this.#say({ kind: "connection", connection: this.#connection });
+  }
+
+  async #run() {
+    let attempt = 0;
+    let lostAt = 0;
+    let renew = false;
+    while (!this.#closed) {
+      this.#tell({ state: "connecting" });
+      let end;
+      try {
+        end = await this.#session(await this.#options.token({ renew }));
+      } catch (error) {
+        if (error.code === "unauthorized") return this.#refuse({ error });
+        end = { error };
+      }
+      if (this.#closed) return;
+      const isRefusal = UNAUTHORIZED.includes(end.code);
+      const isHopeless = isRefusal && (this.#options.isFixed || (renew && !end.connected));
+      if (FINAL.includes(end.code) || isHopeless) return this.#refuse(end);
+      // A provider that had no answer is asked for a new token again.
+      renew = isRefusal || (renew && !end.connected);
+      if (end.connected) {
+        attempt = 0;
+        lostAt = Date.now();
+      }
+      const told = end.after ?? end.error?.retryAfter;
+      const delay = told ?? delayBefore(attempt++, this.#linger, Date.now() - lostAt);
+      this.#tell({ state: "waiting", retryAt: Date.now() + delay, told: told !== undefined, code: end.code });
+      await this.#pause.wait(delay);
+    }
+  }
+
+  #refuse({ code, error }) {
+    const why = plain(error ?? failure("closed", `closed with ${code}`));
+    this.#tell({ state: "refused", code, error: why });
+    for (const call of this.#calls.values()) call.done(why);
+    this.#calls.clear();
+  }
+
+  /** One connection from its beginning to its end. */
+  #session(token) {
+    return new Promise((resolve) => {
+      const socket = new WebSocket(this.#options.url.replace(/^http/, "ws") + "/v1/ws", ["presence.v1"]);
+      let connected = false;
+      let error;
+      const attempt = setTimeout(() => !connected && this.#abandon({}), PATIENCE);
+      let silence;
+      const finish = (end) => {
+        clearTimeout(attempt);
+        clearInterval(silence);
+        socket.onopen = socket.onmessage = socket.onclose = null;
+        if (this.#socket === socket) this.#socket = null;
+        this.#sent.clear();
+        for (const topic of TOPICS) for (const held of this.#held[topic].values()) held.fresh = false;
+        resolve({ ...end, connected, error: connected ? undefined : error });
+      };
+      this.#socket = socket;
+      // A dead connection takes minutes to close: it is not waited for.
+      this.#abandon = (end) => {
+        socket.close();
+        finish(end);
+      };
+      socket.onopen = () => {
+        this.#activity = this.#wantedActivity;
+        this.#send({ type: "connect", id: ++this.#lastID, token, device: this.#options.device, activity: this.#activity });
+      };
+      socket.onmessage = ({ data }) => {
+        this.#heard = Date.now();
+        const message = JSON.parse(data);
+        if (message.type === "connected") {
+          connected = true;
+          const { interval, timeout } = message.heartbeat ?? { interval: 20_000, timeout: 10_000 };
+          const bound = interval + timeout;
+          silence = setInterval(() => Date.now() - this.#heard >= bound && this.#probe(), bound);
+          this.#connected(message);
+        } else if (!connected && message.type === "error") error = message;
+        else this.#hear(message);
+      };
+      socket.onclose = ({ code, reason }) => {
+        let after;
+        try {
+          if (code === 1012 || code === 1013) after = JSON.parse(reason).reconnectAfter;
+        } catch {}
+        finish({ code, after });
+      };
+    });
+  }
+
+  #connected({ user, session, status, serverTime, limits, linger }) {
+    this.#limits = limits ?? {};
+    this.#linger = linger ?? this.#linger;
+    this.#setOwn({ user, session, status: status ?? this.#own.status, clockOffset: serverTime - Date.now() });
+    this.#tell({ state: "live" });
+    for (const topic of TOPICS) this.#subscribe(topic, [...this.#held[topic].keys()]);
+    for (const call of this.#calls.values()) this.#ask(call);
+    this.#setActivity();
+  }
+
+  #probe() {
+    const abandon = this.#abandon;
+    const timer = setTimeout(() => abandon({}), PATIENCE);
+    this.#ask({ request: { type: "get", users: [] }, done: () => clearTimeout(timer) });
+  }
+
+  #send(message) {
+    if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(JSON.stringify(message));
+  }
+
+  // Requests.
+
+  #call(tab, number, request) {
+    const key = `${tab} ${number}`;
+    const answer = (reply) => this.#say({ kind: "reply", to: tab, number, reply });
+    if (this.#calls.has(key)) return;
+    if (this.#connection.state === "refused") return answer(this.#connection.error);
+    if (this.#calls.size >= MOST_CALLS) return answer(plain(failure("too_many", "too many requests wait")));
+    const call = { request, key, done: answer };
+    this.#calls.set(key, call);
+    if (isUp(this.#connection)) this.#ask(call);
+  }
+
+  /** Every request may be repeated: so it is, after a loss and when the server asks for it. */
+  #ask(call) {
+    const id = ++this.#lastID;
+    call.parts = [];
+    this.#sent.set(id, call);
+    this.#send({ ...call.request, id });
+  }
+
+  #answer(call, message) {
+    call.parts.push(message);
+    if (message.more) return;
+    this.#sent.delete(message.id);
+    if (message.type === "error" && message.retryAfter !== undefined) {
+      const socket = this.#socket;
+      const isWanted = () => socket === this.#socket && (!call.key || this.#calls.get(call.key) === call);
+      call.refusal?.(message);
+      setTimeout(() => isWanted() && this.#ask(call), message.retryAfter);
+      return;
+    }
+    if (call.key) this.#calls.delete(call.key);
+    for (const name of ["users", "contacts", "blocks"]) {
+      if (call.parts.some((part) => part[name])) message[name] = call.parts.flatMap((part) => part[name] ?? []);
+    }
+    call.done(message);
+  }
+
+  #hear(message) {
+    switch (message.type) {
+      case "presence":
+      case "profile":
+        this.#change(message.user, message.type, message[message.type]);
+        break;
+      case "typing":
+        this.#changeTyping(message.conversation, message);
+        break;
+      case "subscribed":
+      case "users":
+        // An object in an answer replaces what is held, whatever its version.
+        for (const { user, ...registers } of message.users ?? []) Object.assign(this.#held.users.get(user) ?? {}, registers);
+        for (const { conversation, version, typing, more } of message.conversations ?? []) {
+          this.#changeTyping(conversation, { version, users: typing, more }, true);
+        }
+        break;
+      case "ownStatus":
+        this.#setOwn({ status: message.status });
+        break;
+      case "ownVisibility":
+        this.#setOwn({ visibility: message.visibility, contacts: message.contacts, blocks: message.blocks });
+        break;
+      case "ownAccount":
+        if (!(message.version <= this.#own.accountVersion)) {
+          this.#setOwn({ account: message.account, accountVersion: message.version });
+        }
+        break;
+      case "stale":
+        this.#tell({ state: "stale", since: message.since });
+        break;
+      case "live":
+        this.#tell({ state: "live" });
+        break;
+      case "tokenExpiring":
+        this.#refresh();
+    }
+    const call = this.#sent.get(message.id);
+    if (call) this.#answer(call, message);
+  }
+
+  async #refresh() {
+    if (this.#options.isFixed) return;
+    const socket = this.#socket;
+    try {
+      const token = await this.#options.token({ renew: true });
+      if (socket === this.#socket) this.#ask({ request: { type: "refresh", token }, done() {} });
+    } catch {
+      // The old one holds until it expires: then it is asked for again.
+    }
+  }
+
+  // What is known.
+
+  #setOwn(changes) {
+    this.#own = { ...this.#own, ...changes };
+    this.#say({ kind: "own", own: this.#own });
+  }
+
+  #change(user, name, register) {
+    const held = this.#held.users.get(user);
+    const version = register?.version ?? 0;
+    if (!held || (version && version <= (held[name]?.version ?? 0))) return;
+    held[name] = register;
+    this.#show("users", [user]);
+  }
+
+  #changeTyping(conversation, { version, users, more = 0 }, isAnswer) {
+    const held = this.#held.conversations.get(conversation);
+    if (!held || (!isAnswer && version && version <= held.version)) return;
+    Object.assign(held, { version, users, more });
+    this.#show("conversations", [conversation]);
+  }
+
+  #show(topic, ids, to) {
+    const news = ids.map((id) => [id, { ...this.#held[topic].get(id) }]);
+    if (news.length) this.#say({ kind: "news", topic, news, to });
+  }
+
+  #add(name, topic, ids) {
+    const all = this.#held[topic];
+    for (const id of ids) {
+      this.#tabs.get(name)[topic].add(id);
+      if (!all.has(id)) all.set(id, {});
+    }
+    this.#show(topic, ids.filter((id) => all.get(id).fresh), name);
+    if (isUp(this.#connection)) this.#subscribe(topic, ids.filter((id) => !all.get(id).fresh));
+  }
+
+  #drop(tab, topic, ids) {
+    for (const id of ids) tab[topic].delete(id);
+    const gone = ids.filter((id) => ![...this.#tabs.values()].some((each) => each[topic].has(id)));
+    for (const id of gone) this.#held[topic].delete(id);
+    if (isUp(this.#connection) && gone.length) this.#send({ type: "unsubscribe", [topic]: gone });
+  }
+
+  #subscribe(topic, ids) {
+    const all = this.#held[topic];
+    // One refused conversation refuses the whole request, so each has its own.
+    const batch = topic === "users" ? this.#limits.subscribeBatch ?? 1000 : 1;
+    for (let start = 0; start < ids.length; start += batch) {
+      const part = ids.slice(start, start + batch);
+      const known = {};
+      for (const id of topic === "users" ? part : []) {
+        const { presence, profile } = all.get(id);
+        // 0 is nothing that the server could leave out.
+        if (presence?.version) known[id] = { presence: presence.version, profile: profile?.version };
+      }
+      const refusal = (error) => {
+        const left = part.filter((id) => all.has(id));
+        for (const id of left) Object.assign(all.get(id), { fresh: !error, error });
+        this.#show(topic, left);
+      };
+      const done = (reply) => refusal(reply.type === "error" ? reply : undefined);
+      this.#ask({ request: { type: "subscribe", [topic]: part, known }, done, refusal });
+    }
+  }
+
+  get #wantedActivity() {
+    const levels = [...this.#tabs.values()].map((tab) => ACTIVITIES.indexOf(tab.activity));
+    return ACTIVITIES[Math.max(0, ...levels)];
+  }
+
+  #setActivity() {
+    const wanted = this.#wantedActivity;
+    if (!isUp(this.#connection) || wanted === this.#activity) return;
+    this.#activity = wanted;
+    this.#send({ type: "activity", state: wanted });
+  }
+}
+
+// ---- A tab's client ----------------------------------------------------------------------------------------------------
+
+export class PresenceClient extends EventTarget {
+  #options;
+  #hub = null;
+  #channel = null;
+  #tab = random();
+  #ending = new AbortController();
+  /** By topic and id: what is known, and the loops that want it. */
+  #watched = { users: new Map(), conversations: new Map() };
+  #calls = new Map();
+  #lastCall = 0;
+  #connection = { state: "connecting" };
+  #own = {};
+  #changes = { connection: new Changes(), own: new Changes() };
+  #activity = "active";
+  #idle = 0;
+  #typed = new Map();
+
+  constructor({ url = ORIGIN, token, device = {}, share = true, timeout = 10_000, idleAfter = 300_000 } = {}) {
+    super();
+    const source = typeof token === "function" ? token : token?.token ? (how) => token.token(how) : () => token;
+    this.#options = { url: url.replace(/\/+$/, ""), token: source, isFixed: typeof token === "string", timeout, idleAfter };
+    this.#options.device = { kind: "web", ...device };
+    const { signal } = this.#ending;
+    addEventListener("online", () => this.#post({ kind: "wake" }), { signal });
+    document.addEventListener("visibilitychange", () => this.#look(), { signal });
+    for (const event of ["pointerdown", "pointermove", "keydown"]) {
+      addEventListener(event, () => this.#busy(), { signal, capture: true });
+    }
+    this.#busy();
+    this.#start(share && navigator.locks);
+  }
+
+  /** How the connection is. */
+  get connection() {
+    return this.#connection;
+  }
+
+  /** What only the own user knows: id, status, account, audiences. */
+  get own() {
+    return this.#own;
+  }
+
+  /** The server's time, as far as it is known. */
+  now() {
+    return Date.now() + (this.#own.clockOffset ?? 0);
+  }
+
+  connections({ signal } = {}) {
+    return this.#changes.connection.values(() => this.#connection, signal);
+  }
+
+  me({ signal } = {}) {
+    return this.#changes.own.values(() => (this.#own.user ? this.#own : undefined), signal);
+  }
+
+  person(user, options) {
+    return this.#watch("users", [user], () => this.#personIfKnown(user), options);
+  }
+
+  people(users, options) {
+    const distinct = [...new Set(users)];
+    const isKnown = () => !distinct.length || distinct.some((user) => this.#personIfKnown(user));
+    return this.#watch("users", distinct, () => (isKnown() ? distinct.map((user) => this.#person(user)) : undefined), options);
+  }
+
+  typing(conversation, options) {
+    const read = () => {
+      const { users = [], more = 0, fresh, error, version } = this.#watched.conversations.get(conversation).held;
+      if (version === undefined && !error) return undefined;
+      const others = users.filter((user) => user !== this.#own.user);
+      return { conversation, users: others, more, live: this.#isLive(fresh), ...problem(error) };
+    };
+    return this.#watch("conversations", [conversation], read, options);
+  }
+
+  /** Call it at each key press with `true`, and with `false` when the text is sent or cleared. */
+  setTyping(conversation, isTyping = true) {
+    check(conversation);
+    const last = this.#typed.get(conversation);
+    if (isTyping ? last > Date.now() - 3000 : last === undefined) return;
+    if (isTyping) this.#typed.set(conversation, Date.now());
+    else this.#typed.delete(conversation);
+    this.#post({ kind: "send", request: { type: "typing", conversation, typing: isTyping } });
+  }
+
+  async get(users) {
+    users.forEach(check);
+    return (await this.request("get", { users })).users;
+  }
+
+  setStatus(status, more) {
+    return this.request("status", { ...more, status });
+  }
+
+  async updateProfile(changes) {
+    return (await this.request("updateProfile", { changes })).profile;
+  }
+
+  async createConversation(participants, { key = random() } = {}) {
+    return (await this.request("createConversation", { participants, key })).conversation;
+  }
+
+  /** Any request of the protocol. It waits for a connection, and is repeated after a loss, until `timeout` has passed. */
+  request(type, members = {}) {
+    return new Promise((resolve, reject) => {
+      if (this.#ending.signal.aborted) return reject(closed());
+      const number = ++this.#lastCall;
+      const request = { ...members, type };
+      const expire = () => {
+        this.#calls.delete(number);
+        this.#post({ kind: "cancel", number });
+        reject(failure("unavailable", "no answer in time", { outcomeUnknown: true }));
+      };
+      this.#calls.set(number, { request, resolve, reject, timer: setTimeout(expire, this.#options.timeout) });
+      this.#post({ kind: "call", number, request });
+    });
+  }
+
+  /** Sets the activity by hand, until the page is hidden or shown. */
+  setActivity(activity) {
+    if (activity === this.#activity) return;
+    this.#activity = activity;
+    this.#post({ kind: "activity", activity });
+  }
+
+  /** Tries again after `refused`, and at once where it would wait. */
+  reconnect() {
+    this.#post({ kind: "reconnect" });
+  }
+
+  close() {
+    if (this.#ending.signal.aborted) return;
+    clearTimeout(this.#idle);
+    this.#post({ kind: "leave" });
+    this.#ending.abort();
+    this.#hub?.close();
+    for (const call of this.#calls.values()) {
+      clearTimeout(call.timer);
+      call.reject(closed());
+    }
+    this.#calls.clear();
+    this.#channel?.close();
+    this.#connection = { state: "closed", since: Date.now() };
+    this.#event("connection", this.#connection);
+    for (const { loops } of this.#entries) for (const loop of loops) loop.end();
+    for (const loop of Object.values(this.#changes)) loop.end();
+  }
+
+  // Sharing.
+
+  async #start(share) {
+    const { token, url } = this.#options;
+    if (!share) return this.#lead();
+    const pause = new Pause();
+    const { signal } = this.#ending;
+    signal.addEventListener("abort", () => pause.end());
+    addEventListener("online", () => pause.end(), { signal });
+    for (let attempt = 0; !signal.aborted; ) {
+      try {
+        // Who it is decides with whom it is shared; a token that does not say is not shared.
+        const user = userOf(await token({}));
+        if (signal.aborted) return;
+        return user ? this.#share(`presence ${url} ${user}`) : this.#lead();
+      } catch (error) {
+        if (signal.aborted) return;
+        if (error.code === "unauthorized") {
+          return this.#connect({ state: "refused", error: plain(error) });
+        }
+        const delay = delayBefore(attempt++, 10_000, Infinity);
+        this.#connect({ state: "waiting", retryAt: Date.now() + delay });
+        await pause.wait(delay);
+      }
+    }
+  }
+
+  #share(name) {
+    const { signal } = this.#ending;
+    const hold = (lock, begin) => {
+      const held = () => (begin(), new Promise((resolve) => signal.addEventListener("abort", resolve)));
+      navigator.locks.request(lock, { signal }, held).catch(() => {});
+    };
+    this.#options.device.id ??= deviceID();
+    // Whoever else gets this tab's lock knows that it is gone. So nothing is said before this tab has it.
+    hold(`${name} ${this.#tab}`, () => {
+      if (signal.aborted) return;
+      this.#channel = new BroadcastChannel(name);
+      this.#channel.onmessage = ({ data }) => {
+        if (data.to === "hub") {
+          if (data.kind === "join") this.#mourn(name, data.tab);
+          this.#hub?.receive(data);
+        } else if (!data.to || data.to === this.#tab) this.#hear(data);
+      };
+      hold(name, () => this.#lead());
+      this.#join();
+    });
+  }
+
+  #mourn(name, tab) {
+    const forget = () => this.#hub.leave(tab);
+    if (this.#hub) navigator.locks.request(`${name} ${tab}`, { signal: this.#ending.signal }, forget).catch(() => {});
+  }
+
+  #lead() {
+    if (this.#ending.signal.aborted) return;
+    this.#hub = new Hub(this.#options, (message) => {
+      if (message.to !== this.#tab) this.#channel?.postMessage(message);
+      if (!message.to || message.to === this.#tab) this.#hear(message);
+    });
+    this.#join();
+    this.#channel?.postMessage({ kind: "hub" });
+  }
+
+  #join() {
+    const known = ([id, { held }]) => [id, { ...held, fresh: false }];
+    const topics = TOPICS.map((topic) => [topic, [...this.#watched[topic]].map(known)]);
+    const calls = [...this.#calls].map(([number, { request }]) => [number, request]);
+    this.#post({ kind: "join", ...Object.fromEntries(topics), calls, activity: this.#activity });
+  }
+
+  #post(message) {
+    const whole = { ...message, tab: this.#tab, to: "hub" };
+    if (this.#hub) this.#hub.receive(whole);
+    else if (!this.#ending.signal.aborted) this.#channel?.postMessage(whole);
+  }
+
+  #hear(message) {
+    switch (message.kind) {
+      case "hub":
+        return this.#join();
+      case "connection":
+        return this.#connect(message.connection);
+      case "own":
+        this.#own = message.own;
+        return this.#told("own", this.#own);
+      case "news": {
+        const loops = new Set();
+        for (const [id, held] of message.news) {
+          const entry = this.#watched[message.topic].get(id);
+          if (!entry) continue;
+          entry.held = held;
+          for (const loop of entry.loops) loops.add(loop);
+          if (message.topic === "users") this.#event("person", this.#person(id));
+        }
+        for (const loop of loops) loop.tell();
+        return;
+      }
+      case "reply": {
+        const call = this.#calls.get(message.number);
+        if (!call) return;
+        this.#calls.delete(message.number);
+        clearTimeout(call.timer);
+        const { reply } = message;
+        if (reply.type === "error") call.reject(new PresenceError(reply));
+        else call.resolve(reply);
+      }
+    }
+  }
+
+  #connect(connection) {
+    const was = this.#connection;
+    if (was.state === connection.state && was.since === connection.since) return;
+    this.#connection = { since: Date.now(), ...connection };
+    for (const entry of this.#entries) {
+      if (!isUp(connection)) entry.held = { ...entry.held, fresh: false };
+      if ((was.state === "live") !== (connection.state === "live")) for (const loop of entry.loops) loop.tell();
+    }
+    this.#told("connection", this.#connection);
+  }
+
+  #event(name, detail) {
+    this.dispatchEvent(new CustomEvent(name, { detail }));
+  }
+
+  #told(name, value) {
+    this.#changes[name].tell();
+    this.#event(name, value);
+  }
+
+  // Watching.
+
+  get #entries() {
+    return TOPICS.flatMap((topic) => [...this.#watched[topic].values()]);
+  }
+
+  #watch(topic, ids, read, options) {
+    ids.forEach(check);
+    return this.#observe(topic, ids, read, options?.signal);
+  }
+
+  async *#observe(topic, ids, read, signal) {
+    if (this.#ending.signal.aborted) return;
+    const loop = new Changes();
+    const all = this.#watched[topic];
+    const added = ids.filter((id) => !all.has(id));
+    for (const id of added) all.set(id, { held: {}, loops: new Set() });
+    for (const id of ids) all.get(id).loops.add(loop);
+    if (added.length) this.#post({ kind: "add", topic, ids: added });
+    try {
+      yield* loop.values(read, signal);
+    } finally {
+      const gone = ids.filter((id) => {
+        const { loops } = all.get(id);
+        loops.delete(loop);
+        return !loops.size && all.delete(id);
+      });
+      if (gone.length) this.#post({ kind: "drop", topic, ids: gone });
+    }
+  }
+
+  #isLive(fresh) {
+    return !!fresh && this.#connection.state === "live";
+  }
+
+  #personIfKnown(user) {
+    const { presence, error } = this.#watched.users.get(user)?.held ?? {};
+    return presence || error ? this.#person(user) : undefined;
+  }
+
+  #person(user) {
+    const { presence = null, profile = null, fresh, error } = this.#watched.users.get(user)?.held ?? {};
+    return { user, presence, profile, live: this.#isLive(fresh), ...problem(error) };
+  }
+
+  // Activity.
+
+  #look() {
+    if (document.hidden) return this.setActivity("background");
+    this.#busy();
+    this.#post({ kind: "wake" });
+  }
+
+  #busy() {
+    clearTimeout(this.#idle);
+    if (document.hidden) return this.setActivity("background");
+    this.setActivity("active");
+    this.#idle = setTimeout(() => this.#activity === "active" && this.setActivity("idle"), this.#options.idleAfter);
+  }
+}
+
+const problem = (error) => (error ? { error: new PresenceError(error) } : {});
+
+const check = (id) => {
+  if (!ID.test(id)) throw failure("validation_failed", `not an id: ${id}`);
+};
+
+const userOf = (token) => {
+  try {
+    return JSON.parse(atob(token.split(".")[1].replace(/-/g, "+").replace(/_/g, "/"))).sub;
+  } catch {
+    return undefined;
+  }
+};
+
+/** The same for all tabs, so that the next hub continues the session of the one before. */
+const deviceID = () => {
+  try {
+    return (localStorage["presence.device"] ??= random());
+  } catch {
+    return undefined;
+  }
+};
+
+// ---- Who is signed in --------------------------------------------------------------------------------------------------
+
+/**
+ * What is kept over reloads, in IndexedDB: the value of a key, and in its place what `change` makes of it (`undefined`: it
+ * stays), as one step over all tabs.
+ */
+const stored = (key, change = () => {}) =>
+  new Promise((resolve, reject) => {
+    const opening = indexedDB.open("presence", 1);
+    opening.onupgradeneeded = () => opening.result.createObjectStore("accounts");
+    opening.onerror = () => reject(opening.error);
+    opening.onsuccess = () => {
+      const database = opening.result;
+      const transaction = database.transaction("accounts", "readwrite");
+      const store = transaction.objectStore("accounts");
+      const reading = store.get(key);
+      reading.onsuccess = () => {
+        const next = change(reading.result);
+        if (next !== undefined) store.put(next, key);
+      };
+      transaction.oncomplete = () => (database.close(), resolve(reading.result));
+      transaction.onabort = () => (database.close(), reject(transaction.error));
+    };
+  });
+
+export class PresenceAccount extends EventTarget {
+  #url;
+  #access = null;
+  #renewing = null;
+  #state;
+  #changes = new Changes();
+  #channel;
+  #attempt = {};
+  #ready;
+
+  constructor({ url = ORIGIN } = {}) {
+    super();
+    this.#url = url.replace(/\/+$/, "");
+    this.#channel = new BroadcastChannel(`presence account ${this.#url}`);
+    this.#channel.onmessage = ({ data }) => {
+      this.#access = data.access;
+      this.#show(data.record);
+    };
+    const show = (record) => this.#state === undefined && this.#show(record);
+    this.#ready = stored(this.#url).then(show, () => show());
+    addEventListener("online", () => this.#leave());
+    this.#leave();
+  }
+
+  /** `undefined` until it is known, `null` if nobody is signed in, else `{ user, account }`. */
+  get state() {
+    return this.#state;
+  }
+
+  states({ signal } = {}) {
+    return this.#changes.values(() => this.#state, signal);
+  }
+
+  /** The signed-in user's id, or `null`. */
+  async user() {
+    await this.#ready;
+    return this.#state?.user ?? null;
+  }
+
+  signUp(who) {
+    // The same sign-up again, because its answer was lost, is the same account.
+    const what = JSON.stringify(who);
+    if (this.#attempt.what !== what) this.#attempt = { what, idempotency: random() };
+    return this.#enter("/v1/accounts", { ...who, idempotency: this.#attempt.idempotency });
+  }
+
+  signIn(email, password) {
+    return this.#enter("/v1/sessions", { email, password });
+  }
+
+  /** Works without a network too: this browser forgets at once, the server is told when it can be. */
+  async signOut({ everywhere } = {}) {
+    if (everywhere) return this.#end("/v1/sessions/all");
+    const old = (await stored(this.#url))?.refreshToken;
+    if (old && (await this.#replace(old, null))) await this.#leave(old);
+  }
+
+  /** An access token that is valid for a minute at least. Throws `unauthorized` when nobody is signed in (any more). */
+  async token({ renew = false } = {}) {
+    await this.#ready;
+    if (!renew && this.#access?.until > Date.now() + 60_000) return this.#access.token;
+    const old = this.#access?.token;
+    this.#renewing ??= oneAtATime(`presence refresh ${this.#url}`, () => this.#renew(old)).finally(() => (this.#renewing = null));
+    return this.#renewing;
+  }
+
+  async me() {
+    return this.#keep(await this.request("GET", "/v1/me"));
+  }
+
+  async update(changes) {
+    return this.#keep(await this.request("PATCH", "/v1/me", { changes }));
+  }
+
+  async setUsername(username) {
+    return (await this.#keep(await this.request("PUT", "/v1/me/username", { username }))).account;
+  }
+
+  removeUsername() {
+    return this.request("DELETE", "/v1/me/username");
+  }
+
+  checkUsername(username) {
+    return this.request("GET", `/v1/usernames/${encodeURIComponent(username)}`);
+  }
+
+  changePassword(password, newPassword) {
+    return this.request("POST", "/v1/me/password", { password, newPassword });
+  }
+
+  changeEmail(password, email) {
+    return this.request("POST", "/v1/me/email", { password, email });
+  }
+
+  sessions() {
+    return this.request("GET", "/v1/me/sessions").then((answer) => answer.sessions);
+  }
+
+  endSession(id) {
+    return this.request("DELETE", `/v1/sessions/${encodeURIComponent(id)}`);
+  }
+
+  verifyEmail(token) {
+    return this.#fetch("POST", "/v1/emails/verify", { token });
+  }
+
+  forgotPassword(email) {
+    return this.#fetch("POST", "/v1/passwords/forgot", { email });
+  }
+
+  resetPassword(token, password) {
+    return this.#fetch("POST", "/v1/passwords/reset", { token, password });
+  }
+
+  deleteAccount(password) {
+    return this.#end("/v1/me", { password });
+  }
+
+  removePhoto() {
+    return this.request("DELETE", "/v1/me/photo");
+  }
+
+  /** `progress` gets the share that is sent, from 0 to 1. */
+  async setPhoto(picture, { progress, signal } = {}) {
+    const token = await this.token();
+    return new Promise((resolve, reject) => {
+      const cancel = () => (upload.abort(), reject(failure("cancelled")));
+      const upload = new XMLHttpRequest();
+      upload.open("PUT", `${this.#url}/v1/me/photo`);
+      upload.setRequestHeader("Authorization", `Bearer ${token}`);
+      upload.responseType = "json";
+      upload.upload.onprogress = ({ loaded, total }) => progress?.(loaded / total);
+      upload.onload = () => (upload.status < 300 ? resolve(upload.response) : reject(refusal(upload.status, upload.response)));
+      upload.onerror = () => reject(networkFailure());
+      signal?.addEventListener("abort", cancel);
+      if (signal?.aborted) return cancel();
+      upload.send(picture);
+    });
+  }
+
+  /** Any call of the HTTP interface, with the user's token if somebody is signed in. */
+  async request(method, path, body) {
+    const isIn = !!(await this.user());
+    try {
+      return await this.#fetch(method, path, body, isIn ? await this.token() : undefined);
+    } catch (error) {
+      if (!isIn || error.status !== 401 || error.reason === "invalid_credentials") throw error;
+      return this.#fetch(method, path, body, await this.token({ renew: true }));
+    }
+  }
+
+  async #fetch(method, path, body, token) {
+    const headers = token ? { Authorization: `Bearer ${token}` } : {};
+    if (body) headers["Content-Type"] = "application/json";
+    let answer;
+    let said;
+    try {
+      const signal = AbortSignal.timeout(30_000);
+      answer = await fetch(this.#url + path, { method, headers, body: body && JSON.stringify(body), signal, cache: "no-store" });
+      const text = await answer.text();
+      said = text ? JSON.parse(text) : undefined;
+    } catch {
+      throw networkFailure();
+    }
+    if (answer.ok) return said;
+    throw refusal(answer.status, said);
+  }
+
+  async #enter(path, body) {
+    const tokens = await this.#fetch("POST", path, { ...body, device: { kind: "web" } });
+    // Where it is not told whether an address has an account, a mail says how it goes on.
+    if (!tokens?.user) return null;
+    const old = (await stored(this.#url))?.refreshToken;
+    await this.#replace(old, tokens);
+    this.#attempt = {};
+    if (old) this.#leave(old);
+    return this.#state;
+  }
+
+  async #end(path, body) {
+    await this.request("DELETE", path, body);
+    const old = await stored(this.#url);
+    if (old) await this.#replace(old.refreshToken, null);
+  }
+
+  async #renew(old) {
+    // Another tab may have done it while this one waited.
+    if (this.#access && this.#access.token !== old) return this.#access.token;
+    const record = await stored(this.#url);
+    if (!record) throw nobody();
+    let tokens;
+    try {
+      tokens = await this.#fetch("POST", "/v1/sessions/refresh", { refreshToken: record.refreshToken });
+    } catch (error) {
+      // Only a refusal signs out, never the network.
+      if (error.status === 401) await this.#replace(record.refreshToken, null);
+      throw error;
+    }
+    if (await this.#replace(record.refreshToken, tokens)) return tokens.accessToken;
+    // Somebody signed out or in meanwhile: what was just renewed must not go on.
+    await this.#fetch("DELETE", "/v1/sessions/current", undefined, tokens.accessToken).catch(() => {});
+    throw nobody();
+  }
+
+  /** Keeps what the server said of the own account. */
+  async #keep(said) {
+    const record = await stored(this.#url);
+    if (said.account?.user === record?.user) {
+      await this.#replace(record.refreshToken, { ...record, account: said.account }, this.#access);
+    }
+    return said;
+  }
+
+  /** Puts tokens, or nobody, in the place of `old`, unless another tab was faster. */
+  async #replace(old, tokens, access = tokens && { token: tokens.accessToken, until: Date.now() + tokens.expiresIn }) {
+    const record = tokens && { user: tokens.user, account: tokens.account, refreshToken: tokens.refreshToken };
+    let isDone;
+    await stored(this.#url, (found) => {
+      isDone = found?.refreshToken === old;
+      return isDone ? record : undefined;
+    });
+    if (!isDone) return false;
+    this.#access = access;
+    this.#channel.postMessage({ record: record && { ...record, refreshToken: 0 }, access });
+    this.#show(record);
+    return true;
+  }
+
+  /** Ends sessions of this browser that were left without the server knowing, and one more. */
+  async #leave(token) {
+    const key = `${this.#url} leaving`;
+    try {
+      if (token) await stored(key, (tokens = []) => [...tokens, token].slice(-100));
+      await oneAtATime(key, async () => {
+        for (const refreshToken of (await stored(key)) ?? []) {
+          try {
+            const { accessToken } = await this.#fetch("POST", "/v1/sessions/refresh", { refreshToken });
+            await this.#fetch("DELETE", "/v1/sessions/current", undefined, accessToken);
+          } catch (error) {
+            if (error.status !== 401) throw error;
+          }
+          await stored(key, (tokens) => tokens.filter((each) => each !== refreshToken));
+        }
+      });
+    } catch {
+      // Without a network: when it is back, or the page is.
+    }
+  }
+
+  #show(record) {
+    const state = record ? { user: record.user, account: record.account } : null;
+    if (JSON.stringify(state) === JSON.stringify(this.#state)) return;
+    if (!state) this.#access = null;
+    this.#state = state;
+    this.#changes.tell();
+    this.dispatchEvent(new CustomEvent("state", { detail: state }));
+  }
+}
+
+const refusal = (status, said) =>
+  new PresenceError(said?.code ? { ...said, status } : { code: status >= 500 ? "unavailable" : "internal", message: `HTTP ${status}`, status });
