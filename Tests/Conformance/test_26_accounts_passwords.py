@@ -157,7 +157,11 @@ async def test_another_address_holds_when_it_is_confirmed(accounts, room):
     refused(await accounts.sign_in(old), 401, "unauthorized", "invalid_credentials")
     assert (await accounts.signed_in(new)).user == ana.user
     refused(await accounts.post("/v1/emails/verify", token=token), 401, "unauthorized", "token_expired")
-    # The old one is free, and what was sent there opens nothing.
+    # The old one is told, without the new one; it is free, and what was sent there opens nothing.
+    notice = await eventually(
+        lambda: next((mail for mail in accounts.mails(old) if "Subject: Your email address was changed" in mail), None),
+        "a mail to the old address")
+    assert new not in notice
     verify = await accounts.mail(old, 1, "verify")
     refused(await accounts.post("/v1/emails/verify", token=verify), 401, "unauthorized", "token_expired")
     bob = await accounts.sign_up(old)

@@ -70,6 +70,15 @@ OBSCURE = re.compile(r"\b(whoever|whomever|whatsoever|heretofore|thereof|whereup
 PROSE = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs/*.md", "docs/*.yaml", "config/*",
          "loadtest/*.md", "loadtest/notes/*.md", "Tests/*.md", "Sources/PresenceKit/*.docc/*.md"]
 
+REQUIREMENTS = {
+    "000": (79, {6, 23, 58, 63, 64, 66, 67, 68, 77}),
+    "001": (81, {9, 11, 34, 36}),
+    "002": (61, {4, 5, 6, 7, 9, 10, 16, 19, 21, 22, 23, 26, 30, 32, 33, 34, 35, 36, 38, 41, 43, 44, 45, 47, 49, 50, 51, 52, 53,
+                 54, 57, 58}),
+    "003": (63, {1, 6, 7, 8, 10, 11, 13, 19, 20, 21, 22, 28, 30, 59}),
+}
+"""How many points each story has, and which of them held before there was a list of those that did not."""
+
 faults = []
 
 
@@ -155,7 +164,38 @@ def look_at_words():
                     fault(f"{name(path)}:{number + 1}", f"obscure: {OBSCURE.search(line).group()}")
 
 
-CHECKS = [look_at_imports, look_at_sizes, look_at_unsafe_constructs, look_at_the_core, look_at_words]
+def look_at_requirements():
+    """Every point of the stories has a row, by its number: one that says which test shows it, or why there is none."""
+    page = "docs/client-requirements.md"
+    named, story = {}, None
+    for line in (ROOT / page).read_text().splitlines():
+        if heading := re.match(r"## (00\d) ", line):
+            story = heading.group(1)
+        elif story and (row := re.match(r"\| ((?:\d+(?:–\d+)?)(?:, \d+(?:–\d+)?)*) [^|]*\| *(\S)?", line)):
+            if not row.group(2):
+                fault(page, f"{story}.{row.group(1)} says neither test nor reason")
+            for part in row.group(1).split(", "):
+                first, last = (part.split("–") * 2)[:2]
+                named.setdefault(story, set()).update(range(int(first), int(last) + 1))
+    for story, (count, held) in REQUIREMENTS.items():
+        if missing := sorted(set(range(1, count + 1)) - held - named.get(story, set())):
+            fault(page, f"{story} has no row for {missing}")
+
+
+def look_at_named_tests():
+    """Tests that documents name are there; those of the Swift suites are looked at by RequirementTests."""
+    there = {path.name for path in (ROOT / "Tests/Conformance").glob("test_*.py")}
+    for path in (ROOT / "Tests/Conformance").glob("test_*.py"):
+        there.update(re.findall(r"^(?:async )?def (test_\w+)", path.read_text(), re.M))
+    for path in sorted(ROOT.glob("docs/*.md")):
+        for named in re.findall(r"`(?:Tests/Conformance/)?(test_\d*\w*\*?(?:\.py)?)`", path.read_text()):
+            pattern = re.compile(re.escape(named).replace(r"\*", ".*"))
+            if not any(pattern.fullmatch(each) for each in there):
+                fault(name(path), f"there is no {named}")
+
+
+CHECKS = [look_at_imports, look_at_sizes, look_at_unsafe_constructs, look_at_the_core, look_at_words, look_at_requirements,
+          look_at_named_tests]
 
 for check in CHECKS:
     check()

@@ -63,6 +63,19 @@ enum MailText {
             """)
     }
 
+    /// To the old address: who took the account over has the new one.
+    static func addressChanged(from email: EmailAddress, _ accounts: Accounts) -> Mail {
+        accounts.makeMail(
+            to: email, subject: "Your email address was changed",
+            """
+            Hello,
+
+            your account has another email address now; this one is no longer used for it. If it was not you, write to those
+            who run the app.
+
+            """)
+    }
+
     static func passwordChanged(_ email: EmailAddress, _ accounts: Accounts) -> Mail {
         accounts.makeMail(
             to: email, subject: "Your password was changed",

@@ -72,17 +72,20 @@ extension Accounts {
             let words = value.array ?? []
             switch words.first?.string {
             case "OK":
-                guard words.count > 2, let email = words[1].string.flatMap({ EmailAddress($0) }),
-                    let number = words[2].string.flatMap({ Int64($0) })
+                guard words.count > 3, let email = words[1].string.flatMap({ EmailAddress($0) }),
+                    let number = words[2].string.flatMap({ Int64($0) }),
+                    let old = words[3].string.flatMap({ EmailAddress($0) })
                 else { return call.refuseDamaged(token.user) }
-                take(email, EmailClaim(user: token.user, number: number), call, tries: 0)
+                take(email, from: old, EmailClaim(user: token.user, number: number), call, tries: 0)
             case "GONE": refuseExpired(call)
             default: call.refuseDamaged(token.user)
             }
         }
     }
 
-    private func take(_ email: EmailAddress, _ claim: EmailClaim, _ call: HTTPCall, tries: Int) {
+    private func take(
+        _ email: EmailAddress, from old: EmailAddress, _ claim: EmailClaim, _ call: HTTPCall, tries: Int
+    ) {
         guard let places else { return call.refuseUnavailable() }
         let keys = places.keys(of: email.text)
         call.ask {
@@ -93,13 +96,13 @@ extension Accounts {
         } answered: { [self] value in
             let words = value.array ?? []
             switch words.first?.string {
-            case "OK": switchTo(email, claim, call)
+            case "OK": switchTo(email, from: old, claim, call)
             case "TAKEN":
                 guard let other = words.last?.string.flatMap({ EmailClaim($0) }) else { return call.refuseTaken() }
                 isHeld(email, by: other) { [self] isHeld in
                     switch isHeld {
                     case nil: call.refuseUnavailable()
-                    case false? where tries < 4: take(email, claim, call, tries: tries + 1)
+                    case false? where tries < 4: take(email, from: old, claim, call, tries: tries + 1)
                     default: call.refuseTaken()
                     }
                 }
@@ -108,14 +111,17 @@ extension Accounts {
         }
     }
 
-    private func switchTo(_ email: EmailAddress, _ claim: EmailClaim, _ call: HTTPCall) {
+    private func switchTo(
+        _ email: EmailAddress, from old: EmailAddress, _ claim: EmailClaim, _ call: HTTPCall
+    ) {
         guard let places else { return call.refuseUnavailable() }
         let keys = shard.partitions.keys(of: claim.user)
         call.ask {
             shard.store.run(
-                .switchEmail, keys: [keys.shards, keys.floor, keys.account(claim.user)],
+                .switchEmail, keys: [keys.shards, keys.floor, keys.account(claim.user), keys.mail],
                 arguments: [
                     keys.events, shard.link.incarnation, claim.user.string, email.text, String(claim.number),
+                    old.text, MailText.addressChanged(from: old, self).encoded,
                 ], lane: .commands, reply: $0)
         } answered: { [self] value in
             let words = value.array ?? []
@@ -124,6 +130,7 @@ extension Accounts {
                 guard words.count > 2, let old = words[1].string.flatMap({ EmailAddress($0) }),
                     let number = words[2].string.flatMap({ Int64($0) })
                 else { return call.refuseDamaged(claim.user) }
+                mail.deliver(keys)
                 // Free before the answer, if the store is there; else it is found out by who asks for it.
                 release(old, EmailClaim(user: claim.user, number: number), in: places.keys(of: old.text)) { _ in
                     call.respond(.done)
