@@ -161,12 +161,6 @@ def test_all_of_it_is_small():
     assert len(files) > 8 and sum(os.path.getsize(file) for file in files) <= 200_000
 
 
-def test_the_tests_that_the_requirements_name_are_there():
-    with open(os.path.join(WEB, "..", "docs", "client-requirements.md")) as page:
-        names = set(re.findall(r"`(test_\w+)`", page.read()))
-    assert len(names) > 10 and all(callable(globals().get(name)) for name in names), names
-
-
 # Signing up and in
 
 

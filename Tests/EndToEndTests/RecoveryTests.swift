@@ -65,7 +65,7 @@ struct RecoveryTests {
         // (A busy machine may keep the server stale for a moment longer.)
         var second: PresenceError?
         repeat {
-            second = await #expect(throws: PresenceError.self) { try await ana.createConversation(with: ["bob"]) }
+            second = await #expect(throws: PresenceError.self) { try await ana.createConversation(with: ["cy"]) }
         } while second?.code == .unavailable
         #expect(second?.code == .tooMany)
         #expect(try await server.stop() == 0)

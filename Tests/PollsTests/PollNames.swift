@@ -24,7 +24,7 @@ final class PollNames: Feature, TopicKind {
     func register(in registry: inout Registry) {
         claiming = Claiming(Self.names, shard, in: &registry)
         kind = registry.topics(self)
-        registry.event("M") { [unowned self] in handle($0) }
+        registry.event("W") { [unowned self] in handle($0) }
         registry.request(
             "namePoll",
             decode: { (members, _) throws(DecodingFailure) in
@@ -111,7 +111,7 @@ final class PollNames: Feature, TopicKind {
             announced: announced)
     }
 
-    /// Publishes "M poll version at name", without a name if the poll has none.
+    /// Publishes "W poll version at name", without a name if the poll has none.
     private static let script = """
         -- A poll has another name from now on.
         if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
@@ -120,7 +120,7 @@ final class PollNames: Feature, TopicKind {
             local version = int(nextVersion(redis.call('HGET', KEYS[3], '#'), KEYS[4]))
             redis.call('HSET', KEYS[3], '#', version)
             local name = redis.call('HGET', KEYS[3], 'heldAs')
-            redis.call('PUBLISH', ARGV[2], table.concat({ 'M', ARGV[5], version, int(now), name or nil }, ' '))
+            redis.call('PUBLISH', ARGV[2], table.concat({ 'W', ARGV[5], version, int(now), name or nil }, ' '))
         end
         return reply
         """

@@ -15,11 +15,13 @@ struct DocumentTests {
     ]
     /// Messages of a feature that only some clients use: the codec passes them over.
     static let featureTypes: Set = [
-        "ownAccount", "conversation", "conversationInfo", "message", "messages", "messagesReset", "messageUpdated", "sent",
+        "ownAccount", "conversation", "conversationInfo", "message", "messages", "messagesReset", "messageUpdated",
+        "sent",
     ]
     /// Requests of conversations and messages: a feature decodes them.
     static let featureRequests: Set = [
-        "changeMembers", "conversationSettings", "deleteMessage", "editMessage", "getConversation", "getMessages", "mark",
+        "changeMembers", "conversationSettings", "deleteMessage", "editMessage", "getConversation", "getMessages",
+        "mark",
         "renameConversation", "send",
     ]
     /// What the codec knows a part of: a feature adds members to it.

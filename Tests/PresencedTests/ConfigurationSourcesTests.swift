@@ -40,7 +40,8 @@ import Testing
             var changed = base
             for text in [
                 "always", "debug", "true", "a:ES256:f,b:EdDSA:g", "unix:///s", "4s", "1s", "20s", "7", "8192", "20000",
-                "https://a,https://b", "10.0.0.0/8,::1", "typing", "neutral", "2000h",
+                "https://a,https://b", "10.0.0.0/8,::1", "typing", "neutral", "2000h", "/folder",
+                "https://a",
             ] {
                 let texts = setting.isList ? text.split(separator: ",").map(String.init) : [text]
                 var candidate = base

@@ -128,7 +128,8 @@ class App extends HTMLElement {
       else if (!state.account?.setupCompleted) name = "setup-screen";
       else name = INSIDE[place] ?? "people-screen";
       // Now, and not after the answer that led here: by then somebody may have gone on.
-      if (name === "people-screen") history.replaceState(null, "", "/app#/people");
+      // (Not when it is there already: that would call off a navigation that has just begun.)
+      if (name === "people-screen" && location.hash !== "#/people") history.replaceState(null, "", "/app#/people");
     }
     this.#last = location.hash;
     this.#showHeader(isIn && name !== "setup-screen", isIn);

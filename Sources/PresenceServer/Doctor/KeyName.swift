@@ -30,7 +30,9 @@ enum KeyName: Equatable {
     }
 
     private static func read(_ key: String, in space: KeySpace, _ families: [KeyFamily]) -> KeyName? {
-        if key == space.leases || key == space.format || key == space.addressKey || key == space.pairKey { return .global }
+        if key == space.leases || key == space.format || key == space.addressKey || key == space.pairKey {
+            return .global
+        }
         guard key.hasPrefix(space.keys) else { return nil }
         let key = key.dropFirst(space.keys.count)
         guard key.hasPrefix("{p"), let close = key.firstIndex(of: "}") else { return nil }

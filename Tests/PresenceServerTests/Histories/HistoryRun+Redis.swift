@@ -10,7 +10,9 @@ extension HistoryRun {
     func createConversation() throws {
         let keys = partitions.keys(of: conversation)
         guard people.count <= world.configuration.limits.participants else { return }
-        let members = people.enumerated().flatMap { ["m:" + $0.element.id.string, "\($0.offset + 1) 0 0 0 0 0 0 0 e 0"] }
+        let members = people.enumerated().flatMap {
+            ["m:" + $0.element.id.string, "\($0.offset + 1) 0 0 0 0 0 0 0 e 0"]
+        }
         try ask(["HSET", keys.conversation(conversation), "kind", "group"] + members)
     }
 

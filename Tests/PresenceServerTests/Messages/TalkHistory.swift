@@ -196,7 +196,9 @@ final class TalkHistory {
         for person in people {
             let user = UserID(person.name)!
             let inbox = try redis.ask(["HGETALL", partitions.keys(of: user).inbox(user)]).get().array ?? []
-            let known = stride(from: 0, to: inbox.count - 1, by: 2).filter { inbox[$0 + 1].string?.hasPrefix("in ") == true }
+            let known = stride(from: 0, to: inbox.count - 1, by: 2).filter {
+                inbox[$0 + 1].string?.hasPrefix("in ") == true
+            }
             if Set(known.compactMap { inbox[$0].string }) != Set(talks.filter(person.isIn)) {
                 fail("the inbox of \(person.name) is \(inbox.compactMap(\.string))")
             }

@@ -54,7 +54,9 @@ final class TalkPerson {
     func isIn(_ talk: String) -> Bool { held[talk] != nil }
     func enter(_ talk: String) { if held[talk] == nil { held[talk] = Held() } }
     var isDone: Bool { isIn && wishes.isEmpty && held.values.allSatisfy(\.isFollowing) }
-    var state: String { "in: \(isIn), wishes: \(wishes.map(\.json).prefix(3)), held: \(held.values.map(\.isFollowing))" }
+    var state: String {
+        "in: \(isIn), wishes: \(wishes.map(\.json).prefix(3)), held: \(held.values.map(\.isFollowing))"
+    }
 
     // MARK: Wishes
 
@@ -64,7 +66,8 @@ final class TalkPerson {
         let id = "\(name)-\(text)"
         let after = held[talk]?.newest ?? 0
         wish(
-            #""type":"send","conversation":"\#(talk)","message":{"id":"\#(id)","text":"\#(text)"},"after":\#(after)"#, talk,
+            #""type":"send","conversation":"\#(talk)","message":{"id":"\#(id)","text":"\#(text)"},"after":\#(after)"#,
+            talk,
             message: id)
     }
 
@@ -116,7 +119,8 @@ final class TalkPerson {
         guard isIn, history.world.now >= again else { return }
         for (talk, state) in held.sorted(by: { $0.key < $1.key })
         where !state.isFollowing && !following.values.contains(talk) {
-            let cursor = state.change > 0 ? #","after":\#(state.newest),"messagesVersion":\#(state.change)"# : #","after":0"#
+            let cursor =
+                state.change > 0 ? #","after":\#(state.newest),"messagesVersion":\#(state.change)"# : #","after":0"#
             following[say(#""type":"subscribe","conversations":[{"id":"\#(talk)"\#(cursor)}]"#)] = talk
         }
         var busy = Set(underWay.values)
@@ -177,7 +181,8 @@ final class TalkPerson {
     private func number(_ value: Any?) -> Int64 { (value as? NSNumber)?.int64Value ?? 0 }
 
     private func fulfil(_ id: Int) {
-        guard let talk = underWay.removeValue(forKey: id), let place = wishes.firstIndex(where: { $0.talk == talk }) else {
+        guard let talk = underWay.removeValue(forKey: id), let place = wishes.firstIndex(where: { $0.talk == talk })
+        else {
             return
         }
         let wish = wishes.remove(at: place)
@@ -211,7 +216,9 @@ final class TalkPerson {
     private func take(_ event: [String: Any]) {
         guard let talk = event["conversation"] as? String, let state = held[talk] else { return }
         let change = number(event["conversationVersion"])
-        if change != state.change + 1 { history.fail("\(name) heard change \(change) after \(state.change) of \(talk)") }
+        if change != state.change + 1 {
+            history.fail("\(name) heard change \(change) after \(state.change) of \(talk)")
+        }
         held[talk]!.change = change
         hold(event["message"] as? [String: Any] ?? [:], talk)
     }

@@ -116,7 +116,9 @@ final class ConversationLists {
             tell(member.user, id, event.version, Self.frame(record.json(for: member.user, at: event.at), at: event.at))
         }
         for user in record.left where users[user] != nil {
-            tell(user, id, event.version, Self.frame(ConversationRecord.removed(id, version: event.version), at: event.at))
+            tell(
+                user, id, event.version,
+                Self.frame(ConversationRecord.removed(id, version: event.version), at: event.at))
         }
     }
 

@@ -53,7 +53,9 @@ struct ConversationReading {
                     for place in stride(from: 0, to: words.count - 1, by: 2) {
                         guard let id = ConversationID(words[place]) else { continue }
                         let state = words[place + 1].split(separator: " ")
-                        if state.first == "in" { inbox.conversations.append(id) } else if state.count > 1 {
+                        if state.first == "in" {
+                            inbox.conversations.append(id)
+                        } else if state.count > 1 {
                             inbox.left[id] = Int64(state[1])
                         }
                     }

@@ -69,7 +69,8 @@ enum ConversationRequest {
         let limit = limits.subscribeBatch
         guard members["add"] != nil || members["remove"] != nil else { throw .missing("add") }
         func users(_ value: JSONValue?, _ field: String) throws(DecodingFailure) -> [UserID] {
-            let tooMany = DecodingFailure(code: .tooMany, message: "at most \(limit) users in one request", field: field)
+            let tooMany = DecodingFailure(
+                code: .tooMany, message: "at most \(limit) users in one request", field: field)
             return try value?.identifiers(field, limit: limit, tooMany: tooMany).withoutRepetitions() ?? []
         }
         let change = ListChange(add: try users(members["add"], "add"), remove: try users(members["remove"], "remove"))
@@ -114,7 +115,11 @@ enum ConversationRequest {
         for byte in json {
             if isInString {
                 output.append(byte)
-                if isEscaped { isEscaped = false } else if byte == 0x5C { isEscaped = true } else if byte == 0x22 {
+                if isEscaped {
+                    isEscaped = false
+                } else if byte == 0x5C {
+                    isEscaped = true
+                } else if byte == 0x22 {
                     isInString = false
                 }
             } else if byte > 0x20 {

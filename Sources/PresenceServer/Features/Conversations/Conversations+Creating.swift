@@ -62,7 +62,8 @@ extension Conversations {
             .create, intent,
             keys: { [$0.floor, $0.conversation(intent.subject), $0.user(creator), $0.creations(creator)] },
             arguments: [
-                intent.subject.string, String(shard.configuration.limits.conversationsPerUser), request.key?.string ?? "",
+                intent.subject.string, String(shard.configuration.limits.conversationsPerUser),
+                request.key?.string ?? "",
                 creator.string, text(request.name), text(request.metadata),
             ] + participants.map(\.string)
         ) { [unowned self] words in

@@ -14,7 +14,8 @@ final class Messages: Feature {
         about: "How long messages are kept at least once newer ones have come; 0: until there are too many. What is "
             + "older goes with the next messages of its conversation.")
 
-    static let plan = FeaturePlan(name: "messages", scripts: Script.messageScripts, settings: [keepPerConversation, keepFor])
+    static let plan = FeaturePlan(
+        name: "messages", scripts: Script.messageScripts, settings: [keepPerConversation, keepFor])
 
     unowned let shard: ShardLogic
     let logs: MessageLogs
@@ -36,7 +37,8 @@ final class Messages: Feature {
         registry.request(
             "editMessage", decode: { (members, _) throws(DecodingFailure) in try MessageRequest.edit(members) }
         ) { [unowned self] request, context in
-            change(.editMessage, request.conversation, [request.message, text(request.text)], "messageUpdated", context)
+            change(
+                .editMessage, request.conversation, [request.message, text(request.text)], "messageUpdated", context)
         }
         registry.request(
             "deleteMessage", decode: { (members, _) throws(DecodingFailure) in try MessageRequest.message(members) }
@@ -103,7 +105,8 @@ final class Messages: Feature {
         _ type: StaticString, _ id: ConversationID, _ words: [RedisValue], _ context: RequestContext
     ) {
         guard let message = words.last?.bytes.flatMap({ StoredMessage($0) }) else {
-            return shard.replies.error(.init(id: context.id, code: .internal, message: "the store holds no such message"),
+            return shard.replies.error(
+                .init(id: context.id, code: .internal, message: "the store holds no such message"),
                 to: context.connection)
         }
         var payload: [UInt8] = []

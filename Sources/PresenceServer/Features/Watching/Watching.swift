@@ -14,7 +14,8 @@ final class Watching: Feature {
 
     func register(in registry: inout Registry) {
         registry.request(
-            "subscribe", price: {
+            "subscribe",
+            price: {
                 // A list, or a conversation's messages, are read like ten people.
                 let more = 9 * $0.messages.count + ($0.conversationList ? 10 : 0)
                 return RequestPrice.ids($0.users.count + $0.conversations.count + more)
@@ -186,7 +187,8 @@ final class Watching: Feature {
         shard.replies.now(on: connection) { [self] in
             connection.leaving -= 1
             shard.watchers.unsubscribe(
-                connection, from: users.compactMap(shard.watchers.person) + conversations.flatMap { self.topics(of: $0) })
+                connection,
+                from: users.compactMap(shard.watchers.person) + conversations.flatMap { self.topics(of: $0) })
             var payload: [UInt8] = []
             ServerMessageWriter.unsubscribed(id: id, to: &payload)
             shard.replies.send(payload, to: connection)

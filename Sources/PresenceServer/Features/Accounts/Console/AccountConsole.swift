@@ -162,13 +162,8 @@ public struct AccountConsole {
         let (user, keys) = place(of: account)
         let isHere = places.partition(of: email.text) == partitions.index(of: user)
         let words = try run(
-            .deleteAccount, keys,
-            [
-                keys.shards, keys.user(user), keys.sessions(user), keys.account(user), keys.grants(user),
-                keys.contacts(user), keys.blocks(user), keys.creations(user), keys.email(isHere ? email : .nobody),
-                keys.unfinished, keys.username(user), keys.floor,
-            ],
-            [keys.events, Self.writer, user.string, "", Usernames.names.intent(of: user)])
+            .deleteAccount, keys, keys.ofDeletion(user, isHere ? email : .nobody),
+            keys.argumentsOfDeletion(user, by: Self.writer, held: nil))
         try expectOK(words, account)
     }
 

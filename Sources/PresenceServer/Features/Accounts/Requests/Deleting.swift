@@ -32,17 +32,9 @@ extension Accounts {
             let isHere = places.partition(of: email.text) == shard.partitions.index(of: user)
             call.ask {
                 shard.store.run(
-                    .deleteAccount,
-                    keys: [
-                        keys.shards, keys.user(user), keys.sessions(user), keys.account(user), keys.grants(user),
-                        keys.contacts(user), keys.blocks(user), keys.creations(user),
-                        keys.email(isHere ? email : .nobody), keys.unfinished, keys.username(user), keys.floor,
-                        keys.inbox(user),
-                    ],
-                    arguments: [
-                        keys.events, shard.link.incarnation, user.string, held?.bytes.hexadecimal ?? "",
-                        Usernames.names.intent(of: user), "\(Departing.name) \(user.string)",
-                    ], lane: .commands, reply: $0)
+                    .deleteAccount, keys: keys.ofDeletion(user, isHere ? email : .nobody),
+                    arguments: keys.argumentsOfDeletion(user, by: shard.link.incarnation, held: held),
+                    lane: .commands, reply: $0)
             } answered: { [self] value in
                 let words = value.array ?? []
                 switch words.first?.string {
@@ -97,5 +89,23 @@ extension Accounts {
             default: call.refuseDamaged(user)
             }
         }
+    }
+}
+
+// What the script that deletes an account is given: by servers, and by the console.
+extension PartitionKeys {
+    /// - Parameter email: The account's address, if it lies in this partition.
+    func ofDeletion(_ user: UserID, _ email: EmailAddress) -> [String] {
+        [
+            shards, self.user(user), sessions(user), account(user), grants(user), contacts(user), blocks(user),
+            creations(user), self.email(email), unfinished, username(user), floor, inbox(user),
+        ]
+    }
+
+    func argumentsOfDeletion(_ user: UserID, by incarnation: String, held: PasswordHash?) -> [String] {
+        [
+            events, incarnation, user.string, held?.bytes.hexadecimal ?? "", Usernames.names.intent(of: user),
+            "\(Departing.name) \(user.string)",
+        ]
     }
 }
