@@ -167,8 +167,9 @@ import Tokens
         world.shards[0].cutAll()
         for number in 2...130 { try comment(eve, number, in: world) }
         try world.run(until: "the server is live") { world.shards[0].logic.link.isLive }
+        // It may be live before the last one is made, which is then on its way.
         let last = try log(world.shards[0]).last
-        #expect(refused == 2 && last == 130)
+        #expect(refused == 2 && last >= 129)
         try world.run(for: 100)
         #expect(read(ana) == Array(1...130))
     }

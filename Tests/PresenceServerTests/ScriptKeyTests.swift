@@ -125,7 +125,8 @@ import Testing
                 keys.events, shard.logic.link.incarnation, "joining \(conversation)", conversation.string, "ana", "cy",
             ], lane: .commands
         ) { _ in }
-        try talk(ana, in: world)
+        // (A younger connection of her device has taken the place of the first one.)
+        try talk(SimulatedClient("dan", in: world).connect(to: world.shards[1]), in: world)
         let user = UserID("bob")!
         let bobs = shard.logic.partitions.keys(of: user)
         shard.run(
@@ -146,22 +147,22 @@ import Testing
     }
 
     /// The same of conversations and messages.
-    private func talk(_ ana: SimulatedClient, in world: World) throws {
-        ana.sendText(#"{"type":"createConversation","id":70,"participants":["cy"],"name":"Trip","key":"t"}"#)
+    private func talk(_ dan: SimulatedClient, in world: World) throws {
+        dan.sendText(#"{"type":"createConversation","id":70,"participants":["cy"],"name":"Trip","key":"t"}"#)
         try world.run(for: 500)
         let made = try #require(
-            ana.received.compactMap { if case .conversationCreated(70, let c) = $0 { c.id } else { nil } }.first)
+            dan.received.compactMap { if case .conversationCreated(70, let c) = $0 { c.id } else { nil } }.first)
         for request in [
             #""type":"send","message":{"id":"m1","text":"a"}"#, #""type":"send","message":{"id":"m2","text":"b"}"#,
             #""type":"editMessage","message":"m1","text":"c""#, #""type":"deleteMessage","message":"m1""#,
             #""type":"getMessages""#, #""type":"mark","read":1"#, #""type":"conversationSettings","muted":true"#,
             #""type":"renameConversation","name":"Alps""#, #""type":"changeMembers","add":["dee"]"#,
         ] {
-            ana.sendText(#"{\#(request),"id":71,"conversation":"\#(made)"}"#)
+            dan.sendText(#"{\#(request),"id":71,"conversation":"\#(made)"}"#)
             try world.run(for: 200)
         }
-        ana.sendText(#"{"type":"subscribe","id":72,"conversations":[{"id":"\#(made)","after":0}]}"#)
-        ana.sendText(#"{"type":"setVisibility","id":73,"visibility":{"receipts":"nobody"}}"#)
+        dan.sendText(#"{"type":"subscribe","id":72,"conversations":[{"id":"\#(made)","after":0}]}"#)
+        dan.sendText(#"{"type":"setVisibility","id":73,"visibility":{"receipts":"nobody"}}"#)
         try world.run(for: 500)
         world.shards[0].cutSubscription()
         try world.run(for: 1_000)

@@ -26,6 +26,7 @@ final class App: Feature {
 extension FeatureSetting {
     static let appEnabled = flag(
         "app.enabled", false,
-        about: "Whether the server has pages at /app on which people sign up, sign in and see each other, and /verify and "
+        about:
+            "Whether the server has pages at /app on which people sign up, sign in and see each other, and /verify and "
             + "/reset, where links in mails lead.")
 }
