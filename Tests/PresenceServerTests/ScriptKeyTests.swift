@@ -152,6 +152,12 @@ import Testing
         try world.run(for: 500)
         let made = try #require(
             dan.received.compactMap { if case .conversationCreated(70, let c) = $0 { c.id } else { nil } }.first)
+        // What a shard asks that has missed events.
+        let keys = world.shards[1].logic.partitions.keys(of: made)
+        world.shards[1].run(
+            .logPage, keys: [keys.conversation(made), keys.log(made), keys.changes(made)],
+            arguments: ["0", "9", "100", "100000"], lane: .commands
+        ) { _ in }
         for request in [
             #""type":"send","message":{"id":"m1","text":"a"}"#, #""type":"send","message":{"id":"m2","text":"b"}"#,
             #""type":"editMessage","message":"m1","text":"c""#, #""type":"deleteMessage","message":"m1""#,
