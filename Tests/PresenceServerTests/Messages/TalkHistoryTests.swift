@@ -11,8 +11,7 @@ import Testing
 @Suite("Whatever dies, a conversation is whole") struct TalkHistoryTests {
     @Test func `nothing is lost, doubled or out of order, and unread is what was not read`() async throws {
         let sum = try await TalkHistories().run()
-        // In two of 150 histories (seeds 30 and 34) somebody who begins to follow is told a change before an earlier one.
-        withKnownIssue(isIntermittent: true) { #expect(sum.faults == []) }
+        #expect(sum.faults == [])
         print("talks: \(sum)")
         // It came to what it is about.
         #expect(sum.count == TalkHistories.most && sum.deaths > 300 && sum.sent > 1_000)
@@ -43,7 +42,7 @@ import Testing
         static let all: [Mistake] = [
             Mistake(name: "a message that is sent again is a new one", old: "if known then", new: "if false then"),
             Mistake(
-                name: "a number is used twice over", old: "c.last, c.changes = c.last + 1, c.changes + 1",
+                name: "a change skips a number", old: "c.last, c.changes = c.last + 1, c.changes + 1",
                 new: "c.last, c.changes = c.last + 1, c.changes + (c.last % 7 == 3 and 2 or 1)"),
             Mistake(
                 name: "a mark goes back", old: "math.max(m.read, math.min(tonumber(ARGV[7]), c.last))",

@@ -113,9 +113,9 @@ final class TalkPerson {
         client.dial(history.world.shards[place])
     }
 
-    /// Does what can be done now.
+    /// Does what can be done now. What a connection brought before it ended is heard before there is another one.
     func keepGoing() {
-        guard client.isConnected else { return connect() }
+        guard client.isConnected else { return }
         guard isIn, history.world.now >= again else { return }
         for (talk, state) in held.sorted(by: { $0.key < $1.key })
         where !state.isFollowing && !following.values.contains(talk) {
