@@ -4,6 +4,7 @@ import shutil
 
 import pytest
 
+from support.browser import Browser
 from support.client import BREACHES
 from support.redis import Redis
 from support.room import ROOMS, Room
@@ -21,14 +22,17 @@ def pytest_configure():
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Spreads the tests over the workers: those of a file that share something stay together, any other may run anywhere.
+    One worker has all those with a browser, which takes as much of a machine as the rest together.
 
-    Deployments of many processes come first because they take longest, tests that start servers of their own last: they
-    are short, so all workers end at about the same time.
+    Deployments of many processes and browsers come first because they take longest, tests that start servers of their own
+    last: they are short, so all workers end at about the same time.
     """
     for item in items:
-        if shares(item):
+        if "browser" in item.fixturenames:
+            item.add_marker(pytest.mark.xdist_group("browser"))
+        elif shares(item):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
-    items.sort(key=lambda item: 0 if "deploy" in item.fixturenames else 1 if shares(item) else 2)
+    items.sort(key=lambda item: 0 if {"deploy", "browser"} & set(item.fixturenames) else 1 if shares(item) else 2)
 
 
 def shares(item):
@@ -87,3 +91,17 @@ def start():
     yield start_server
     for each in reversed(started):
         each.close()
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """The Chromium of all tests."""
+    browser = Browser()
+    yield browser
+    browser.close()
+
+
+@pytest.fixture
+def chromium(browser):
+    """A profile of its own in it: no cookies, no storage of other tests."""
+    return browser.session()

@@ -11,7 +11,7 @@ from PIL import Image
 
 from support.accounts import ON, PASSWORD, Accounts
 from support.api import API
-from support.browser import WEB, Browser
+from support.browser import WEB
 from support.line import Line
 from support.pictures import png
 from support.room import Room
@@ -24,18 +24,6 @@ REFUSED = ("Failed to load resource", "closed before the connection is establish
 """What Chromium writes about an answer such as 401, and when somebody signs out while a socket opens."""
 
 EVERYTHING = ON | {"app.enabled": True}
-
-
-@pytest.fixture(scope="module")
-def browser():
-    browser = Browser()
-    yield browser
-    browser.close()
-
-
-@pytest.fixture
-def chromium(browser):
-    return browser.session()
 
 
 @pytest.fixture
@@ -191,6 +179,7 @@ async def test_somebody_signs_up_sets_up_a_profile_and_sees_people(chromium, acc
         await press(page, "Continue")
         await title(page, "People")
         await page.go(line.origin + "/app#/profile")
+        await title(page, "Profile")
         await page.reload()
         await page.until("document.querySelector('[name=displayName]')?.value === 'Ana King'")
         await shows(page, email)

@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from support.browser import WEB, Browser, Failed
+from support.browser import WEB, Failed
 from support.line import Line
 from support.patience import eventually
 from support.room import Room
@@ -39,18 +39,6 @@ MODULE = """
         seen[name].ended = true;
     };
 """
-
-
-@pytest.fixture(scope="module")
-def browser():
-    browser = Browser()
-    yield browser
-    browser.close()
-
-
-@pytest.fixture
-def chromium(browser):
-    return browser.session()
 
 
 async def tab(chromium, line, expected=NETWORK):

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from support.accounts import ON, PASSWORD, Accounts
-from support.browser import Browser, Failed
+from support.browser import Failed
 from support.line import Line
 from support.patience import eventually
 from test_28_browser import NETWORK, tab
@@ -18,18 +18,6 @@ ACCOUNT = """
     await account.user();
     signed.length = 0;
 """
-
-
-@pytest.fixture(scope="module")
-def browser():
-    browser = Browser()
-    yield browser
-    browser.close()
-
-
-@pytest.fixture
-def chromium(browser):
-    return browser.session()
 
 
 @pytest.fixture

@@ -4,24 +4,11 @@ import asyncio
 
 import pytest
 
-from support.browser import Browser
 from support.line import Line
 from support.patience import eventually
 from test_28_browser import NETWORK, follow, opened, tab
 
 SETTINGS = {"linger": 10_000}
-
-
-@pytest.fixture(scope="module")
-def browser():
-    browser = Browser()
-    yield browser
-    browser.close()
-
-
-@pytest.fixture
-def chromium(browser):
-    return browser.session()
 
 
 async def tabs(chromium, line, room, count, person="ana", **options):

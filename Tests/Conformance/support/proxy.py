@@ -10,7 +10,7 @@ class Proxy:
         self.server, self.mint = server, server.mint
         self.open = asyncio.Event()
         self.open.set()
-        self.tasks = set()
+        self.tasks, self.ends = set(), []
 
     async def __aenter__(self):
         self.listener = await asyncio.start_server(self.accept, "127.0.0.1", 0)
@@ -22,9 +22,13 @@ class Proxy:
         self.listener.close()
         for task in self.tasks:
             task.cancel()
+        # Or a server that stops would wait for the close frames of those who were connected.
+        for end in self.ends:
+            end.transport.abort()
 
     async def accept(self, reader, writer):
         far_reader, far_writer = await asyncio.open_connection(self.server.host, self.server.port)
+        self.ends += [writer, far_writer]
         for source, target in ((reader, far_writer), (far_reader, writer)):
             self.tasks.add(asyncio.create_task(self.carry(source, target)))
 
