@@ -6,7 +6,7 @@ import pytest
 
 from support.line import Line
 from support.patience import eventually
-from test_28_browser import NETWORK, follow, opened, tab
+from test_28_browser import follow, opened, tab
 
 SETTINGS = {"linger": 10_000}
 
