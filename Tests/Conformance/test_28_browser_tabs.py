@@ -129,6 +129,9 @@ async def test_the_user_is_as_active_as_the_most_active_tab(chromium, server, ro
         await bob.sees(room.name("ana"), status="online")
         await first.run("client.setActivity('active')")
         await second.close()
+        # A page that is shown is active again.
+        await first.show()
+        await first.until("!document.hidden")
         await first.run("client.setActivity('background')")
         await bob.sees(room.name("ana"), status="away")
 
