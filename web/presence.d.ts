@@ -157,10 +157,13 @@ export interface LoopOptions {
 
 /**
  * One user's presence in a tab. Its loops have the present value at once, then the newest after each change; a loop that is
- * left stops watching. Events: `connection`, `own` and `person`, each with its value as `detail`.
+ * left stops watching. Events: `connection`, `own` and `person`, each with its value as `detail`; `heard` has what the server
+ * says beside these, as docs/protocol.md writes it.
  */
 export class PresenceClient extends EventTarget {
   constructor(options: ClientOptions);
+  /** The server. */
+  readonly url: string;
   readonly connection: Connection;
   readonly own: Own;
   /** The server's time. */

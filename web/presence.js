@@ -29,16 +29,27 @@ export class PresenceError extends Error {
   }
 }
 
+const { locks } = navigator;
+const encode = encodeURIComponent;
+const ME = "/v1/me";
+const SESSIONS = "/v1/sessions";
+const CURRENT = SESSIONS + "/current";
+const withoutSlash = (url) => url.replace(/\/+$/, "");
+const NOBODY = "unauthorized";
+/** In IndexedDB. */
+const STORE = "accounts";
 const TOPICS = ["users", "conversations"];
 /** Whether there is a session. */
 const isUp = ({ state }) => state === "live" || state === "stale";
 
+const now = () => Date.now();
+const emit = (target, name, detail) => target.dispatchEvent(new CustomEvent(name, { detail }));
 const random = () => crypto.getRandomValues(new Uint32Array(4)).join("-");
 
 const failure = (code, message, more) => new PresenceError({ code, message, ...more });
 const networkFailure = () => failure("network", "no connection");
 const closed = () => failure("closed", "the client is closed", { outcomeUnknown: true });
-const nobody = () => failure("unauthorized", "nobody is signed in");
+const nobody = () => failure(NOBODY, "nobody is signed in");
 /** An error as it goes to other tabs. */
 const plain = (error) => ({ ...error, message: error.message, type: "error" });
 
@@ -94,7 +105,7 @@ class Pause {
 }
 
 /** Runs one of a name at a time, over all tabs where the browser can (it cannot on http pages of other machines). */
-const oneAtATime = (name, act) => (navigator.locks ? navigator.locks.request(name, act) : act());
+const oneAtATime = (name, act) => (locks ? locks.request(name, act) : act());
 
 /** The random delay before an attempt: while the user is not yet shown offline, at most a quarter of `linger`. */
 const delayBefore = (attempt, linger, sinceLoss) =>
@@ -188,7 +199,7 @@ class Hub {
   // The connection.
 
   #tell(connection) {
-    this.#connection = { since: Date.now(), ...connection };
+    this.#connection = { since: now(), ...connection };
     this.#say({ kind: "connection", connection: this.#connection });
   }
 
@@ -202,7 +213,7 @@ class Hub {
       try {
         end = await this.#session(await this.#options.token({ renew }));
       } catch (error) {
-        if (error.code === "unauthorized") return this.#refuse({ error });
+        if (error.code === NOBODY) return this.#refuse({ error });
         end = { error };
       }
       if (this.#closed) return;
@@ -213,11 +224,11 @@ class Hub {
       renew = isRefusal || (renew && !end.connected);
       if (end.connected) {
         attempt = 0;
-        lostAt = Date.now();
+        lostAt = now();
       }
       const told = end.after ?? end.error?.retryAfter;
-      const delay = told ?? delayBefore(attempt++, this.#linger, Date.now() - lostAt);
-      this.#tell({ state: "waiting", retryAt: Date.now() + delay, told: told !== undefined, code: end.code });
+      const delay = told ?? delayBefore(attempt++, this.#linger, now() - lostAt);
+      this.#tell({ state: "waiting", retryAt: now() + delay, told: told !== undefined, code: end.code });
       await this.#pause.wait(delay);
     }
   }
@@ -257,13 +268,13 @@ class Hub {
         this.#send({ type: "connect", id: ++this.#lastID, token, device: this.#options.device, activity: this.#activity });
       };
       socket.onmessage = ({ data }) => {
-        this.#heard = Date.now();
+        this.#heard = now();
         const message = JSON.parse(data);
         if (message.type === "connected") {
           connected = true;
           const { interval, timeout } = message.heartbeat ?? { interval: 20_000, timeout: 10_000 };
           const bound = interval + timeout;
-          silence = setInterval(() => Date.now() - this.#heard >= bound && this.#probe(), bound);
+          silence = setInterval(() => now() - this.#heard >= bound && this.#probe(), bound);
           this.#connected(message);
         } else if (!connected && message.type === "error") error = message;
         else this.#hear(message);
@@ -281,10 +292,11 @@ class Hub {
   #connected({ user, session, status, serverTime, limits, linger }) {
     this.#limits = limits ?? {};
     this.#linger = linger ?? this.#linger;
-    this.#setOwn({ user, session, status: status ?? this.#own.status, clockOffset: serverTime - Date.now() });
+    this.#setOwn({ user, session, status: status ?? this.#own.status, clockOffset: serverTime - now() });
+    // Before anybody hears of it and asks more.
+    for (const call of this.#calls.values()) this.#ask(call);
     this.#tell({ state: "live" });
     for (const topic of TOPICS) this.#subscribe(topic, [...this.#held[topic].keys()]);
-    for (const call of this.#calls.values()) this.#ask(call);
     this.#setActivity();
   }
 
@@ -331,10 +343,12 @@ class Hub {
       return;
     }
     if (call.key) this.#calls.delete(call.key);
-    for (const name of ["users", "contacts", "blocks"]) {
-      if (call.parts.some((part) => part[name])) message[name] = call.parts.flatMap((part) => part[name] ?? []);
+    const whole = {};
+    for (const part of call.parts) {
+      for (const name in part) whole[name] = Array.isArray(part[name]) ? (whole[name] ?? []).concat(part[name]) : part[name];
     }
-    call.done(message);
+    delete whole.more;
+    call.done(whole);
   }
 
   #hear(message) {
@@ -353,6 +367,8 @@ class Hub {
         for (const { conversation, version, typing, more } of message.conversations ?? []) {
           this.#changeTyping(conversation, { version, users: typing, more }, true);
         }
+        // What a tab was answered the server does not tell again: so all tabs hear of it, in its place among the events.
+        if (message.conversations) this.#say({ kind: "heard", message });
         break;
       case "ownStatus":
         this.#setOwn({ status: message.status });
@@ -373,6 +389,9 @@ class Hub {
         break;
       case "tokenExpiring":
         this.#refresh();
+        break;
+      default:
+        if (!message.id) this.#say({ kind: "heard", message });
     }
     const call = this.#sent.get(message.id);
     if (call) this.#answer(call, message);
@@ -490,7 +509,7 @@ export class PresenceClient extends EventTarget {
   constructor({ url = ORIGIN, token, device = {}, share = true, timeout = 10_000, idleAfter = 300_000 } = {}) {
     super();
     const source = typeof token === "function" ? token : token?.token ? (how) => token.token(how) : () => token;
-    this.#options = { url: url.replace(/\/+$/, ""), token: source, isFixed: typeof token === "string", timeout, idleAfter };
+    this.#options = { url: withoutSlash(url), token: source, isFixed: typeof token === "string", timeout, idleAfter };
     this.#options.device = { kind: "web", ...device };
     const { signal } = this.#ending;
     addEventListener("online", () => this.#post({ kind: "wake" }), { signal });
@@ -499,7 +518,12 @@ export class PresenceClient extends EventTarget {
       addEventListener(event, () => this.#busy(), { signal, capture: true });
     }
     this.#busy();
-    this.#start(share && navigator.locks);
+    this.#start(share && locks);
+  }
+
+  /** The server. */
+  get url() {
+    return this.#options.url;
   }
 
   /** How the connection is. */
@@ -514,7 +538,7 @@ export class PresenceClient extends EventTarget {
 
   /** The server's time, as far as it is known. */
   now() {
-    return Date.now() + (this.#own.clockOffset ?? 0);
+    return now() + (this.#own.clockOffset ?? 0);
   }
 
   connections({ signal } = {}) {
@@ -549,8 +573,8 @@ export class PresenceClient extends EventTarget {
   setTyping(conversation, isTyping = true) {
     check(conversation);
     const last = this.#typed.get(conversation);
-    if (isTyping ? last > Date.now() - 3000 : last === undefined) return;
-    if (isTyping) this.#typed.set(conversation, Date.now());
+    if (isTyping ? last > now() - 3000 : last === undefined) return;
+    if (isTyping) this.#typed.set(conversation, now());
     else this.#typed.delete(conversation);
     this.#post({ kind: "send", request: { type: "typing", conversation, typing: isTyping } });
   }
@@ -575,7 +599,7 @@ export class PresenceClient extends EventTarget {
   /** Any request of the protocol. It waits for a connection, and is repeated after a loss, until `timeout` has passed. */
   request(type, members = {}) {
     return new Promise((resolve, reject) => {
-      if (this.#ending.signal.aborted) return reject(closed());
+      if (this.#isOver) return reject(closed());
       const number = ++this.#lastCall;
       const request = { ...members, type };
       const expire = () => {
@@ -601,7 +625,7 @@ export class PresenceClient extends EventTarget {
   }
 
   close() {
-    if (this.#ending.signal.aborted) return;
+    if (this.#isOver) return;
     clearTimeout(this.#idle);
     this.#post({ kind: "leave" });
     this.#ending.abort();
@@ -612,10 +636,14 @@ export class PresenceClient extends EventTarget {
     }
     this.#calls.clear();
     this.#channel?.close();
-    this.#connection = { state: "closed", since: Date.now() };
+    this.#connection = { state: "closed", since: now() };
     this.#event("connection", this.#connection);
     for (const { loops } of this.#entries) for (const loop of loops) loop.end();
     for (const loop of Object.values(this.#changes)) loop.end();
+  }
+
+  get #isOver() {
+    return this.#ending.signal.aborted;
   }
 
   // Sharing.
@@ -635,11 +663,11 @@ export class PresenceClient extends EventTarget {
         return user ? this.#share(`presence ${url} ${user}`) : this.#lead();
       } catch (error) {
         if (signal.aborted) return;
-        if (error.code === "unauthorized") {
+        if (error.code === NOBODY) {
           return this.#connect({ state: "refused", error: plain(error) });
         }
         const delay = delayBefore(attempt++, 10_000, Infinity);
-        this.#connect({ state: "waiting", retryAt: Date.now() + delay });
+        this.#connect({ state: "waiting", retryAt: now() + delay });
         await pause.wait(delay);
       }
     }
@@ -647,10 +675,8 @@ export class PresenceClient extends EventTarget {
 
   #share(name) {
     const { signal } = this.#ending;
-    const hold = (lock, begin) => {
-      const held = () => (begin(), new Promise((resolve) => signal.addEventListener("abort", resolve)));
-      navigator.locks.request(lock, { signal }, held).catch(() => {});
-    };
+    const hold = (lock, begin) =>
+      this.#lock(lock, () => (begin(), new Promise((resolve) => signal.addEventListener("abort", resolve))));
     this.#options.device.id ??= deviceID();
     // A tab that gets this tab's lock knows that it is gone. So nothing is said before this tab has it.
     hold(`${name} ${this.#tab}`, () => {
@@ -668,12 +694,15 @@ export class PresenceClient extends EventTarget {
   }
 
   #mourn(name, tab) {
-    const forget = () => this.#hub.leave(tab);
-    if (this.#hub) navigator.locks.request(`${name} ${tab}`, { signal: this.#ending.signal }, forget).catch(() => {});
+    if (this.#hub) this.#lock(`${name} ${tab}`, () => this.#hub.leave(tab));
+  }
+
+  #lock(name, act) {
+    locks.request(name, { signal: this.#ending.signal }, act).catch(() => {});
   }
 
   #lead() {
-    if (this.#ending.signal.aborted) return;
+    if (this.#isOver) return;
     this.#hub = new Hub(this.#options, (message) => {
       if (message.to !== this.#tab) this.#channel?.postMessage(message);
       if (!message.to || message.to === this.#tab) this.#hear(message);
@@ -692,7 +721,7 @@ export class PresenceClient extends EventTarget {
   #post(message) {
     const whole = { ...message, tab: this.#tab, to: "hub" };
     if (this.#hub) this.#hub.receive(whole);
-    else if (!this.#ending.signal.aborted) this.#channel?.postMessage(whole);
+    else if (!this.#isOver) this.#channel?.postMessage(whole);
   }
 
   #hear(message) {
@@ -704,6 +733,8 @@ export class PresenceClient extends EventTarget {
       case "own":
         this.#own = message.own;
         return this.#told("own", this.#own);
+      case "heard":
+        return this.#event("heard", message.message);
       case "news": {
         const loops = new Set();
         for (const [id, held] of message.news) {
@@ -731,7 +762,7 @@ export class PresenceClient extends EventTarget {
   #connect(connection) {
     const was = this.#connection;
     if (was.state === connection.state && was.since === connection.since) return;
-    this.#connection = { since: Date.now(), ...connection };
+    this.#connection = { since: now(), ...connection };
     for (const entry of this.#entries) {
       if (!isUp(connection)) entry.held = { ...entry.held, fresh: false };
       if ((was.state === "live") !== (connection.state === "live")) for (const loop of entry.loops) loop.tell();
@@ -740,7 +771,7 @@ export class PresenceClient extends EventTarget {
   }
 
   #event(name, detail) {
-    this.dispatchEvent(new CustomEvent(name, { detail }));
+    emit(this, name, detail);
   }
 
   #told(name, value) {
@@ -760,7 +791,7 @@ export class PresenceClient extends EventTarget {
   }
 
   async *#observe(topic, ids, read, signal) {
-    if (this.#ending.signal.aborted) return;
+    if (this.#isOver) return;
     const loop = new Changes();
     const all = this.#watched[topic];
     const added = ids.filter((id) => !all.has(id));
@@ -841,12 +872,12 @@ const deviceID = () => {
 const stored = (key, change = () => {}) =>
   new Promise((resolve, reject) => {
     const opening = indexedDB.open("presence", 1);
-    opening.onupgradeneeded = () => opening.result.createObjectStore("accounts");
+    opening.onupgradeneeded = () => opening.result.createObjectStore(STORE);
     opening.onerror = () => reject(opening.error);
     opening.onsuccess = () => {
       const database = opening.result;
-      const transaction = database.transaction("accounts", "readwrite");
-      const store = transaction.objectStore("accounts");
+      const transaction = database.transaction(STORE, "readwrite");
+      const store = transaction.objectStore(STORE);
       const reading = store.get(key);
       reading.onsuccess = () => {
         const next = change(reading.result);
@@ -856,6 +887,12 @@ const stored = (key, change = () => {}) =>
       transaction.onabort = () => (database.close(), reject(transaction.error));
     };
   });
+
+/** Where the messages of a user are that have still to be sent. */
+const queueOf = (url, user) => `${url} queue ${user}`;
+
+/** What presence-messages.js is made of too. It may change with any version. */
+export const internals = { Changes, failure, isUp, oneAtATime, problem, queueOf, random, stored };
 
 export class PresenceAccount extends EventTarget {
   #url;
@@ -869,7 +906,7 @@ export class PresenceAccount extends EventTarget {
 
   constructor({ url = ORIGIN } = {}) {
     super();
-    this.#url = url.replace(/\/+$/, "");
+    this.#url = withoutSlash(url);
     this.#channel = new BroadcastChannel(`presence account ${this.#url}`);
     this.#channel.onmessage = ({ data }) => {
       this.#access = data.access;
@@ -904,12 +941,12 @@ export class PresenceAccount extends EventTarget {
   }
 
   signIn(email, password) {
-    return this.#enter("/v1/sessions", { email, password });
+    return this.#enter(SESSIONS, { email, password });
   }
 
   /** Works without a network too: this browser forgets at once, the server is told when it can be. */
   async signOut({ everywhere } = {}) {
-    if (everywhere) return this.#end("/v1/sessions/all");
+    if (everywhere) return this.#end(SESSIONS + "/all");
     const old = (await stored(this.#url))?.refreshToken;
     if (old && (await this.#replace(old, null))) await this.#leave(old);
   }
@@ -917,46 +954,46 @@ export class PresenceAccount extends EventTarget {
   /** An access token that is valid for a minute at least. Throws `unauthorized` when nobody is signed in (any more). */
   async token({ renew = false } = {}) {
     await this.#ready;
-    if (!renew && this.#access?.until > Date.now() + 60_000) return this.#access.token;
+    if (!renew && this.#access?.until > now() + 60_000) return this.#access.token;
     const old = this.#access?.token;
     this.#renewing ??= oneAtATime(`presence refresh ${this.#url}`, () => this.#renew(old)).finally(() => (this.#renewing = null));
     return this.#renewing;
   }
 
   async me() {
-    return this.#keep(await this.request("GET", "/v1/me"));
+    return this.#keep(await this.request("GET", ME));
   }
 
   async update(changes) {
-    return this.#keep(await this.request("PATCH", "/v1/me", { changes }));
+    return this.#keep(await this.request("PATCH", ME, { changes }));
   }
 
   async setUsername(username) {
-    return (await this.#keep(await this.request("PUT", "/v1/me/username", { username }))).account;
+    return (await this.#keep(await this.request("PUT", ME + "/username", { username }))).account;
   }
 
   removeUsername() {
-    return this.request("DELETE", "/v1/me/username");
+    return this.request("DELETE", ME + "/username");
   }
 
   checkUsername(username) {
-    return this.request("GET", `/v1/usernames/${encodeURIComponent(username)}`);
+    return this.request("GET", `/v1/usernames/${encode(username)}`);
   }
 
   changePassword(password, newPassword) {
-    return this.request("POST", "/v1/me/password", { password, newPassword });
+    return this.request("POST", ME + "/password", { password, newPassword });
   }
 
   changeEmail(password, email) {
-    return this.request("POST", "/v1/me/email", { password, email });
+    return this.request("POST", ME + "/email", { password, email });
   }
 
   sessions() {
-    return this.request("GET", "/v1/me/sessions").then((answer) => answer.sessions);
+    return this.request("GET", ME + "/sessions").then((answer) => answer.sessions);
   }
 
   endSession(id) {
-    return this.request("DELETE", `/v1/sessions/${encodeURIComponent(id)}`);
+    return this.request("DELETE", `${SESSIONS}/${encode(id)}`);
   }
 
   verifyEmail(token) {
@@ -972,11 +1009,11 @@ export class PresenceAccount extends EventTarget {
   }
 
   deleteAccount(password) {
-    return this.#end("/v1/me", { password });
+    return this.#end(ME, { password });
   }
 
   removePhoto() {
-    return this.request("DELETE", "/v1/me/photo");
+    return this.request("DELETE", ME + "/photo");
   }
 
   /** `progress` gets the share that is sent, from 0 to 1. */
@@ -985,7 +1022,7 @@ export class PresenceAccount extends EventTarget {
     return new Promise((resolve, reject) => {
       const cancel = () => (upload.abort(), reject(failure("cancelled")));
       const upload = new XMLHttpRequest();
-      upload.open("PUT", `${this.#url}/v1/me/photo`);
+      upload.open("PUT", this.#url + ME + "/photo");
       upload.setRequestHeader("Authorization", `Bearer ${token}`);
       upload.responseType = "json";
       upload.upload.onprogress = ({ loaded, total }) => progress?.(loaded / total);
@@ -1049,7 +1086,7 @@ export class PresenceAccount extends EventTarget {
     if (!record) throw nobody();
     let tokens;
     try {
-      tokens = await this.#fetch("POST", "/v1/sessions/refresh", { refreshToken: record.refreshToken });
+      tokens = await this.#fetch("POST", SESSIONS + "/refresh", { refreshToken: record.refreshToken });
     } catch (error) {
       // Only a refusal signs out, never the network.
       if (error.status === 401) await this.#replace(record.refreshToken, null);
@@ -1057,7 +1094,7 @@ export class PresenceAccount extends EventTarget {
     }
     if (await this.#replace(record.refreshToken, tokens)) return tokens.accessToken;
     // Somebody signed out or in meanwhile: what was just renewed must not go on.
-    await this.#fetch("DELETE", "/v1/sessions/current", undefined, tokens.accessToken).catch(() => {});
+    await this.#fetch("DELETE", CURRENT, undefined, tokens.accessToken).catch(() => {});
     throw nobody();
   }
 
@@ -1071,14 +1108,16 @@ export class PresenceAccount extends EventTarget {
   }
 
   /** Puts tokens, or nobody, in the place of `old`, unless another tab was faster. */
-  async #replace(old, tokens, access = tokens && { token: tokens.accessToken, until: Date.now() + tokens.expiresIn }) {
+  async #replace(old, tokens, access = tokens && { token: tokens.accessToken, until: now() + tokens.expiresIn }) {
     const record = tokens && { user: tokens.user, account: tokens.account, refreshToken: tokens.refreshToken };
     let isDone;
-    await stored(this.#url, (found) => {
+    const found = await stored(this.#url, (found) => {
       isDone = found?.refreshToken === old;
       return isDone ? record : undefined;
     });
     if (!isDone) return false;
+    // What somebody wrote and could not send goes with them.
+    if (found && found.user !== tokens?.user) await stored(queueOf(this.#url, found.user), () => []);
     this.#access = access;
     this.#channel.postMessage({ record: record && { ...record, refreshToken: 0 }, access });
     this.#show(record);
@@ -1093,8 +1132,8 @@ export class PresenceAccount extends EventTarget {
       await oneAtATime(key, async () => {
         for (const refreshToken of (await stored(key)) ?? []) {
           try {
-            const { accessToken } = await this.#fetch("POST", "/v1/sessions/refresh", { refreshToken });
-            await this.#fetch("DELETE", "/v1/sessions/current", undefined, accessToken);
+            const { accessToken } = await this.#fetch("POST", SESSIONS + "/refresh", { refreshToken });
+            await this.#fetch("DELETE", CURRENT, undefined, accessToken);
           } catch (error) {
             if (error.status !== 401) throw error;
           }
@@ -1112,9 +1151,9 @@ export class PresenceAccount extends EventTarget {
     if (!state) this.#access = null;
     this.#state = state;
     this.#changes.tell();
-    this.dispatchEvent(new CustomEvent("state", { detail: state }));
+    emit(this, "state", state);
   }
 }
 
 const refusal = (status, said) =>
-  new PresenceError(said?.code ? { ...said, status } : { code: status >= 500 ? "unavailable" : "internal", message: `HTTP ${status}`, status });
+  new PresenceError({ code: status >= 500 ? "unavailable" : "internal", message: `HTTP ${status}`, ...said, status });

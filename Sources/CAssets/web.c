@@ -11,6 +11,26 @@ static const unsigned char presence_d_ts_bytes[] = {
 };
 ASSET(presence_d_ts)
 
+static const unsigned char presence_messages_js_bytes[] = {
+#embed "../../web/presence-messages.js"
+};
+ASSET(presence_messages_js)
+
+static const unsigned char presence_log_js_bytes[] = {
+#embed "../../web/presence-log.js"
+};
+ASSET(presence_log_js)
+
+static const unsigned char presence_outbox_js_bytes[] = {
+#embed "../../web/presence-outbox.js"
+};
+ASSET(presence_outbox_js)
+
+static const unsigned char presence_messages_d_ts_bytes[] = {
+#embed "../../web/presence-messages.d.ts"
+};
+ASSET(presence_messages_d_ts)
+
 // ---- The app ----
 
 static const unsigned char app_html_bytes[] = {

@@ -98,6 +98,8 @@ async def test_files_have_types_tags_and_are_compressed(start):
     server = start(EVERYTHING)
     api = API(server)
     for path, type in {"/presence.js": "text/javascript", "/presence.d.ts": "text/plain", "/app": "text/html",
+                       "/presence-messages.js": "text/javascript", "/presence-messages.d.ts": "text/plain",
+                       "/presence-log.js": "text/javascript", "/presence-outbox.js": "text/javascript",
                        "/verify": "text/html", "/reset": "text/html", "/app/app.css": "text/css", "/app/app.js": "text/javascript",
                        "/app/icon.svg": "image/svg+xml"}.items():
         answer = await api.request("GET", path)

@@ -88,6 +88,10 @@ struct asset asset_change_username(void);
 // For browsers
 struct asset asset_presence_js(void);
 struct asset asset_presence_d_ts(void);
+struct asset asset_presence_messages_js(void);
+struct asset asset_presence_log_js(void);
+struct asset asset_presence_outbox_js(void);
+struct asset asset_presence_messages_d_ts(void);
 struct asset asset_app_html(void);
 struct asset asset_app_css(void);
 struct asset asset_app_icon(void);

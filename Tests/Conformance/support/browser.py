@@ -20,6 +20,10 @@ FROM_SOURCES = bool(os.environ.get("WEB_FROM_SOURCES"))
 """Whether pages get the files of web/ instead of those that the server carries, to try a change without a build."""
 
 
+TYPES = {".js": "text/javascript; charset=utf-8", ".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8",
+         ".svg": "image/svg+xml", ".ts": "text/plain; charset=utf-8"}
+
+
 def program():
     found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     return found or pytest.skip("not installed: chromium")
@@ -116,7 +120,7 @@ class Session:
             await page.send(f"{domain}.enable")
         if FROM_SOURCES:
             await page.send("Fetch.enable", patterns=[{"urlPattern": pattern, "requestStage": "Response"} for pattern in (
-                "*/presence.js", "*/presence.d.ts", "*/app/*", "*/app", "*/verify", "*/reset")])
+                "*/presence*.js", "*/presence*.d.ts", "*/app/*", "*/app", "*/verify", "*/reset")])
         if size:
             await page.resize(**size)
         if url != "about:blank":
@@ -170,13 +174,15 @@ class Page:
         if path in ("app", "app/", "verify", "reset"):
             path = "app/index.html"
         file = os.path.join(WEB, path)
-        if not os.path.isfile(file) or event.get("responseStatusCode") != 200:
+        # A file that the server does not have yet is a 404 of it.
+        if not os.path.isfile(file) or event.get("responseStatusCode") not in (200, 404):
             return await self.send("Fetch.continueRequest", requestId=event["requestId"])
         with open(file, "rb") as content:
             body = base64.b64encode(content.read()).decode()
         # Everything else is the server's answer.
         headers = [each for each in event["responseHeaders"]
-                   if each["name"].lower() not in ("content-encoding", "content-length", "etag")]
+                   if each["name"].lower() not in ("content-encoding", "content-length", "content-type", "etag")]
+        headers.append({"name": "Content-Type", "value": TYPES[os.path.splitext(file)[1]]})
         await self.send("Fetch.fulfillRequest", requestId=event["requestId"], responseCode=200, responseHeaders=headers,
                         body=body)
 

@@ -29,10 +29,16 @@ extension WebFile {
     /// Pages of any site may import them.
     static let library: [WebFile] = {
         let open = [("Access-Control-Allow-Origin", "*"), ("Cross-Origin-Resource-Policy", "cross-origin")]
+        let types = "text/plain; charset=utf-8"
+        func typed(by file: String) -> [(String, String)] { open + [("X-TypeScript-Types", file)] }
         return [
+            WebFile("/presence.js", script, asset_presence_js(), typed(by: "/presence.d.ts")),
+            WebFile("/presence.d.ts", types, asset_presence_d_ts(), open),
             WebFile(
-                "/presence.js", script, asset_presence_js(), open + [("X-TypeScript-Types", "/presence.d.ts")]),
-            WebFile("/presence.d.ts", "text/plain; charset=utf-8", asset_presence_d_ts(), open),
+                "/presence-messages.js", script, asset_presence_messages_js(), typed(by: "/presence-messages.d.ts")),
+            WebFile("/presence-messages.d.ts", types, asset_presence_messages_d_ts(), open),
+            WebFile("/presence-log.js", script, asset_presence_log_js(), open),
+            WebFile("/presence-outbox.js", script, asset_presence_outbox_js(), open),
         ]
     }()
 

@@ -1,0 +1,385 @@
+"""presence-messages.js in Chromium: conversations, messages, and what was written without a connection."""
+
+import asyncio
+import json
+import os
+
+import pytest
+
+from support.accounts import ON, PASSWORD, Accounts
+from support.browser import WEB, Failed
+from support.line import Line
+from support.patience import eventually
+from support.room import Room
+from support.talks import group, say, sees, talk
+from test_28_browser import BLANK, MODULE, NETWORK, esbuild, follow, opened, tab
+from test_28_browser_accounts import page_of, sign_up
+
+SETTINGS = {"linger": 5_000}
+
+
+async def talking(chromium, line, room, person="ana", **options):
+    """A page of somebody with conversations and messages."""
+    page = await opened(await tab(chromium, line), room.token(person), **options)
+    await begin(page, room.name(person))
+    return page
+
+
+async def begin(page, user):
+    await page.run(f"""
+        globalThis.library = await import("/presence-messages.js");
+        globalThis.messages = new library.PresenceMessages(client, {{ user: {user!r} }});
+        follow("list", messages.conversations());""")
+    await page.until("!!seen.list.value")
+
+
+async def watch(page, conversation):
+    await follow(page, "page", f"messages.messages({conversation!r})")
+    await page.until("seen.page.value?.live")
+
+
+async def write(page, conversation, *texts):
+    for text in texts:
+        await page.run(f"await messages.send({conversation!r}, {text!r})")
+
+
+TEXTS = "seen.page.value.messages.map((each) => each.text).join()"
+
+
+async def stored(room, conversation):
+    """The messages as the store has them."""
+    answer = await room.api.request("GET", f"/v1/conversations/{conversation}/messages?limit=100", token=room.backend)
+    assert answer.status == 200, answer
+    return answer.json["messages"]
+
+
+# The list
+
+
+async def test_the_list_is_live_newest_first_and_counts_what_is_unread(chromium, server, room):
+    async with Line(server) as line, chromium:
+        page = await talking(chromium, line, room)
+        assert await page.value("seen.list.value") == []
+        bob, cy = await room.come("bob"), await room.come("cy")
+        ana = await room.come("ana", device="phone")
+        one, two = (await talk(bob, ana))["id"], (await group(cy, ana, name="Trip"))["id"]
+        await say(bob, one, "first")
+        await say(cy, two, "second")
+        await say(bob, one, "third")
+        shown = await page.until("seen.list.value.length === 2 && seen.list.value[0].last === 2 && seen.list.value")
+        assert [(each["id"], each["unread"], each["lastMessage"]["text"], each["live"]) for each in shown] == [
+            (one, 2, "third", True), (two, 1, "second", True)]
+        await say(cy, two, "fourth")
+        await page.until(f"seen.list.value[0].id === {two!r} && seen.list.value[0].unread === 2")
+        await page.run(f"await messages.read({two!r})")
+        await page.until("seen.list.value[0].unread === 0")
+        await eventually(lambda: [each for each in page.sent if each["type"] == "mark" and each.get("read")], "marked")
+        await page.run(f"await messages.read({two!r})")
+        await page.run(f"await messages.mute({two!r}, 60000)")
+        await page.run(f"await messages.archive({one!r})")
+        await page.until("seen.list.value[0].muted && seen.list.value[0].mutedUntil > client.now() && seen.list.value[1].archived")
+        await page.run(f"await messages.mute({two!r}, false)")
+        await page.until("!seen.list.value[0].muted")
+        marks = [each for each in page.sent if each["type"] == "mark" and each.get("read")]
+        assert len(marks) == 1, "read once"
+
+
+async def test_groups_are_made_renamed_joined_and_left(chromium, server, room):
+    async with Line(server) as line, chromium:
+        page = await talking(chromium, line, room)
+        bob, cy = room.name("bob"), room.name("cy")
+        made = await page.value(f"await messages.create([{bob!r}], {{ name: 'Trip' }})")
+        id = made["id"]
+        assert made["kind"] == "group" and made["name"] == "Trip" and made["unread"] == 0
+        await page.run(f"await messages.rename({id!r}, 'Alps'); await messages.changeMembers({id!r}, {{ add: [{cy!r}] }})")
+        await page.until("seen.list.value[0].name === 'Alps' && seen.list.value[0].participants.length === 3")
+        with pytest.raises(Failed) as failed:
+            await page.run(f"await messages.changeMembers({id!r}, {{ add: [''] }})")
+        assert failed.value.args[0]["name"] == "PresenceError"
+        await follow(page, "one", f"messages.conversation({id!r})")
+        await page.until("seen.one.value?.name === 'Alps'")
+        await watch(page, id)
+        await page.run(f"await messages.leave({id!r})")
+        await page.until("seen.list.value.length === 0 && seen.one.value.removed && seen.page.value.error?.code === 'forbidden'")
+        # Added again by somebody else, all is there again.
+        other = await room.come("bob")
+        assert (await other.did("changeMembers", conversation=id, add=[room.name("ana")]))["type"] == "ok"
+        await page.until("seen.list.value.length === 1 && seen.page.value.live && !seen.page.value.error")
+
+
+# Messages
+
+
+async def test_two_people_talk_and_see_what_has_come_and_was_read(chromium, browser, server, room):
+    async with Line(server) as line, chromium, browser.session() as other:
+        ana = await talking(chromium, line, room)
+        bob = await talking(other, line, room, "bob")
+        id = (await ana.value(f"await messages.create([{room.name('bob')!r}])"))["id"]
+        await bob.until("seen.list.value.length === 1")
+        for page in (ana, bob):
+            await watch(page, id)
+        echo = await ana.value(f"await messages.send({id!r}, 'Hello Bob')")
+        assert echo["status"] == "sending" and echo["text"] == "Hello Bob" and "seq" not in echo
+        await bob.until(TEXTS + " === 'Hello Bob'")
+        await ana.until("seen.page.value.messages[0].status === 'delivered' && !seen.page.value.messages[0].readBy.length")
+        await bob.run(f"await messages.read({id!r})")
+        await ana.until(f"seen.page.value.messages[0].status === 'read' && seen.page.value.messages[0].readBy[0] === {room.name('bob')!r}")
+        assert await ana.value("seen.page.value.messages[0].id") == echo["id"]
+        await write(bob, id, "Hello Ana", "How are you?")
+        await ana.until(TEXTS + " === 'Hello Bob,Hello Ana,How are you?'")
+        await ana.until("seen.list.value[0].unread === 2")
+        message = await bob.value("seen.page.value.messages[1].id")
+        await bob.run(f"await messages.edit({id!r}, {message!r}, 'Hi Ana')")
+        await bob.run(f"await messages.delete({id!r}, seen.page.value.messages[2].id)")
+        await ana.until(TEXTS + " === 'Hello Bob,Hi Ana,' && seen.page.value.messages[2].deletedAt > 0")
+        assert await ana.value("seen.page.value.messages[1].edits[0].text") == "Hello Ana"
+        assert await ana.value("seen.page.value.messages[1].status ?? null") is None
+        assert [each["text"] for each in await stored(room, id)] == ["Hello Bob", "Hi Ana", ""]
+
+
+async def test_older_pages_are_read_and_joined_without_holes(chromium, server, room):
+    async with Line(server) as line, chromium:
+        ana, bob = await room.come("ana", device="phone"), await room.come("bob")
+        id = (await talk(ana, bob))["id"]
+        written = [await say(bob, id, f"m{number}") for number in range(1, 121)]
+        page = await talking(chromium, line, room)
+        await watch(page, id)
+        numbers = "seen.page.value.messages.map((each) => each.seq)"
+        assert await page.value(numbers) == list(range(71, 121)) and await page.value("seen.page.value.hasEarlier")
+        # A change of one that is not there yet neither makes a hole nor is lost.
+        await bob.did("editMessage", conversation=id, message=written[59]["id"], text="edited")
+        await bob.did("editMessage", conversation=id, message=written[99]["id"], text="edited too")
+        await page.until("seen.page.value.messages.some((each) => each.text === 'edited too')")
+        assert await page.value(numbers) == list(range(71, 121))
+        assert await page.value(f"await messages.earlier({id!r})")
+        await page.until("seen.page.value.messages[0].seq === 21")
+        assert await page.value("seen.page.value.messages[39].text") == "edited"
+        assert not await page.value(f"await messages.earlier({id!r})")
+        await page.until("!seen.page.value.hasEarlier")
+        assert await page.value(numbers) == list(range(1, 121))
+        assert not await page.value(f"await messages.earlier({id!r})")
+
+
+async def test_after_a_loss_only_news_come_and_after_a_long_one_all_anew(chromium, server, room):
+    async with Line(server) as line, chromium:
+        ana, bob = await room.come("ana", device="phone"), await room.come("bob")
+        id = (await talk(ana, bob))["id"]
+        written = [await say(bob, id, f"m{number}") for number in range(1, 6)]
+        page = await talking(chromium, line, room)
+        await watch(page, id)
+        line.cut()
+        await page.until("!seen.page.value.live && !seen.list.value[0].live")
+        await say(bob, id, "m6")
+        await bob.did("editMessage", conversation=id, message=written[1]["id"], text="edited")
+        line.mend()
+        await page.run("client.reconnect()")
+        await page.until(f"seen.page.value.live && {TEXTS} === 'm1,edited,m3,m4,m5,m6' && seen.list.value[0].unread === 6")
+        asked = [each for each in page.sent if each["type"] == "subscribe" and isinstance((each.get("conversations") or [0])[0], dict)]
+        assert asked[-1]["conversations"][0]["after"] == 5 and asked[-1]["conversations"][0]["messagesVersion"]
+        answer = [each for each in page.received if each["type"] == "subscribed" and each.get("conversations", [{}])[0].get("messages")][-1]
+        assert [each["seq"] for each in answer["conversations"][0]["messages"]] in ([2, 6], [6, 2])
+        # More changes than the server remembers: what the page has is replaced.
+        line.cut()
+        await page.until("!seen.page.value.live")
+        for number in range(300):
+            await bob.did("editMessage", conversation=id, message=written[number % 5]["id"], text=f"e{number}")
+        line.mend()
+        await page.run("client.reconnect()")
+        await page.until(f"seen.page.value.live && {TEXTS} === 'e295,e296,e297,e298,e299,m6'")
+
+
+async def test_several_tabs_have_the_same_and_none_misses_what_another_is_told(chromium, server, room):
+    async with Line(server) as line, chromium:
+        bob = await room.come("bob")
+        ana = await room.come("ana", device="phone")
+        id = (await talk(bob, ana))["id"]
+        first, second = await talking(chromium, line, room), await talking(chromium, line, room)
+        await watch(first, id)
+        # The second asks while messages come: the first must not lose those that are in the answer.
+        writing = asyncio.ensure_future(asyncio.gather(*[bob.begin("send", conversation=id, message={"id": f"x{n}", "text": f"m{n}"}) for n in range(40)]))
+        for _ in range(5):
+            await second.run(f"""
+                const stop = new AbortController();
+                for await (const page of messages.messages({id!r}, {{ signal: stop.signal }})) if (page.live) stop.abort();""")
+        await watch(second, id)
+        await writing
+        expected = sorted(f"m{n}" for n in range(40))
+        for page in (first, second):
+            await page.until("seen.page.value.messages.length === 40")
+            assert sorted(await page.value("seen.page.value.messages.map((each) => each.text)")) == expected
+        await write(second, id, "from two")
+        for page in (first, second):
+            await page.until("seen.page.value.messages.at(-1).text === 'from two' && seen.page.value.messages.at(-1).status !== 'sending'")
+        # One leaves: the other goes on.
+        await second.close()
+        await say(bob, id, "still here")
+        await first.until("seen.page.value.messages.at(-1).text === 'still here'")
+        assert len(first.sockets) == 1
+
+
+# What was written without a connection
+
+
+async def test_what_is_written_offline_is_shown_kept_over_a_reload_and_sent_once_in_order(chromium, server, room):
+    async with Line(server) as line, chromium:
+        page = await talking(chromium, line, room)
+        id = (await page.value(f"await messages.create([{room.name('bob')!r}])"))["id"]
+        await watch(page, id)
+        line.cut()
+        await page.until("!seen.page.value.live")
+        await write(page, id, *[f"m{number}" for number in range(10)])
+        await page.until("seen.page.value.messages.length === 10 && seen.page.value.messages.every((each) => each.status === 'sending')")
+        await page.run(f"await messages.edit({id!r}, seen.page.value.messages[3].id, 'changed'); await messages.delete({id!r}, seen.page.value.messages[4].id)")
+        await page.until("seen.page.value.messages[3].text === 'changed' && seen.page.value.messages[4].deletedAt > 0")
+        await page.until("seen.list.value[0].unsent === 10 && seen.list.value[0].lastMessage.text === 'm9'")
+        # Another page in its place, and back.
+        await page.go("about:blank")
+        line.mend()
+        await page.go(line.origin + BLANK)
+        await page.run(MODULE)
+        await opened(page, room.token("ana"))
+        await begin(page, room.name("ana"))
+        await watch(page, id)
+        await page.until("seen.page.value.messages.length === 10 && seen.page.value.messages.every((each) => each.seq && each.status === 'sent')")
+        await page.until("seen.page.value.messages[4].deletedAt")
+        expected = ["m0", "m1", "m2", "changed", "", "m5", "m6", "m7", "m8", "m9"]
+        assert [each["text"] for each in await stored(room, id)] == expected
+        assert await page.value("(await presence.internals.stored(presence.internals.queueOf(client.url, client.own.user))).length") == 0
+
+
+async def test_a_tab_that_is_killed_while_it_sends_leaves_the_rest_to_another_and_nothing_is_doubled(chromium, server, room):
+    async with Line(server) as line, chromium:
+        first = await talking(chromium, line, room)
+        id = (await first.value(f"await messages.create([{room.name('bob')!r}])"))["id"]
+        second = await talking(chromium, line, room)
+        await watch(second, id)
+        line.freeze()
+        await write(second, id, *[f"m{number}" for number in range(20)])
+        await eventually(lambda: [each for each in first.sent if each["type"] == "send"], "the first is on its way")
+        line.open.set()
+        first.expected = ("",)
+        asyncio.ensure_future(first.send("Page.crash"))
+        await second.until("seen.page.value.live && seen.page.value.messages.length === 20 && seen.page.value.messages.every((each) => each.status === 'sent')")
+        assert [each["text"] for each in await stored(room, id)] == [f"m{number}" for number in range(20)]
+
+
+async def test_a_server_that_is_killed_while_messages_are_sent_has_each_once(chromium, start):
+    server = start({"linger": 1000, "lease": 1500, "renewal": 300, "sweep": 100})
+    room = Room(server)
+    async with Line(server) as line, chromium:
+        page = await talking(chromium, line, room)
+        id = (await page.value(f"await messages.create([{room.name('bob')!r}])"))["id"]
+        await watch(page, id)
+        await page.run(f"globalThis.writing = (async () => {{ for (let n = 0; n < 60; n++) await messages.send({id!r}, `m${{n}}`); }})()")
+        await page.until("seen.page.value.messages.filter((each) => each.seq).length > 5")
+        server.kill()
+        line.cut()
+        await page.run("await writing")
+        server.start()
+        line.mend()
+        await page.run("client.reconnect()")
+        await page.until("seen.page.value.live && seen.page.value.messages.length === 60 && seen.page.value.messages.every((each) => each.status === 'sent')")
+        again = Room(server)
+        assert [each["text"] for each in await stored(again, id)] == [f"m{number}" for number in range(60)]
+
+
+async def test_what_the_server_refuses_is_failed_and_can_be_sent_again_or_given_up(chromium, server, room):
+    async with Line(server) as line, chromium:
+        page = await talking(chromium, line, room)
+        bob = await room.come("bob")
+        id = (await page.value(f"await messages.create([{room.name('bob')!r}])"))["id"]
+        await watch(page, id)
+        await bob.did("block", users=[room.name("ana")])
+        await write(page, id, "one", "two")
+        await page.until("seen.page.value.messages.length === 2 && seen.page.value.messages.every((each) => each.status === 'failed')")
+        assert await page.value("seen.page.value.messages[0].error.code") == "forbidden"
+        assert await stored(room, id) == []
+        await bob.did("unblock", users=[room.name("ana")])
+        await page.run("await messages.retry(seen.page.value.messages[1].id)")
+        await page.until("seen.page.value.messages.some((each) => each.text === 'two' && each.status === 'sent')")
+        await page.run("await messages.discard(seen.page.value.messages.find((each) => each.text === 'one').id)")
+        await page.until(TEXTS + " === 'two'")
+        # A change that is refused stays with its reason, too.
+        await page.run(f"await messages.edit({id!r}, seen.page.value.messages[0].id, 'x'.repeat(6000))")
+        await page.until("seen.page.value.messages[0].status === 'failed' && seen.page.value.messages[0].error.code === 'validation_failed'")
+        await page.run("await messages.discard(seen.page.value.messages[0].id)")
+        await page.until(TEXTS + " === 'two'")
+        await follow(page, "other", "messages.messages('not-mine')")
+        assert (await page.until("seen.other.value"))["error"]["code"] == "forbidden"
+
+
+async def test_only_so_much_waits_and_what_is_beyond_is_refused_at_once(chromium, server, room):
+    async with Line(server) as line, chromium:
+        page = await talking(chromium, line, room)
+        id = (await page.value(f"await messages.create([{room.name('bob')!r}])"))["id"]
+        line.cut()
+        await page.until("client.connection.state === 'waiting'")
+        await page.run(f"await Promise.all(Array.from({{ length: 500 }}, (_, n) => messages.send({id!r}, `m${{n}}`)))")
+        with pytest.raises(Failed) as failed:
+            await page.run(f"await messages.send({id!r}, 'one more')")
+        assert failed.value.args[0]["code"] == "too_many"
+        await page.run("await messages.forget()")
+        await page.until("seen.list.value[0].unsent === 0")
+        line.mend()
+        await page.run("client.reconnect()")
+        await page.until("client.connection.state === 'live'")
+        await write(page, id, "the only one")
+        await page.until("seen.list.value[0].lastMessage?.status === 'sent'")
+        assert [each["text"] for each in await stored(room, id)] == ["the only one"]
+
+
+async def test_what_was_not_sent_goes_with_who_signs_out_in_all_tabs(chromium, start):
+    accounts = Accounts(start(ON))
+    bob = await accounts.sign_up()
+    async with Line(accounts.server) as line, chromium:
+        page = await page_of(chromium, line)
+        email, user = await sign_up(page, accounts)
+
+        async def write_offline():
+            await page.run(f"""
+                globalThis.client = new presence.PresenceClient({{ token: account }});
+                const {{ PresenceMessages }} = await import("/presence-messages.js");
+                globalThis.messages = new PresenceMessages(client, {{ user: {user!r} }});""")
+            id = (await page.value(f"await messages.create([{bob.user!r}])"))["id"]
+            line.cut()
+            await page.until("client.connection.state === 'waiting'")
+            await page.run(f"await messages.send({id!r}, 'a secret')")
+            assert await left() == 1
+            return id
+
+        async def left():
+            queue = f"presence.internals.queueOf(client.url, {user!r})"
+            return await page.value(f"(await presence.internals.stored({queue})).length")
+
+        id = await write_offline()
+        await page.run("await account.signOut()")
+        assert await left() == 0
+        await page.run("client.close()")
+        line.mend()
+        # And with who is replaced by somebody else.
+        await page.run(f"await account.signIn({email!r}, {PASSWORD!r})")
+        await write_offline()
+        await page.run("client.close()")
+        line.mend()
+        await page.run(f"await account.signIn({bob.email!r}, {PASSWORD!r})")
+        assert await left() == 0
+        assert await stored(Room(accounts.server), id) == []
+
+
+# What the files are
+
+
+def test_they_are_small_and_their_types_can_be_read():
+    files = [name for name in os.listdir(WEB) if name.startswith("presence-") and name.endswith(".js")]
+    assert len(files) == 3
+    assert sum(len(esbuild("--minify", "--format=esm", os.path.join(WEB, name))) for name in files) <= 12 * 1024
+    esbuild(os.path.join(WEB, "presence-messages.d.ts"))
+
+
+async def test_their_types_name_what_they_have(chromium, server, room):
+    async with Line(server) as line, chromium:
+        page = await talking(chromium, line, room)
+        with open(os.path.join(WEB, "presence-messages.d.ts")) as file:
+            types = file.read()
+        for each in await page.value("Object.getOwnPropertyNames(library.PresenceMessages.prototype)"):
+            assert f"{each}(" in types, each

@@ -1,0 +1,304 @@
+// presence-messages.js: conversations and messages of a Presence server, for browsers. It stands on presence.js.
+//
+//     import { PresenceClient } from "https://presence.example.org/presence.js";
+//     import { PresenceMessages } from "https://presence.example.org/presence-messages.js";
+//     const messages = new PresenceMessages(new PresenceClient({ token }));
+//     for await (const conversations of messages.conversations()) console.log(conversations[0]?.unread);
+//
+// Types are in presence-messages.d.ts, use in docs/javascript.md.
+import { internals } from "./presence.js";
+import { MessageLog } from "./presence-log.js";
+import { Outbox, after, conversationAfter, echoOf, idOf, isPassing } from "./presence-outbox.js";
+
+const { Changes, failure, isUp, problem, random } = internals;
+
+const newest = ({ lastMessage, createdAt }) => lastMessage?.at ?? createdAt;
+
+export class PresenceMessages {
+  #client;
+  #user;
+  #outbox;
+  #ready;
+  /** By id; those that were left too, so that late news of them are known as such. */
+  #list = new Map();
+  #isKnown = false;
+  #isFresh = false;
+  #isAsking = false;
+  #error;
+  #changes = new Changes();
+  /** By conversation, while a loop wants its messages. */
+  #logs = new Map();
+  /** Up to where others were told that messages have come. */
+  #delivered = new Map();
+  #ending = new AbortController();
+
+  constructor(client, { user } = {}) {
+    this.#client = client;
+    const { signal } = this.#ending;
+    client.addEventListener("connection", ({ detail }) => this.#connect(detail), { signal });
+    client.addEventListener("heard", ({ detail }) => this.#hear(detail), { signal });
+    this.#ready = this.#begin(user);
+    // Who wants to send is told.
+    this.#ready.catch(() => {});
+    this.#connect(client.connection);
+  }
+
+  async #begin(user) {
+    if (!user) for await (const own of this.#client.me({ signal: this.#ending.signal })) if ((user = own.user)) break;
+    if (!user || this.#isOver) throw failure("closed", "the client is closed");
+    this.#user = user;
+    const shown = () => {
+      this.#tell();
+      for (const log of this.#logs.values()) log.changes.tell();
+    };
+    this.#outbox = new Outbox(this.#client, user, { done: (entry, answer) => this.#done(entry, answer), shown });
+    await this.#outbox.ready;
+  }
+
+  get #isOver() {
+    return this.#ending.signal.aborted;
+  }
+
+  get #entries() {
+    return this.#outbox?.entries ?? [];
+  }
+
+  /** Ends all loops, and sends nothing any more from this tab. The client goes on. */
+  close() {
+    if (this.#isOver) return;
+    this.#ending.abort();
+    this.#outbox?.close();
+    this.#changes.end();
+    for (const log of this.#logs.values()) log.end();
+  }
+
+  // Conversations.
+
+  /** All of them, the newest first. */
+  conversations({ signal } = {}) {
+    const read = () => {
+      if (this.#error) throw this.#error;
+      if (!this.#isKnown) return undefined;
+      const all = [...this.#list.values()].filter((each) => !each.removed).map((each) => this.#view(each));
+      return all.sort((a, b) => newest(b) - newest(a));
+    };
+    return this.#changes.values(read, signal);
+  }
+
+  conversation(id, { signal } = {}) {
+    const read = () => {
+      const held = this.#list.get(id);
+      if (!held && !this.#isKnown) return undefined;
+      return held && !held.removed ? this.#view(held) : { id, removed: true, live: this.#isLive(this.#isFresh) };
+    };
+    return this.#changes.values(read, signal);
+  }
+
+  async create(participants, { name, metadata, key = random() } = {}) {
+    const answer = await this.#client.request("createConversation", { participants, name, metadata, key });
+    this.#take(answer.conversation);
+    this.#tell();
+    return this.#view(answer.conversation);
+  }
+
+  async rename(conversation, name) {
+    await this.#client.request("renameConversation", { conversation, name });
+  }
+
+  async changeMembers(conversation, { add = [], remove = [] }) {
+    await this.#client.request("changeMembers", { conversation, add, remove });
+  }
+
+  async leave(conversation) {
+    await this.#ready;
+    await this.changeMembers(conversation, { remove: [this.#user] });
+  }
+
+  /** @param muted `true`, `false`, or for how many ms. */
+  mute(conversation, muted = true) {
+    const muteFor = typeof muted === "number" ? muted : undefined;
+    return this.#set(conversation, { muted: !!muted, muteFor });
+  }
+
+  archive(conversation, archived = true) {
+    return this.#set(conversation, { archived });
+  }
+
+  async #set(conversation, settings) {
+    await this.#add("conversationSettings", { conversation, ...settings });
+  }
+
+  /** All up to a message has been read. */
+  async read(conversation, upTo = this.#list.get(conversation)?.last) {
+    await this.#ready;
+    const marks = ({ type, members }) => type === "mark" && members.conversation === conversation;
+    const held = this.#list.get(conversation)?.members?.find((member) => member.user === this.#user)?.read ?? 0;
+    const read = Math.max(held, ...this.#entries.filter(marks).map(({ members }) => members.read));
+    if (upTo > read) await this.#add("mark", { conversation, read: upTo }, marks);
+  }
+
+  // Messages.
+
+  /** The messages of a conversation that this tab has, the oldest first, with those that have still to be sent. */
+  async *messages(conversation, { signal } = {}) {
+    if (this.#isOver) return;
+    let log = this.#logs.get(conversation);
+    if (!log) {
+      log = new MessageLog(this.#client, conversation);
+      this.#logs.set(conversation, log);
+    }
+    log.loops++;
+    try {
+      yield* log.changes.values(() => this.#page(log), signal);
+    } finally {
+      if (!--log.loops) {
+        this.#logs.delete(conversation);
+        log.end();
+      }
+    }
+  }
+
+  /** Reads a page of older ones into the loops. Tells whether there are more. */
+  async earlier(conversation, { limit = 50 } = {}) {
+    return (await this.#logs.get(conversation)?.earlier(limit)) ?? false;
+  }
+
+  /** Keeps a message until it is sent, and returns it as it is shown meanwhile. */
+  async send(conversation, text, { attachments, priority } = {}) {
+    const known = this.#logs.get(conversation)?.after ?? this.#list.get(conversation)?.last;
+    this.#client.setTyping(conversation, false);
+    const message = { id: random(), text, attachments, priority };
+    return echoOf(await this.#add("send", { conversation, message, after: known }), [], this.#user);
+  }
+
+  async edit(conversation, message, text) {
+    const isEdit = ({ type, members, error }) => type === "editMessage" && error && members.message === message;
+    await this.#add("editMessage", { conversation, message, text }, isEdit);
+  }
+
+  /** Of one that could not be sent: it is forgotten. */
+  async delete(conversation, message) {
+    await this.#ready;
+    if (this.#entries.some((entry) => entry.type === "send" && entry.error && idOf(entry) === message)) {
+      return this.discard(message);
+    }
+    await this.#add("deleteMessage", { conversation, message });
+  }
+
+  async retry(message) {
+    await this.#ready;
+    await this.#outbox.retry((entry) => idOf(entry) === message);
+  }
+
+  /** Gives up what failed. */
+  async discard(message) {
+    await this.#ready;
+    await this.#outbox.drop((entry) => idOf(entry) === message);
+  }
+
+  /** Gives up all that has still to be sent: when the user signs out of an application with tokens of its own. */
+  async forget() {
+    await this.#ready;
+    await this.#outbox.drop(() => true);
+  }
+
+  // What the server says.
+
+  #connect({ state }) {
+    if (state === "closed") return this.close();
+    const isThere = isUp({ state });
+    if (!isThere) this.#isFresh = false;
+    if (isThere && !this.#isFresh) this.#subscribe();
+    for (const log of this.#logs.values()) log.connect(isThere);
+    this.#tell();
+  }
+
+  async #subscribe() {
+    if (this.#isAsking) return;
+    this.#isAsking = true;
+    while (!this.#isFresh && !this.#error && isUp(this.#client.connection)) {
+      const held = [...this.#list].filter(([, { removed }]) => !removed);
+      const known = Object.fromEntries(held.map(([id, { version }]) => [id, version]));
+      try {
+        const answer = await this.#client.request("subscribe", { conversationList: true, known });
+        for (const conversation of answer.conversationList ?? []) this.#take(conversation);
+        this.#isKnown = this.#isFresh = true;
+      } catch (error) {
+        if (!isPassing(error)) this.#error = error;
+      }
+    }
+    this.#isAsking = false;
+    this.#tell();
+  }
+
+  #hear(event) {
+    if (event.type === "conversation") {
+      this.#take(event.conversation);
+      this.#tell();
+    } else if (event.type === "subscribed") {
+      for (const part of event.conversations) this.#logs.get(part.conversation)?.compare(part);
+    } else this.#logs.get(event.conversation)?.hear(event);
+  }
+
+  #take(conversation) {
+    const held = this.#list.get(conversation.id);
+    if (held && !(conversation.version > held.version)) return;
+    this.#list.set(conversation.id, conversation);
+    const log = this.#logs.get(conversation.id);
+    if (conversation.removed) log?.fail({ code: "forbidden", message: "you are not in this conversation" });
+    // Somebody who was added again may read again.
+    else if (log?.error) log.connect(true);
+  }
+
+  /** Something that waited is done. */
+  #done(entry, { message }) {
+    const { conversation } = entry.members;
+    const held = this.#list.get(conversation);
+    if (message) this.#logs.get(conversation)?.put(message);
+    if (!held || held.removed) return;
+    const isNew = message?.seq > held.last;
+    this.#list.set(conversation, isNew ? { ...held, last: message.seq, lastMessage: message, unread: 0 } : after(held, entry));
+  }
+
+  #tell() {
+    this.#changes.tell();
+    for (const log of this.#logs.values()) log.changes.tell();
+    this.#outbox?.wake();
+    if (this.#outbox?.isSender && this.#isFresh) for (const each of this.#list.values()) this.#confirm(each);
+  }
+
+  /** Others are told that their messages have come to this user. */
+  #confirm({ id, last, members, lastMessage }) {
+    const { delivered } = members?.find((member) => member.user === this.#user) ?? {};
+    const known = Math.max(delivered, this.#delivered.get(id) ?? 0);
+    const isOwn = lastMessage?.from === this.#user && known === last - 1;
+    if (!(last > known) || isOwn) return;
+    this.#delivered.set(id, last);
+    this.#client.request("mark", { conversation: id, delivered: last }).catch(() => this.#delivered.delete(id));
+  }
+
+  // What is shown.
+
+  async #add(type, members, replaces) {
+    await this.#ready;
+    if (this.#isOver) throw failure("closed", "the client is closed");
+    return this.#outbox.add(type, members, replaces);
+  }
+
+  #isLive(isFresh) {
+    return isFresh && this.#client.connection.state === "live";
+  }
+
+  #waitsFor(conversation) {
+    return this.#entries.filter(({ members }) => members.conversation === conversation);
+  }
+
+  #view(held) {
+    return { ...conversationAfter(held, this.#waitsFor(held.id), this.#user), live: this.#isLive(this.#isFresh) };
+  }
+
+  #page(log) {
+    const page = log.page(this.#waitsFor(log.id), this.#user, this.#list.get(log.id));
+    return page && { ...page, live: this.#isLive(log.isFresh), ...problem(log.error) };
+  }
+}

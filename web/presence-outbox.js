@@ -1,0 +1,183 @@
+// presence-outbox.js: what a user wrote and the server does not have yet. A part of presence-messages.js.
+//
+// Requests wait in IndexedDB, so reloads and crashes do not lose them. The tab that holds a Web Lock sends them one after the
+// other, and takes each out when it is answered. A tab that dies in between leaves it in, and the next one sends it again:
+// the protocol answers the same request with the same answer, so it is done once.
+import { internals } from "./presence.js";
+
+const { Changes, failure, isUp, oneAtATime, problem, queueOf, random, stored } = internals;
+
+/** Requests that wait, at most. */
+const MOST = 500;
+/** Codes after which the same request may still be done. All others are told to the user. */
+const PASSING = ["unavailable", "rate_limited", "network", "closed", "unauthorized"];
+
+export const isPassing = ({ code }) => PASSING.includes(code);
+
+export class Outbox {
+  /** The oldest first: `{ key, type, members, at, error? }`. */
+  entries = [];
+  /** Whether this tab is the one that sends. */
+  isSender = false;
+  #client;
+  #key;
+  #done;
+  #shown;
+  #channel;
+  #wake = new Changes();
+
+  /** @param done is told of each entry that was answered, in all tabs. @param shown when entries have changed. */
+  constructor(client, user, { done, shown }) {
+    this.#client = client;
+    this.#key = queueOf(client.url, user);
+    this.#done = done;
+    this.#shown = shown;
+    this.#channel = new BroadcastChannel(`presence ${this.#key}`);
+    this.#channel.onmessage = ({ data }) => {
+      if (data.entry) done(data.entry, data.answer);
+      this.#read();
+    };
+    this.ready = this.#read();
+    // What goes wrong with the store, `add` tells.
+    oneAtATime(`presence ${this.#key}`, () => this.#run()).catch(() => {});
+  }
+
+  /** The connection, or the list, has changed. */
+  wake() {
+    this.#wake.tell();
+  }
+
+  close() {
+    this.#wake.end();
+    this.#channel.close();
+  }
+
+  /** Keeps a request until it is done. `replaces` says which of those that wait it makes needless. */
+  async add(type, members, replaces = () => false) {
+    const entry = { key: random(), type, members, at: this.#client.now() };
+    let isFull;
+    await this.#change((queue) => {
+      const left = queue.filter((each) => !replaces(each));
+      isFull = left.length >= MOST;
+      return isFull ? queue : [...left, entry];
+    });
+    if (isFull) throw failure("too_many", "too many messages wait to be sent");
+    return entry;
+  }
+
+  /** Sends what has failed once more, in its place. */
+  retry(isMeant) {
+    return this.#change((queue) => queue.map((each) => (isMeant(each) ? { ...each, error: undefined } : each)));
+  }
+
+  drop(isMeant) {
+    return this.#change((queue) => queue.filter((each) => !isMeant(each)));
+  }
+
+  async #read() {
+    this.#show((await stored(this.#key)) ?? []);
+  }
+
+  async #change(make) {
+    let made;
+    await stored(this.#key, (queue = []) => (made = make(queue)));
+    if (this.#wake.over) return;
+    this.#channel.postMessage({});
+    this.#show(made);
+  }
+
+  #show(entries) {
+    this.entries = entries;
+    this.#shown();
+    this.#wake.tell();
+  }
+
+  async #run() {
+    this.isSender = true;
+    this.#shown();
+    for await (const _ of this.#wake.values(() => true)) while (!this.#wake.over && (await this.#send()));
+  }
+
+  /** Sends the oldest that has not failed. Tells whether there may be more to do at once. */
+  async #send() {
+    if (!isUp(this.#client.connection) || this.entries.every((entry) => entry.error)) return false;
+    // From the store: what another tab has changed may not have been heard of yet.
+    const next = ((await stored(this.#key)) ?? []).find((entry) => !entry.error);
+    if (!next) return false;
+    const isNext = (entry) => entry.key === next.key;
+    let answer;
+    try {
+      answer = await this.#client.request(next.type, next.members);
+    } catch (error) {
+      if (isPassing(error)) {
+        await new Promise((resolve) => setTimeout(resolve, 500));
+        return true;
+      }
+      const { code, reason, message } = error;
+      // A message and its changes stay, with what is wrong; a mark or a setting is as it was.
+      if (!idOf(next)) await this.drop(isNext);
+      else await this.#change((queue) => queue.map((each) => (isNext(each) ? { ...each, error: { code, reason, message } } : each)));
+      return true;
+    }
+    if (this.#wake.over) return false;
+    this.#done(next, answer);
+    this.#channel.postMessage({ entry: next, answer });
+    await this.drop(isNext);
+    return true;
+  }
+}
+
+/** The message that an entry is about. */
+export const idOf = ({ members: { message } }) => message?.id ?? message;
+
+// What is shown while entries wait.
+
+/** A conversation as it will be when an entry is done. */
+export const after = (conversation, { type, members, at }) => {
+  if (type === "mark") {
+    const unread = Math.min(conversation.unread, Math.max(0, conversation.last - members.read));
+    return { ...conversation, unread, ...(unread ? {} : { hasUnreadPriority: undefined, priorityCount: undefined }) };
+  }
+  if (type !== "conversationSettings") return conversation;
+  const { muted, muteFor, archived } = members;
+  return {
+    ...conversation,
+    ...(muted === undefined ? {} : { muted, mutedUntil: muteFor && at + muteFor }),
+    ...(archived === undefined ? {} : { archived }),
+  };
+};
+
+/** A conversation with all that waits. */
+export const conversationAfter = (held, waiting, user) => {
+  const unsent = waiting.filter(({ type }) => type === "send");
+  const { lastMessage } = held;
+  const shown = unsent.length ? echoOf(unsent.at(-1), waiting, user) : lastMessage && messageAfter(lastMessage, waiting, user, held);
+  return { ...waiting.reduce(after, held), lastMessage: shown, unsent: unsent.length };
+};
+
+/** A message that the server does not have yet. */
+export const echoOf = ({ members: { message }, at, error }, waiting, user) =>
+  changed({ ...message, from: user, at, status: error ? "failed" : "sending", ...problem(error) }, waiting, user);
+
+/** A message of the server: with its status, if it is the user's own, and the changes that wait. */
+export const messageAfter = (message, waiting, user, conversation) => {
+  const shown = { ...message };
+  if (message.from === user) {
+    const others = conversation?.members?.filter((member) => member.user !== user) ?? [];
+    const all = (mark) => others.length > 0 && others.every((member) => member[mark] >= message.seq);
+    shown.readBy = others.filter((member) => member.read >= message.seq).map((member) => member.user);
+    shown.status = all("read") ? "read" : all("delivered") ? "delivered" : "sent";
+  }
+  return changed(shown, waiting, user);
+};
+
+const changed = (shown, waiting, user) => {
+  for (const entry of waiting) {
+    const { type, members, at, error } = entry;
+    if (type === "send" || idOf(entry) !== shown.id) continue;
+    if (type === "editMessage") Object.assign(shown, { text: members.text, editedAt: at });
+    if (type === "deleteMessage") Object.assign(shown, { text: "", attachments: undefined, deletedAt: at, deletedBy: user });
+    Object.assign(shown, { status: error ? "failed" : "sending" }, problem(error));
+  }
+  return shown;
+};
