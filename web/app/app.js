@@ -1,16 +1,22 @@
 // The app: who is signed in decides what can be shown, the address what is.
+import { PresenceMessages } from "/presence-messages.js";
 import { PresenceAccount, PresenceClient } from "/presence.js";
-import { button, h } from "./parts.js";
+import { DRAFT, badge, button, h } from "./parts.js";
 import "./signing.js";
 import "./profile.js";
 import "./people.js";
+import "./conversations.js";
+import "./talk.js";
 
 const OUTSIDE = { "/sign-in": "sign-in-screen", "/sign-up": "sign-up-screen", "/forgot": "forgot-screen" };
-const INSIDE = { "/people": "people-screen", "/profile": "profile-screen", "/talk": "talk-screen" };
+const INSIDE = {
+  "/people": "people-screen", "/conversations": "conversations-screen", "/profile": "profile-screen", "/talk": "talk-screen",
+};
 const MAILS = { "/verify": "verify-screen", "/reset": "reset-screen" };
 const TITLES = {
   "sign-in-screen": "Sign in", "sign-up-screen": "Sign up", "forgot-screen": "Reset your password", "reset-screen": "New password",
   "verify-screen": "Confirm your email", "setup-screen": "Set up your profile", "people-screen": "People",
+  "conversations-screen": "Conversations",
   "profile-screen": "Profile", "talk-screen": "Conversation",
 };
 const STATES = {
@@ -22,10 +28,12 @@ const REFUSALS = { 4004: "This page was replaced by another one.", 4006: "You we
 class App extends HTMLElement {
   account = new PresenceAccount();
   client = null;
+  messages = null;
   mailToken = "";
   #notice = "";
   #banner = h("p", { class: "banner", role: "status" });
   #header = h("header");
+  #badge = badge();
   #main = h("main");
   #screen = null;
   #last = location.hash;
@@ -50,9 +58,30 @@ class App extends HTMLElement {
   }
 
   #setUser(user) {
+    // What somebody has begun to write is nobody else's.
+    if (this.client || !user) for (const key of Object.keys(sessionStorage)) if (key.startsWith(DRAFT)) sessionStorage.removeItem(key);
     this.client?.close();
     this.client = user ? Object.assign(new PresenceClient({ token: this.account, device: { name: "Presence in the browser" } }), { user }) : null;
-    if (this.client) this.#showConnection(this.client);
+    this.messages = user ? new PresenceMessages(this.client, { user }) : null;
+    this.#showUnread(0);
+    if (!user) return;
+    this.#showConnection(this.client);
+    this.#countUnread(this.messages);
+  }
+
+  async #countUnread(messages) {
+    try {
+      for await (const conversations of messages.conversations()) {
+        const counted = conversations.filter(({ muted, archived }) => !muted && !archived);
+        if (messages === this.messages) this.#showUnread(counted.reduce((sum, { unread }) => sum + unread, 0));
+      }
+    } catch {
+      // A server without conversations: their screen says so.
+    }
+  }
+
+  #showUnread(count) {
+    this.#badge.count(count);
   }
 
   async #showConnection(client) {
@@ -91,6 +120,11 @@ class App extends HTMLElement {
       isNew = false;
       if (isKnown) yield { profile, account: client.own.account ?? account.state?.account };
     }
+  }
+
+  /** A screen knows better what it shows. */
+  entitle(text) {
+    document.title = `${text} – Presence`;
   }
 
   tell(notice) {
@@ -138,14 +172,17 @@ class App extends HTMLElement {
     if (this.#screen?.key === key) return;
     this.#screen = Object.assign(document.createElement(name), { app: this, key });
     this.#main.replaceChildren(this.#screen);
-    document.title = `${TITLES[name]} – Presence`;
+    this.entitle(TITLES[name]);
     this.#main.querySelector("h1")?.focus();
   }
 
   #showHeader(hasPlaces, isIn) {
     const link = (text, to) => h("a", { href: `/app#${to}`, "aria-current": location.hash.startsWith(`#${to}`) && "page" }, text);
     const leave = button("Sign out", { onclick: () => this.account.signOut() });
-    const places = hasPlaces ? [link("People", "/people"), link("Profile", "/profile")] : [];
+    const talks = link("Conversations", "/conversations");
+    talks.append(this.#badge);
+    if (location.hash.startsWith("#/talk/")) talks.setAttribute("aria-current", "true");
+    const places = hasPlaces ? [link("People", "/people"), talks, link("Profile", "/profile")] : [];
     const brand = h("strong", {}, h("img", { src: "/app/icon.svg", alt: "" }), "Presence");
     this.#header.replaceChildren(h("div", {}, brand, ...(isIn ? [h("nav", { "aria-label": "Main" }, ...places, leave)] : [])));
   }

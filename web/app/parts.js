@@ -11,6 +11,22 @@ export const h = (tag, attributes = {}, ...children) => {
   return made;
 };
 
+/** How many are unread, said as well as shown. */
+export const badge = () => {
+  const number = h("span");
+  const said = h("span", { class: "said" });
+  const node = h("span", { class: "badge", hidden: true }, number, said);
+  node.count = (count) => {
+    number.textContent = count > 99 ? "99+" : count || "";
+    said.textContent = count ? " unread" : "";
+    node.hidden = !count;
+  };
+  return node;
+};
+
+/** What texts that were begun are kept under in this tab, with the conversation behind it. */
+export const DRAFT = "presence.draft ";
+
 /** A part of the page with loops that end when it is left. */
 export class Screen extends HTMLElement {
   #ending = new AbortController();
@@ -210,4 +226,74 @@ export const describe = ({ presence, live, error }, now) => {
   if (devices.length) parts.push(`on ${devices.join(" and ")}`);
   if (presence.lastSeen) parts.push(`last seen ${ago(presence.lastSeen, now)}`);
   return parts.join(" · ") + (live ? "" : " (as last known)");
+};
+
+/** Puts rows in their order. The one with the focus is not moved, so it keeps it. */
+export const arrange = (list, nodes) => {
+  for (const each of [...list.children]) if (!nodes.includes(each)) each.remove();
+  if (!nodes.length) return;
+  const fixed = Math.max(0, nodes.findIndex((node) => node.contains(document.activeElement) && node.parentNode === list));
+  if (nodes[fixed].parentNode !== list) list.append(nodes[fixed]);
+  for (let place = fixed - 1; place >= 0; place--) {
+    if (nodes[place].nextSibling !== nodes[place + 1]) list.insertBefore(nodes[place], nodes[place + 1]);
+  }
+  for (let place = fixed + 1; place < nodes.length; place++) {
+    if (nodes[place].previousSibling !== nodes[place - 1]) nodes[place - 1].after(nodes[place]);
+  }
+};
+
+/** The people that a screen shows, as they are now. */
+export class Known {
+  #screen;
+  #changed;
+  #ids = "";
+  #people = new Map();
+  #ending = new AbortController();
+
+  constructor(screen, changed) {
+    this.#screen = screen;
+    this.#changed = changed;
+    screen.signal.addEventListener("abort", () => this.#ending.abort());
+  }
+
+  want(users) {
+    const ids = [...new Set(users)].sort();
+    if (ids.join() === this.#ids) return;
+    this.#ids = ids.join();
+    const before = this.#ending;
+    this.#ending = new AbortController();
+    // The new loop first: whom both want stays watched.
+    this.#screen.each(this.#screen.app.client.people(ids, { signal: this.#ending.signal }), (people) => {
+      for (const person of people) this.#people.set(person.user, person);
+      this.#changed();
+    });
+    before.abort();
+  }
+
+  person(user) {
+    return this.#people.get(user) ?? { user, presence: null, profile: null, live: false };
+  }
+
+  name(user) {
+    return user === this.#screen.app.client.user ? "You" : nameOf(this.person(user));
+  }
+
+  /** What a conversation is called: its name, or those who are in it. */
+  title({ name, participants }) {
+    const others = participants.filter((user) => user !== this.#screen.app.client.user);
+    if (name) return name;
+    return others.length ? new Intl.ListFormat("en").format(others.map((user) => this.name(user))) : "Only you";
+  }
+}
+
+/** The other one of a direct conversation. */
+export const otherOf = ({ kind, participants }, own) => (kind === "direct" ? participants.find((user) => user !== own) : undefined);
+
+const sameDay = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+const otherDay = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+
+/** When something was, as short as it can be told. */
+export const clock = (time) => {
+  const isToday = new Date(time).toDateString() === new Date().toDateString();
+  return h("time", { datetime: new Date(time).toISOString() }, (isToday ? sameDay : otherDay).format(time));
 };

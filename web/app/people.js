@@ -1,5 +1,5 @@
-// People as they come and go, the own status, and typing in a conversation.
-import { Screen, busy, button, describe, field, form, h, nameOf, pictureOf, textOf } from "./parts.js";
+// People as they come and go, and the own status.
+import { Screen, arrange, busy, button, describe, field, form, h, nameOf, pictureOf, textOf } from "./parts.js";
 
 const STATUSES = [["auto", "Online"], ["busy", "Busy"], ["invisible", "Invisible"]];
 
@@ -69,12 +69,11 @@ class People extends Screen {
     const rank = { online: 0, busy: 1, away: 2 };
     const place = (person) => rank[person.presence?.status] ?? 3;
     const sorted = [...people].sort((a, b) => place(a) - place(b) || nameOf(a).localeCompare(nameOf(b)));
-    sorted.forEach((person, index) => {
+    arrange(list, sorted.map((person) => {
       const row = this.#rows.get(person.user) ?? this.#row(person.user);
       row.show(person);
-      // A row that stays where it is keeps the focus that it has.
-      if (list.children[index] !== row.node) list.insertBefore(row.node, list.children[index] ?? null);
-    });
+      return row.node;
+    }));
   }
 
   #row(user) {
@@ -86,7 +85,7 @@ class People extends Screen {
     const node = h("li", { "data-user": user }, avatar, h("div", { class: "who" }, name, status), h("div", { class: "actions" }, talk, remove));
     const problem = (error) => (status.textContent = textOf(error));
     talk.addEventListener("click", () => busy(talk, undefined, async () => {
-      const { id } = await this.app.client.createConversation([user], { key: `direct-${user}`.slice(0, 64) });
+      const { id } = await this.app.messages.create([user]);
       location.hash = `/talk/${encodeURIComponent(id)}`;
     }).catch(problem));
     remove.addEventListener("click", () => busy(remove, undefined, () => this.app.client.request("removeContacts", { users: [user] })).catch(problem));
@@ -128,44 +127,4 @@ class People extends Screen {
   }
 }
 
-class Talk extends Screen {
-  render() {
-    const { client } = this.app;
-    const conversation = decodeURIComponent(location.hash.split("/")[2] ?? "");
-    const typing = h("p", { class: "typing", role: "status", "aria-live": "polite" });
-    const problem = h("p", { class: "bad", role: "alert" });
-    const text = field("Your text", { name: "text", rows: "3", autocomplete: "off" }, {
-      tag: "textarea", hint: "The others see that you type. This version does not send messages yet.",
-    });
-    text.input.addEventListener("input", () => client.setTyping(conversation, text.value !== ""));
-    const clear = button("Clear");
-    const stop = () => client.setTyping(conversation, false);
-    clear.addEventListener("click", () => {
-      text.input.value = "";
-      stop();
-      text.input.focus();
-    });
-    this.signal.addEventListener("abort", stop);
-    const names = new Map();
-    const show = (users, more) => {
-      const known = users.map((user) => names.get(user) ?? user);
-      if (more) known.push(`${more} more`);
-      const all = new Intl.ListFormat("en").format(known);
-      typing.textContent = known.length ? `${all} ${known.length > 1 ? "are" : "is"} typing…` : "";
-    };
-    this.each(client.typing(conversation, { signal: this.signal }), async ({ users, more, error, live }) => {
-      problem.textContent = error ? (error.code === "forbidden" ? "You are not in this conversation." : textOf(error)) : "";
-      const unknown = users.filter((user) => !names.has(user));
-      if (unknown.length) for (const person of await client.get(unknown).catch(() => [])) names.set(person.user, nameOf(person));
-      show(live ? users : [], more);
-    });
-    const address = h("code", {}, location.href);
-    return [
-      h("section", { class: "card" }, h("h1", { tabindex: "-1" }, "Conversation"), text.node, typing, problem, clear,
-        h("p", { class: "quiet" }, "The others open it at ", address)),
-    ];
-  }
-}
-
 customElements.define("people-screen", People);
-customElements.define("talk-screen", Talk);

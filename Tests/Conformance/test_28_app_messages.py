@@ -1,0 +1,362 @@
+"""Conversations in the app at /app, as people use them: talking, groups, without a connection, by keyboard, on small screens."""
+
+import asyncio
+import json
+
+import pytest
+
+from support.accounts import PASSWORD, Accounts
+from support.line import Line
+from support.room import Room
+from test_28_app import EVERYTHING, app, checked, fill, found, press, settled, shot, shows, title
+from test_28_browser import NETWORK
+
+
+@pytest.fixture
+def accounts(start):
+    """A server of its own: sign-ups from one address are few."""
+    return Accounts(start(EVERYTHING))
+
+
+async def enter(chromium, line, person, expected=NETWORK, **size):
+    """A page of somebody with an account, at the people."""
+    page = await app(chromium, line, expected=expected, **size)
+    await title(page, "Sign in")
+    await fill(page, "email", person.email)
+    await fill(page, "password", PASSWORD)
+    await page.key("Enter")
+    await title(page, "Set up your profile")
+    await press(page, "Skip profile setup")
+    await title(page, "People")
+    return page
+
+
+async def write(page, *texts):
+    for text in texts:
+        await fill(page, "text", text)
+        await page.key("Enter")
+
+
+
+
+async def friends(accounts, *names):
+    """People with accounts, and a client of the protocol for each."""
+    room = Room(accounts.server)
+    people = [await accounts.sign_up(displayName=name) for name in names]
+    clients = [await (await room.socket()).connect(person.access) for person in people]
+    return people, clients
+
+
+async def stored(accounts, conversation):
+    answer = await accounts.api.request(
+        "GET", f"/v1/conversations/{conversation}/messages?limit=100", token=Room(accounts.server).backend)
+    assert answer.status == 200, answer
+    return answer.json["messages"]
+
+
+async def direct(client, other):
+    return (await client.did("createConversation", participants=[other.user]))["conversation"]["id"]
+
+
+BUBBLES = "[...document.querySelectorAll('.messages .text')].map((each) => each.textContent)"
+STATUS = "[...document.querySelectorAll('.mine .status')].at(-1)?.textContent"
+
+
+async def test_two_people_talk_with_receipts_edits_and_deletes(chromium, browser, accounts):
+    async with Line(accounts.server) as line, chromium, browser.session() as other:
+        people = [await accounts.sign_up(displayName=name) for name in ("Ana Lovelace", "Bob Ray")]
+        ana, bob = await enter(chromium, line, people[0], expected=()), await enter(other, line, people[1], expected=())
+        await fill(ana, "users", people[1].user)
+        await ana.key("Enter")
+        await press(ana, "Talk to Bob Ray")
+        await title(ana, "Bob Ray")
+        await shows(ana, "Nothing has been said yet.")
+        assert await ana.value("document.title") == "Bob Ray – Presence"
+        await write(ana, "Hello Bob")
+        # It has come to the other, who has not looked yet: counted in every screen.
+        await bob.until("document.querySelector('nav .badge').textContent === '1 unread' && !document.querySelector('nav .badge').hidden")
+        await ana.until(f"{STATUS} === ' · Delivered'")
+        await press(bob, "Conversations1 unread")
+        await title(bob, "Conversations")
+        await bob.until("document.querySelector('.talks li.unread a.who')?.innerText.includes('Hello Bob')")
+        assert await bob.value("document.querySelector('.talks presence-avatar').getAttribute('status')") == "online"
+        await shot(bob, "conversations")
+        await bob.run("document.querySelector('.talks a').click()")
+        await title(bob, "Ana Lovelace")
+        await ana.until(f"{STATUS} === ' · Read'")
+        await bob.until("document.querySelector('nav .badge').hidden")
+        await fill(bob, "text", "I am writ")
+        await shows(ana, "Bob Ray is typing…")
+        await write(bob, "I am writing too", "Second line")
+        await ana.until(f"{BUBBLES}.length === 3")
+        await shot(ana, "talk")
+        await press(bob, "Edit “I am writing too”")
+        assert await bob.value("document.activeElement.value") == "I am writing too"
+        await bob.run("document.activeElement.select()")
+        await bob.type("I was writing")
+        # News leave alone what is edited, and the focus.
+        await write_other(ana, "News")
+        await bob.until(f"{BUBBLES}.includes('News')")
+        assert await bob.value("document.activeElement.value") == "I was writing"
+        await bob.key("Enter")
+        await ana.until(f"{BUBBLES}.includes('I was writing')")
+        await shows(ana, "edited")
+        await bob.run("globalThis.confirm = () => true")
+        await press(bob, "Delete “Second line”")
+        await ana.until(f"{BUBBLES}.join() === 'Hello Bob,I was writing,Message deleted,News'")
+        await shot(ana, "talk-changed")
+        assert not await ana.value(f"!!{found('Delete “I was writing”')}"), "only the sender deletes"
+        id = await ana.value("location.hash.split('/')[2]")
+        assert [each["text"] for each in await stored(accounts, id)] == ["Hello Bob", "I was writing", "", "News"]
+
+
+async def write_other(page, text):
+    await write(page, text)
+
+
+async def test_without_a_connection_texts_wait_and_are_sent_once_when_it_is_back(chromium, accounts):
+    (ana, bob), (_, client) = await friends(accounts, "Ana", "Bob Ray")
+    async with Line(accounts.server) as line, chromium:
+        page = await enter(chromium, line, ana)
+        id = await direct(client, ana)
+        await page.run(f"location.hash = '/talk/{id}'")
+        await title(page, "Bob Ray")
+        line.cut()
+        await shows(page, "No connection.")
+        await write(page, "one", "two", "three")
+        await page.until(f"{STATUS} === ' · Waits for a connection'")
+        await fill(page, "text", "a draft")
+        await shot(page, "talk-offline")
+        await page.go("about:blank")
+        line.mend()
+        await page.go(line.origin + f"/app#/talk/{id}")
+        await page.until(f"{BUBBLES}.join() === 'one,two,three' && {STATUS}?.startsWith(' · Delivered') || {STATUS} === ' · Sent'")
+        assert await page.value("document.querySelector('[name=text]').value") == "a draft"
+        assert [each["text"] for each in await stored(accounts, id)] == ["one", "two", "three"]
+        # What is refused says so, and can be sent again or given up.
+        await client.did("block", users=[ana.user])
+        await write(page, "refused", "given up")
+        await shows(page, "Not sent: you cannot write here")
+        await page.until("document.querySelectorAll('.failed').length === 2")
+        await shot(page, "talk-failed")
+        await client.did("unblock", users=[ana.user])
+        await press(page, "Try again")
+        await page.until("document.querySelectorAll('.failed').length === 1")
+        await press(page, "Discard")
+        await page.until(f"{BUBBLES}.join() === 'one,two,three,refused' && {STATUS}?.match(/Sent|Delivered/)")
+        # Who signs out takes drafts along.
+        await fill(page, "text", "private")
+        await press(page, "Sign out")
+        await title(page, "Sign in")
+        assert await page.value("Object.keys(sessionStorage)") == []
+
+
+async def test_a_server_that_is_killed_meanwhile_loses_nothing(chromium, accounts):
+    (ana, bob), (_, client) = await friends(accounts, "Ana", "Bob Ray")
+    async with Line(accounts.server) as line, chromium:
+        page = await enter(chromium, line, ana)
+        id = await direct(client, ana)
+        await page.run(f"location.hash = '/talk/{id}'")
+        await title(page, "Bob Ray")
+        await write(page, "before")
+        await page.until(f"{STATUS} === ' · Sent'")
+        accounts.server.kill()
+        line.cut()
+        await write(page, "meanwhile", "more")
+        accounts.server.start()
+        line.mend()
+        await page.until(f"{BUBBLES}.length === 3 && {STATUS}?.match(/Sent|Delivered/)")
+        assert [each["text"] for each in await stored(accounts, id)] == ["before", "meanwhile", "more"]
+
+
+async def test_earlier_messages_are_read_and_news_do_not_move_what_is_looked_at(chromium, accounts):
+    (ana, bob), (_, client) = await friends(accounts, "Ana", "Bob Ray")
+    async with Line(accounts.server) as line, chromium:
+        page = await enter(chromium, line, ana, expected=())
+        id = await direct(client, ana)
+        for number in range(120):
+            await client.did("send", conversation=id, message={"id": f"m{number}", "text": f"message {number}"})
+        await page.run(f"location.hash = '/talk/{id}'")
+        await page.until(f"{BUBBLES}.length === 50")
+        log = "document.querySelector('.messages')"
+        await page.until(f"{log}.scrollHeight - {log}.scrollTop - {log}.clientHeight < 5")
+        await page.run(f"{log}.scrollTop = 400")
+        before = await page.value(f"{log}.querySelector('[data-message=m80]').getBoundingClientRect().top")
+        await press(page, "Earlier messages")
+        await page.until(f"{BUBBLES}.length === 100")
+        after = await page.value(f"{log}.querySelector('[data-message=m80]').getBoundingClientRect().top")
+        assert abs(after - before) < 3, (before, after)
+        await client.did("send", conversation=id, message={"id": "new", "text": "news"})
+        await page.until(f"!{found('New messages')}.hidden")
+        assert abs(await page.value(f"{log}.querySelector('[data-message=m80]').getBoundingClientRect().top") - before) < 3
+        await shot(page, "talk-news")
+        await press(page, "New messages")
+        await page.until(f"{log}.scrollHeight - {log}.scrollTop - {log}.clientHeight < 5")
+        await press(page, "Earlier messages")
+        await page.until(f"{BUBBLES}.length === 121 && {found('Earlier messages')} === undefined")
+        assert await page.value(BUBBLES) == [f"message {number}" for number in range(120)] + ["news"]
+
+
+async def test_a_group_is_begun_renamed_joined_muted_archived_and_left(chromium, accounts):
+    (ana, bob, cy), (_, second, third) = await friends(accounts, "Ana", "Bob Ray", "Cy Twombly")
+    async with Line(accounts.server) as line, chromium:
+        page = await enter(chromium, line, ana, expected=NETWORK)
+        await fill(page, "users", bob.user)
+        await page.key("Enter")
+        await shows(page, "Bob Ray")
+        await press(page, "Conversations")
+        await title(page, "Conversations")
+        await shows(page, "None yet.")
+        await page.run("document.querySelector('summary').click()")
+        await page.until("document.querySelector('fieldset label')?.innerText === 'Bob Ray'")
+        await press(page, "Begin")
+        await shows(page, "Please choose at least one person.")
+        await page.run("document.querySelector('fieldset input').click()")
+        await fill(page, "groupName", "Trip")
+        await shot(page, "new-group")
+        await press(page, "Begin")
+        await title(page, "Trip")
+        id = await page.value("location.hash.split('/')[2]")
+        await page.run("document.querySelector('details summary').click()")
+        await fill(page, "name", "Alps")
+        await press(page, "Rename")
+        await title(page, "Alps")
+        await fill(page, "member", cy.user)
+        await page.run("document.querySelector('[name=member]').form.requestSubmit()")
+        await shows(page, "Cy Twombly")
+        await shows(page, "3 people")
+        await shot(page, "group")
+        await third.did("send", conversation=id, message={"id": "c1", "text": "Hello from Cy"})
+        await shows(page, "Hello from Cy")
+        assert await page.value("document.querySelector('.theirs .from').textContent") == "Cy Twombly"
+        await page.run("globalThis.confirm = () => true")
+        # Its owner deletes what others wrote, and removes them.
+        await press(page, "Delete “Hello from Cy”")
+        await shows(page, "Message deleted")
+        await press(page, "Remove Bob Ray")
+        await shows(page, "2 people")
+        await page.run("const mute = document.querySelector('[name=mute]'); mute.value = 'hour'; mute.dispatchEvent(new Event('change'))")
+        await shows(page, "Saved")
+        await press(page, "Archive")
+        await page.until(f"!!{found('Take out of the archive')}")
+        await press(page, "Conversations")
+        await shows(page, "None yet.")
+        await press(page, "Archived (1)")
+        await page.until("document.querySelector('.talks a.who').innerText.includes('muted')")
+        await shot(page, "archived")
+        await third.did("send", conversation=id, message={"id": "c2", "text": "Are you there?"})
+        await page.until("document.querySelector('.talks .badge').textContent === '1 unread'")
+        assert await page.value("document.querySelector('nav .badge').hidden"), "muted"
+        await page.run("document.querySelector('.talks a').click()")
+        await title(page, "Alps")
+        await page.run("document.querySelector('details summary').click()")
+        await press(page, "Take out of the archive")
+        await page.until(f"!!{found('Archive')}")
+        await press(page, "Leave the group")
+        await title(page, "Conversations")
+        await shows(page, "None yet.")
+        left = (await third.did("getConversation", conversation=id))["conversation"]
+        assert left["participants"] == [cy.user] and left["owner"] == cy.user and left["name"] == "Alps"
+
+
+async def test_news_move_neither_the_focus_nor_what_is_typed(chromium, accounts):
+    (ana, bob, cy), (_, second, third) = await friends(accounts, "Ana", "Bob Ray", "Cy Twombly")
+    async with Line(accounts.server) as line, chromium:
+        page = await enter(chromium, line, ana, expected=())
+        one, two = await direct(second, ana), await direct(third, ana)
+        await second.did("send", conversation=one, message={"id": "a", "text": "first"})
+        await third.did("send", conversation=two, message={"id": "b", "text": "second"})
+        await press(page, "Conversations2 unread")
+        await page.until("document.querySelectorAll('.talks li.unread').length === 2")
+        links = "[...document.querySelectorAll('.talks li')].map((each) => each.dataset.conversation)"
+        assert await page.value(links) == [two, one]
+        for number, (focused, sender, talk, order) in enumerate(((one, second, one, [one, two]), (two, second, one, [one, two]), (one, third, two, [two, one]))):
+            await page.run(f"document.querySelector('[data-conversation=\"{focused}\"] a').focus()")
+            await sender.did("send", conversation=talk, message={"id": f"n{number}", "text": "news"})
+            await page.until(f"{links}.join() === {','.join(order)!r}")
+            assert await page.value("document.activeElement.closest('li')?.dataset.conversation") == focused
+        await page.run(f"location.hash = '/talk/{one}'")
+        await title(page, "Bob Ray")
+        await fill(page, "text", "half a sen")
+        await page.run("document.activeElement.setSelectionRange(4, 4)")
+        await second.did("send", conversation=one, message={"id": "z", "text": "more"})
+        await page.until(f"{BUBBLES}.includes('more')")
+        assert await page.value("[document.activeElement.value, document.activeElement.selectionStart]") == ["half a sen", 4]
+        # It is there again after another screen.
+        await press(page, "People")
+        await title(page, "People")
+        await page.run("history.back()")
+        await title(page, "Bob Ray")
+        assert await page.value("document.querySelector('[name=text]').value") == "half a sen"
+
+
+async def test_it_is_usable_by_keyboard_alone(chromium, accounts):
+    (ana, bob), (_, client) = await friends(accounts, "Ana", "Bob Ray")
+    async with Line(accounts.server) as line, chromium:
+        page = await enter(chromium, line, ana, expected=())
+        id = await direct(client, ana)
+        await client.did("send", conversation=id, message={"id": "a", "text": "Hello"})
+
+        async def tab_to(condition):
+            for _ in range(25):
+                await page.key("Tab")
+                if await page.value(condition):
+                    return
+            raise AssertionError(condition)
+
+        await page.run("document.activeElement.blur()")
+        await tab_to("document.activeElement.textContent.startsWith('Conversations')")
+        await page.key("Enter")
+        await title(page, "Conversations")
+        await page.until("!!document.querySelector('.talks a')")
+        await tab_to("document.activeElement.matches('.talks a')")
+        await page.key("Enter")
+        await title(page, "Bob Ray")
+        await tab_to("document.activeElement.matches('.messages')")
+        await tab_to("document.activeElement.name === 'text'")
+        await page.type("By keyboard")
+        await page.key("Enter")
+        await page.until(f"{BUBBLES}.join() === 'Hello,By keyboard'")
+        assert await page.value("document.activeElement.name") == "text"
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+async def test_everything_has_a_label_fits_360_pixels_and_can_be_read(chromium, accounts, dark):
+    name = "A name that is quite long, as names may be, really"
+    (ana, bob), (_, client) = await friends(accounts, "Ana", name)
+    async with Line(accounts.server) as line, chromium:
+        page = await enter(chromium, line, ana, width=360, height=740, dark=dark)
+        id = await direct(client, ana)
+        made = await client.did("createConversation", participants=[ana.user], name="The group of those who go to the mountains")
+        group = made["conversation"]["id"]
+        for number, text in enumerate(("Hello", "x" * 120, "Several lines\nof text, with one that is rather long, so that it needs more than one")):
+            for talk in (id, group):
+                await client.did("send", conversation=talk, message={"id": f"m{number}", "text": text})
+        await fill(page, "users", bob.user)
+        await page.key("Enter")
+        await page.run("location.hash = '/conversations'")
+        await page.until("document.querySelectorAll('.talks li.unread').length === 2")
+        await page.run("document.querySelector('summary').click()")
+        await page.until("!!document.querySelector('fieldset label')")
+        await checked(page, "conversations", dark)
+        for place, name in ((id, "talk"), (group, "group")):
+            await page.run(f"location.hash = '/talk/{place}'")
+            await page.until(f"{BUBBLES}.length === 3")
+            await write(page, "My own answer", "And one more, which is a little longer than the first one was")
+            await page.until(f"{BUBBLES}.length === 5 && {STATUS}?.match(/Sent|Delivered/)")
+            await checked(page, name, dark)
+            await page.run("document.querySelector('summary').click()")
+            await checked(page, f"{name}-details", dark)
+            await page.run("document.querySelector('summary').click()")
+        line.cut()
+        await shows(page, "No connection.")
+        await write(page, "Offline")
+        await shows(page, "Waits for a connection")
+        await page.run("document.activeElement.blur()")
+        await checked(page, "talk-offline", dark)
+        await page.resize(width=1000, height=900, dark=dark)
+        await shot(page, f"talk-1000-{'dark' if dark else 'light'}")
+        line.mend()
+        await page.run("location.hash = '/conversations'")
+        await page.until("document.querySelector('.banner').textContent === ''")
+        await shot(page, f"conversations-1000-{'dark' if dark else 'light'}")

@@ -1,0 +1,186 @@
+// A conversation: what was said, who types, and the text that is being written.
+import { DRAFT, Known, Screen, arrange, button, describe, h, otherOf, pictureOf, textOf } from "./parts.js";
+import { detailsOf } from "./details.js";
+import { messageRow } from "./message.js";
+
+/** Characters of a message at most. */
+const LONGEST = 5000;
+/** From how many pixels of the end on somebody reads what is new. */
+const NEAR = 60;
+
+class Talk extends Screen {
+  #id = "";
+  #rows = new Map();
+  #page = { messages: [] };
+  #conversation = null;
+
+  render() {
+    this.#id = decodeURIComponent(location.hash.split("/")[2] ?? "");
+    const { app } = this;
+    const { client, messages } = app;
+    const id = this.#id;
+    const known = new Known(this, () => this.#conversation && showHead());
+    const avatar = h("presence-avatar");
+    const title = h("h1", { tabindex: "-1" }, "Conversation");
+    const status = h("p", { class: "quiet" });
+    const problem = h("p", { class: "bad", role: "alert" });
+    const details = detailsOf({ app, conversation: id, known });
+    const log = h("ol", { class: "messages", role: "log", "aria-label": "Messages", tabindex: "0" });
+    const earlier = button("Earlier messages", { class: "plain", hidden: true });
+    const empty = h("p", { class: "quiet", hidden: true }, "Nothing has been said yet.");
+    const fresh = button("New messages", { class: "main fresh", hidden: true });
+    const typing = h("p", { class: "typing", role: "status", "aria-live": "polite" });
+    const composer = this.#composer(known);
+    const content = h("div", {}, details.node, earlier, empty, h("div", { class: "frame" }, log, fresh), typing, composer);
+
+    const isAtEnd = () => log.scrollHeight - log.scrollTop - log.clientHeight < NEAR;
+    const toEnd = () => (log.scrollTop = log.scrollHeight);
+    const read = () => {
+      if (document.hidden || !isAtEnd() || !this.#conversation?.unread) return;
+      const last = this.#page.messages.findLast(({ seq }) => seq)?.seq;
+      if (last) messages.read(id, last).catch(() => {});
+    };
+    const showHead = () => {
+      const conversation = this.#conversation;
+      const other = otherOf(conversation, client.user);
+      const person = other && known.person(other);
+      const name = known.title(conversation);
+      title.textContent = name;
+      app.entitle(name);
+      avatar.show(name, person && pictureOf(person), person?.presence?.status);
+      status.textContent = person ? describe(person, client.now()) : `${conversation.participants.length} people`;
+      details.show(conversation);
+      showPage();
+    };
+    const showPage = () => {
+      const { messages: all, hasEarlier, live } = this.#page;
+      const wasAtEnd = isAtEnd();
+      const fromEnd = log.scrollHeight - log.scrollTop;
+      const first = log.firstChild;
+      const seen = log.lastChild?.dataset.message;
+      const about = {
+        isDirect: this.#conversation?.kind === "direct", isOwner: this.#conversation?.owner === client.user, isLive: live,
+      };
+      for (const each of this.#rows.keys()) if (!all.some((message) => message.id === each)) this.#rows.delete(each);
+      arrange(log, all.map((message) => {
+        if (!this.#rows.has(message.id)) this.#rows.set(message.id, messageRow({ app, conversation: id, known }));
+        const row = this.#rows.get(message.id);
+        row.show(message, about);
+        return row.node;
+      }));
+      earlier.hidden = !hasEarlier;
+      empty.hidden = all.length > 0 || !live;
+      const newest = all.at(-1);
+      const isOwnNews = newest && newest.id !== seen && newest.from === client.user;
+      if (wasAtEnd || isOwnNews) toEnd();
+      // What is above was added: what is seen stays where it is.
+      else if (log.firstChild !== first) log.scrollTop = log.scrollHeight - fromEnd;
+      if (!wasAtEnd && newest && newest.id !== seen && seen && !isOwnNews) fresh.hidden = false;
+      if (isAtEnd()) fresh.hidden = true;
+      read();
+    };
+
+    fresh.addEventListener("click", () => {
+      toEnd();
+      log.focus();
+    });
+    let isReading = false;
+    const readEarlier = async () => {
+      if (isReading || !this.#page.hasEarlier) return;
+      isReading = true;
+      log.setAttribute("aria-busy", "true");
+      try {
+        await messages.earlier(id);
+        problem.textContent = "";
+      } catch (error) {
+        problem.textContent = error.code === "unavailable" ? "Earlier messages cannot be read without a connection." : textOf(error);
+      } finally {
+        isReading = false;
+        log.setAttribute("aria-busy", "false");
+      }
+    };
+    earlier.addEventListener("click", readEarlier);
+    log.addEventListener("scroll", () => {
+      if (isAtEnd()) fresh.hidden = true;
+      if (log.scrollTop < NEAR && log.scrollHeight > log.clientHeight) readEarlier();
+      read();
+    });
+    document.addEventListener("visibilitychange", read, { signal: this.signal });
+
+    this.each(messages.conversation(id, { signal: this.signal }), (conversation) => {
+      content.hidden = !!conversation.removed;
+      problem.textContent = conversation.removed ? "You are not in this conversation." : "";
+      if (conversation.removed) return;
+      this.#conversation = conversation;
+      known.want(conversation.participants);
+      showHead();
+    });
+    this.each(messages.messages(id, { signal: this.signal }), (page) => {
+      this.#page = page;
+      if (page.error && page.error.code !== "forbidden") problem.textContent = textOf(page.error);
+      showPage();
+    }).catch((error) => (problem.textContent = textOf(error)));
+    this.each(client.typing(id, { signal: this.signal }), ({ users, more, live }) => {
+      const names = live ? users.map((user) => known.name(user)) : [];
+      if (live && more) names.push(`${more} more`);
+      const all = new Intl.ListFormat("en").format(names);
+      typing.textContent = names.length ? `${all} ${names.length > 1 ? "are" : "is"} typing…` : "";
+    }).catch(() => {});
+    return [h("section", { class: "card talk" }, h("div", { class: "talk-head" }, avatar, h("div", {}, title, status)), problem, content)];
+  }
+
+  /** The text that is written. It is kept in this tab until it is sent. */
+  #composer() {
+    const { client, messages } = this.app;
+    const id = this.#id;
+    const draft = DRAFT + id;
+    const input = h("textarea", { name: "text", rows: "1", "aria-label": "Message", placeholder: "Message", autocomplete: "off", "aria-describedby": "talk-problem" });
+    const count = h("p", { class: "count near", role: "status" });
+    const problem = h("p", { class: "bad", role: "alert", id: "talk-problem" });
+    const send = button("Send", { type: "submit", class: "main" });
+    const fit = () => {
+      input.style.height = "auto";
+      input.style.height = `${Math.min(input.scrollHeight + 2, 160)}px`;
+      const left = LONGEST - [...input.value].length;
+      count.textContent = left < 200 ? `${left} characters left` : "";
+      send.disabled = left < 0;
+    };
+    input.value = sessionStorage[draft] ?? "";
+    input.addEventListener("input", () => {
+      problem.textContent = "";
+      if (input.value) sessionStorage[draft] = input.value;
+      else sessionStorage.removeItem(draft);
+      fit();
+      client.setTyping(id, input.value !== "");
+    });
+    input.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+      event.preventDefault();
+      composer.requestSubmit();
+    });
+    this.signal.addEventListener("abort", () => client.setTyping(id, false));
+    const composer = h("form", { class: "composer", novalidate: true }, input, send, count, problem);
+    composer.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      const text = input.value.trim();
+      if (!text || send.disabled) return;
+      input.value = "";
+      sessionStorage.removeItem(draft);
+      fit();
+      input.focus();
+      try {
+        await messages.send(id, text);
+      } catch (error) {
+        // It is where it was, unless something else is there by now.
+        input.value ||= text;
+        sessionStorage[draft] = input.value;
+        problem.textContent = error.code === "too_many" ? "Too many messages wait to be sent." : textOf(error);
+        fit();
+      }
+    });
+    requestAnimationFrame(fit);
+    return composer;
+  }
+}
+
+customElements.define("talk-screen", Talk);
