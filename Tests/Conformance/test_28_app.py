@@ -530,7 +530,7 @@ async def test_everything_has_a_label_fits_360_pixels_and_can_be_read(chromium, 
         await checked(page, "profile", dark)
         await page.run("location.hash = '/talk/nothing'")
         await shows(page, "You are not in this conversation.")
-        await checked(page, "talk", dark)
+        await checked(page, "talk-nobody", dark)
 
 
 async def checked(page, name, dark):

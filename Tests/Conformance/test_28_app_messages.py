@@ -229,6 +229,12 @@ async def test_a_group_is_begun_renamed_joined_muted_archived_and_left(chromium,
         await third.did("send", conversation=id, message={"id": "c1", "text": "Hello from Cy"})
         await shows(page, "Hello from Cy")
         assert await page.value("document.querySelector('.theirs .from').textContent") == "Cy Twombly"
+        plan = {"id": "f", "kind": "file", "url": "https://example.org/plan.pdf", "sizeBytes": 5}
+        await third.did("send", conversation=id, message={
+            "id": "c0", "text": "", "attachments": [plan], "priority": {"reason": "today"}})
+        await shows(page, "Open the file")
+        await shows(page, "Important: today")
+        assert await page.value("document.querySelector('.files a').href") == "https://example.org/plan.pdf"
         await page.run("globalThis.confirm = () => true")
         # Its owner deletes what others wrote, and removes them.
         await press(page, "Delete “Hello from Cy”")

@@ -1,5 +1,5 @@
 // What can be changed of a conversation: muted, archived, its name, and who is in it.
-import { arrange, busy, button, field, form, h, pictureOf, textOf } from "./parts.js";
+import { arrange, busy, button, field, form, h, nameOf, pictureOf, textOf } from "./parts.js";
 
 const HOUR = 3_600_000;
 const MUTES = [["no", "No"], ["hour", "For an hour"], ["day", "For 8 hours"], ["yes", "Until I change it"]];
@@ -67,7 +67,7 @@ export const detailsOf = ({ app, conversation, known }) => {
     remove.addEventListener("click", () => attempt(remove, () => messages.changeMembers(conversation, { remove: [id] }), "Removed"));
     const made = { node: h("li", {}, avatar, h("span", { class: "who" }, called), remove), show: () => {
       const person = known.person(id);
-      avatar.show(known.name(id), pictureOf(person), person.presence?.status);
+      avatar.show(nameOf(person), pictureOf(person), person.presence?.status);
       called.textContent = known.name(id) + (shown.owner === id ? " (owner)" : "");
       remove.hidden = id === client.user || shown.owner !== client.user;
       remove.setAttribute("aria-label", `Remove ${known.name(id)}`);

@@ -25,7 +25,8 @@ class Talk extends Screen {
     const status = h("p", { class: "quiet" });
     const problem = h("p", { class: "bad", role: "alert" });
     const details = detailsOf({ app, conversation: id, known });
-    const log = h("ol", { class: "messages", role: "log", "aria-label": "Messages", tabindex: "0" });
+    const list = h("ol");
+    const log = h("div", { class: "messages", role: "log", "aria-label": "Messages", "aria-relevant": "additions", tabindex: "0" }, list);
     const earlier = button("Earlier messages", { class: "plain", hidden: true });
     const empty = h("p", { class: "quiet", hidden: true }, "Nothing has been said yet.");
     const fresh = button("New messages", { class: "main fresh", hidden: true });
@@ -56,13 +57,13 @@ class Talk extends Screen {
       const { messages: all, hasEarlier, live } = this.#page;
       const wasAtEnd = isAtEnd();
       const fromEnd = log.scrollHeight - log.scrollTop;
-      const first = log.firstChild;
-      const seen = log.lastChild?.dataset.message;
+      const first = list.firstChild;
+      const seen = list.lastChild?.dataset.message;
       const about = {
         isDirect: this.#conversation?.kind === "direct", isOwner: this.#conversation?.owner === client.user, isLive: live,
       };
       for (const each of this.#rows.keys()) if (!all.some((message) => message.id === each)) this.#rows.delete(each);
-      arrange(log, all.map((message) => {
+      arrange(list, all.map((message) => {
         if (!this.#rows.has(message.id)) this.#rows.set(message.id, messageRow({ app, conversation: id, known }));
         const row = this.#rows.get(message.id);
         row.show(message, about);
@@ -74,7 +75,7 @@ class Talk extends Screen {
       const isOwnNews = newest && newest.id !== seen && newest.from === client.user;
       if (wasAtEnd || isOwnNews) toEnd();
       // What is above was added: what is seen stays where it is.
-      else if (log.firstChild !== first) log.scrollTop = log.scrollHeight - fromEnd;
+      else if (list.firstChild !== first) log.scrollTop = log.scrollHeight - fromEnd;
       if (!wasAtEnd && newest && newest.id !== seen && seen && !isOwnNews) fresh.hidden = false;
       if (isAtEnd()) fresh.hidden = true;
       read();
