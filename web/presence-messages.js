@@ -63,7 +63,6 @@ export class PresenceMessages {
     return this.#outbox?.entries ?? [];
   }
 
-  /** Ends all loops, and sends nothing any more from this tab. The client goes on. */
   close() {
     if (this.#isOver) return;
     this.#ending.abort();
@@ -158,12 +157,10 @@ export class PresenceMessages {
     }
   }
 
-  /** Reads a page of older ones into the loops. Tells whether there are more. */
   async earlier(conversation, { limit = 50 } = {}) {
     return (await this.#logs.get(conversation)?.earlier(limit)) ?? false;
   }
 
-  /** Keeps a message until it is sent, and returns it as it is shown meanwhile. */
   async send(conversation, text, { attachments, priority } = {}) {
     const known = this.#logs.get(conversation)?.after ?? this.#list.get(conversation)?.last;
     this.#client.setTyping(conversation, false);
@@ -190,7 +187,6 @@ export class PresenceMessages {
     await this.#outbox.retry((entry) => idOf(entry) === message);
   }
 
-  /** Gives up what failed. */
   async discard(message) {
     await this.#ready;
     await this.#outbox.drop((entry) => idOf(entry) === message);

@@ -72,3 +72,23 @@ static const unsigned char app_people_js_bytes[] = {
 #embed "../../web/app/people.js"
 };
 ASSET(app_people_js)
+
+static const unsigned char app_conversations_js_bytes[] = {
+#embed "../../web/app/conversations.js"
+};
+ASSET(app_conversations_js)
+
+static const unsigned char app_talk_js_bytes[] = {
+#embed "../../web/app/talk.js"
+};
+ASSET(app_talk_js)
+
+static const unsigned char app_message_js_bytes[] = {
+#embed "../../web/app/message.js"
+};
+ASSET(app_message_js)
+
+static const unsigned char app_details_js_bytes[] = {
+#embed "../../web/app/details.js"
+};
+ASSET(app_details_js)

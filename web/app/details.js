@@ -13,7 +13,7 @@ export const detailsOf = ({ app, conversation, known }) => {
   const attempt = async (pressed, act, text) => {
     problem.textContent = done.textContent = "";
     try {
-      await busy(pressed, undefined, act);
+      await (pressed ? busy(pressed, undefined, act) : act());
       done.textContent = text;
     } catch (error) {
       problem.textContent = error.code === "too_many" ? "There is no room for more people." : textOf(error);
@@ -22,8 +22,7 @@ export const detailsOf = ({ app, conversation, known }) => {
 
   const mute = field("Muted", { name: "mute" }, { tag: "select" });
   mute.input.append(...MUTES.map(([value, text]) => h("option", { value }, text)));
-  mute.input.addEventListener("change", () => attempt(mute.input, () => messages.mute(conversation, LENGTHS[mute.value]), "Saved")
-    .then(() => mute.input.focus()));
+  mute.input.addEventListener("change", () => attempt(undefined, () => messages.mute(conversation, LENGTHS[mute.value]), "Saved"));
   const archive = button("Archive");
   archive.addEventListener("click", () => attempt(archive, () => messages.archive(conversation, !shown.archived), "Saved")
     .then(() => label()));

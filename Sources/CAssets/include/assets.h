@@ -100,6 +100,10 @@ struct asset asset_app_parts_js(void);
 struct asset asset_app_signing_js(void);
 struct asset asset_app_profile_js(void);
 struct asset asset_app_people_js(void);
+struct asset asset_app_conversations_js(void);
+struct asset asset_app_talk_js(void);
+struct asset asset_app_message_js(void);
+struct asset asset_app_details_js(void);
 
 // Conversations
 struct asset asset_create(void);

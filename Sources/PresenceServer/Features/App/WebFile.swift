@@ -55,6 +55,10 @@ extension WebFile {
             WebFile("/app/signing.js", script, asset_app_signing_js(), []),
             WebFile("/app/profile.js", script, asset_app_profile_js(), []),
             WebFile("/app/people.js", script, asset_app_people_js(), []),
+            WebFile("/app/conversations.js", script, asset_app_conversations_js(), []),
+            WebFile("/app/talk.js", script, asset_app_talk_js(), []),
+            WebFile("/app/message.js", script, asset_app_message_js(), []),
+            WebFile("/app/details.js", script, asset_app_details_js(), []),
         ]
     }()
 

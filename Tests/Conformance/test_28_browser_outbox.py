@@ -1,0 +1,171 @@
+"""presence-messages.js in Chromium: what was written without a connection is sent once and in order, whatever dies."""
+
+import asyncio
+
+import pytest
+
+from support.accounts import ON, PASSWORD, Accounts
+from support.browser import Failed
+from support.line import Line
+from support.patience import eventually
+from support.room import Room
+from test_28_browser import BLANK, MODULE, follow, opened
+from test_28_browser_accounts import page_of, sign_up
+from test_28_browser_messages import TEXTS, begin, stored, talking, watch, write
+
+SETTINGS = {"linger": 5_000}
+
+
+async def test_what_is_written_offline_is_shown_kept_over_a_reload_and_sent_once_in_order(chromium, server, room):
+    async with Line(server) as line, chromium:
+        page = await talking(chromium, line, room)
+        id = (await page.value(f"await messages.create([{room.name('bob')!r}])"))["id"]
+        await watch(page, id)
+        line.cut()
+        await page.until("!seen.page.value.live")
+        await write(page, id, *[f"m{number}" for number in range(10)])
+        await page.until("seen.page.value.messages.length === 10 && seen.page.value.messages.every((each) => each.status === 'sending')")
+        await page.run(f"await messages.edit({id!r}, seen.page.value.messages[3].id, 'changed'); await messages.delete({id!r}, seen.page.value.messages[4].id)")
+        await page.until("seen.page.value.messages[3].text === 'changed' && seen.page.value.messages[4].deletedAt > 0")
+        await page.until("seen.list.value[0].unsent === 10 && seen.list.value[0].lastMessage.text === 'm9'")
+        # Another page in its place, and back.
+        await page.go("about:blank")
+        line.mend()
+        await page.go(line.origin + BLANK)
+        await page.run(MODULE)
+        await opened(page, room.token("ana"))
+        await begin(page, room.name("ana"))
+        await watch(page, id)
+        await page.until("seen.page.value.messages.length === 10 && seen.page.value.messages.every((each) => each.seq && each.status === 'sent')")
+        await page.until("seen.page.value.messages[4].deletedAt")
+        expected = ["m0", "m1", "m2", "changed", "", "m5", "m6", "m7", "m8", "m9"]
+        assert [each["text"] for each in await stored(room, id)] == expected
+        assert await page.value("(await presence.internals.stored(presence.internals.queueOf(client.url, client.own.user))).length") == 0
+
+
+@pytest.mark.parametrize("arrives", [True, False], ids=["what it sent arrives", "what it sent is lost"])
+async def test_a_tab_that_is_killed_while_it_sends_leaves_the_rest_to_another_and_nothing_is_doubled(chromium, server, room, arrives):
+    async with Line(server) as line, chromium:
+        first = await talking(chromium, line, room)
+        id = (await first.value(f"await messages.create([{room.name('bob')!r}])"))["id"]
+        second = await talking(chromium, line, room)
+        await watch(second, id)
+        line.freeze()
+        await write(second, id, *[f"m{number}" for number in range(20)])
+        await eventually(lambda: [each for each in first.sent if each["type"] == "send"], "the first is on its way")
+        if arrives:
+            line.open.set()
+        first.expected = ("",)
+        asyncio.ensure_future(first.send("Page.crash"))
+        await eventually(lambda: second.sockets, "the other tab connects")
+        if not arrives:
+            line.cut()
+            for end in line.ends:
+                end.transport.abort()
+            line.open.set()
+            line.mend()
+        await second.until("seen.page.value.live && seen.page.value.messages.length === 20 && seen.page.value.messages.every((each) => each.status === 'sent')")
+        assert [each["text"] for each in await stored(room, id)] == [f"m{number}" for number in range(20)]
+
+
+async def test_a_server_that_is_killed_while_messages_are_sent_has_each_once(chromium, start):
+    server = start({"linger": 1000, "lease": 1500, "renewal": 300, "sweep": 100})
+    room = Room(server)
+    async with Line(server) as line, chromium:
+        page = await talking(chromium, line, room)
+        id = (await page.value(f"await messages.create([{room.name('bob')!r}])"))["id"]
+        await watch(page, id)
+        await page.run(f"globalThis.writing = (async () => {{ for (let n = 0; n < 60; n++) await messages.send({id!r}, `m${{n}}`); }})()")
+        await page.until("seen.page.value.messages.filter((each) => each.seq).length > 5")
+        server.kill()
+        line.cut()
+        await page.run("await writing")
+        server.start()
+        line.mend()
+        await page.run("client.reconnect()")
+        await page.until("seen.page.value.live && seen.page.value.messages.length === 60 && seen.page.value.messages.every((each) => each.status === 'sent')")
+        again = Room(server)
+        assert [each["text"] for each in await stored(again, id)] == [f"m{number}" for number in range(60)]
+
+
+async def test_what_the_server_refuses_is_failed_and_can_be_sent_again_or_given_up(chromium, server, room):
+    async with Line(server) as line, chromium:
+        page = await talking(chromium, line, room)
+        bob = await room.come("bob")
+        id = (await page.value(f"await messages.create([{room.name('bob')!r}])"))["id"]
+        await watch(page, id)
+        await bob.did("block", users=[room.name("ana")])
+        await write(page, id, "one", "two")
+        await page.until("seen.page.value.messages.length === 2 && seen.page.value.messages.every((each) => each.status === 'failed')")
+        assert await page.value("seen.page.value.messages[0].error.code") == "forbidden"
+        assert await stored(room, id) == []
+        await bob.did("unblock", users=[room.name("ana")])
+        await page.run("await messages.retry(seen.page.value.messages[1].id)")
+        await page.until("seen.page.value.messages.some((each) => each.text === 'two' && each.status === 'sent')")
+        await page.run("await messages.discard(seen.page.value.messages.find((each) => each.text === 'one').id)")
+        await page.until(TEXTS + " === 'two'")
+        # A change that is refused stays with its reason, too.
+        await page.run(f"await messages.edit({id!r}, seen.page.value.messages[0].id, 'x'.repeat(6000))")
+        await page.until("seen.page.value.messages[0].status === 'failed' && seen.page.value.messages[0].error.code === 'validation_failed'")
+        await page.run("await messages.discard(seen.page.value.messages[0].id)")
+        await page.until(TEXTS + " === 'two'")
+        await follow(page, "other", "messages.messages('not-mine')")
+        assert (await page.until("seen.other.value"))["error"]["code"] == "forbidden"
+
+
+async def test_only_so_much_waits_and_what_is_beyond_is_refused_at_once(chromium, server, room):
+    async with Line(server) as line, chromium:
+        page = await talking(chromium, line, room)
+        id = (await page.value(f"await messages.create([{room.name('bob')!r}])"))["id"]
+        line.cut()
+        await page.until("client.connection.state === 'waiting'")
+        await page.run(f"await Promise.all(Array.from({{ length: 500 }}, (_, n) => messages.send({id!r}, `m${{n}}`)))")
+        with pytest.raises(Failed) as failed:
+            await page.run(f"await messages.send({id!r}, 'one more')")
+        assert failed.value.args[0]["code"] == "too_many"
+        await page.run("await messages.forget()")
+        await page.until("seen.list.value[0].unsent === 0")
+        line.mend()
+        await page.run("client.reconnect()")
+        await page.until("client.connection.state === 'live'")
+        await write(page, id, "the only one")
+        await page.until("seen.list.value[0].lastMessage?.status === 'sent'")
+        assert [each["text"] for each in await stored(room, id)] == ["the only one"]
+
+
+async def test_what_was_not_sent_goes_with_who_signs_out_in_all_tabs(chromium, start):
+    accounts = Accounts(start(ON))
+    bob = await accounts.sign_up()
+    async with Line(accounts.server) as line, chromium:
+        page = await page_of(chromium, line)
+        email, user = await sign_up(page, accounts)
+
+        async def write_offline():
+            await page.run(f"""
+                globalThis.client = new presence.PresenceClient({{ token: account }});
+                const {{ PresenceMessages }} = await import("/presence-messages.js");
+                globalThis.messages = new PresenceMessages(client, {{ user: {user!r} }});""")
+            id = (await page.value(f"await messages.create([{bob.user!r}])"))["id"]
+            line.cut()
+            await page.until("client.connection.state === 'waiting'")
+            await page.run(f"await messages.send({id!r}, 'a secret')")
+            assert await left() == 1
+            return id
+
+        async def left():
+            queue = f"presence.internals.queueOf(client.url, {user!r})"
+            return await page.value(f"(await presence.internals.stored({queue})).length")
+
+        id = await write_offline()
+        await page.run("await account.signOut()")
+        assert await left() == 0
+        await page.run("client.close()")
+        line.mend()
+        # And with who is replaced by somebody else.
+        await page.run(f"await account.signIn({email!r}, {PASSWORD!r})")
+        await write_offline()
+        await page.run("client.close()")
+        line.mend()
+        await page.run(f"await account.signIn({bob.email!r}, {PASSWORD!r})")
+        assert await left() == 0
+        assert await stored(Room(accounts.server), id) == []
