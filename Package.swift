@@ -314,7 +314,7 @@ let package = Package(
             name: "EndToEndTests",
             dependencies: [
                 "presenced", "PresenceAccounts", "PresenceAccountsTesting", "PresenceDomain", "PresenceKit",
-                "PresenceModels", "TestSupport",
+                "PresenceMessages", "PresenceModels", "TestSupport",
             ],
             exclude: ["watcher.py"],
             swiftSettings: ours),
