@@ -41,6 +41,8 @@ let package = Package(
         .library(name: "PresenceAccounts", targets: ["PresenceAccounts"]),
         .library(name: "PresenceAccountModels", targets: ["PresenceAccountModels"]),
         .library(name: "PresenceAccountsTesting", targets: ["PresenceAccountsTesting"]),
+        // For apps whose users write to each other.
+        .library(name: "PresenceMessages", targets: ["PresenceMessages"]),
         .executable(name: "presenced", targets: ["presenced"]),
         .executable(name: "presence-watch", targets: ["presence-watch"]),
         .executable(name: "presence-load", targets: ["presence-load"]),
@@ -158,6 +160,8 @@ let package = Package(
         .target(name: "PresenceModels", dependencies: ["PresenceDomain", "PresenceKit"], swiftSettings: ours),
         .target(name: "PresenceKitTesting", dependencies: ["PresenceDomain", "PresenceKit"], swiftSettings: ours),
 
+        // Messages: conversations, their messages, the outbox.
+        .target(name: "PresenceMessages", dependencies: ["PresenceKit"], swiftSettings: ours),
         // Accounts: sign-up, sign-in, the own account; the same beside them.
         .target(name: "PresenceAccounts", dependencies: ["PresenceDomain", "PresenceKit"], swiftSettings: ours),
         .target(
@@ -211,6 +215,9 @@ let package = Package(
             name: "chaos-crowd", dependencies: ["PresenceKit"], path: "Tests/Chaos/Crowd", swiftSettings: ours),
         .executableTarget(
             name: "kit-writer", dependencies: ["PresenceKit"], path: "Tests/KitWriter", swiftSettings: ours),
+        .executableTarget(
+            name: "message-writer", dependencies: ["PresenceMessages"], path: "Tests/MessageWriter",
+            swiftSettings: ours),
         .executableTarget(
             name: "session-writer", dependencies: ["PresenceAccounts"], path: "Tests/SessionWriter",
             swiftSettings: ours),
@@ -291,6 +298,10 @@ let package = Package(
             ],
             swiftSettings: ours),
         .testTarget(
+            name: "PresenceMessagesTests",
+            dependencies: ["PresenceMessages", "PresenceKit", "PresenceKitTesting", "TestSupport", "message-writer"],
+            swiftSettings: ours),
+        .testTarget(
             name: "PresenceURLSessionTests", dependencies: ["PresenceKit", "PresenceURLSession", "PresenceTransport"],
             swiftSettings: ours),
         .testTarget(
@@ -308,7 +319,7 @@ let package = Package(
             name: "EndToEndTests",
             dependencies: [
                 "presenced", "PresenceAccounts", "PresenceAccountsTesting", "PresenceDomain", "PresenceKit",
-                "PresenceModels", "TestSupport",
+                "PresenceMessages", "PresenceModels", "TestSupport",
             ],
             exclude: ["watcher.py"],
             swiftSettings: ours),

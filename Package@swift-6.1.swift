@@ -13,6 +13,7 @@ let package = Package(
         .library(name: "PresenceModels", targets: ["PresenceModels"]),
         .library(name: "PresenceKitTesting", targets: ["PresenceKitTesting"]),
         // For apps whose users sign in at the same server.
+        .library(name: "PresenceMessages", targets: ["PresenceMessages"]),
         .library(name: "PresenceAccounts", targets: ["PresenceAccounts"]),
         .library(name: "PresenceAccountModels", targets: ["PresenceAccountModels"]),
         .library(name: "PresenceAccountsTesting", targets: ["PresenceAccountsTesting"]),
@@ -42,6 +43,8 @@ let package = Package(
         .target(name: "PresenceModels", dependencies: ["PresenceDomain", "PresenceKit"]),
         .target(name: "PresenceKitTesting", dependencies: ["PresenceDomain", "PresenceKit"]),
 
+        // Messages: conversations, their messages, the outbox.
+        .target(name: "PresenceMessages", dependencies: ["PresenceKit"]),
         // Accounts: sign-up, sign-in, the own account; the same beside them.
         .target(name: "PresenceAccounts", dependencies: ["PresenceDomain", "PresenceKit"]),
         .target(name: "PresenceAccountModels", dependencies: ["PresenceAccounts", "PresenceDomain", "PresenceKit"]),

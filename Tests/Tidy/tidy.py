@@ -33,6 +33,7 @@ IMPORTS = {
     "PresenceDomain": set(),
     "PresenceModels": {"PresenceDomain", "PresenceKit"},
     "PresenceKitTesting": {"PresenceDomain", "PresenceKit"},
+    "PresenceMessages": {"PresenceKit"},
     "PresenceAccounts": {"PresenceDomain", "PresenceKit"},
     "PresenceAccountModels": {"PresenceAccounts", "PresenceDomain", "PresenceKit"},
     "PresenceAccountsTesting": {"PresenceAccounts", "PresenceDomain", "PresenceKit", "PresenceKitTesting"},

@@ -107,7 +107,7 @@ private actor IteratedSource<Base: AsyncSequence & Sendable>: ElementSource wher
 }
 
 /// The share that one loop has in an observation; its end ends it.
-private final class Observation: Sendable {
+package final class Observation: Sendable {
     let runner: Runner
     let id: ObserverID
 
