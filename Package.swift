@@ -43,6 +43,8 @@ let package = Package(
         .library(name: "PresenceAccountsTesting", targets: ["PresenceAccountsTesting"]),
         // For apps whose users write to each other.
         .library(name: "PresenceMessages", targets: ["PresenceMessages"]),
+        .library(name: "PresenceMessageModels", targets: ["PresenceMessageModels"]),
+        .library(name: "PresenceMessagesTesting", targets: ["PresenceMessagesTesting"]),
         .executable(name: "presenced", targets: ["presenced"]),
         .executable(name: "presence-watch", targets: ["presence-watch"]),
         .executable(name: "presence-load", targets: ["presence-load"]),
@@ -162,6 +164,12 @@ let package = Package(
 
         // Messages: conversations, their messages, the outbox.
         .target(name: "PresenceMessages", dependencies: ["PresenceKit"], swiftSettings: ours),
+        .target(
+            name: "PresenceMessageModels", dependencies: ["PresenceKit", "PresenceMessages", "PresenceModels"],
+            swiftSettings: ours),
+        .target(
+            name: "PresenceMessagesTesting", dependencies: ["PresenceKit", "PresenceKitTesting", "PresenceMessages"],
+            swiftSettings: ours),
         // Accounts: sign-up, sign-in, the own account; the same beside them.
         .target(name: "PresenceAccounts", dependencies: ["PresenceDomain", "PresenceKit"], swiftSettings: ours),
         .target(
@@ -299,7 +307,10 @@ let package = Package(
             swiftSettings: ours),
         .testTarget(
             name: "PresenceMessagesTests",
-            dependencies: ["PresenceMessages", "PresenceKit", "PresenceKitTesting", "TestSupport", "message-writer"],
+            dependencies: [
+                "PresenceMessages", "PresenceMessageModels", "PresenceMessagesTesting", "PresenceKit",
+                "PresenceKitTesting", "TestSupport", "message-writer",
+            ],
             swiftSettings: ours),
         .testTarget(
             name: "PresenceURLSessionTests", dependencies: ["PresenceKit", "PresenceURLSession", "PresenceTransport"],
@@ -319,7 +330,7 @@ let package = Package(
             name: "EndToEndTests",
             dependencies: [
                 "presenced", "PresenceAccounts", "PresenceAccountsTesting", "PresenceDomain", "PresenceKit",
-                "PresenceMessages", "PresenceModels", "TestSupport",
+                "PresenceMessages", "PresenceModels", "TestSupport", "message-writer",
             ],
             exclude: ["watcher.py"],
             swiftSettings: ours),

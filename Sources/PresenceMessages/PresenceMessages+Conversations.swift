@@ -3,7 +3,7 @@ import PresenceKit
 
 // The list of conversations, and what can be done with one.
 extension PresenceMessages {
-    /// The own user's conversations, newest first: those known at once, then the whole list after each change.
+    /// The own user's conversations, newest first: the whole list as soon as it is known, then after each change.
     public nonisolated var conversationList: PresenceUpdates<[ChatConversation]> {
         PresenceUpdates(
             LoopSequence(
@@ -11,7 +11,7 @@ extension PresenceMessages {
     }
 
     private func begin(_ id: UUID, _ loop: AsyncStream<[ChatConversation]>.Continuation) {
-        listLoops.add(id, loop, shownList)
+        listLoops.add(id, loop, isListKnown ? shownList : nil)
         client.connect()
         want(list: true)
     }
@@ -49,7 +49,8 @@ extension PresenceMessages {
                 }
                 guard asked == generation else { return }
                 for conversation in answers.flatMap({ $0.conversationList ?? [] }) { take(conversation) }
-                return
+                isListKnown = true
+                return publishList()
             } catch {
                 guard await mayRetry(after: error, asked) else { return }
             }
@@ -75,11 +76,11 @@ extension PresenceMessages {
         return conversation
     }
 
-    /// A conversation as it is now: the held one, if the list is followed.
+    /// A conversation as it is now: the held one, if the list is followed; without a connection, as it was last known.
     ///
-    /// - Throws: `forbidden` if the user is not in it, or it does not exist.
+    /// - Throws: `forbidden` if the user is not in it, or it does not exist; `notConnected` if nothing is known of it.
     public func conversation(_ id: String) async throws -> ChatConversation {
-        if isConnected, let held = conversations[id] { return held }
+        if isListWanted || !isConnected, let held = conversations[id] { return held }
         let answer = try await client.ask("getConversation", Ask.One(conversation: id), Wire.OneConversation.self)
         return try taken(answer)
     }

@@ -90,6 +90,14 @@ extension PresenceMessages {
         arrived(event.conversation)
     }
 
+    /// The server no longer knows what comes next: it is asked anew, and its newest page replaces what is held.
+    func reset(_ conversation: String) {
+        guard talks[conversation] != nil else { return }
+        talks[conversation] = Talk(id: conversation)
+        if let members = conversations[conversation]?.members, let own { talks[conversation]!.mark(members, own: own) }
+        follow(conversation)
+    }
+
     // MARK: Pages
 
     /// Whether there may be messages before those that ``messages(in:)`` shows.

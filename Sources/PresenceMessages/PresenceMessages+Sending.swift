@@ -3,12 +3,15 @@ import PresenceKit
 
 // The outbox at work.
 extension PresenceMessages {
+    /// How many messages may wait to be sent, those that have failed counted. The storage bounds all of its writes, too.
+    public static let maximumWaiting = 1_000
+
     /// Sends a message: it is kept when this returns, and sent as soon as there is a connection, after those written
     /// before it. ``messages(in:)`` tells what becomes of it.
     ///
     /// - Returns: the message, `sending`.
-    /// - Throws: `validationFailed` with `field`; `storageFailed` if it cannot be kept; `notConnected` if the own user is
-    ///   not known, because there never was a connection.
+    /// - Throws: `validationFailed` with `field`; `tooMany` if ``maximumWaiting`` messages wait already; `storageFailed`
+    ///   if it cannot be kept; `notConnected` if the own user is not known, because there never was a connection.
     @discardableResult
     public func send(
         _ text: String, in conversation: String, attachments: [MessageAttachment] = [], isPriority: Bool = false,
@@ -37,6 +40,9 @@ extension PresenceMessages {
             throw PresenceError(.forbidden, "a message of \(message.senderId) cannot be sent by \(user)")
         }
         if let entry = outbox[message.id] { return entry.message }
+        guard outbox.entries.count < Self.maximumWaiting else {
+            throw PresenceError(.tooMany, "\(Self.maximumWaiting) messages wait or have failed already")
+        }
         let lane = message.conversationId
         let entry = outbox.append(message, after: newest(in: lane))
         publish(lane)

@@ -37,7 +37,7 @@ public actor PresenceMessages {
     var talks: [String: Talk] = [:]
     var messageLoops: [String: Loops<[Message]>] = [:]
     /// Of each conversation that is followed, what keeps the client's subscription to it.
-    var typing: [String: Observation] = [:]
+    var typing: [String: ObservationShare] = [:]
     /// The conversations whose subscription is being asked for.
     var following: Set<String> = []
     /// Why a conversation cannot be followed.
@@ -49,6 +49,8 @@ public actor PresenceMessages {
     var listLoops = Loops<[ChatConversation]>()
     var isListWanted = false
     var isListing = false
+    /// Whether it was told once.
+    var isListKnown = false
 
     /// Marks that the server has not been told.
     var marks: [String: Ask.Mark] = [:]
@@ -99,6 +101,8 @@ public actor PresenceMessages {
             if let event = try? Wire.read(Wire.OneMessage.self, data) { heard(event) }
         case .event("conversation", let data):
             if let event = try? Wire.read(Wire.OneConversation.self, data) { take(event.conversation) }
+        case .event("messagesReset", let data):
+            if let event = try? Wire.read(Wire.Reset.self, data) { reset(event.conversation) }
         case .event: break
         case .forgotten: forget()
         }
@@ -125,9 +129,10 @@ public actor PresenceMessages {
         outbox.removeAll()
         talks = talks.reduce(into: [:]) { $0[$1.key] = Talk(id: $1.key) }
         (conversations, versions, marks, problems, typing) = ([:], [:], [:], [:], [:])
+        if isListKnown { listLoops.publish([]) }
+        isListKnown = false
         waitingLoops.publish(0)
         for id in messageLoops.keys { publish(id) }
-        publishList()
     }
 
     /// A request failed: whether it may be made again on this connection, after the delay that was waited for.
@@ -160,7 +165,7 @@ public actor PresenceMessages {
     }
 
     func publishList() {
-        listLoops.publish(shownList)
+        if isListKnown { listLoops.publish(shownList) }
     }
 
     var shownList: [ChatConversation] {

@@ -56,4 +56,49 @@ import Testing
         try await bob.leave(group.id)
         try await list.until("nothing") { $0.isEmpty }
     }
+
+    @Test func `what a block refuses fails, and is sent when it is tried again after it`() async throws {
+        let (client, other) = (server.client("block-ana"), server.client("block-bob"))
+        let ana = PresenceMessages(client)
+        let id = try await ana.directConversation(with: "block-bob").id
+        let shown = Sightings(ana.messages(in: id))
+        try await other.block(["block-ana"])
+        // A block holds within a moment on every shard.
+        var number = 0
+        while await shown.all.last?.last?.status != .failed {
+            number += 1
+            try await ana.send("\(number)", in: id)
+            try await shown.until("an answer") { [number] in $0.count == number && $0.last?.status != .sending }
+        }
+        let refused = try #require(await shown.all.last?.last)
+        #expect(refused.failure?.code == .forbidden)
+        try await other.unblock(["block-ana"])
+        while try await ana.getMessages(in: id).last?.id != refused.id {
+            // It may be on its way still.
+            try? await ana.retry(refused.id)
+            try await shown.until("an answer") { $0.last?.status != .sending && $0.last?.id == refused.id }
+        }
+        let all = try await ana.getMessages(in: id)
+        #expect(all.map(\.text) == (1...number).map(String.init) && all.last?.sequence == Int64(number))
+    }
+
+    @Test func `who wrote offline before ever being connected is told so, and a known conversation is shown offline`()
+        async throws
+    {
+        let client = server.client("away-ana")
+        let messages = PresenceMessages(client)
+        let error = await #expect(throws: PresenceError.self) { try await messages.send("x", in: "c1") }
+        #expect(error?.code == .notConnected)
+        let list = Sightings(messages.conversationList)
+        #expect(try await list.until("an empty list") { _ in true }.isEmpty)
+        let made = try await messages.directConversation(with: "away-bob")
+        try await list.until("the conversation") { $0.map(\.id) == [made.id] }
+        client.networkChanged(isAvailable: false)
+        #expect(try await messages.conversation(made.id).participants == ["away-ana", "away-bob"])
+        let sent = try await messages.send("offline", in: made.id)
+        client.networkChanged(isAvailable: true)
+        let shown = Sightings(messages.messages(in: made.id))
+        let stored = try await shown.until("sent") { $0.last?.sequence == 1 }
+        #expect(stored.map(\.id) == [sent.id])
+    }
 }

@@ -85,6 +85,49 @@ import Testing
         while server.asked("mark").last?["read"] as? Int != 1 { await Task.yield() }
     }
 
+    @Test func `a status that is told moves the mark, and never back`() async throws {
+        var loop = scene.messages.messages(in: "c1").makeAsyncIterator()
+        for text in ["one", "two", "three"] { server.write(text) }
+        let shown = await loop.reaches { $0.count == 3 }
+        let messages = try #require(shown)
+        await scene.messages.updateStatus(of: messages[1], to: .read)
+        await loop.reaches { $0.map(\.status) == [.read, .read, .delivered] }
+        await scene.messages.updateStatus(of: messages[0], to: .read)
+        await scene.messages.updateStatus(of: messages[2], to: .sent)
+        await scene.messages.updateStatus(of: messages[2], to: .read)
+        await loop.reaches { $0.allSatisfy { $0.status == .read } }
+        while !server.asked("mark").contains(where: { $0["read"] as? Int == 3 }) { await Task.yield() }
+        let reads = server.state.withLock { $0.talks["c1"]!.reads["ana"] }
+        #expect(reads == 3)
+    }
+
+    @Test func `what the server cannot tell any more is asked for anew`() async throws {
+        for number in 1...60 { server.write("\(number)") }
+        var loop = scene.messages.messages(in: "c1").makeAsyncIterator()
+        await loop.reaches { $0.count == 50 }
+        server.write("61")
+        server.tell(["type": "messagesReset", "conversation": "another"])
+        server.tell(["type": "messagesReset", "conversation": "c1"])
+        let list = await loop.reaches { $0.first?.text == "12" }
+        #expect(list.map(texts) == (12...61).map(String.init))
+        let cursors = server.asked("subscribe").compactMap { $0["conversations"] as? [MessageServer.Object] }
+            .flatMap { $0 }.filter { $0["id"] as? String == "c1" }
+        #expect(cursors.count == 2 && cursors.allSatisfy { $0["after"] == nil }, "anew, and not from a cursor")
+    }
+
+    @Test func `an empty list is told when it is known to be empty, and not before`() async throws {
+        let scene = Scene(MessageServer([:]))
+        scene.server.isThere(false)
+        var list = scene.messages.conversationList.makeAsyncIterator()
+        let known = Task { await list.next() }
+        for _ in 0..<100 { await Task.yield() }
+        #expect(scene.server.asked("subscribe").isEmpty)
+        scene.server.isThere(true)
+        scene.client.networkChanged(isAvailable: true)
+        #expect(await known.value == [])
+        #expect(scene.server.asked("subscribe").count == 1)
+    }
+
     @Test func `a message of one's own is sent, delivered and read as the others are`() async throws {
         var loop = scene.messages.messages(in: "c1").makeAsyncIterator()
         await scene.connected()

@@ -126,6 +126,19 @@ import Testing
         try await scene.messages.send(String(repeating: "x", count: 5_000), in: "c1")
     }
 
+    @Test func `a thousand messages may wait, and not one more`() async throws {
+        let scene = Scene()
+        await scene.connected()
+        scene.server.isThere(false)
+        for number in 1...PresenceMessages.maximumWaiting { try await scene.messages.send("\(number)", in: "c1") }
+        let error = await #expect(throws: PresenceError.self) { try await scene.messages.send("more", in: "c1") }
+        #expect(error?.code == .tooMany)
+        scene.server.isThere(true)
+        scene.client.networkChanged(isAvailable: true)
+        _ = try await scene.messages.waiting.until { $0 == 0 }
+        #expect(scene.server.texts(in: "c1") == (1...PresenceMessages.maximumWaiting).map(String.init))
+    }
+
     @Test func `the same message is sent once`() async throws {
         let scene = Scene()
         await scene.connected()

@@ -42,6 +42,45 @@ struct ValueTests {
         #expect(throws: DecodingError.self) { try JSONDecoder().decode(Message.self, from: Data(later.utf8)) }
     }
 
+    @Test func `an attachment and an earlier text come back from JSON as they were`() throws {
+        for kind in MessageAttachment.Kind.allCases {
+            let attachment = MessageAttachment(
+                id: "a1", type: kind, url: "https://example.org/a", thumbnailURL: "https://example.org/t",
+                sizeBytes: 5_000_000_000)
+            let data = try JSONEncoder().encode(attachment)
+            #expect(try JSONDecoder().decode(MessageAttachment.self, from: data) == attachment)
+            #expect(String(decoding: data, as: UTF8.self).contains("\"\(kind.rawValue)\""))
+        }
+        #expect(MessageAttachment.Kind.allCases.map(\.rawValue) == ["image", "video", "file"])
+        #expect(MessageAttachment(type: .file, url: "https://example.org/a", sizeBytes: 1).thumbnailURL == nil)
+        let edit = MessageEdit(text: "before", editedAt: date)
+        #expect(try JSONDecoder().decode(MessageEdit.self, from: JSONEncoder().encode(edit)) == edit)
+    }
+
+    @Test func `a conversation has the defaults that were asked for`() {
+        let conversation = ChatConversation(id: "c", kind: .group, participants: ["ana", "bob", "cy"], createdAt: date)
+        #expect(conversation.isGroup && conversation.groupName == nil && conversation.createdAt == date)
+        #expect(conversation.lastMessage == nil && conversation.lastMessageTimestamp == nil)
+        #expect(conversation.lastMessageId == nil && conversation.lastMessageSenderId == nil)
+        #expect(conversation.unreadCount == 0 && conversation.unreadCounts == ["ana": 0, "bob": 0, "cy": 0])
+        #expect(!conversation.hasUnreadPriority && conversation.priorityCount == 0)
+        #expect(!conversation.isMuted && conversation.mutedUntil == nil)
+        #expect(!conversation.isArchived && conversation.archivedAt == nil && conversation.schemaVersion == 1)
+        var muted = conversation
+        muted.isMuted = true
+        #expect(muted.isMuted(at: date) && !conversation.isMuted(at: date))
+        muted.mutedUntil = date
+        #expect(!muted.isMuted(at: date) && muted.isMuted(at: date - 1))
+    }
+
+    @Test func `there is room for ten`() {
+        let people = (1...10).map { "u\($0)" }
+        let nine = ChatConversation(id: "g", kind: .group, participants: Array(people.dropLast()))
+        #expect(nine.canAddParticipant() && !nine.canAddParticipant(limit: 9))
+        #expect(!ChatConversation(id: "g", kind: .group, participants: people).canAddParticipant())
+        #expect(!ChatConversation(id: "d", kind: .direct, participants: ["u1", "u2"]).canAddParticipant())
+    }
+
     @Test func `texts and attachments have the server's limits`() throws {
         try MessageRule.check(text: String(repeating: "x", count: 5_000))
         try MessageRule.check(text: String(repeating: "é", count: 5_000) + "")

@@ -30,9 +30,9 @@ extension PresenceClient {
     /// Observes who types in a conversation, without looking: it is subscribed to as long as the observation lives.
     ///
     /// - Throws: `invalidID`.
-    package func observeTyping(in conversation: String) async throws(PresenceError) -> Observation {
+    package func observeTyping(in conversation: String) async throws(PresenceError) -> ObservationShare {
         guard let id = ConversationID(conversation) else { throw .invalidID(conversation) }
-        return Observation(runner: runner, id: await runner.observe(.typing(id)))
+        return ObservationShare(runner: runner, id: await runner.observe(.typing(id)))
     }
 
     /// Puts a write into the queue; it is kept when this returns.

@@ -8,8 +8,10 @@ struct Loops<Element: Sendable & Equatable> {
 
     var isEmpty: Bool { loops.isEmpty }
 
-    mutating func add(_ id: UUID, _ loop: Loop, _ element: Element) {
+    /// - Parameter element: what is there; `nil` if nothing is known yet.
+    mutating func add(_ id: UUID, _ loop: Loop, _ element: Element?) {
         loops[id] = loop
+        guard let element else { return }
         last = element
         loop.yield(element)
     }

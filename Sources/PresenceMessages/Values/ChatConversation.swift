@@ -80,6 +80,9 @@ public struct ChatConversation: Codable, Hashable, Sendable, Identifiable {
     /// Where it stands in the list: the newest first.
     public var listDate: Date { lastMessageTimestamp ?? createdAt }
 
+    /// Whether it is muted at a time: muting may end by itself.
+    public func isMuted(at date: Date) -> Bool { isMuted && mutedUntil.map { $0 > date } ?? true }
+
     public func member(_ user: String) -> Member? { members.first { $0.user == user } }
 
     /// How many messages a member has not read, as far as they show that; the own user's is ``unreadCount``.

@@ -92,6 +92,11 @@ enum Wire {
         var conversation: Conversation
     }
 
+    /// `messagesReset`: the server cannot tell what comes next.
+    struct Reset: Decodable {
+        var conversation: String
+    }
+
     struct Page: Decodable {
         var conversation: String
         var messages: [Message]

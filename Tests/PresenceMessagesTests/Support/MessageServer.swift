@@ -98,6 +98,11 @@ final class MessageServer: Sendable {
             })
     }
 
+    /// Tells everybody something.
+    func tell(_ object: Object) {
+        say(state.withLock { $0.peers.values.map { ($0, object) } })
+    }
+
     // MARK: The rules
 
     typealias Saying = (peer: Peer, object: Object)
