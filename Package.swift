@@ -47,6 +47,7 @@ let package = Package(
         .library(name: "PresenceMessagesTesting", targets: ["PresenceMessagesTesting"]),
         .executable(name: "presenced", targets: ["presenced"]),
         .executable(name: "presence-watch", targets: ["presence-watch"]),
+        .executable(name: "presence-chat", targets: ["presence-chat"]),
         .executable(name: "presence-load", targets: ["presence-load"]),
     ],
     traits: [
@@ -193,10 +194,20 @@ let package = Package(
             ],
             swiftSettings: ours
         ),
+        // What the clients on a terminal share.
+        .target(name: "TerminalClients", dependencies: ["PresenceKit"], swiftSettings: ours),
+        .executableTarget(
+            name: "presence-chat",
+            dependencies: [
+                "PresenceKit", "PresenceMessageModels", "PresenceMessages", "PresenceModels", "TerminalClients",
+                .product(name: "ArgumentParser", package: "swift-argument-parser", condition: server),
+            ],
+            swiftSettings: ours
+        ),
         .executableTarget(
             name: "presence-watch",
             dependencies: [
-                "PresenceKit",
+                "PresenceKit", "TerminalClients",
                 .product(name: "ArgumentParser", package: "swift-argument-parser", condition: server),
             ],
             swiftSettings: ours
@@ -325,7 +336,12 @@ let package = Package(
             swiftSettings: ours),
         .testTarget(
             name: "PresenceWatchTests",
-            dependencies: ["presence-watch", "presenced", "PresenceKit", "TestSupport"], swiftSettings: ours),
+            dependencies: [
+                "presence-chat", "presence-watch", "presenced", "PresenceKit", "PresenceMessages",
+                "PresenceMessageModels", "PresenceMessagesTesting", "PresenceKitTesting", "TerminalClients",
+                "TestSupport",
+            ],
+            swiftSettings: ours),
         .testTarget(
             name: "EndToEndTests",
             dependencies: [

@@ -40,7 +40,9 @@ IMPORTS = {
     "PresenceAccountModels": {"PresenceAccounts", "PresenceDomain", "PresenceKit"},
     "PresenceAccountsTesting": {"PresenceAccounts", "PresenceDomain", "PresenceKit", "PresenceKitTesting"},
     "presenced": {"PresenceCore", "PresenceServer", "PresenceProtocol", "Installation", "Tokens", "EventLoops"},
-    "presence-watch": {"PresenceKit"},
+    "TerminalClients": {"PresenceKit"},
+    "presence-watch": {"PresenceKit", "TerminalClients"},
+    "presence-chat": {"PresenceKit", "PresenceMessages", "PresenceMessageModels", "PresenceModels", "TerminalClients"},
 }
 """Which of our modules each may import. The order is the direction: nothing below imports something above."""
 

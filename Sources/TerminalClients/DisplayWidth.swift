@@ -4,7 +4,7 @@
 /// larger number is taken, and each column of the table is put at its place anyway (``Line``), so that one cell
 /// cannot move another.
 extension Character {
-    var displayWidth: Int {
+    package var displayWidth: Int {
         if isASCII { return 1 }
         let scalars = unicodeScalars
         guard let first = scalars.first, scalars.count > 1 else { return scalars.first?.displayWidth ?? 0 }
@@ -24,7 +24,7 @@ extension Character {
 }
 
 extension StringProtocol {
-    var displayWidth: Int { reduce(0) { $0 + $1.displayWidth } }
+    package var displayWidth: Int { reduce(0) { $0 + $1.displayWidth } }
 }
 
 extension Unicode.Scalar {

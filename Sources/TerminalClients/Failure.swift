@@ -1,9 +1,9 @@
 import PresenceKit
 
 /// Why the watcher cannot do what it was asked: one sentence, and a status to exit with.
-struct Failure: Error, Hashable, Sendable {
+package struct Failure: Error, Hashable, Sendable {
     /// The numbers of sysexits.h where it has one, so that scripts can tell them apart.
-    enum Kind: Int32, Sendable {
+    package enum Kind: Int32, Sendable {
         case other = 1
         /// The command line, or what it names, is wrong.
         case usage = 64
@@ -15,19 +15,19 @@ struct Failure: Error, Hashable, Sendable {
         case refused = 77
     }
 
-    let kind: Kind
-    let sentence: String
+    package let kind: Kind
+    package let sentence: String
 
-    init(_ kind: Kind, _ sentence: String) {
+    package init(_ kind: Kind, _ sentence: String) {
         self.kind = kind
         self.sentence = sentence
     }
 
     /// What was to be printed was not taken: a full disk, a closed output.
-    static let outputLost = Failure(.terminal, "standard output cannot be written")
+    package static let outputLost = Failure(.terminal, "standard output cannot be written")
 
     /// What ended a connection, or kept one from being made.
-    init(_ error: PresenceError, address: String) {
+    package init(_ error: PresenceError, address: String) {
         switch error.code {
         case .unauthorized:
             self.init(.refused, "\(error.message); `presenced token USER` makes a new one")
@@ -48,7 +48,7 @@ struct Failure: Error, Hashable, Sendable {
     /// - Parameters:
     ///   - hasConnected: whether there has been a connection.
     ///   - tokenIsRenewable: whether asking for the token again may bring another one.
-    init?(_ state: ConnectionState, hasConnected: Bool, tokenIsRenewable: Bool, address: String) {
+    package init?(_ state: ConnectionState, hasConnected: Bool, tokenIsRenewable: Bool, address: String) {
         switch state {
         case .closed(let error?):
             self.init(error, address: address)

@@ -5,9 +5,9 @@ import Foundation
 /// `enter` and `leave` may be called in any order and more than once. Ctrl-C, Ctrl-\ and Ctrl-Z still make signals, so
 /// that whatever was started with this process gets them too; ``TerminalEvents`` takes them. While it is entered, a
 /// crash restores the terminal too (``CrashRestore``).
-final class Terminal {
+package final class Terminal {
     /// `/dev/tty`, so that it works with another standard input too; owned, closed at the end.
-    let descriptor: Int32
+    package let descriptor: Int32
     private var isEntered = false
 
     /// Alternate screen, no cursor, no wrapping at the edge (a line that was measured wrong must not move the others).
@@ -15,7 +15,7 @@ final class Terminal {
     static let leaveSequence: StaticString = "\u{1B}[0m\u{1B}[?7h\u{1B}[?25h\u{1B}[?1049l"
 
     /// `nil` if this process has no terminal.
-    init?() {
+    package init?() {
         descriptor = open("/dev/tty", O_RDWR | O_CLOEXEC)
         if descriptor < 0 { return nil }
     }
@@ -25,7 +25,7 @@ final class Terminal {
         close(descriptor)
     }
 
-    func enter() throws(Failure) {
+    package func enter() throws(Failure) {
         guard !isEntered else { return }
         var settings = termios()
         guard tcgetattr(descriptor, &settings) == 0 else { throw Failure(.terminal, "the terminal does not answer") }
@@ -37,19 +37,19 @@ final class Terminal {
         write(Self.enterSequence)
     }
 
-    func leave() {
+    package func leave() {
         guard isEntered else { return }
         isEntered = false
         CrashRestore.restore()
     }
 
     /// Someone else had the terminal meanwhile and may have changed it: takes it again.
-    func enterAgain() throws(Failure) {
+    package func enterAgain() throws(Failure) {
         leave()
         try enter()
     }
 
-    var size: (width: Int, height: Int) {
+    package var size: (width: Int, height: Int) {
         var size = winsize()
         guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else {
             return (80, 24)
@@ -57,7 +57,7 @@ final class Terminal {
         return (Int(size.ws_col), Int(size.ws_row))
     }
 
-    func write(_ text: String) {
+    package func write(_ text: String) {
         // A terminal that is gone says so by a hang-up.
         _ = Output(descriptor).write(text)
     }

@@ -2,17 +2,17 @@
 ///
 /// Whatever its source holds, it has no control characters (a terminal would obey them), nothing that turns the
 /// direction of what follows, no mark that would fall on the cell before it, and no towers of marks.
-struct Label: Hashable, Sendable {
-    let text: String
+package struct Label: Hashable, Sendable {
+    package let text: String
     /// In columns.
-    let width: Int
+    package let width: Int
 
     /// The longest emoji in use have ten code points; towers of marks have dozens.
     private static let mostScalars = 16
 
-    static let empty = Label("")
+    package static let empty = Label("")
 
-    init(_ source: String) {
+    package init(_ source: String) {
         if source.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) {
             text = source
             width = source.utf8.count
@@ -41,7 +41,7 @@ struct Label: Hashable, Sendable {
     }
 
     /// The same in exactly `columns`: cut with an ellipsis, or padded.
-    func fitted(to columns: Int) -> String {
+    package func fitted(to columns: Int) -> String {
         if width <= columns { return text + String(repeating: " ", count: columns - width) }
         guard columns > 0 else { return "" }
         var cut = ""

@@ -1,16 +1,18 @@
 /// A line with something at its left end and something at its right one: the title, the footer.
-struct Bar: Hashable, Sendable {
+package struct Bar: Hashable, Sendable {
     /// Pieces of text side by side, free of anything that a terminal would obey.
-    typealias End = [(text: String, style: Style)]
+    package typealias End = [(text: String, style: Style)]
 
-    let width: Int
+    package let width: Int
+
+    package init(width: Int) { self.width = width }
 
     /// As the table has it.
     private var margin: Int { width >= 60 ? 1 : 0 }
     private static let gap = 3
 
     /// The first of the choices that fits; if none does, the last one, cut.
-    func line(_ choices: [(left: End, right: End)]) -> Line {
+    package func line(_ choices: [(left: End, right: End)]) -> Line {
         var line = Line()
         line.skip(margin)
         for (left, right) in choices {

@@ -2,7 +2,7 @@ import Dispatch
 import Foundation
 
 /// What comes from the terminal, and signals to this process.
-enum TerminalEvent: Hashable, Sendable {
+package enum TerminalEvent: Hashable, Sendable {
     case keys([UInt8])
     case resized
     /// Ctrl-Z: to be stopped.
@@ -16,12 +16,12 @@ enum TerminalEvent: Hashable, Sendable {
 }
 
 /// Keys and signals as one sequence. They are taken from `init` on, as long as this object lives.
-final class TerminalEvents {
-    let events: AsyncStream<TerminalEvent>
+package final class TerminalEvents {
+    package let events: AsyncStream<TerminalEvent>
     private let sources: [any DispatchSourceProtocol]
 
     /// - Parameter descriptor: of the terminal, or `nil` for nothing but signals to end. It must stay open meanwhile.
-    init(reading descriptor: Int32?) {
+    package init(reading descriptor: Int32?) {
         let (events, continuation) = AsyncStream<TerminalEvent>.makeStream()
         self.events = events
         var signals: [(Int32, TerminalEvent)] = [SIGINT, SIGTERM].map { ($0, .stop($0)) }

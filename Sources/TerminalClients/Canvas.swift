@@ -1,16 +1,16 @@
 /// What the terminal shows, so that only lines that differ are written again: little to send, and nothing flickers.
-struct Canvas: Sendable {
+package struct Canvas: Sendable {
     private var shown: [Line] = []
     private var width = 0
-    let isColoured: Bool
+    package let isColoured: Bool
 
-    init(isColoured: Bool) { self.isColoured = isColoured }
+    package init(isColoured: Bool) { self.isColoured = isColoured }
 
     /// The terminal shows something else by now.
-    mutating func forget() { shown = [] }
+    package mutating func forget() { shown = [] }
 
     /// What to write so that the terminal shows `lines`; empty if it does.
-    mutating func update(to lines: [Line], width: Int) -> String {
+    package mutating func update(to lines: [Line], width: Int) -> String {
         var text = ""
         if shown.count != lines.count || self.width != width {
             shown = []

@@ -1,16 +1,16 @@
 import Foundation
 
 /// Where the server is.
-struct ServerAddress: Hashable, Sendable {
-    let url: URL
+package struct ServerAddress: Hashable, Sendable {
+    package let url: URL
     /// For people: without what is the same everywhere.
-    let shortText: String
+    package let shortText: String
 
-    static let standard = "ws://127.0.0.1:4040/v1/ws"
+    package static let standard = "ws://127.0.0.1:4040/v1/ws"
     private static let path = "/v1/ws"
 
     /// - Parameter text: `ws://` or `wss://`, a host, perhaps a port; without a path, the usual one is added.
-    init(_ text: String) throws(Failure) {
+    package init(_ text: String) throws(Failure) {
         guard var parts = URLComponents(string: text), let scheme = parts.scheme?.lowercased(),
             ["ws", "wss"].contains(scheme), let host = parts.host, !host.isEmpty
         else {

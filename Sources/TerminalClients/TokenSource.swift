@@ -3,12 +3,12 @@ import PresenceKit
 
 /// Where the token comes from. A file is read anew each time, so renewing the token there is all that is needed to go
 /// on for ever.
-enum TokenSource: Hashable, Sendable {
+package enum TokenSource: Hashable, Sendable {
     case fixed(String)
     case file(String)
 
     /// A flag goes before the environment.
-    init(token: String?, file: String?, environment: [String: String]) throws(Failure) {
+    package init(token: String?, file: String?, environment: [String: String]) throws(Failure) {
         if token != nil, file != nil { throw Failure(.usage, "--token and --token-file exclude each other") }
         if let file {
             self = .file(file)
@@ -22,11 +22,11 @@ enum TokenSource: Hashable, Sendable {
     }
 
     /// Whether asking again may bring another one.
-    var isRenewable: Bool {
+    package var isRenewable: Bool {
         if case .file = self { true } else { false }
     }
 
-    func read() throws(Failure) -> String {
+    package func read() throws(Failure) -> String {
         switch self {
         case .fixed(let token): return token
         case .file(let path):

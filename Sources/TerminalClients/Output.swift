@@ -1,15 +1,15 @@
 import Foundation
 
 /// A descriptor that whole texts are written to. It is not owned.
-struct Output: Sendable {
+package struct Output: Sendable {
     private let descriptor: Int32
 
-    init(_ descriptor: Int32) { self.descriptor = descriptor }
+    package init(_ descriptor: Int32) { self.descriptor = descriptor }
 
-    static let standard = Output(STDOUT_FILENO)
+    package static let standard = Output(STDOUT_FILENO)
 
     /// Writes all of it, waiting if need be; `false` if nobody reads any more.
-    func write(_ text: String) -> Bool {
+    package func write(_ text: String) -> Bool {
         var text = text
         return text.withUTF8 { bytes in
             var rest = UnsafeRawBufferPointer(bytes)
@@ -31,7 +31,7 @@ struct Output: Sendable {
 
     /// Takes the places of standard files that are closed, so that no socket of ours gets them and is written to as if it
     /// were one of those. Writing there still fails.
-    static func reservePlaces() {
+    package static func reservePlaces() {
         for descriptor: Int32 in 0...2 where fcntl(descriptor, F_GETFD) < 0 {
             // The lowest free number is taken, which is this one.
             _ = open("/dev/null", O_RDONLY)
@@ -39,7 +39,7 @@ struct Output: Sendable {
     }
 
     /// Whether anybody can still read what is written: asked while there is nothing to write.
-    var hasReader: Bool {
+    package var hasReader: Bool {
         var poll = pollfd(fd: descriptor, events: 0, revents: 0)
         return Foundation.poll(&poll, 1, 0) <= 0 || poll.revents & Int16(POLLERR | POLLNVAL) == 0
     }
