@@ -652,7 +652,7 @@ export class PresenceClient extends EventTarget {
       navigator.locks.request(lock, { signal }, held).catch(() => {});
     };
     this.#options.device.id ??= deviceID();
-    // Whoever else gets this tab's lock knows that it is gone. So nothing is said before this tab has it.
+    // A tab that gets this tab's lock knows that it is gone. So nothing is said before this tab has it.
     hold(`${name} ${this.#tab}`, () => {
       if (signal.aborted) return;
       this.#channel = new BroadcastChannel(name);

@@ -20,8 +20,7 @@ public final class WorkerPool: Sendable {
     /// - Parameters:
     ///   - threads: How many jobs run at a time; at least one.
     ///   - queue: How many jobs wait at most, beside those that run.
-    ///   - longestWait: In seconds. Whoever waits for the result has a time limit of their own, after which the work would be
-    ///     done for nobody.
+    ///   - longestWait: In seconds. The caller has a time limit of its own; a result that comes later would be thrown away.
     ///   - hasLowPriority: Whether its threads stand back where others want to run (`nice` + 5).
     public init(
         name: String, threads: Int, queue bound: Int, longestWait: Double = .infinity, hasLowPriority: Bool = false

@@ -7,7 +7,7 @@ import Foundation
 struct Terminal {
     private let wasThere = Terminal.isThere
 
-    /// Whether it was there at the start, and is no more.
+    /// Whether it was there at the start, and has gone since.
     var isGone: Bool { wasThere && !Self.isThere }
 
     private static var isThere: Bool {

@@ -4,13 +4,13 @@ import asyncio
 import json
 import re
 import socket
-import ssl
 
 import pytest
 
 from support.api import API, path
 from support.certificates import Authority
 from support.patience import PATIENCE, eventually
+from support.ports import free_port
 from support.raw import RawSocket
 from support.room import Room
 
@@ -253,9 +253,7 @@ async def lets_in(server):
 # The port of operators
 
 async def test_the_public_port_tells_nothing_of_private_paths(start):
-    with socket.socket() as holder:
-        holder.bind(("127.0.0.1", 0))
-        port = holder.getsockname()[1]
+    port = free_port()
     server = start({"api.port": port})
     room = Room(server)
     front = API(server)

@@ -15,6 +15,7 @@ import pytest
 from support.api import API, path
 from support.certificates import Authority
 from support.patience import PATIENCE, eventually
+from support.ports import free_port
 from support.processes import sweep
 from support.raw import RawSocket, text
 from support.room import Room
@@ -34,12 +35,6 @@ def directory(tmp_path):
 
 def tls(files, **more):
     return {"tls.certificateFile": files[0], "tls.keyFile": files[1]} | more
-
-
-def free_port():
-    with socket.socket() as holder:
-        holder.bind(("127.0.0.1", 0))
-        return holder.getsockname()[1]
 
 
 def shown(server, context):

@@ -6,10 +6,9 @@ import os
 import time
 from unittest import mock
 
-from support.patience import PATIENCE, eventually
+from support.patience import PATIENCE
 from support.raw import BINARY, frame, text
 from support.room import Room
-from support.server import Server
 
 MARK = "s3cr3t"
 """In everything that is Ana's."""

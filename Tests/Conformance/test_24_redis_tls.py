@@ -12,7 +12,7 @@ from support import processes
 from support.certificates import Authority
 from support.deployments import Deployment
 from support.patience import PATIENCE, eventually
-from support.redis import free_port
+from support.ports import free_port
 from support.room import Room
 from support.server import BINARY, run
 

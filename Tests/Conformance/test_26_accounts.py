@@ -8,7 +8,7 @@ import time
 import pytest
 
 from support.accounts import DOCUMENT, ON, PASSWORD, Accounts, refused
-from support.patience import A_MOMENT, eventually
+from support.patience import eventually
 from support.room import Room
 
 SETTINGS = ON

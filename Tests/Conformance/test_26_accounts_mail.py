@@ -2,13 +2,13 @@
 
 import asyncio
 import re
-import socket
 
 from aiosmtpd.controller import Controller
 
 from support.accounts import ON, Accounts
 from support.api import API
 from support.patience import PATIENCE, eventually
+from support.ports import free_port
 
 
 class Box:
@@ -20,12 +20,6 @@ class Box:
     async def handle_DATA(self, server, session, envelope):
         self.mails.append((envelope.mail_from, envelope.rcpt_tos, envelope.content.decode()))
         return "250 taken"
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 async def test_mails_wait_until_the_mail_server_takes_them(start):

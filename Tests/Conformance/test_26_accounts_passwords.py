@@ -6,7 +6,7 @@ import re
 import pytest
 
 from support.accounts import ON, PASSWORD, Accounts, refused
-from support.patience import A_MOMENT, eventually
+from support.patience import eventually
 from support.room import Room
 
 SETTINGS = ON

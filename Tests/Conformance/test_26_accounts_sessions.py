@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from support.accounts import ON, PASSWORD, Accounts, refused
+from support.accounts import ON, Accounts, refused
 from support.patience import eventually
 from support.room import Room
 

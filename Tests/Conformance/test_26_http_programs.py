@@ -13,6 +13,7 @@ import subprocess
 import pytest
 
 from support.patience import PATIENCE, eventually
+from support.ports import free_port
 from support.processes import end_with_parent
 from support.room import Room
 
@@ -24,12 +25,6 @@ def needed(*programs):
     """Where the first of these is; the test is skipped if there is none."""
     found = next(filter(None, map(shutil.which, programs)), None)
     return found or pytest.skip(f"not installed: {' or '.join(programs)}")
-
-
-def free_port():
-    with socket.socket() as holder:
-        holder.bind(("127.0.0.1", 0))
-        return holder.getsockname()[1]
 
 
 NGINX = """daemon off; master_process off; pid {directory}/nginx.pid; error_log stderr;

@@ -1,7 +1,6 @@
 """Messages: sent once however often, numbered without gaps, followed in order, edited, deleted, marked."""
 
 import asyncio
-import secrets
 
 import pytest
 
@@ -9,7 +8,7 @@ from support.openapi import OpenAPI
 from support.patience import PATIENCE
 from support.rules import is_time
 from support.room import Room
-from support.talks import follow, fresh, group, heard, hears, info, listed, marks, say, sees, talk, told
+from support.talks import follow, fresh, group, heard, hears, info, listed, marks, say, sees, talk
 
 SETTINGS = {"linger": 5_000, "lease": 6_000}
 DOCUMENT = OpenAPI("openapi.yaml")

@@ -308,6 +308,22 @@ async def test_the_profile_is_saved_and_unsaved_changes_are_asked_about(chromium
         await title(page, "People")
 
 
+async def test_what_is_typed_before_the_profile_is_known_stays(chromium, accounts):
+    async with Line(accounts.server) as line, chromium:
+        page = await app(chromium, line, expected=REFUSED)
+        await settled(page, accounts)
+        await page.run("""
+            const shown = new Promise((resolve) => addEventListener("hashchange", resolve, { once: true }));
+            location.hash = "/profile";
+            await shown;
+            const input = document.querySelector("[name=username]");
+            input.value = "early.bird";
+            input.dispatchEvent(new Event("input", { bubbles: true }));""")
+        await page.until("document.querySelector('[name=displayName]').value === 'Ana Lovelace'")
+        assert await page.value("document.querySelector('[name=username]').value") == "early.bird"
+        assert not await page.value(f"{found('Save')}.disabled")
+
+
 async def test_a_username_is_checked_while_it_is_typed_and_saved(chromium, accounts):
     other = await accounts.sign_up()
     assert (await other.call("PUT", "/v1/me/username", {"username": "taken.name"})).status == 200

@@ -163,7 +163,7 @@ async def test_the_own_status_and_profile_are_set_and_told(chromium, server, roo
             await page.run("await client.updateProfile({ displayName: ' ' })")
         assert failed.value.args[0]["field"] == "displayName" and failed.value.args[0]["name"] == "PresenceError"
         await page.run("await client.request('setVisibility', { visibility: { lastSeen: 'nobody' } })")
-        await page.until("seen.me.value.visibility.lastSeen === 'nobody'")
+        await page.until("seen.me.value.visibility?.lastSeen === 'nobody'")
 
 
 async def test_typing_is_shown_without_the_own_user_and_not_sent_at_each_key(chromium, server, room):

@@ -6,7 +6,7 @@ import pytest
 
 from support.line import Line
 from support.patience import eventually
-from test_28_browser import NETWORK, follow, opened, tab
+from test_28_browser import follow, opened, tab
 
 SETTINGS = {"linger": 10_000}
 
@@ -129,6 +129,9 @@ async def test_the_user_is_as_active_as_the_most_active_tab(chromium, server, ro
         await bob.sees(room.name("ana"), status="online")
         await first.run("client.setActivity('active')")
         await second.close()
+        # A page that is shown is active again.
+        await first.show()
+        await first.until("!document.hidden")
         await first.run("client.setActivity('background')")
         await bob.sees(room.name("ana"), status="away")
 

@@ -1,22 +1,32 @@
 import Glibc
 
 package enum FreePort {
-    /// A port that nobody listened on a moment ago.
+    /// Below those from which the system takes the near ends of connections (`ip_local_port_range`): none of them can take
+    /// a port between its being found and a server's listening on it.
+    private static let range: Range<UInt16> = 12_000..<32_768
+
+    /// A port on which nobody listens.
     package static func find() throws -> UInt16 {
+        for _ in 0..<100 {
+            let port = UInt16.random(in: range)
+            if isFree(port) { return port }
+        }
+        throw NoFreePort()
+    }
+
+    private static func isFree(_ port: UInt16) -> Bool {
         let socket = Glibc.socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
         defer { close(socket) }
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_addr.s_addr = inet_addr("127.0.0.1")
-        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let result = withUnsafeMutablePointer(to: &address) {
+        address.sin_port = port.bigEndian
+        return withUnsafePointer(to: &address) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(socket, $0, size) == 0 ? getsockname(socket, $0, &size) : -1
+                bind(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
             }
         }
-        guard result == 0 else { throw NoFreePort(error: errno) }
-        return UInt16(bigEndian: address.sin_port)
     }
 
-    package struct NoFreePort: Error { let error: CInt }
+    package struct NoFreePort: Error {}
 }

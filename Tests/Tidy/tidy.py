@@ -73,7 +73,8 @@ FEATURES_IN_CORE = re.compile(r"typing|typist|vote|poll", re.IGNORECASE)
 
 OBSCURE = re.compile(r"\b(whoever|whomever|whatsoever|heretofore|thereof|whereupon)\b|\bof whom\b|\bwhat is no\b", re.IGNORECASE)
 PROSE = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs/*.md", "docs/*.yaml", "config/*",
-         "loadtest/*.md", "loadtest/notes/*.md", "Tests/*.md", "Sources/PresenceKit/*.docc/*.md"]
+         "loadtest/*.md", "loadtest/notes/*.md", "Tests/*.md", "Sources/PresenceKit/*.docc/*.md", "web/**/*.js",
+         "Sources/**/*.swift", "Sources/**/*.lua", "loadtest/Sources/**/*.swift"]
 
 REQUIREMENTS = {
     "000": (79, {6, 23, 58, 63, 64, 66, 67, 68, 77}),

@@ -11,7 +11,7 @@ struct PresenceLoad: ParsableCommand {
             """,
         subcommands: [
             FanoutCommand.self, ConnectCommand.self, IdleCommand.self, SlowCommand.self, ChurnCommand.self,
-            TypingCommand.self, StormCommand.self,
+            TypingCommand.self, StormCommand.self, AccountsCommand.self, MessagesCommand.self,
             MillionCommand.self, ReplayCommand.self, BaselineCommand.self, DemoCommand.self,
         ]
     )

@@ -25,6 +25,7 @@ MEASURED = [
     ("slow", ["--watchers", 60, "--slow", 6, "--seconds", 1, "--patience", 3]),
     ("churn", ["--graph", GRAPH, "--people", 0, "--duration", 3, "--rate", 10, "--lost", 0]),
     ("typing", ["--conversations", 10, "--duration", 3]),
+    ("messages", ["--conversations", 10, "--rate", 200, "--duration", 2]),
 ]
 REPLAY = ["--trace", EXAMPLES / "evening.csv", "--graph", GRAPH, "--speed", 90, "--lost", 25]
 DEMO = ["--people", 12, "--pace", 20, "--duration", 3]

@@ -18,6 +18,8 @@ def verdicts(results: dict[str, Results]) -> list[tuple[str, list[Verdict]]]:
         ("7. Storm", storm(results)),
         ("8. Slow readers", slow(results)),
         ("9. A million", million(results)),
+        ("10. Accounts", accounts(results)),
+        ("11. Messages", messages(results)),
     ]
 
 
@@ -110,6 +112,35 @@ def storm(results) -> list[Verdict]:
         Verdict.told("of what was due at all: events in a write (no bound)", found, "eventsPerSocketWrite", "events"),
     ]
     return [line.at_full_size(found, clients=19_000) for line in lines]
+
+
+def accounts(results) -> list[Verdict]:
+    found = case(results, "accounts")
+    lines = [
+        Verdict.of_value("sign-up p50, at most 30 ms", found, "latency.sign-ups.p50", "ms", at_most=30),
+        Verdict.of_value("sign-in p50, at most 30 ms", found, "latency.sign-ins.p50", "ms", at_most=30),
+        Verdict.of_value("refresh p50, at most 2 ms", found, "latency.refreshes.p50", "ms", at_most=2),
+        Verdict.of_value("own account p50, at most 5 ms", found, "latency.GET /v1/me.p50", "ms", at_most=5),
+        Verdict.of_value("others' change to receipt during the sign-ins p99, at most 20 ms", found,
+                         "bystanderDuringMilliseconds.p99", "ms", at_most=20),
+        Verdict.told("sign-ins told to try later (no bound)", found, "burst.told", "sign-ins"),
+    ]
+    return [line.at_full_size(found, people=400, burst=1_000) for line in lines]
+
+
+def messages(results) -> list[Verdict]:
+    found = case(results, "messages")
+    lines = [
+        Verdict.of_value("send to each member's receipt p50, at most 1.5 ms", found, "receiptMilliseconds.p50", "ms",
+                         at_most=1.5),
+        Verdict.of_value("send to each member's receipt p99, at most 20 ms", found, "receiptMilliseconds.p99", "ms",
+                         at_most=20),
+        Verdict.of_value("Redis a message of 60 characters, at most 200 bytes", found, "redisBytesPerMessage", "bytes",
+                         at_most=200),
+        Verdict.told("server CPU a message (no bound)", found, "serverCPUMicrosecondsPerMessage", "µs"),
+        Verdict.told("Redis CPU a message (no bound)", found, "redisCPUMicrosecondsPerMessage", "µs"),
+    ]
+    return [line.at_full_size(found, conversations=500, members=10, rate=5_000) for line in lines]
 
 
 def slow(results) -> list[Verdict]:

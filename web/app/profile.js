@@ -144,7 +144,6 @@ class ProfileScreen extends Screen {
     const done = h("p", { class: "good", role: "status" });
     const inputs = { displayName, username };
     let uploading = false;
-    let isShown = false;
     this.#changed = () => Object.keys(inputs).some((name) => inputs[name].value.trim() !== this.#saved[name]);
 
     const send = async (fail) => {
@@ -183,12 +182,11 @@ class ProfileScreen extends Screen {
       const now = { displayName: profile?.displayName ?? "", username: account?.username ?? "" };
       for (const [name, value] of Object.entries(now)) {
         // What was typed and not saved stays; the rest follows.
-        if (isShown && inputs[name].value.trim() !== this.#saved[name]) continue;
+        if (inputs[name].value.trim() !== this.#saved[name]) continue;
         if (inputs[name].set) inputs[name].set(value);
         else inputs[name].input.value = value;
       }
       this.#saved = now;
-      isShown = true;
       photo.show(now.displayName, profile);
       update();
     });

@@ -15,7 +15,7 @@ package struct ClaimPlan: Sendable {
     ///     KEYS: shards, unfinished, record, floor, …the feature's
     ///     ARGV: now, channel, incarnation, intent, owner, number
     ///
-    /// Replies what `fulfil` returns, or {FENCED}. It also runs for an owner who is no more (`abandon` of `claim-lib.lua`).
+    /// Replies what `fulfil` returns, or {FENCED}. It also runs for an owner who has been deleted (`abandon` of `claim-lib.lua`).
     package let change: Script
 
     /// - Parameters:

@@ -32,7 +32,7 @@ enum Directive: Sendable {
     case store(QueuedWrite, CallID?)
     /// Take writes out of the queue, and hand in `.removed`, with why if they cannot be.
     case removeWrites([String])
-    /// Hand an event of a type that the client does not know to whoever does, as it came.
+    /// Hand an event of a type that the client does not know to the libraries built on it, as it came.
     case handOver(type: String, [UInt8])
     /// Tell other libraries of something that concerns them.
     case tell(LibraryEvent)

@@ -45,7 +45,7 @@ extension DoctorFinding.Kind {
         case .wrongPresence: "people shown otherwise than their sessions and their chosen status make them"
         case .overdueStatus: "chosen statuses that should have ended"
         case .malformedValue: "values that no server writes"
-        case .malformedVisibility: "users of whom cannot be read who may see them: nobody sees them"
+        case .malformedVisibility: "users whose visibility cannot be read: nobody sees them"
         case .wrongType: "keys that hold another type than servers expect, in the place of data"
         case .unusableKey: "sessions, typing, lists and floors that hold another type than servers expect"
         case .unreachableRecord: "users and conversations in a partition in which no server looks for them"

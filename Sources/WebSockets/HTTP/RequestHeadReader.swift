@@ -20,7 +20,7 @@ struct RequestHeadReader {
     private let maxFields: Int
     /// Where the line begins that is not whole yet.
     private var lineStart = 0
-    /// Up to here there is no more line end.
+    /// Up to here every line end has been found.
     private var scanned = 0
     private var line: RequestLine?
     private var fields: [HeaderFields.Field] = []

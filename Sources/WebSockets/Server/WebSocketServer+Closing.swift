@@ -99,7 +99,7 @@ extension WebSocketServer {
             return idles.add(socket, due: due)
         }
         guard http.stage == .judging || http.stage == .answering else { return doom(index) }
-        // Our own doing: whoever asked is told, and may ask again.
+        // The server is late, not the client: the client is told, and may ask again.
         counters.lateAnswers += 1
         let response = configuration.errorResponse(503, "no answer in time: it may have been done, or be done yet")
         if refuse(index, http, response) { advance(socket) }

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 
 from support import processes
-from support.redis import free_port
+from support.ports import free_port
 from support.tokens import Mint
 
 from . import timing

@@ -8,7 +8,7 @@ import tempfile
 import time
 
 from . import processes
-from .redis import free_port
+from .ports import free_port
 
 BINARY = shutil.which("redis-server") or "/usr/bin/redis-server"
 

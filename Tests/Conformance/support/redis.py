@@ -3,18 +3,12 @@
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
 
 from . import processes
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+from .ports import free_port
 
 
 class Redis:

@@ -127,7 +127,7 @@ extension Damage {
             try $0.redis.command("DEL", .string($0.partitions.keys(1).floor))
             try $0.redis.command("RPUSH", .string($0.partitions.keys(1).floor), "1")
         },
-        Damage("a user of whom cannot be read who may see them", [.malformedVisibility]) {
+        Damage("a user whose visibility cannot be read", [.malformedVisibility]) {
             try $0.set($0.user("bob"), "visibility", "1 n x")
         },
         Damage("a session that its server denies", [.ghostSession]) {

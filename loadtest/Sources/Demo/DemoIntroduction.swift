@@ -22,7 +22,7 @@ struct DemoIntroduction {
 
               \(lines.filter { !$0.isEmpty }.joined(separator: " \\\n    "))
 
-            Whoever watches as \(options.viewer) takes part in their conversations.
+            A client that connects as \(options.viewer) takes part in their conversations.
             """
     }
 

@@ -105,7 +105,7 @@ struct Broadcast {
         changers.indices.allSatisfy { sightings.newest(of: $0, by: watcher) == Int(changers[$0].newest) }
     }
 
-    /// Whoever has nothing under way comes next in turn after `last`.
+    /// The next in turn after `last` who has nothing under way.
     func idle(after last: Int) -> Int? {
         (1...changers.count).lazy.map { (last + $0) % self.changers.count }.first { self.changers[$0].awaited == 0 }
     }

@@ -1,5 +1,5 @@
 /// Who takes part in a run: subjects, whom others watch, and watchers. Tags count both through, subjects first, so that
-/// whoever watches finds everyone there. All ids have the same length, and every run has its own.
+/// a watcher finds everyone there. All ids have the same length, and every run has its own.
 struct Crowd {
     let subjects: Int
     let watchers: Int

@@ -17,7 +17,7 @@ protocol Dialect {
 
     /// The first messages on a connection.
     func greeting(of user: String) -> [[UInt8]]
-    /// The messages with which someone begins to watch these people, of whom each may name so many.
+    /// The messages with which someone begins to watch these people; each message may name so many.
     func subscription(to people: [String], batch: Int) -> [[UInt8]]
     /// The message with which `user` makes a change.
     func message(_ change: NumberedChange, by user: String) -> [UInt8]
@@ -25,7 +25,7 @@ protocol Dialect {
     func read(_ message: UnsafeRawBufferPointer) -> [Incoming]
 }
 
-/// What a message from a server means to whoever measures it.
+/// What a message from a server means to a measurement.
 enum Incoming: Equatable {
     case change(NumberedChange)
     /// Who greeted is known now, and may watch so many people, so many in a request.

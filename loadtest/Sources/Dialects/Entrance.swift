@@ -37,7 +37,7 @@ final class Entrance {
 
     var isComplete: Bool { ready == crowd.total }
 
-    /// Dials whoever is due, up to `limit`; a failure stops the engine.
+    /// Dials the clients that are due, up to `limit`; a failure stops the engine.
     func dial(_ now: Instant, upTo limit: Int = .max) {
         do {
             for tag in ramp.due(now: now, ready: ready, upTo: limit) {

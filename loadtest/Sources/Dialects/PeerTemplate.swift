@@ -35,7 +35,7 @@ struct PeerTemplate: Codable {
         var answer: String
     }
 
-    /// Reads and checks a file; fails with a sentence for whoever wrote it.
+    /// Reads and checks a file; fails with a sentence for the person who wrote it.
     init(file: String) throws(Failure) {
         do {
             self = try JSONDecoder().decode(Self.self, from: Data(contentsOf: URL(fileURLWithPath: file)))

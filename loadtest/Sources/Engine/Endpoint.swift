@@ -13,7 +13,7 @@ struct Endpoint {
     /// The server is on this machine's 127.0.0.0/8, so connections may come from any address there.
     var isLoopback: Bool { family == AF_INET && address[4] == 127 }
 
-    /// Takes `ws://HOST[:PORT][/PATH]`; fails with a sentence for whoever wrote it.
+    /// Takes `ws://HOST[:PORT][/PATH]`; fails with a sentence for the person who wrote it.
     init(url: String) throws(Failure) {
         guard !url.hasPrefix("wss://") else { throw Failure("presence-load speaks plain ws://, not wss://: \(url)") }
         guard url.hasPrefix("ws://") else {

@@ -10,7 +10,7 @@ struct FanoutMeasurement {
     var messageBytes = 0
     /// From a change's intended time to each watcher's receipt.
     private(set) var latencies = Latencies()
-    /// From a change's intended time to the server's answer to whoever made it.
+    /// From a change's intended time to the server's answer to the client that made it.
     var acknowledged = Latencies()
     /// By how much the tool itself was late in sending.
     private(set) var lateness = Latencies()

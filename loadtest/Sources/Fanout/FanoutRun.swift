@@ -113,7 +113,7 @@ final class FanoutRun: Scenario {
                 change((lastChanger + 1) % crowd.subjects, intended: due, now: now)
             }
         } else {
-            // Without a clock: whoever's last change has reached everybody makes the next, `pending` of them at once.
+            // Without a clock: a person whose last change has reached everybody makes the next, `pending` of them at once.
             while made < count, (receipts.broadcast.awaited + crowd.watchers - 1) / crowd.watchers < options.pending,
                 let index = receipts.broadcast.idle(after: lastChanger)
             {

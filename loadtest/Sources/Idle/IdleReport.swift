@@ -17,7 +17,7 @@ struct IdleReport: Report {
     let redisCPUShare: Double?
     /// By the server's own count; absent of a peer.
     let serverRedisRoundTripsPerSecond: Double?
-    /// By Redis' count, whoever asked; absent without --redis-socket.
+    /// By Redis' count, of all clients; absent without --redis-socket.
     let redisCommandsPerSecond: Double?
 
     /// Memory of the server's processes that is nobody else's: written and not shared, and of that what has no file.

@@ -24,7 +24,7 @@ struct SlowGauges {
 struct SlowPhase {
     let began: SlowReading
     var ended: SlowReading?
-    /// To whoever read.
+    /// To the clients that read.
     var deliveries = 0
     var conflated = 0
     /// Of those who are never slow.

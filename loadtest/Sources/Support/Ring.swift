@@ -1,4 +1,4 @@
-/// Numbered people of whom each watches a few others, spread evenly over all of them: whom, and who watches somebody,
+/// Numbered people; each watches a few others, spread evenly over all of them: whom, and who watches somebody,
 /// follows from the numbers, so that nothing is kept, and processes that know nothing of each other agree.
 struct Ring {
     let total: Int

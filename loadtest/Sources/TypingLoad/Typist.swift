@@ -13,7 +13,7 @@ struct Typist {
     private(set) var shown: UInt32 = 0
     private var version: Int64 = -1
 
-    /// Shows who types, if that is news; returns who is new there and who is no more.
+    /// Shows who types, if that is news; returns who has begun and who has stopped.
     mutating func show(_ typing: UInt32, version: Int64) -> (begun: UInt32, ended: UInt32)? {
         guard version > self.version else { return nil }
         self.version = version

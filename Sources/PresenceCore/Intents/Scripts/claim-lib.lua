@@ -29,7 +29,7 @@ local function fulfil(record, number)
     return { 'OK', releasing }, true
 end
 
--- The owner is no more: what is held is given up, by a new wish for nothing that any server carries out. A wish that is open
+-- The owner has been deleted: what is held is given up, by a new wish for nothing that any server carries out. A wish that is open
 -- is over; a claim that was taken for it is dropped by who took it, or by the sweep.
 local function abandon(record, unfinished, intent, floorKey)
     local values = redis.call('HMGET', record, 'wish', 'wanted', 'held', 'last')

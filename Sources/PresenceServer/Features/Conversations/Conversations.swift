@@ -80,7 +80,7 @@ final class Conversations: Feature {
         return ConversationID("d" + Sodium.mac(Array(pair.utf8), key: pairKey).hexadecimal)
     }
 
-    /// Of whom a direct conversation is; `.none` for a group.
+    /// The two members of a direct conversation; `.none` for a group.
     func pair(of id: ConversationID, found: @escaping (Result<Pair, RedisFailure>) -> Void) {
         if let known = pairs[id] { return found(.success(known)) }
         let key = shard.partitions.keys(of: id).conversation(id)
@@ -99,8 +99,8 @@ final class Conversations: Feature {
         }
     }
 
-    /// Runs what somebody does in a conversation, unless it is a direct one of two of whom one blocks the other: then `done`
-    /// gets `BLOCKED`.
+    /// Runs a member's request. In a direct conversation in which one member blocks the other it does not: then `done` gets
+    /// `BLOCKED`.
     func unlessBlocked(
         _ user: UserID, in id: ConversationID, done: @escaping StoreReply, _ run: @escaping () -> Void
     ) {

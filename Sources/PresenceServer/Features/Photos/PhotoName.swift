@@ -42,7 +42,7 @@ struct PhotoFile: Hashable, Sendable {
         self.isThumbnail = isThumbnail
     }
 
-    /// `nil` for what is no such name: nothing else ever becomes a path.
+    /// `nil` for any other text: only such a name ever becomes a path.
     init?(_ name: String) {
         guard name.hasSuffix(Self.end) else { return nil }
         isThumbnail = name.hasSuffix(Self.thumbnailEnd)

@@ -164,7 +164,7 @@ local function tellMembers(c, channel, id, typingKey, floorKey)
     redis.call('PUBLISH', channel, table.concat({ 'T', id, int(version), int(now), (listed(left)) }, ' '))
 end
 
--- The owner's place goes to whoever has been in the group for longest.
+-- The new owner is the member who has been in the group for longest.
 local function succeed(c)
     if c.raw.kind == 'group' and not c.members[c.raw.owner] then put(c, 'owner', membersOf(c)[1]) end
 end

@@ -1,0 +1,96 @@
+import Glibc
+
+/// Clients that make one call each, many at once, on one thread: each from an address of its own on 127.0.0.0/8.
+///
+/// A connection for each call, because people who sign in have none yet. What it costs is in the latency.
+struct HTTPClients {
+    let endpoint: Endpoint
+    let sources: SourceAddresses
+    /// Without any answer for so long, the run has failed.
+    let patience: Nanoseconds
+
+    private struct Client {
+        let descriptor: Int32
+        let number: Int
+        let began: Instant
+        var outgoing: [UInt8]
+        var incoming: [UInt8] = []
+    }
+
+    /// Makes calls number 0, 1, … as `atOnce` allows, and returns when all are answered.
+    ///
+    /// - Parameters:
+    ///   - from: the address of the first call, as a tag of `sources`.
+    ///   - call: what one asks for.
+    ///   - answered: hears of each answer, and how long it took from before the dialling on.
+    func make(
+        _ count: Int, atOnce: Int, from: Int = 0, call: (Int) -> HTTPCall,
+        answered: (Int, HTTPAnswer, Nanoseconds) -> Void
+    ) throws(Failure) {
+        var clients: [Client] = []
+        defer { for client in clients { close(client.descriptor) } }
+        var next = 0
+        var progress = Instant.now()
+        while next < count || !clients.isEmpty {
+            while next < count, clients.count < atOnce {
+                clients.append(try dial(next, tag: from + next, call(next)))
+                next += 1
+            }
+            var waiting = clients.map {
+                pollfd(fd: $0.descriptor, events: Int16($0.outgoing.isEmpty ? POLLIN : POLLOUT), revents: 0)
+            }
+            poll(&waiting, nfds_t(waiting.count), 100)
+            // From the end, so that those who are through can be taken out.
+            for place in waiting.indices.reversed() where waiting[place].revents != 0 {
+                guard let answer = try step(&clients[place]) else { continue }
+                let client = clients.remove(at: place)
+                close(client.descriptor)
+                progress = .now()
+                answered(client.number, answer, progress - client.began)
+            }
+            guard Instant.now() - progress < patience else {
+                throw Failure("\(formatted(clients.count)) calls were not answered")
+            }
+        }
+    }
+
+    private func dial(_ number: Int, tag: Int, _ call: HTTPCall) throws(Failure) -> Client {
+        let began = Instant.now()
+        let kind = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
+        let descriptor = socket(endpoint.family, kind, 0)
+        guard descriptor >= 0 else { throw Failure("cannot open a socket: \(Failure.reason())") }
+        let status =
+            sources.bind(descriptor, for: tag)
+            ? endpoint.address.withUnsafeBytes { bytes in
+                connect(
+                    descriptor, bytes.baseAddress!.assumingMemoryBound(to: sockaddr.self), socklen_t(bytes.count))
+            } : -1
+        guard status == 0 || errno == EINPROGRESS else {
+            defer { close(descriptor) }
+            throw Failure("no server answers at \(endpoint.url): \(Failure.reason())")
+        }
+        return Client(
+            descriptor: descriptor, number: number, began: began, outgoing: call.bytes(authority: endpoint.authority))
+    }
+
+    /// Sends or reads what can be; the answer once it is whole.
+    private func step(_ client: inout Client) throws(Failure) -> HTTPAnswer? {
+        guard client.outgoing.isEmpty else {
+            let count = send(client.descriptor, client.outgoing, client.outgoing.count, Int32(MSG_NOSIGNAL))
+            guard count >= 0 else {
+                guard errno == EAGAIN else { throw Failure("a call could not be sent: \(Failure.reason())") }
+                return nil
+            }
+            client.outgoing.removeFirst(count)
+            return nil
+        }
+        var bytes = [UInt8](repeating: 0, count: 16_384)
+        let count = recv(client.descriptor, &bytes, bytes.count, 0)
+        guard count > 0 else {
+            if count < 0, errno == EAGAIN { return nil }
+            throw Failure("the server closed a connection before it answered")
+        }
+        client.incoming += bytes[..<count]
+        return try HTTPAnswer(client.incoming)
+    }
+}

@@ -1,0 +1,58 @@
+"""People sign up, sign in and ask for their account; then very many sign in at one moment, beside others who change."""
+
+from report import pictures
+from report.results import PRESENCE
+from scenarios import measuring
+
+NAME = "accounts"
+ABOUT = "sign-ups, sign-ins, refreshes and reads of accounts; 1,000 sign-ins at one moment, and what others notice"
+SMALL = {"rounds": 1, "people": 40, "sign_ins": 40, "calls": 400, "burst": 120}
+TIME_LIMIT = 1_800
+
+KINDS = {"sign-ups": "sign up", "sign-ins": "sign in", "refreshes": "refresh", "GET /v1/me": "own account",
+         "name checks": "name check"}
+
+
+def add_flags(parser) -> None:
+    parser.add_argument("--people", type=int, default=400, help="how many sign up (%(default)s)")
+    parser.add_argument("--sign-ins", type=int, default=400, help="how many sign-ins (%(default)s)")
+    parser.add_argument("--calls", type=int, default=2_000, help="calls of each other kind (%(default)s)")
+    parser.add_argument("--burst", type=int, default=1_000, help="how many sign in at one moment (%(default)s)")
+
+
+def run(stage, options, results) -> None:
+    case = results.case(f"{options.people:,} people", people=options.people, burst=options.burst)
+    arguments = ["--people", options.people, "--sign-ins", options.sign_ins, "--calls", options.calls,
+                 "--burst", options.burst]
+    measuring.alternate(
+        results, case, options.rounds, lambda: accounts(stage, *arguments), None,
+        {"sign-ins a second": "perSecond.sign-ins", "sign-in p99 ms": "latency.sign-ins.p99",
+         "own account a second": "perSecond.GET /v1/me", "told to try later": "burst.told",
+         "others' p99 ms": "bystanderDuringMilliseconds.p99"})
+
+
+def accounts(stage, *arguments) -> dict:
+    # All who sign in at one moment are connected at that moment; by default, some of 1,000 would wait in the kernel.
+    report = measuring.presence_round(
+        stage, "accounts", *arguments,
+        environment={"PRESENCE_ACCOUNTS_ENABLED": "true", "PRESENCE_LIMITS_HANDSHAKES": "4000"})
+    report["perSecond"] = {kind["name"]: kind["callsPerSecond"] for kind in report["measured"]}
+    report["latency"] = {kind["name"]: kind["latencyMilliseconds"] for kind in report["measured"]}
+    return report
+
+
+def draw(results):
+    drawn, axes = pictures.figure(results, columns=3)
+    case = results.cases[0]
+
+    def columns(axis, figures: dict[str, str], *more, **options) -> None:
+        pictures.columns(
+            axis, [(label, case.values(PRESENCE, figure)) for figure, label in figures.items()], *more, **options)
+
+    columns(axes[0], {f"perSecond.{kind}": label.replace(" ", "\n") for kind, label in KINDS.items()},
+            "Calls a second", "calls")
+    columns(axes[1], {f"latency.{kind}.p99": label.replace(" ", "\n") for kind, label in KINDS.items()},
+            "Each, p99", "ms")
+    columns(axes[2], {"bystanderBeforeMilliseconds.p99": "before", "bystanderDuringMilliseconds.p99": "during"},
+            "Others: change to receipt, p99", "ms", at_most=20)
+    return drawn
