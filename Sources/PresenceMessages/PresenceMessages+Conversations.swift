@@ -95,7 +95,7 @@ extension PresenceMessages {
 
     // MARK: Making them
 
-    /// The conversation of the own user with one other: there is one, whoever of them asks.
+    /// The conversation of the own user with one other: each pair has one, whichever of both asks.
     public func directConversation(
         with user: String, metadata: [String: JSONValue]? = nil
     ) async throws -> ChatConversation {
