@@ -108,12 +108,12 @@ setup-loadtest: setup-tests $(LOADTEST_PACKAGES_STAMP)
 
 $(STAMPS)/release: $(SOURCES) | $(PACKAGES_STAMP) $(STAMPS)
 	@echo "Building (release); the first time takes some minutes"
-	@for product in presenced presence-watch presence-load; do \
+	@for product in presenced presence-watch presence-chat presence-load; do \
 	    swift build -c release -j $(JOBS) --product $$product || exit 1; done
 	@touch $@
 
 build: $(STAMPS)/release
-	@echo "Built: $(RELEASE)/presenced, $(RELEASE)/presence-watch, $(RELEASE)/presence-load"
+	@echo "Built: $(RELEASE)/presenced, $(RELEASE)/presence-watch, $(RELEASE)/presence-chat, $(RELEASE)/presence-load"
 
 # ---- Running ----------------------------------------------------------------------------------------------------------
 

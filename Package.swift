@@ -41,8 +41,13 @@ let package = Package(
         .library(name: "PresenceAccounts", targets: ["PresenceAccounts"]),
         .library(name: "PresenceAccountModels", targets: ["PresenceAccountModels"]),
         .library(name: "PresenceAccountsTesting", targets: ["PresenceAccountsTesting"]),
+        // For apps whose users write to each other.
+        .library(name: "PresenceMessages", targets: ["PresenceMessages"]),
+        .library(name: "PresenceMessageModels", targets: ["PresenceMessageModels"]),
+        .library(name: "PresenceMessagesTesting", targets: ["PresenceMessagesTesting"]),
         .executable(name: "presenced", targets: ["presenced"]),
         .executable(name: "presence-watch", targets: ["presence-watch"]),
+        .executable(name: "presence-chat", targets: ["presence-chat"]),
         .executable(name: "presence-load", targets: ["presence-load"]),
     ],
     traits: [
@@ -158,6 +163,14 @@ let package = Package(
         .target(name: "PresenceModels", dependencies: ["PresenceDomain", "PresenceKit"], swiftSettings: ours),
         .target(name: "PresenceKitTesting", dependencies: ["PresenceDomain", "PresenceKit"], swiftSettings: ours),
 
+        // Messages: conversations, their messages, the outbox.
+        .target(name: "PresenceMessages", dependencies: ["PresenceKit"], swiftSettings: ours),
+        .target(
+            name: "PresenceMessageModels", dependencies: ["PresenceKit", "PresenceMessages", "PresenceModels"],
+            swiftSettings: ours),
+        .target(
+            name: "PresenceMessagesTesting", dependencies: ["PresenceKit", "PresenceKitTesting", "PresenceMessages"],
+            swiftSettings: ours),
         // Accounts: sign-up, sign-in, the own account; the same beside them.
         .target(name: "PresenceAccounts", dependencies: ["PresenceDomain", "PresenceKit"], swiftSettings: ours),
         .target(
@@ -181,10 +194,20 @@ let package = Package(
             ],
             swiftSettings: ours
         ),
+        // What the clients on a terminal share.
+        .target(name: "TerminalClients", dependencies: ["PresenceKit"], swiftSettings: ours),
+        .executableTarget(
+            name: "presence-chat",
+            dependencies: [
+                "PresenceKit", "PresenceMessageModels", "PresenceMessages", "PresenceModels", "TerminalClients",
+                .product(name: "ArgumentParser", package: "swift-argument-parser", condition: server),
+            ],
+            swiftSettings: ours
+        ),
         .executableTarget(
             name: "presence-watch",
             dependencies: [
-                "PresenceKit",
+                "PresenceKit", "TerminalClients",
                 .product(name: "ArgumentParser", package: "swift-argument-parser", condition: server),
             ],
             swiftSettings: ours
@@ -211,6 +234,9 @@ let package = Package(
             name: "chaos-crowd", dependencies: ["PresenceKit"], path: "Tests/Chaos/Crowd", swiftSettings: ours),
         .executableTarget(
             name: "kit-writer", dependencies: ["PresenceKit"], path: "Tests/KitWriter", swiftSettings: ours),
+        .executableTarget(
+            name: "message-writer", dependencies: ["PresenceMessages"], path: "Tests/MessageWriter",
+            swiftSettings: ours),
         .executableTarget(
             name: "session-writer", dependencies: ["PresenceAccounts"], path: "Tests/SessionWriter",
             swiftSettings: ours),
@@ -291,6 +317,13 @@ let package = Package(
             ],
             swiftSettings: ours),
         .testTarget(
+            name: "PresenceMessagesTests",
+            dependencies: [
+                "PresenceMessages", "PresenceMessageModels", "PresenceMessagesTesting", "PresenceKit",
+                "PresenceKitTesting", "TestSupport", "message-writer",
+            ],
+            swiftSettings: ours),
+        .testTarget(
             name: "PresenceURLSessionTests", dependencies: ["PresenceKit", "PresenceURLSession", "PresenceTransport"],
             swiftSettings: ours),
         .testTarget(
@@ -303,12 +336,17 @@ let package = Package(
             swiftSettings: ours),
         .testTarget(
             name: "PresenceWatchTests",
-            dependencies: ["presence-watch", "presenced", "PresenceKit", "TestSupport"], swiftSettings: ours),
+            dependencies: [
+                "presence-chat", "presence-watch", "presenced", "PresenceKit", "PresenceMessages",
+                "PresenceMessageModels", "PresenceMessagesTesting", "PresenceKitTesting", "TerminalClients",
+                "TestSupport",
+            ],
+            swiftSettings: ours),
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
                 "presenced", "PresenceAccounts", "PresenceAccountsTesting", "PresenceDomain", "PresenceKit",
-                "PresenceModels", "TestSupport",
+                "PresenceMessages", "PresenceModels", "TestSupport", "message-writer",
             ],
             exclude: ["watcher.py"],
             swiftSettings: ours),

@@ -12,6 +12,10 @@ let package = Package(
         .library(name: "PresenceDomain", targets: ["PresenceDomain"]),
         .library(name: "PresenceModels", targets: ["PresenceModels"]),
         .library(name: "PresenceKitTesting", targets: ["PresenceKitTesting"]),
+        // For apps whose users write to each other.
+        .library(name: "PresenceMessages", targets: ["PresenceMessages"]),
+        .library(name: "PresenceMessageModels", targets: ["PresenceMessageModels"]),
+        .library(name: "PresenceMessagesTesting", targets: ["PresenceMessagesTesting"]),
         // For apps whose users sign in at the same server.
         .library(name: "PresenceAccounts", targets: ["PresenceAccounts"]),
         .library(name: "PresenceAccountModels", targets: ["PresenceAccountModels"]),
@@ -42,6 +46,10 @@ let package = Package(
         .target(name: "PresenceModels", dependencies: ["PresenceDomain", "PresenceKit"]),
         .target(name: "PresenceKitTesting", dependencies: ["PresenceDomain", "PresenceKit"]),
 
+        // Messages: conversations, their messages, the outbox.
+        .target(name: "PresenceMessages", dependencies: ["PresenceKit"]),
+        .target(name: "PresenceMessageModels", dependencies: ["PresenceKit", "PresenceMessages", "PresenceModels"]),
+        .target(name: "PresenceMessagesTesting", dependencies: ["PresenceKit", "PresenceKitTesting", "PresenceMessages"]),
         // Accounts: sign-up, sign-in, the own account; the same beside them.
         .target(name: "PresenceAccounts", dependencies: ["PresenceDomain", "PresenceKit"]),
         .target(name: "PresenceAccountModels", dependencies: ["PresenceAccounts", "PresenceDomain", "PresenceKit"]),

@@ -20,8 +20,8 @@ public enum ServerMessage: Hashable, Sendable {
     case stale(since: Timestamp?)
     case live
     case error(ErrorMessage)
-    /// A `type` of a later server: to be ignored.
-    case unknown(type: String)
+    /// A `type` of a later server, or of a part of it that other libraries know: an answer if it has an `id`.
+    case unknown(type: String, id: Int64? = nil)
 
     public struct Connected: Hashable, Sendable {
         public var user: UserID

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import TerminalClients
 
 /// The terminal watcher.
 @main
@@ -61,7 +62,7 @@ struct PresenceWatch: AsyncParsableCommand {
         // As a shell counts a process ended by a signal.
         case .stopped(let signal): throw ExitCode(128 + signal)
         case .failed(let error):
-            Complaint.print(error.sentence)
+            Complaint.print(error.sentence, by: "presence-watch")
             throw ExitCode(error.kind.rawValue)
         }
     }

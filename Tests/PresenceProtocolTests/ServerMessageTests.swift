@@ -46,7 +46,7 @@ struct ServerMessageTests {
         .error(.init(code: .badRequest, message: "no")),
         .error(.init(id: 1, code: .init(rawValue: "new"), message: "é\n", field: "a.b", retryAfter: 5)),
         .error(.init(id: 2, code: .unavailable, message: "lost", retryAfter: 1_000, outcomeUnknown: true)),
-        .unknown(type: "later"),
+        .unknown(type: "later"), .unknown(type: "laterAnswer", id: 7),
     ]
 
     @Test(arguments: everyKind)

@@ -1,5 +1,6 @@
 import Foundation
 import PresenceKit
+import TerminalClients
 import Testing
 
 @testable import presence_watch

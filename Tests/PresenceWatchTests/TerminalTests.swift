@@ -1,3 +1,4 @@
+import TerminalClients
 import Testing
 
 @testable import presence_watch

@@ -2,6 +2,7 @@ import Foundation
 import PresenceKit
 import Testing
 
+@testable import TerminalClients
 @testable import presence_watch
 
 struct TextTests {

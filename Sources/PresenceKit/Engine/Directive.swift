@@ -34,6 +34,8 @@ enum Directive: Sendable {
     case removeWrites([String])
     /// Hand an event of a type that the client does not know to the libraries built on it, as it came.
     case handOver(type: String, [UInt8])
+    /// Tell other libraries of something that concerns them.
+    case tell(LibraryEvent)
     /// Note whose storage this is: the writes of others go.
     case storeOwner(String)
     /// Let these observers look again.

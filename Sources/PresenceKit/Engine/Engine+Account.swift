@@ -58,6 +58,7 @@ extension Engine {
             answer(id, .failure(error))
         }
         awaitsOwner = false
+        emit(.tell(.forgotten))
         forgetPeople(andWrites: true, at: now)
     }
 

@@ -18,7 +18,7 @@ extension Engine {
         case .updateProfile(let changes, .queue) where link.isAway || me.profile.isBusy:
             queue(changes, for: id, at: now)
         case _ where link.isConnected: perform(id, call, at: now)
-        case .updateProfile, .createConversation, .changeVisibility, .readVisibility:
+        case .updateProfile, .createConversation, .changeVisibility, .readVisibility, .other:
             if link.isAway {
                 answer(id, .failure(link.whyAway))
             } else {
@@ -36,6 +36,7 @@ extension Engine {
         case .createConversation(let creation): send([creation.message(for: id)])
         case .changeVisibility(let body): send(body, .changeVisibility(body, id))
         case .readVisibility: send(.getVisibility, .readVisibility(VisibilityLists(), id))
+        case .other(let request): send([Outgoing(request, id)])
         case .get, .setStatus: preconditionFailure("\(call) does not wait for a connection")
         }
     }
@@ -160,7 +161,7 @@ extension Engine {
         case .updateProfile(let changes, .queue, let call): queue(changes, for: call, at: now)
         case .readVisibility(_, let call): answer(call, .failure(PresenceError(.connectionLost, message)))
         case .createConversation(let creation, let call): calls.repeatLater(creation, call, due: .zero)
-        case .updateProfile(_, .fail, let call), .changeVisibility(_, let call):
+        case .updateProfile(_, .fail, let call), .changeVisibility(_, let call), .other(_, let call, _):
             answer(call, .failure(PresenceError(.connectionLost, message, outcomeUnknown: true)))
         case .connect, .status, .refresh, .subscribe, .subscribeConversation, .unsubscribe, .keptProfile, .typing,
             .ownVisibility, .probe:

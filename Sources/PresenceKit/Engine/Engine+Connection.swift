@@ -50,6 +50,7 @@ extension Engine {
         observeMe(at: now)
         for (id, call) in calls.takeDeferred() { perform(id, call, at: now) }
         send(calls.takeRepeats(at: now.uptime))
+        emit(.tell(.connected(user: connected.user.string)))
     }
 
     /// The server refused `connect`.

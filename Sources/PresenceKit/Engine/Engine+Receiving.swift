@@ -6,7 +6,8 @@ extension Engine {
     mutating func receive(_ bytes: [UInt8], at now: Moment) {
         do throws(DecodingFailure) {
             let message = try ServerMessage.decode(bytes)
-            if case .unknown(let type) = message { return emit(.handOver(type: type, bytes)) }
+            if answerOther(message, bytes, at: now) { return }
+            if case .unknown(let type, _) = message { return emit(.handOver(type: type, bytes)) }
             receive(message, at: now)
         } catch {
             // A change may have been in it: only a new connection brings certainty.
@@ -141,6 +142,7 @@ extension Engine {
         case .updateProfile(_, _, let call), .createConversation(_, let call), .changeVisibility(_, let call),
             .readVisibility(_, let call):
             answer(call, .failure(error))
+        case .other(_, let call, _): answer(call, .failure(error))
         case .keptProfile: me.refuseKept(error, at: now.uptime)
         case .typing(let conversation):
             if !error.isPassing { _ = me.stopTyping(in: conversation) }

@@ -1,5 +1,18 @@
 // What the storage has to do, one after the other.
 extension Runner {
+    /// The same for what is waited for.
+    func waitForStorage<Value: Sendable>(
+        _ operation: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+        let (results, report) = AsyncStream.makeStream(of: Result<Value, any Error>.self)
+        afterStorage {
+            do { report.yield(.success(try await operation())) } catch { report.yield(.failure(error)) }
+            report.finish()
+        }
+        for await result in results { return try result.get() }
+        throw CancellationError()
+    }
+
     func clear(_ clearing: Clearing, _ andWrites: Bool) {
         afterStorage { [storage, logger] in
             do {

@@ -16,6 +16,7 @@ actor Runner {
     let logger: PresenceLogger?
     private let mailbox: Mailbox
     private let listeners: [String: PresenceClient.EventListener]
+    private var libraries: [PresenceClient.LibraryListener] = []
     private var provideToken: PresenceClient.TokenProvider
 
     private var transport: (attempt: Attempt, connection: any Transport)?
@@ -64,6 +65,12 @@ actor Runner {
 
     /// The uptime at which anything last came from the server.
     var lastHeard: Duration { engine.link.heartbeat.lastHeard }
+
+    /// Tells a library on top of this one what happens from now on, and whose connection there is.
+    func attach(_ listener: @escaping PresenceClient.LibraryListener) {
+        libraries.append(listener)
+        if engine.link.isConnected, let user = engine.me.id { listener(.connected(user: user.string)) }
+    }
 
     // MARK: Inputs
 
@@ -212,7 +219,10 @@ actor Runner {
         case .clearCache(let clearing, let andWrites): clear(clearing, andWrites)
         case .store(let write, let call): store(write, call)
         case .removeWrites(let ids): removeWrites(ids)
-        case .handOver(let type, let bytes): listeners[type]?(Data(bytes))
+        case .handOver(let type, let bytes):
+            listeners[type]?(Data(bytes))
+            libraries.forEach { $0(.event(type: type, Data(bytes))) }
+        case .tell(let event): libraries.forEach { $0(event) }
         case .storeOwner(let user): storeOwner(user)
         case .log(let level, let message): logger?.log(level, message)
         }

@@ -1,5 +1,6 @@
 import Foundation
 import PresenceKit
+import TerminalClients
 
 /// What is known of everyone and everything watched: the state that screens and lines are made of. It does no I/O.
 ///

@@ -1,5 +1,6 @@
 import Foundation
 import PresenceKit
+import TerminalClients
 
 /// One person on the board: what there is to show, already harmless and measured.
 struct BoardRow: Hashable, Sendable {

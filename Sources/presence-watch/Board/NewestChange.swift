@@ -1,5 +1,6 @@
 import Foundation
 import PresenceKit
+import TerminalClients
 
 /// The change that was received last, of any person.
 struct NewestChange: Hashable, Sendable {

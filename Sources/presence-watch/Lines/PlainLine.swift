@@ -1,5 +1,6 @@
 import Foundation
 import PresenceKit
+import TerminalClients
 
 /// One change as a line for people to read: when, who, and what it is now.
 struct PlainLine: Hashable, Sendable {

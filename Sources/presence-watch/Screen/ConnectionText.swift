@@ -1,5 +1,6 @@
 import Foundation
 import PresenceKit
+import TerminalClients
 
 /// What the board's connection is like, in words that claim no more than is known.
 struct ConnectionText: Hashable, Sendable {

@@ -1,4 +1,5 @@
 import PresenceKit
+import TerminalClients
 
 /// The sign in front of a person. Its shape tells as much as its colour, for those who see no colours.
 enum Dot {

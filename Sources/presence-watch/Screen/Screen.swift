@@ -1,5 +1,6 @@
 import Foundation
 import PresenceKit
+import TerminalClients
 
 /// The whole terminal as lines, from what is known, a size and a time: the same input gives the same picture.
 ///

@@ -1,5 +1,6 @@
 import Foundation
 import PresenceKit
+import TerminalClients
 
 /// The people of a board as lines: a dot, who they are, and what they are up to.
 struct Table: Sendable {

@@ -1,5 +1,6 @@
 import Foundation
 import PresenceKit
+import TerminalClients
 
 /// A line a change, for pipes, logs and terminals without colours.
 @MainActor

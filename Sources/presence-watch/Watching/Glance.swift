@@ -1,5 +1,6 @@
 import Foundation
 import PresenceKit
+import TerminalClients
 
 /// Looks once: waits until everybody is answered for, prints them, and is done.
 @MainActor
@@ -43,7 +44,8 @@ final class Glance: Audience {
         guard observer.isComplete, observer.board.connection.state.isConnected else { return nil }
         if let since = observer.board.staleSince {
             Complaint.print(
-                "the server lost sight of the truth \(Age(of: since, at: now).ago); this is what it holds")
+                "the server lost sight of the truth \(Age(of: since, at: now).ago); this is what it holds",
+                by: "presence-watch")
         }
         return output.write(text(at: now)) ? .done : .failed(.outputLost)
     }

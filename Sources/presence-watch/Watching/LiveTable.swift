@@ -1,5 +1,6 @@
 import Foundation
 import PresenceKit
+import TerminalClients
 
 /// The table on a terminal, drawn anew as things change and as time goes by.
 @MainActor

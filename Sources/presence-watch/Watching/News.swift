@@ -1,4 +1,5 @@
 import PresenceKit
+import TerminalClients
 
 /// What may happen to a watcher.
 enum News: Sendable {
@@ -9,14 +10,6 @@ enum News: Sendable {
     case terminal(TerminalEvent)
     /// A second has passed.
     case tick
-}
-
-/// How watching ends.
-enum Outcome: Hashable, Sendable {
-    case done
-    case failed(Failure)
-    /// By this signal.
-    case stopped(Int32)
 }
 
 /// Takes the news: the live table, the feed of lines, or the one that looks once.

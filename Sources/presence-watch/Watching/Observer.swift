@@ -1,5 +1,6 @@
 import Foundation
 import PresenceKit
+import TerminalClients
 
 /// What every audience does with news: keeps the board, and notices what cannot go on.
 struct Observer: Sendable {

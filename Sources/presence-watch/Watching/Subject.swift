@@ -1,4 +1,5 @@
 import PresenceKit
+import TerminalClients
 
 /// What to watch, and where.
 struct Subject: Hashable, Sendable {

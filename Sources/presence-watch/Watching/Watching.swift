@@ -1,5 +1,6 @@
 import Foundation
 import PresenceKit
+import TerminalClients
 
 /// Observes everything of a subject and tells an audience, one piece of news at a time, until it says how it ends.
 ///

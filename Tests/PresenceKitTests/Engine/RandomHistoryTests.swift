@@ -128,7 +128,7 @@ private struct History {
                 case .clearCache(let clearing, _):
                     cache = [:]
                     inputs.append(.cacheCleared(clearing))
-                case .wake, .cancelFetch, .log, .store, .removeWrites, .storeOwner, .handOver: break
+                case .wake, .cancelFetch, .log, .store, .removeWrites, .storeOwner, .handOver, .tell: break
                 }
             }
             directives = []

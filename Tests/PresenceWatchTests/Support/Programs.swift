@@ -25,6 +25,7 @@ enum Patience {
 /// The commands of this build.
 enum Programs {
     static let watch = path(of: "presence-watch", variable: "PRESENCE_WATCH")
+    static let chat = path(of: "presence-chat", variable: "PRESENCE_CHAT")
     static let presenced = path(of: "presenced", variable: "PRESENCED")
 
     /// Where the variable says, else beside the tests in the build directory.

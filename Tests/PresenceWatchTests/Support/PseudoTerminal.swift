@@ -2,7 +2,7 @@ import EventLoops
 import Foundation
 import TestSupport
 
-/// A terminal with a watcher in it: what it wrote becomes a picture, and keys can be pressed.
+/// A terminal with a watcher, or another program, in it: what it wrote becomes a picture, and keys can be pressed.
 final class PseudoTerminal: Sendable {
     private let master: Int32
     /// Kept open, so that the terminal outlives the watcher and can be looked at.
@@ -11,7 +11,10 @@ final class PseudoTerminal: Sendable {
     private let state = Locked(TerminalPicture())
     private let changes: AsyncStream<Void>
 
-    init(width: Int, height: Int, _ arguments: [String], environment: [String: String]) throws {
+    init(
+        width: Int, height: Int, program: String = Programs.watch, _ arguments: [String],
+        environment: [String: String]
+    ) throws {
         var ends: (master: Int32, slave: Int32) = (-1, -1)
         var name = [CChar](repeating: 0, count: 128)
         var size = winsize(ws_row: UInt16(height), ws_col: UInt16(width), ws_xpixel: 0, ws_ypixel: 0)
@@ -25,7 +28,7 @@ final class PseudoTerminal: Sendable {
         // The first terminal that the leader of a session opens is its controlling one. The output that it had is kept
         // open beside: its end is taken for the end of the process.
         let script = #"terminal=$1; shift; exec "$@" 4>&1 <>"$terminal" >&0 2>&0"#
-        let words = ["setsid", "sh", "-c", script, "sh", path, Programs.watch] + arguments
+        let words = ["setsid", "sh", "-c", script, "sh", path, program] + arguments
         watcher = try ChildProcess(
             words, environment: ["TERM": "xterm", "NO_COLOR": ""].merging(environment) { $1 })
 

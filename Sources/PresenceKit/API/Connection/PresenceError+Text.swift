@@ -12,6 +12,7 @@ extension PresenceError: LocalizedError {
         case .unauthorized, .signedOut, .tokenUnavailable: "You are not signed in."
         case .forbidden: "You are not allowed to do that."
         case .validationFailed: Self.described(field)
+        case .notFound: "That is no longer there."
         case .conflict: "Somebody else changed this in the meantime."
         case .tooMany: "That is more than the server allows."
         case .replaced: "This account is in use on this device elsewhere."

@@ -54,6 +54,8 @@ extension PresenceError.Code {
     public static let validationFailed = Self(.validationFailed)
     /// Someone else holds it, or it changed meanwhile.
     public static let conflict = Self(.conflict)
+    /// What it is about is not there.
+    public static let notFound = Self(.notFound)
     /// A limit of number.
     public static let tooMany = Self(.tooMany)
     /// Too fast; `retryAfter` says how long to wait.
@@ -76,7 +78,7 @@ extension PresenceError.Code {
     /// No answer came within ``PresenceClient/Configuration/requestTimeout``.
     public static let timedOut = Self(rawValue: "timed_out")
     /// The task was cancelled: thrown as `CancellationError`.
-    static let cancelled = Self(rawValue: "cancelled")
+    package static let cancelled = Self(rawValue: "cancelled")
     /// The token provider threw.
     public static let tokenUnavailable = Self(rawValue: "token_unavailable")
     /// The server said or did something that the protocol does not allow, or says that this library did.
@@ -104,9 +106,9 @@ extension PresenceError {
     }
 
     /// Whether the same request may be answered later.
-    var isPassing: Bool {
+    package var isPassing: Bool {
         switch code {
-        case .badRequest, .unknownType, .forbidden, .validationFailed, .conflict: false
+        case .badRequest, .unknownType, .forbidden, .validationFailed, .conflict, .notFound: false
         // Of some numbers the server says when there may be room: of a user's connections, which come and go.
         case .tooMany: retryAfter != nil
         default: true
@@ -114,5 +116,5 @@ extension PresenceError {
     }
 
     /// How long to wait before the same request is made again; never so short that it becomes a flood.
-    var delay: Duration { max(retryAfter ?? .seconds(1), .milliseconds(100)) }
+    package var delay: Duration { max(retryAfter ?? .seconds(1), .milliseconds(100)) }
 }

@@ -41,7 +41,7 @@ public struct PresenceUpdates<Element: Sendable>: AsyncSequence, Sendable {
         public typealias Failure = Never
 
         private let source: Source
-        private var observation: Observation?
+        private var observation: ObservationShare?
         private var other: (any ElementSource<Element>)?
         private var position = 0
         private var isOver = false
@@ -69,7 +69,7 @@ public struct PresenceUpdates<Element: Sendable>: AsyncSequence, Sendable {
                 return position < elements.count ? elements[position] : nil
             case .topic(let client, let topic, let read):
                 if observation == nil {
-                    observation = Observation(runner: client.runner, id: await client.runner.observe(topic))
+                    observation = ObservationShare(runner: client.runner, id: await client.runner.observe(topic))
                 }
                 return await client.runner.next(observation!.id, read)
             case .other(let make):
@@ -106,8 +106,8 @@ private actor IteratedSource<Base: AsyncSequence & Sendable>: ElementSource wher
     }
 }
 
-/// The share that one loop has in an observation; its end ends it.
-private final class Observation: Sendable {
+/// The share that one loop has in an observation; its end ends it. (Not `Observation`, which is a module that macros name.)
+package final class ObservationShare: Sendable {
     let runner: Runner
     let id: ObserverID
 

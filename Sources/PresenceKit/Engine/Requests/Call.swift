@@ -1,3 +1,4 @@
+import Foundation
 import PresenceProtocol
 
 /// Numbers the calls of the app.
@@ -15,6 +16,8 @@ enum Call: Sendable {
     /// A request about who may see the user, which is answered `ok`.
     case changeVisibility(ClientMessage.Body)
     case readVisibility
+    /// A request that another library knows.
+    case other(OtherRequest)
 }
 
 /// Changes of one thing: one at a time, so that a later one is not overtaken by an earlier one that the server wants
@@ -28,7 +31,7 @@ extension Call {
         switch self {
         case .updateProfile: .profile
         case .changeVisibility: .visibility
-        case .get, .setStatus, .createConversation, .readVisibility: nil
+        case .get, .setStatus, .createConversation, .readVisibility, .other: nil
         }
     }
 
@@ -45,7 +48,7 @@ extension Call {
             } else {
                 nil
             }
-        case .get, .createConversation, .changeVisibility, .readVisibility: nil
+        case .get, .createConversation, .changeVisibility, .readVisibility, .other: nil
         }
     }
 }
@@ -94,4 +97,6 @@ enum Reply: Sendable {
     case profile(ProfileUpdate)
     case conversation(Conversation)
     case visibility(MyVisibility)
+    /// The answer to a request of another library, in its parts, as they came.
+    case other([Data])
 }

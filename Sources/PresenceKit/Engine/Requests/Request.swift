@@ -20,6 +20,8 @@ enum Request: Sendable {
     case readVisibility(VisibilityLists, CallID)
     /// The same, for those who observe the own user.
     case ownVisibility(VisibilityLists)
+    /// A request that another library knows, with the parts of the answer that have come.
+    case other(OtherRequest, CallID, parts: [[UInt8]])
     /// Its answer shows that the connection lives.
     case probe(due: Duration)
 }
@@ -29,7 +31,9 @@ extension Request {
     func changesSomething(for call: CallID) -> Bool {
         switch self {
         case .status(let pending), .connect(_, let pending?): pending.calls.contains(call)
-        case .updateProfile(_, _, call), .createConversation(_, call), .changeVisibility(_, call): true
+        case .updateProfile(_, _, call), .createConversation(_, call), .changeVisibility(_, call),
+            .other(_, call, _):
+            true
         default: false
         }
     }
@@ -74,11 +78,28 @@ extension Request {
 
 /// A message for the server, and what its answer is for; without a request there is no answer.
 struct Outgoing: Sendable {
-    let body: ClientMessage.Body
+    enum Body: Sendable {
+        case known(ClientMessage.Body)
+        case other(OtherRequest)
+    }
+
+    let body: Body
     let request: Request?
 
     init(_ body: ClientMessage.Body, _ request: Request? = nil) {
-        self.body = body
+        self.body = .known(body)
         self.request = request
+    }
+
+    init(_ other: OtherRequest, _ call: CallID) {
+        body = .other(other)
+        request = .other(other, call, parts: [])
+    }
+
+    func encoded(id: Int64?) -> [UInt8] {
+        switch body {
+        case .known(let body): ClientMessage(id: id, body).encoded()
+        case .other(let request): request.encoded(id: id)
+        }
     }
 }

@@ -13,8 +13,8 @@ struct RequestTable: Sendable {
     /// - Throws: `tooMany` for a longer one: the server would end the connection.
     mutating func send(_ message: Outgoing, limit: Int) throws(PresenceError) -> Directive {
         let id = message.request.map { _ in lastID + 1 }
-        let bytes = ClientMessage(id: id, message.body).encoded()
-        if case .connect = message.body {
+        let bytes = message.encoded(id: id)
+        if case .known(.connect) = message.body {
         } else if bytes.count > limit {
             throw PresenceError(.tooMany, "the request has \(bytes.count) bytes, and the server takes \(limit)")
         }

@@ -1,0 +1,79 @@
+import Foundation
+import PresenceKit
+
+// How far the own user is.
+extension PresenceMessages {
+    /// Notes that the user has read a conversation, up to a message or up to the newest that this device knows. It is told
+    /// to the server when there is a connection; the last one counts.
+    public func markRead(in conversation: String, upTo sequence: Int64? = nil) {
+        let last = max(talks[conversation]?.newest ?? 0, conversations[conversation]?.lastSequence ?? 0)
+        let read = min(sequence ?? last, last)
+        guard read > 0 else { return }
+        want(Ask.Mark(conversation: conversation, delivered: nil, read: read))
+        if let own, let index = conversations[conversation]?.members.firstIndex(where: { $0.user == own }) {
+            // Shown at once; the server's word follows.
+            let former = conversations[conversation]!.members[index].read ?? 0
+            conversations[conversation]!.members[index].read = max(former, read)
+            let unread = Int(max(0, conversations[conversation]!.lastSequence - max(former, read)))
+            conversations[conversation]!.unreadCount = min(conversations[conversation]!.unreadCount, unread)
+            talks[conversation]?.mark(conversations[conversation]!.members, own: own)
+            publishList()
+            publish(conversation)
+        }
+    }
+
+    /// Moves the status of a message of somebody else forward, for the own user: `delivered` or `read`.
+    public func updateStatus(of message: Message, to status: MessageStatus) {
+        guard let sequence = message.sequence else { return }
+        switch status {
+        case .read: markRead(in: message.conversationId, upTo: sequence)
+        case .delivered: want(Ask.Mark(conversation: message.conversationId, delivered: sequence, read: nil))
+        case .sending, .sent, .failed: break
+        }
+    }
+
+    /// What a followed conversation has is at this device.
+    func arrived(_ conversation: String) {
+        guard let talk = talks[conversation], talk.isLive, talk.through > 0 else { return }
+        delivered(conversation, talk.through)
+    }
+
+    /// Tells the server what has arrived, unless it knows.
+    func delivered(_ conversation: String, _ sequence: Int64) {
+        let known = own.flatMap { conversations[conversation]?.member($0)?.delivered } ?? 0
+        guard sequence > known else { return }
+        want(Ask.Mark(conversation: conversation, delivered: sequence, read: nil))
+    }
+
+    private func want(_ mark: Ask.Mark) {
+        var wanted = marks[mark.conversation] ?? Ask.Mark(conversation: mark.conversation)
+        wanted.delivered = [wanted.delivered, mark.delivered].compactMap(\.self).max()
+        wanted.read = [wanted.read, mark.read].compactMap(\.self).max()
+        marks[mark.conversation] = wanted
+        pumpMarks(mark.conversation)
+    }
+
+    /// Tells the newest marks, one request at a time.
+    func pumpMarks(_ conversation: String) {
+        guard isConnected, marks[conversation] != nil, marking.insert(conversation).inserted else { return }
+        Task {
+            while self.isConnected, let mark = self.marks.removeValue(forKey: conversation) { await self.tell(mark) }
+            self.marking.remove(conversation)
+        }
+    }
+
+    private func tell(_ mark: Ask.Mark) async {
+        let asked = generation
+        do throws(PresenceError) {
+            let _: [Data] = try await client.ask("mark", mark)
+        } catch {
+            // Where one is not any more, there is nothing to mark.
+            guard error.isPassing, own != nil, error.code != .signedOut else { return }
+            var wanted = marks[mark.conversation] ?? mark
+            wanted.delivered = [wanted.delivered, mark.delivered].compactMap(\.self).max()
+            wanted.read = [wanted.read, mark.read].compactMap(\.self).max()
+            marks[mark.conversation] = wanted
+            _ = await mayRetry(after: error, asked)
+        }
+    }
+}

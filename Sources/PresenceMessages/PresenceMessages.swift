@@ -1,0 +1,181 @@
+import Foundation
+import PresenceKit
+
+/// The conversations of the own user and their messages, over a ``PresenceKit/PresenceClient``.
+///
+/// ```swift
+/// let messages = PresenceMessages(client)
+/// for await list in messages.messages(in: trip.id) { show(list) }      // whole, oldest first, own echoes at the end
+/// try await messages.send("On my way", in: trip.id)                    // returns at once, also without a connection
+/// ```
+///
+/// It guarantees: a message is in the client's storage before anything is sent, and stays there until the server has
+/// answered: it is sent once, in the order written within its conversation, over restarts and breaks. What is followed is
+/// followed again on every connection, from where it was left: nothing is missing, and nothing is there twice.
+///
+/// One of it for each client. It belongs to the client's user: a sign-out forgets everything.
+public actor PresenceMessages {
+    nonisolated let client: PresenceClient
+    let clock: any Clock<Duration>
+    private nonisolated let events: AsyncStream<LibraryEvent>.Continuation
+    private var isRestored = false
+    /// Who waits for it.
+    private var restorations: [CheckedContinuation<Void, Never>] = []
+
+    /// The own user, as far as it is known.
+    var own: String?
+    /// Counts the connections and the sign-outs, so that an answer for an earlier one has no effect.
+    var generation = 0
+    /// Whether there is a connection, as far as is known.
+    var isConnected = false
+
+    var outbox = Outbox()
+    var waitingLoops = Loops<Int>()
+    /// The conversations whose messages are being sent.
+    var sending: Set<String> = []
+
+    var talks: [String: Talk] = [:]
+    var messageLoops: [String: Loops<[Message]>] = [:]
+    /// Of each conversation that is followed, what keeps the client's subscription to it.
+    var typing: [String: ObservationShare] = [:]
+    /// The conversations whose subscription is being asked for.
+    var following: Set<String> = []
+    /// Why a conversation cannot be followed.
+    var problems: [String: PresenceError] = [:]
+
+    var conversations: [String: ChatConversation] = [:]
+    /// The newest version that is known of each, those included that the user has left.
+    var versions: [String: Int64] = [:]
+    var listLoops = Loops<[ChatConversation]>()
+    var isListWanted = false
+    var isListing = false
+    /// Whether it was told once.
+    var isListKnown = false
+
+    /// Marks that the server has not been told.
+    var marks: [String: Ask.Mark] = [:]
+    var marking: Set<String> = []
+
+    /// - Parameters:
+    ///   - client: whose connection and storage it uses.
+    ///   - clock: tells when to try again what the server found too fast.
+    public init(_ client: PresenceClient, clock: any Clock<Duration> = ContinuousClock()) {
+        self.client = client
+        self.clock = clock
+        let (stream, events) = AsyncStream.makeStream(of: LibraryEvent.self)
+        self.events = events
+        Task { [weak self] in
+            await self?.restore()
+            await client.attach { events.yield($0) }
+            for await event in stream { await self?.handle(event) }
+        }
+    }
+
+    deinit { events.finish() }
+
+    // MARK: What an earlier process left
+
+    private func restore() async {
+        if let kept = try? await client.keptWrites(ofKinds: [Outbox.kind, Outbox.failureKind]) {
+            own = kept.owner
+            // Whose they are may turn out with the first connection.
+            outbox.recall(kept.writes.filter { kept.owner == nil || $0.owner == kept.owner })
+        }
+        isRestored = true
+        restorations.forEach { $0.resume() }
+        restorations = []
+    }
+
+    /// Waits for what an earlier process left: for the disk, not for a connection.
+    func restored() async {
+        if !isRestored { await withCheckedContinuation { restorations.append($0) } }
+    }
+
+    // MARK: What happens
+
+    private func handle(_ event: LibraryEvent) {
+        switch event {
+        case .connected(let user): connected(user)
+        case .event("message", let data):
+            // What a later server says otherwise is no news to this version.
+            if let event = try? Wire.read(Wire.OneMessage.self, data) { heard(event) }
+        case .event("conversation", let data):
+            if let event = try? Wire.read(Wire.OneConversation.self, data) { take(event.conversation) }
+        case .event("messagesReset", let data):
+            if let event = try? Wire.read(Wire.Reset.self, data) { reset(event.conversation) }
+        case .event: break
+        case .forgotten: forget()
+        }
+    }
+
+    private func connected(_ user: String) {
+        generation += 1
+        isConnected = true
+        if own != user {
+            own = user
+            outbox.removeAll(except: user)
+        }
+        for id in talks.keys { talks[id]!.begin() }
+        if isListWanted { list() }
+        for id in messageLoops.keys { follow(id) }
+        for lane in outbox.lanes { pump(lane) }
+        for id in marks.keys { pumpMarks(id) }
+    }
+
+    private func forget() {
+        generation += 1
+        isConnected = false
+        own = nil
+        outbox.removeAll()
+        talks = talks.reduce(into: [:]) { $0[$1.key] = Talk(id: $1.key) }
+        (conversations, versions, marks, problems, typing) = ([:], [:], [:], [:], [:])
+        if isListKnown { listLoops.publish([]) }
+        isListKnown = false
+        waitingLoops.publish(0)
+        for id in messageLoops.keys { publish(id) }
+    }
+
+    /// A request failed: whether it may be made again on this connection, after the delay that was waited for.
+    func mayRetry(after error: PresenceError, _ asked: Int) async -> Bool {
+        guard asked == generation, error.isPassing else { return false }
+        switch error.code {
+        case .connectionLost, .notConnected, .signedOut:
+            // The next connection brings it.
+            isConnected = false
+            return false
+        default:
+            try? await clock.sleep(for: error.delay)
+            return asked == generation
+        }
+    }
+
+    // MARK: What is shown
+
+    func publish(_ id: String) {
+        waitingLoops.publish(outbox.waiting)
+        guard messageLoops[id] != nil else { return }
+        messageLoops[id]!.publish(shown(id))
+    }
+
+    /// A conversation's messages, and behind them those on their way.
+    func shown(_ id: String) -> [Message] {
+        let held = talks[id]?.shown(to: own ?? "", at: Date()) ?? []
+        let ids = Set(held.map(\.id))
+        return held + outbox.shown(in: id) { ids.contains($0) }
+    }
+
+    func publishList() {
+        if isListKnown { listLoops.publish(shownList) }
+    }
+
+    var shownList: [ChatConversation] {
+        conversations.values.sorted { ($0.listDate, $0.id) > ($1.listDate, $1.id) }
+    }
+}
+
+extension Outbox {
+    /// Another user's go: the client takes them out of the storage.
+    mutating func removeAll(except user: String?) {
+        for entry in entries where entry.message.senderId != user { remove(entry.id) }
+    }
+}

@@ -1,0 +1,47 @@
+import Foundation
+
+/// The app's loops over one thing: each gets what is there now, then the newest after each change.
+struct Loops<Element: Sendable & Equatable> {
+    typealias Loop = AsyncStream<Element>.Continuation
+    private var loops: [UUID: Loop] = [:]
+    private var last: Element?
+
+    var isEmpty: Bool { loops.isEmpty }
+
+    /// - Parameter element: what is there; `nil` if nothing is known yet.
+    mutating func add(_ id: UUID, _ loop: Loop, _ element: Element?) {
+        loops[id] = loop
+        guard let element else { return }
+        last = element
+        loop.yield(element)
+    }
+
+    mutating func remove(_ id: UUID) { loops[id] = nil }
+
+    mutating func publish(_ element: Element) {
+        guard element != last else { return }
+        last = element
+        for loop in loops.values { loop.yield(element) }
+    }
+}
+
+/// What loops go over; each iterator is a loop of its own.
+struct LoopSequence<Element: Sendable & Equatable>: AsyncSequence, Sendable {
+    typealias Failure = Never
+    let begin: @Sendable (UUID, AsyncStream<Element>.Continuation) async -> Void
+    let end: @Sendable (UUID) async -> Void
+
+    func makeAsyncIterator() -> AsyncStream<Element>.Iterator {
+        let (stream, loop) = AsyncStream.makeStream(of: Element.self, bufferingPolicy: .bufferingNewest(1))
+        let id = UUID()
+        let beginning = Task { await begin(id, loop) }
+        loop.onTermination = { [end] _ in
+            // It may end before it has begun.
+            Task {
+                await beginning.value
+                await end(id)
+            }
+        }
+        return stream.makeAsyncIterator()
+    }
+}

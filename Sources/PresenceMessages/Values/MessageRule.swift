@@ -1,0 +1,53 @@
+import Foundation
+import PresenceKit
+
+/// What a message may be: the server's own rules, so that what it would refuse is refused before it is kept.
+public enum MessageRule {
+    public static let maximumCharacters = 5_000
+    public static let maximumBytes = 20 * 1_024
+    public static let maximumAttachments = 10
+    public static let maximumReasonCharacters = 200
+
+    /// - Throws: `validationFailed` with the field `text`, `attachments` or `priority`.
+    public static func check(
+        text: String, attachments: [MessageAttachment] = [], priorityReason: String? = nil
+    ) throws(PresenceError) {
+        if text.isEmpty, attachments.isEmpty { throw invalid("text", "must not be empty") }
+        guard text.utf8.count <= maximumBytes else {
+            throw invalid("text", "must be at most \(maximumBytes) bytes long")
+        }
+        guard text.count <= maximumCharacters else {
+            throw invalid("text", "must be at most \(maximumCharacters) characters long")
+        }
+        guard isClean(text, lines: true) else {
+            throw invalid("text", "must be without control characters other than line breaks and tabs")
+        }
+        guard attachments.count <= maximumAttachments else {
+            throw invalid("attachments", "must be at most \(maximumAttachments)")
+        }
+        for attachment in attachments {
+            let urls = [attachment.url, attachment.thumbnailURL].compactMap(\.self)
+            guard urls.allSatisfy({ URL(string: $0)?.scheme?.lowercased() == "https" && URL(string: $0)?.host != nil })
+            else { throw invalid("attachments", "must have absolute https URLs") }
+            guard attachment.sizeBytes >= 0 else { throw invalid("attachments", "cannot have a negative size") }
+        }
+        if let reason = priorityReason, reason.count > maximumReasonCharacters || !isClean(reason, lines: false) {
+            throw invalid(
+                "priority", "must have a reason of at most \(maximumReasonCharacters) characters without control ones")
+        }
+    }
+
+    private static func isClean(_ text: String, lines: Bool) -> Bool {
+        text.unicodeScalars.allSatisfy { scalar in
+            switch scalar.value {
+            case 0x09, 0x0A, 0x0D: lines
+            case 0x00...0x1F, 0x7F...0x9F: false
+            default: true
+            }
+        }
+    }
+
+    private static func invalid(_ field: String, _ rule: String) -> PresenceError {
+        PresenceError(.validationFailed, "\(field) \(rule)", field: field)
+    }
+}

@@ -1,0 +1,105 @@
+import Foundation
+import PresenceKit
+
+/// What is asked for: the members of each request.
+enum Ask {
+    struct Send: Codable {
+        struct Content: Codable {
+            var id: String
+            var text: String
+            var attachments: [Wire.Attachment]?
+            var priority: Wire.Priority?
+        }
+        var conversation: String
+        var message: Content
+        var after: Int64?
+    }
+
+    struct Cursor: Encodable {
+        var id: String
+        var after: Int64?
+        var messagesVersion: Int64?
+    }
+
+    struct Follow: Encodable {
+        var conversations: [Cursor]
+    }
+
+    struct List: Encodable {
+        var conversationList = true
+        var known: [String: Int64]
+    }
+
+    struct Page: Encodable {
+        var conversation: String
+        var before: Int64?
+        var limit: Int
+    }
+
+    struct Edit: Encodable {
+        var conversation: String
+        var message: String
+        var text: String
+    }
+
+    struct Delete: Encodable {
+        var conversation: String
+        var message: String
+    }
+
+    struct Mark: Encodable {
+        var conversation: String
+        var delivered: Int64?
+        var read: Int64?
+    }
+
+    struct One: Encodable {
+        var conversation: String
+    }
+
+    struct Create: Encodable {
+        var participants: [String]
+        var name: String?
+        var key: String
+        var metadata: [String: JSONValue]?
+    }
+
+    struct Settings: Encodable {
+        var conversation: String
+        var muted: Bool?
+        var muteFor: Int64?
+        var archived: Bool?
+    }
+
+    struct Rename: Encodable {
+        var conversation: String
+        var name: String
+    }
+
+    struct Members: Encodable {
+        var conversation: String
+        var add: [String]
+        var remove: [String]
+    }
+}
+
+extension PresenceClient {
+    /// Asks, and gives the answer's parts.
+    func ask(_ type: String, _ members: some Encodable) async throws(PresenceError) -> [Data] {
+        let encoded: Data
+        do {
+            encoded = try JSONEncoder().encode(members)
+        } catch {
+            throw PresenceError(.badRequest, "\(type) cannot be written: \(error)")
+        }
+        return try await ask(type: type, members: encoded)
+    }
+
+    /// The same for an answer in one part.
+    func ask<Answer: Decodable>(
+        _ type: String, _ members: some Encodable, _ answer: Answer.Type
+    ) async throws(PresenceError) -> Answer {
+        let parts: [Data] = try await ask(type, members)
+        return try Wire.read(answer, parts.first ?? Data())
+    }
+}

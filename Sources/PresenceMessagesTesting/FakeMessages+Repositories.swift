@@ -1,0 +1,244 @@
+import Foundation
+import PresenceKit
+import PresenceMessages
+
+extension FakeMessages: MessageRepository {
+    @discardableResult
+    public func send(_ message: Message) async throws -> Message {
+        try await note(.send(message.text, in: message.conversationId), needsConnection: false)
+        try MessageRule.check(
+            text: message.text, attachments: message.attachments, priorityReason: message.priorityReason)
+        let id = message.conversationId
+        try lock.withLock {
+            var talk = try talk(id)
+            guard !(talk.outbox + talk.log).contains(where: { $0.id == message.id }) else { return }
+            talk.outbox.append(message)
+            state.talks[id] = talk
+            drain(id)
+        }
+        publish(id)
+        return message
+    }
+
+    public func messages(in conversation: String) -> PresenceUpdates<[Message]> { feed(of: conversation).updates }
+
+    public func hasEarlier(in conversation: String) async -> Bool {
+        lock.withLock { (state.talks[conversation]?.hidden ?? 0) > 0 }
+    }
+
+    @discardableResult
+    public func loadEarlier(in conversation: String, limit: Int) async throws -> Bool {
+        try await note(.loadEarlier(conversation))
+        let hidden = try lock.withLock {
+            var talk = try talk(conversation)
+            talk.hidden = max(0, talk.hidden - limit)
+            state.talks[conversation] = talk
+            return talk.hidden
+        }
+        publish(conversation)
+        return hidden > 0
+    }
+
+    public func getMessages(in conversation: String, before sequence: Int64?, limit: Int) async throws -> [Message] {
+        try await note(.getMessages(conversation, before: sequence))
+        return try lock.withLock {
+            try talk(conversation).log.filter { $0.sequence! < sequence ?? .max }.suffix(limit)
+        }
+    }
+
+    public func updateStatus(of message: Message, to status: MessageStatus) async {
+        try? await note(.updateStatus(message.id, status), needsConnection: false)
+        guard let sequence = message.sequence else { return }
+        let conversation = message.conversationId
+        switch status {
+        case .read: lock.withLock { move(user, delivered: 0, read: sequence, in: conversation) }
+        case .delivered: lock.withLock { move(user, delivered: sequence, read: 0, in: conversation) }
+        case .sending, .sent, .failed: break
+        }
+        publish(conversation)
+    }
+
+    @discardableResult
+    public func edit(_ message: Message, text: String) async throws -> Message {
+        try await note(.edit(message.id, text: text))
+        try MessageRule.check(text: text, attachments: message.attachments)
+        let changed = try lock.withLock {
+            try changeMessage(message) { stored in
+                guard stored.senderId == user else { throw PresenceError(.forbidden, "somebody else's message") }
+                guard !stored.isDeleted else { throw PresenceError(.conflict, "a deleted message") }
+                if stored.text != text { stored.edit(text, at: Self.beginning + state.seconds) }
+            }
+        }
+        publish(message.conversationId)
+        return changed
+    }
+
+    @discardableResult
+    public func delete(_ message: Message) async throws -> Message {
+        try await note(.delete(message.id))
+        let changed = try lock.withLock {
+            let owner = try talk(message.conversationId).conversation.owner
+            return try changeMessage(message) { stored in
+                guard stored.senderId == user || owner == user else {
+                    throw PresenceError(.forbidden, "somebody else's message")
+                }
+                if !stored.isDeleted { stored.delete(by: user, at: Self.beginning + state.seconds) }
+            }
+        }
+        publish(message.conversationId)
+        return changed
+    }
+
+    public func retry(_ id: String) async throws {
+        try await note(.retry(id), needsConnection: false)
+        try changeFailed(id) { talk, index in talk.outbox[index].advance(to: .sending, at: Self.beginning) }
+    }
+
+    public func discard(_ id: String) async throws {
+        try await note(.discard(id), needsConnection: false)
+        try changeFailed(id) { talk, index in talk.outbox.remove(at: index) }
+    }
+
+    private func changeFailed<Value>(_ id: String, _ body: (inout Talk, Int) -> Value) throws {
+        let conversation = try lock.withLock {
+            let found = state.talks.values.first { talk in
+                talk.outbox.contains { $0.id == id && $0.status == .failed }
+            }
+            guard var talk = found, let index = talk.outbox.firstIndex(where: { $0.id == id }) else {
+                throw PresenceError(.notFound, "there is no message that has failed with the id \(id)")
+            }
+            _ = body(&talk, index)
+            state.talks[talk.conversation.id] = talk
+            drain(talk.conversation.id)
+            return talk.conversation.id
+        }
+        publish(conversation)
+    }
+}
+
+extension FakeMessages: ConversationRepository {
+    public var conversationList: PresenceUpdates<[ChatConversation]> { list.updates }
+
+    public func conversation(_ id: String) async throws -> ChatConversation {
+        try await note(.conversation(id))
+        return try lock.withLock { try talk(id).conversation }
+    }
+
+    public func directConversation(
+        with other: String, metadata: [String: JSONValue]?
+    ) async throws -> ChatConversation {
+        try await note(.directConversation(other))
+        let pair = [user, other].sorted()
+        let made = lock.withLock {
+            let former = state.talks.values.first {
+                $0.conversation.kind == .direct && $0.conversation.participants.sorted() == pair
+            }
+            return former?.conversation ?? make(.direct, pair, nil, metadata)
+        }
+        publish(made.id)
+        return made
+    }
+
+    public func createGroup(
+        with users: [String], name: String?, metadata: [String: JSONValue]?, key: String
+    ) async throws -> ChatConversation {
+        try await note(.createGroup(users, name: name))
+        let made = try lock.withLock {
+            if let former = state.keys[key].flatMap({ state.talks[$0] }) { return former.conversation }
+            let people = Set(users + [user]).sorted()
+            guard people.count <= ChatConversation.maximumParticipants else {
+                throw PresenceError(.tooMany, "at most \(ChatConversation.maximumParticipants) people")
+            }
+            let made = make(.group, people, name, metadata)
+            state.keys[key] = made.id
+            return made
+        }
+        publish(made.id)
+        return made
+    }
+
+    /// With the lock held.
+    private func make(
+        _ kind: ChatConversation.Kind, _ people: [String], _ name: String?, _ metadata: [String: JSONValue]?
+    ) -> ChatConversation {
+        state.lastID += 1
+        state.version += 1
+        var made = ChatConversation(
+            id: "made-\(state.lastID)", kind: kind, participants: people, version: state.version, groupName: name,
+            owner: kind == .group ? user : nil, createdAt: Self.beginning + state.seconds)
+        made.metadata = metadata
+        state.talks[made.id] = Talk(conversation: made)
+        return made
+    }
+
+    public func markRead(in conversation: String, upTo sequence: Int64?) async {
+        try? await note(.markRead(conversation, upTo: sequence), needsConnection: false)
+        lock.withLock { move(user, delivered: 0, read: sequence ?? .max, in: conversation) }
+        publish(conversation)
+    }
+
+    public func mute(_ conversation: String, for duration: Duration?) async throws {
+        try await change(.mute(conversation, duration), conversation) { talk in
+            talk.isMuted = true
+            talk.mutedUntil = duration.map { Self.beginning + self.state.seconds + $0 / .seconds(1) }
+        }
+    }
+
+    public func unmute(_ conversation: String) async throws {
+        try await change(.unmute(conversation), conversation) { ($0.isMuted, $0.mutedUntil) = (false, nil) }
+    }
+
+    public func archive(_ conversation: String, _ isArchived: Bool) async throws {
+        try await change(.archive(conversation, isArchived), conversation) { talk in
+            talk.isArchived = isArchived
+            talk.archivedAt = isArchived ? Self.beginning + self.state.seconds : nil
+        }
+    }
+
+    public func rename(_ conversation: String, to name: String) async throws {
+        try await change(.rename(conversation, name), conversation) { talk in
+            try Self.checkGroup(talk)
+            talk.groupName = name.isEmpty ? nil : name
+        }
+    }
+
+    public func changeMembers(of conversation: String, add: [String], remove: [String]) async throws {
+        try await change(.changeMembers(conversation, add: add, remove: remove), conversation) {
+            try self.changeMembers(&$0, add, remove)
+        }
+    }
+
+    public func leave(_ conversation: String) async throws {
+        try await change(.leave(conversation), conversation) { try self.changeMembers(&$0, [], [self.user]) }
+    }
+
+    private func changeMembers(_ talk: inout ChatConversation, _ add: [String], _ remove: [String]) throws {
+        try Self.checkGroup(talk)
+        guard talk.owner == user || remove.allSatisfy({ $0 == user }) else {
+            throw PresenceError(.forbidden, "only the owner removes others")
+        }
+        let new = add.filter { !talk.participants.contains($0) }
+        talk.participants = (talk.participants + new).filter { !remove.contains($0) }.sorted()
+        guard talk.participants.count <= ChatConversation.maximumParticipants else {
+            throw PresenceError(.tooMany, "at most \(ChatConversation.maximumParticipants) people")
+        }
+        let last = talk.lastSequence
+        talk.members += new.map { ChatConversation.Member(user: $0, read: last, delivered: last) }
+        talk.members.removeAll { remove.contains($0.user) }
+        if let owner = talk.owner, remove.contains(owner) { talk.owner = talk.members.first?.user }
+    }
+
+    private static func checkGroup(_ talk: ChatConversation) throws {
+        guard talk.isGroup else {
+            throw PresenceError(.forbidden, "a direct conversation has neither name nor changes")
+        }
+    }
+
+    private func change(
+        _ call: Call, _ conversation: String, _ body: (inout ChatConversation) throws -> Void
+    ) async throws {
+        try await note(call)
+        try lock.withLock { try change(conversation, body) }
+        publish(conversation)
+    }
+}

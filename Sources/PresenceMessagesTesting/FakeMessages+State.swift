@@ -1,0 +1,147 @@
+import Foundation
+import PresenceKit
+import PresenceKitTesting
+import PresenceMessages
+
+// What the fake does behind its calls.
+extension FakeMessages {
+    /// Notes a call; it takes time, or fails, as the test said.
+    func note(_ call: Call, needsConnection: Bool = true) async throws {
+        let (delay, error, isOffline) = lock.withLock {
+            state.calls.append(call)
+            let index = state.failures.firstIndex { $0.matches(call) }
+            return (state.delay, index.map { state.failures.remove(at: $0).error }, state.isOffline)
+        }
+        if let delay { try await clock.sleep(for: delay) }
+        try Task.checkCancellation()
+        if let error { throw error }
+        if needsConnection, isOffline { throw PresenceError(.notConnected, "the test is offline") }
+    }
+
+    /// Shows what changed.
+    func publish(_ conversation: String? = nil) {
+        if let conversation {
+            let news = lock.withLock { state.talks[conversation].map { ($0.feed, shown($0)) } }
+            if let (feed, messages) = news, feed.value != messages { feed.send(messages) }
+        }
+        let conversations = lock.withLock {
+            state.talks.values.map(\.conversation).filter { $0.participants.contains(user) }
+                .sorted { ($0.listDate, $0.id) > ($1.listDate, $1.id) }
+        }
+        if list.value != conversations { list.send(conversations) }
+    }
+
+    func feed(of conversation: String) -> Feed<[Message]> {
+        lock.withLock { state.talks[conversation]?.feed } ?? Feed([])
+    }
+
+    // MARK: With the lock held
+
+    /// - Throws: `forbidden` for what is not a conversation of the user.
+    func talk(_ id: String) throws -> Talk {
+        guard let talk = state.talks[id], talk.conversation.participants.contains(user) else {
+            throw PresenceError(.forbidden, "the user is not in \(id)")
+        }
+        return talk
+    }
+
+    func change(_ id: String, _ body: (inout ChatConversation) throws -> Void) throws {
+        var talk = try talk(id)
+        try body(&talk.conversation)
+        state.version += 1
+        talk.conversation.version = state.version
+        state.talks[id] = talk
+    }
+
+    /// The server takes a message.
+    @discardableResult
+    func store(_ message: Message) -> Message {
+        guard var talk = state.talks[message.conversationId] else {
+            preconditionFailure("no conversation \(message.conversationId)")
+        }
+        var stored = message
+        state.version += 1
+        state.seconds += 1
+        stored.sequence = Int64(talk.log.count) + 1
+        stored.version = state.version
+        stored.timestamp = Self.beginning + state.seconds
+        stored.failure = nil
+        stored.advance(to: .sent, at: stored.timestamp)
+        talk.log.append(stored)
+        talk.conversation.lastMessage = stored
+        talk.conversation.lastSequence = stored.sequence!
+        talk.conversation.version = state.version
+        state.talks[message.conversationId] = talk
+        count(message.conversationId)
+        return stored
+    }
+
+    /// Sends what waits.
+    func drain(_ id: String) {
+        guard !state.isOffline, let waiting = state.talks[id]?.outbox else { return }
+        for message in waiting where message.status == .sending {
+            if state.refusals.isEmpty {
+                state.talks[id]!.outbox.removeAll { $0.id == message.id }
+                store(message)
+            } else {
+                let index = state.talks[id]!.outbox.firstIndex { $0.id == message.id }!
+                state.talks[id]!.outbox[index].advance(to: .failed, at: message.timestamp)
+                state.talks[id]!.outbox[index].failure = state.refusals.removeFirst()
+            }
+        }
+    }
+
+    /// Marks only move forward; a read message has arrived.
+    func move(_ user: String, delivered: Int64, read: Int64, in id: String) {
+        guard var talk = state.talks[id] else { return }
+        let last = talk.conversation.lastSequence
+        guard let index = talk.conversation.members.firstIndex(where: { $0.user == user }) else { return }
+        let member = talk.conversation.members[index]
+        let newRead = max(member.read ?? 0, min(read, last))
+        talk.conversation.members[index].read = newRead
+        talk.conversation.members[index].delivered = max(member.delivered, min(delivered, last), newRead)
+        state.version += 1
+        talk.conversation.version = state.version
+        state.talks[id] = talk
+        count(id)
+    }
+
+    /// Unread is the last message less the larger of the own mark and the own newest message.
+    private func count(_ id: String) {
+        let talk = state.talks[id]!
+        let own = talk.log.last { $0.senderId == user }?.sequence ?? 0
+        let read = talk.conversation.member(user)?.read ?? 0
+        state.talks[id]!.conversation.unreadCount = Int(talk.conversation.lastSequence - max(read, own))
+    }
+
+    /// Changes a message in place, and tells where it is.
+    func changeMessage(_ message: Message, _ body: (inout Message) throws -> Void) throws -> Message {
+        var talk = try talk(message.conversationId)
+        guard let index = talk.log.firstIndex(where: { $0.id == message.id }) else {
+            throw PresenceError(.notFound, "there is no message \(message.id)")
+        }
+        try body(&talk.log[index])
+        state.version += 1
+        talk.log[index].version = state.version
+        if index == talk.log.count - 1 { talk.conversation.lastMessage = talk.log[index] }
+        state.talks[message.conversationId] = talk
+        return talk.log[index]
+    }
+
+    private func shown(_ talk: Talk) -> [Message] {
+        let others = talk.conversation.members.filter { $0.user != user }
+        let ownRead = talk.conversation.member(user)?.read ?? 0
+        let held = talk.log.dropFirst(talk.hidden).map { stored in
+            var message = stored
+            let number = stored.sequence!
+            let everybody = others.allSatisfy { ($0.read ?? 0) >= number }
+            let isThere = others.allSatisfy { $0.delivered >= number }
+            let own: MessageStatus = everybody ? .read : isThere ? .delivered : .sent
+            let status = stored.senderId == user ? own : number <= ownRead ? .read : .delivered
+            message.advance(to: others.isEmpty ? .sent : status, at: stored.timestamp)
+            message.readBy = others.filter { $0.user != stored.senderId && ($0.read ?? 0) >= number }.map(\.user)
+            return message
+        }
+        return held + talk.outbox
+    }
+}

@@ -1,0 +1,157 @@
+import Foundation
+import PresenceKit
+import PresenceKitTesting
+import PresenceMessages
+
+/// Conversations and messages in memory, and what was asked for: both repositories, with the server's rules.
+///
+/// ```swift
+/// let fake = FakeMessages(user: "ana", conversations: [ChatConversation(id: "c1", kind: .direct, participants: ["ana", "bob"])])
+/// let model = ConversationModel(conversation: "c1", user: "ana", messages: fake, conversations: fake, typing: FakePresence())
+/// fake.receive("Hello", from: "bob", in: "c1")
+/// ```
+///
+/// While it ``isOffline``, sends wait as in the outbox, marks are taken, and everything else fails with `notConnected`.
+// @unchecked: `state` is only touched with the lock.
+public final class FakeMessages: @unchecked Sendable {
+    /// What was asked of it.
+    public enum Call: Hashable, Sendable {
+        case send(String, in: String)
+        case retry(String)
+        case discard(String)
+        case edit(String, text: String)
+        case delete(String)
+        case loadEarlier(String)
+        case getMessages(String, before: Int64?)
+        case updateStatus(String, MessageStatus)
+        case conversation(String)
+        case directConversation(String)
+        case createGroup([String], name: String?)
+        case markRead(String, upTo: Int64?)
+        case mute(String, Duration?)
+        case unmute(String)
+        case archive(String, Bool)
+        case rename(String, String)
+        case changeMembers(String, add: [String], remove: [String])
+        case leave(String)
+    }
+
+    struct Talk {
+        var conversation: ChatConversation
+        /// What the server has, by number from 1.
+        var log: [Message] = []
+        /// What it has not: waiting or failed.
+        var outbox: [Message] = []
+        /// How many of the log's oldest are not shown yet.
+        var hidden = 0
+        let feed = Feed<[Message]>([])
+    }
+
+    struct State {
+        var talks: [String: Talk] = [:]
+        var calls: [Call] = []
+        var failures: [(matches: @Sendable (Call) -> Bool, error: any Error)] = []
+        var refusals: [PresenceError] = []
+        var isOffline = false
+        var delay: Duration?
+        /// By the creator's key.
+        var keys: [String: String] = [:]
+        var lastID = 0
+        var version: Int64 = 0
+        var seconds: TimeInterval = 0
+    }
+
+    /// The own user.
+    public let user: String
+    /// Whose time ``delay`` is of.
+    public let clock: TestClock
+    let lock = NSLock()
+    var state = State()
+    let list = Feed<[ChatConversation]>()
+
+    /// The time that the fake begins at; each message is a second later.
+    public static let beginning = Date(timeIntervalSince1970: 1_763_712_000)
+
+    public init(user: String = "me", conversations: [ChatConversation] = [], clock: TestClock = TestClock()) {
+        self.user = user
+        self.clock = clock
+        for conversation in conversations { state.talks[conversation.id] = Talk(conversation: conversation) }
+        publish()
+    }
+
+    // MARK: What the test looks at
+
+    /// What was asked for, in order.
+    public var calls: [Call] { lock.withLock { state.calls } }
+
+    /// A conversation as it is.
+    public subscript(id: String) -> ChatConversation? { lock.withLock { state.talks[id]?.conversation } }
+
+    /// The texts that the server has, oldest first.
+    public func texts(in conversation: String) -> [String] {
+        lock.withLock { state.talks[conversation]?.log.map(\.text) ?? [] }
+    }
+
+    // MARK: The script
+
+    /// Somebody writes.
+    @discardableResult
+    public func receive(_ text: String, from sender: String, in conversation: String) -> Message {
+        let message = lock.withLock {
+            store(Message(conversationId: conversation, senderId: sender, text: text))
+        }
+        publish(conversation)
+        return message
+    }
+
+    /// Somebody else is so far.
+    public func mark(_ user: String, delivered: Int64 = 0, read: Int64 = 0, in conversation: String) {
+        lock.withLock { move(user, delivered: delivered, read: read, in: conversation) }
+        publish(conversation)
+    }
+
+    /// A conversation is like this now; one that is not there is added.
+    public func set(_ conversation: ChatConversation) {
+        lock.withLock {
+            state.talks[conversation.id, default: Talk(conversation: conversation)].conversation = conversation
+        }
+        publish(conversation.id)
+    }
+
+    /// So many of the oldest messages are not shown before ``MessageRepository/loadEarlier(in:limit:)``.
+    public func hide(_ count: Int, in conversation: String) {
+        lock.withLock { state.talks[conversation]?.hidden = count }
+        publish(conversation)
+    }
+
+    /// The next call that matches fails with `error`.
+    public func fail(_ matches: @escaping @Sendable (Call) -> Bool = { _ in true }, with error: any Error) {
+        lock.withLock { state.failures.append((matches, error)) }
+    }
+
+    /// The server refuses the next message that is sent: it is shown as failed.
+    public func refuseNextMessage(_ error: PresenceError = PresenceError(.forbidden, "refused by the test")) {
+        lock.withLock { state.refusals.append(error) }
+    }
+
+    /// Whether there is no connection. What waited is sent when there is one.
+    public var isOffline: Bool {
+        get { lock.withLock { state.isOffline } }
+        set {
+            let talks = lock.withLock {
+                state.isOffline = newValue
+                return Array(state.talks.keys)
+            }
+            for id in talks {
+                lock.withLock { drain(id) }
+                publish(id)
+            }
+        }
+    }
+
+    /// How long calls take, of ``clock``; `nil`: no time.
+    public var delay: Duration? {
+        get { lock.withLock { state.delay } }
+        set { lock.withLock { state.delay = newValue } }
+    }
+}

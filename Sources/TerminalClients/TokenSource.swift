@@ -1,0 +1,50 @@
+import Foundation
+import PresenceKit
+
+/// Where the token comes from. A file is read anew each time, so renewing the token there is all that is needed to go
+/// on for ever.
+package enum TokenSource: Hashable, Sendable {
+    case fixed(String)
+    case file(String)
+
+    /// A flag goes before the environment.
+    package init(token: String?, file: String?, environment: [String: String]) throws(Failure) {
+        if token != nil, file != nil { throw Failure(.usage, "--token and --token-file exclude each other") }
+        if let file {
+            self = .file(file)
+        } else if let token = Self.trimmed(token ?? environment["PRESENCE_TOKEN"] ?? "") {
+            self = .fixed(token)
+        } else {
+            throw Failure(
+                .usage, "a token is needed: --token, --token-file or PRESENCE_TOKEN; `presenced token USER` makes one")
+        }
+        _ = try read()
+    }
+
+    /// Whether asking again may bring another one.
+    package var isRenewable: Bool {
+        if case .file = self { true } else { false }
+    }
+
+    package func read() throws(Failure) -> String {
+        switch self {
+        case .fixed(let token): return token
+        case .file(let path):
+            let data: Data
+            do {
+                data = try Data(contentsOf: URL(fileURLWithPath: path))
+            } catch {
+                throw Failure(.usage, "the token file \(path) cannot be read")
+            }
+            guard let token = Self.trimmed(String(decoding: data, as: UTF8.self)) else {
+                throw Failure(.usage, "the token file \(path) is empty")
+            }
+            return token
+        }
+    }
+
+    private static func trimmed(_ text: String) -> String? {
+        let trimmed = text.trimmingCharacters(in: .whitespacesAndNewlines)
+        return trimmed.isEmpty ? nil : trimmed
+    }
+}

@@ -1,0 +1,88 @@
+import PresenceKit
+import PresenceMessages
+import TerminalClients
+
+// What a line that was entered does.
+extension ChatWindow {
+    func enter() async -> Outcome? {
+        guard !input.text.isEmpty else { return nil }
+        if model.editing != nil {
+            model.text = input.text
+            // It waits for the server: keys do not.
+            Task {
+                await model.send()
+                input.set(model.text)
+                drawSoon()
+            }
+            return nil
+        }
+        let command = ChatCommand(input.text)
+        if case .send(let text) = command {
+            model.text = text
+            if let flaw = model.textError { notice = flaw }
+            // Waits for the disk alone, so that lines are sent in the order entered.
+            await model.send()
+            input.set(model.text)
+            return nil
+        }
+        if command == .quit { return .done }
+        input.set("")
+        model.text = ""
+        obey(command)
+        return nil
+    }
+
+    private func obey(_ command: ChatCommand) {
+        let newest = model.messages.last { model.canEdit($0) }
+        let failed = model.messages.first { $0.status == .failed }
+        switch command {
+        case .send, .quit: break
+        case .help: notice = ChatCommand.help
+        case .unknown(let line): notice = "there is no \(line); /help names the commands"
+        case .edit(let text): edit(newest, to: text)
+        case .delete:
+            with(newest, "there is no own message to delete") { [model] in await model.delete($0) }
+        case .retry: with(failed, "no message has failed") { [model] in await model.retry($0) }
+        case .discard: with(failed, "no message has failed") { [model] in await model.discard($0) }
+        case .mute: change("muted") { try await $0.mute($1) }
+        case .unmute: change("not muted any more") { try await $0.unmute($1) }
+        case .archive: change("archived") { try await $0.archive($1) }
+        case .rename(let name): change(nil) { try await $0.rename($1, to: name) }
+        case .add(let users): change(nil) { try await $0.changeMembers(of: $1, add: users) }
+        case .leave: change("you have left this conversation") { try await $0.leave($1) }
+        }
+    }
+
+    private func edit(_ message: Message?, to text: String) {
+        with(message, "there is no own message to change") { [model] in
+            model.beginEditing($0)
+            model.text = text
+            await model.send()
+            // One that is not changed stays in the field, to be tried again.
+            self.input.set(model.text)
+        }
+    }
+
+    private func with(_ message: Message?, _ complaint: String, _ body: @escaping @MainActor (Message) async -> Void) {
+        guard let message else { return notice = complaint }
+        Task {
+            await body(message)
+            drawSoon()
+        }
+    }
+
+    private func change(
+        _ done: String?, _ body: @escaping @Sendable (PresenceMessages, String) async throws -> Void
+    ) {
+        let (messages, id) = (self.messages, model.id)
+        Task {
+            do {
+                try await body(messages, id)
+                notice = done
+            } catch {
+                notice = error.localizedDescription
+            }
+            drawSoon()
+        }
+    }
+}

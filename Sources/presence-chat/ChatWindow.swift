@@ -1,0 +1,235 @@
+import Foundation
+import Observation
+import PresenceKit
+import PresenceMessageModels
+import PresenceMessages
+import PresenceModels
+import TerminalClients
+
+/// A conversation on the terminal, drawn anew as its models change.
+@MainActor
+final class ChatWindow {
+    private let terminal: Terminal
+    private let address: ServerAddress
+    private let token: TokenSource
+    private let client: PresenceClient
+    let messages: PresenceMessages
+    let model: ConversationModel
+    private let roster: RosterModel
+    private let connection: ConnectionModel
+    private var canvas = Canvas(isColoured: (ProcessInfo.processInfo.environment["NO_COLOR"] ?? "").isEmpty)
+    private var keys = ChatKeyDecoder()
+    var input = LineEditor()
+    /// What there is to know, until a key is pressed.
+    var notice: String?
+    /// How many lines of messages are below those in sight.
+    private var scrolled = 0
+    private var isDrawingDue = false
+    /// Stopped, and not yet told to go on.
+    private var isSuspended = false
+    private var isOver = false
+
+    /// More pictures a second than this nobody sees, however much happens.
+    private static let betweenDrawings = Duration.milliseconds(20)
+
+    init(
+        _ conversation: String, user: String, client: PresenceClient, messages: PresenceMessages,
+        address: ServerAddress, token: TokenSource, terminal: Terminal
+    ) {
+        self.terminal = terminal
+        self.address = address
+        self.token = token
+        self.client = client
+        self.messages = messages
+        let roster = RosterModel(client, users: [])
+        self.roster = roster
+        connection = ConnectionModel(client)
+        model = ConversationModel(
+            conversation: conversation, user: user, messages: messages, conversations: messages, typing: client
+        ) { user in roster.people.first { $0.user == user }?.displayName ?? user }
+    }
+
+    // MARK: Running
+
+    /// Shows it until a key, a signal or a failure ends it; the terminal is as before then.
+    func run(_ notice: String?) async -> Outcome {
+        self.notice = notice
+        let events = TerminalEvents(reading: terminal.descriptor)
+        do {
+            try terminal.enter()
+        } catch {
+            return .failed(error)
+        }
+        model.isVisible = true
+        follow()
+        draw()
+        let outcome = await follow(events.events)
+        isOver = true
+        model.typing.stop()
+        terminal.leave()
+        return outcome
+    }
+
+    private func follow(_ events: AsyncStream<TerminalEvent>) async -> Outcome {
+        let (model, connection, roster) = (self.model, self.connection, self.roster)
+        return await withTaskGroup(of: Outcome?.self) { group in
+            group.addTask {
+                await model.run()
+                return nil
+            }
+            group.addTask {
+                await connection.run()
+                return nil
+            }
+            group.addTask {
+                await roster.run()
+                return nil
+            }
+            group.addTask { await self.failure() }
+            group.addTask {
+                for await event in events {
+                    if let outcome = await self.take(event) { return outcome }
+                }
+                return nil
+            }
+            for await outcome in group {
+                guard let outcome else { continue }
+                group.cancelAll()
+                return outcome
+            }
+            return .done
+        }
+    }
+
+    /// What ends the connection for good, or keeps the user out of the conversation.
+    private func failure() async -> Outcome? {
+        for await state in client.connectionStates {
+            let failure = Failure(
+                state, hasConnected: true, tokenIsRenewable: token.isRenewable, address: address.shortText)
+            if let failure { return .failed(failure) }
+            guard state.isConnected else { continue }
+            do {
+                _ = try await messages.getMessages(in: model.id, limit: 1)
+            } catch let error as PresenceError where error.code == .forbidden {
+                let sentence = "\(model.id) is not a conversation that you take part in"
+                return .failed(Failure(.refused, sentence))
+            } catch {
+                // The next connection shows it.
+            }
+        }
+        return nil
+    }
+
+    // MARK: What comes in
+
+    private func take(_ event: TerminalEvent) async -> Outcome? {
+        switch event {
+        case .keys(let bytes):
+            for key in keys.take(bytes) {
+                if let outcome = await take(key) { return outcome }
+            }
+        case .resized: canvas.forget()
+        case .suspend:
+            terminal.leave()
+            isSuspended = true
+            model.isVisible = false
+            client.enterBackground()
+            // SIGTSTP is taken by us; this one cannot be. This thread may go on for a moment, and must leave the terminal
+            // alone until SIGCONT has come.
+            kill(getpid(), SIGSTOP)
+            return nil
+        case .resumed:
+            do {
+                try terminal.enterAgain()
+            } catch {
+                return .failed(error)
+            }
+            isSuspended = false
+            model.isVisible = true
+            client.enterForeground()
+            canvas.forget()
+        case .stop(SIGINT): return .done
+        case .stop(let signal): return .stopped(signal)
+        case .hangup: return .stopped(SIGHUP)
+        }
+        drawSoon()
+        return nil
+    }
+
+    private func take(_ key: ChatKey) async -> Outcome? {
+        notice = nil
+        switch key {
+        case .enter: return await enter()
+        case .escape:
+            scrolled = 0
+            if model.editing != nil { model.cancelEditing() }
+            input.set(model.text)
+        case .up:
+            if input.text.isEmpty, let message = model.messages.last(where: { model.canEdit($0) }) {
+                model.beginEditing(message)
+                input.set(model.text)
+            }
+        case .pageUp: scroll(by: screen.historyHeight - 1)
+        case .pageDown: scroll(by: 1 - screen.historyHeight)
+        case .redraw: canvas.forget()
+        case .endOfInput: if input.text.isEmpty { return .done }
+        default:
+            // A command is not typed to the others.
+            if input.handle(key) { model.text = isCommand ? "" : input.text }
+        }
+        return nil
+    }
+
+    private var isCommand: Bool { model.editing == nil && input.text.hasPrefix("/") && !input.text.hasPrefix("//") }
+
+    private func scroll(by lines: Int) {
+        let most = max(0, screen.history(of: content).count - screen.historyHeight)
+        if lines > 0, scrolled + lines >= most, model.hasEarlier { Task { await model.loadEarlier() } }
+        scrolled = max(0, min(scrolled + lines, most))
+    }
+
+    // MARK: Drawing
+
+    private var screen: ChatScreen {
+        let size = terminal.size
+        return ChatScreen(width: size.width, height: size.height)
+    }
+
+    private var content: ChatScreen.Content {
+        var content = ChatScreen.Content(model, roster, connection.state, in: .current)
+        content.input = input
+        content.notice = notice ?? content.notice
+        return content
+    }
+
+    /// Draws after each change of what the content is made of.
+    private func follow() {
+        withObservationTracking {
+            _ = content
+            _ = model.conversation
+        } onChange: {
+            // It is told before the change; what is there is looked at after it.
+            Task { @MainActor [weak self] in
+                guard let self, !isOver else { return }
+                roster.users = (model.conversation?.participants ?? []).filter { $0 != self.model.user }
+                follow()
+                drawSoon()
+            }
+        }
+    }
+
+    func drawSoon() {
+        guard !isDrawingDue else { return }
+        isDrawingDue = true
+        Task {
+            try? await Task.sleep(for: Self.betweenDrawings)
+            isDrawingDue = false
+            if !isOver, !isSuspended { draw() }
+        }
+    }
+
+    private func draw() {
+        let screen = screen
+        terminal.write(canvas.update(to: screen.lines(of: content, scrolled: scrolled), width: screen.width))
+    }
+}

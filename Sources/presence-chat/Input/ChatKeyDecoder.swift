@@ -1,0 +1,114 @@
+/// Makes keys of the bytes that a terminal sends, however they are cut.
+///
+/// ```text
+///   ESC [ digits… final   ESC O final   a character in UTF-8   a control character
+/// ```
+struct ChatKeyDecoder: Sendable {
+    /// The beginning of a sequence or of a character whose end has not come.
+    private var pending: [UInt8] = []
+
+    /// No sequence in use is longer; what is, is not one.
+    private static let longest = 16
+    private static let escape: UInt8 = 0x1B
+
+    /// - Parameter bytes: what came at once. A terminal sends a sequence at once: an escape at the end is the key.
+    mutating func take(_ bytes: some Sequence<UInt8>) -> [ChatKey] {
+        var keys = bytes.compactMap { take($0) }
+        if pending == [Self.escape] {
+            pending = []
+            keys.append(.escape)
+        }
+        return Self.joined(keys)
+    }
+
+    /// What was typed or pasted at once is one text.
+    private static func joined(_ keys: [ChatKey]) -> [ChatKey] {
+        keys.reduce(into: []) { joined, key in
+            if case .text(let text) = key, case .text(let before)? = joined.last {
+                joined[joined.count - 1] = .text(before + text)
+            } else {
+                joined.append(key)
+            }
+        }
+    }
+
+    private mutating func take(_ byte: UInt8) -> ChatKey? {
+        if pending.isEmpty {
+            if byte == Self.escape || byte >= 0xC2 {
+                pending = [byte]
+                return nil
+            }
+            return Self.single(byte)
+        }
+        if pending[0] != Self.escape { return takeCharacter(byte) }
+        return takeSequence(byte)
+    }
+
+    private mutating func takeCharacter(_ byte: UInt8) -> ChatKey? {
+        guard (0x80...0xBF).contains(byte) else {
+            // It was cut off: what comes instead is something else.
+            pending = []
+            return take(byte)
+        }
+        pending.append(byte)
+        let length = pending[0] >= 0xF0 ? 4 : pending[0] >= 0xE0 ? 3 : 2
+        guard pending.count == length else { return nil }
+        defer { pending = [] }
+        return String(validating: pending, as: UTF8.self).map(ChatKey.text) ?? .other
+    }
+
+    private mutating func takeSequence(_ byte: UInt8) -> ChatKey? {
+        if pending.count == 1 {
+            if byte == UInt8(ascii: "[") || byte == UInt8(ascii: "O") {
+                pending.append(byte)
+                return nil
+            }
+            // The escape key with another one: Alt, which means nothing here.
+            pending = []
+            return .other
+        }
+        pending.append(byte)
+        guard (0x40...0x7E).contains(byte) || pending.count >= Self.longest else { return nil }
+        defer { pending = [] }
+        return Self.sequence(pending[2..<(pending.count - 1)], byte)
+    }
+
+    private static func single(_ byte: UInt8) -> ChatKey {
+        switch byte {
+        case 0x0D, 0x0A: .enter
+        case 0x7F, 0x08: .backspace
+        case 0x01: .home
+        case 0x05: .end
+        case 0x02: .left
+        case 0x06: .right
+        case 0x10: .up
+        case 0x04: .endOfInput
+        case 0x0C: .redraw
+        case 0x15: .deleteLine
+        case 0x17: .deleteWord
+        case 0x20...0x7E: .text(String(Unicode.Scalar(byte)))
+        default: .other
+        }
+    }
+
+    private static func sequence(_ parameters: ArraySlice<UInt8>, _ final: UInt8) -> ChatKey {
+        switch final {
+        case UInt8(ascii: "A"): return .up
+        case UInt8(ascii: "C"): return .right
+        case UInt8(ascii: "D"): return .left
+        case UInt8(ascii: "H"): return .home
+        case UInt8(ascii: "F"): return .end
+        case UInt8(ascii: "~"):
+            // A modifier may follow after a semicolon.
+            switch String(decoding: parameters.prefix { $0 != UInt8(ascii: ";") }, as: UTF8.self) {
+            case "1", "7": return .home
+            case "4", "8": return .end
+            case "3": return .delete
+            case "5": return .pageUp
+            case "6": return .pageDown
+            default: return .other
+            }
+        default: return .other
+        }
+    }
+}

@@ -1,0 +1,90 @@
+import ArgumentParser
+import Foundation
+import PresenceMessages
+import TerminalClients
+
+/// The terminal chat.
+@main
+struct PresenceChat: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "presence-chat",
+        abstract: "A conversation on a terminal.",
+        discussion: """
+            With one user it opens the conversation of the two of you, with several a group; the same users and name open \
+            the same group again. Messages follow every change: who types, how far they have come, edits, deletions. What \
+            is written without a connection is kept on the disk and sent when there is one, also after a restart.
+
+            Enter sends, the arrow up changes the newest own message, the page keys scroll and load what came before, \
+            Ctrl-C ends it. /help names the commands.
+
+            Exit statuses: 0 ended as asked, 64 a wrong command line, 69 no server, 74 no terminal, 77 refused by the \
+            server.
+            """)
+
+    @Argument(help: ArgumentHelp("Whom to talk to.", valueName: "user"))
+    var users: [String] = []
+
+    @Option(help: "The name of the group; with one user, too, it then is a group.")
+    var name: String?
+
+    @Option(help: ArgumentHelp("Open this conversation.", valueName: "id"))
+    var conversation: String?
+
+    @Flag(help: "Print the conversations, and end.")
+    var list = false
+
+    @Option(
+        help: ArgumentHelp(
+            "The server's address (default: PRESENCE_URL, or \(ServerAddress.standard)).", valueName: "ws://…"))
+    var url: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The own token; others on this machine can see it here, so better in PRESENCE_TOKEN or a file."))
+    var token: String?
+
+    @Option(help: ArgumentHelp("A file with the token, read anew when one is needed.", valueName: "file"))
+    var tokenFile: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Where messages are kept until they are sent (default: a directory of the server and user in "
+                + "$XDG_STATE_HOME or ~/.local/state).", valueName: "directory"))
+    var storage: String?
+
+    func run() async throws {
+        signal(SIGPIPE, SIG_IGN)
+        Output.reservePlaces()
+        let outcome: Outcome
+        do throws(Failure) {
+            outcome = try await chat()
+        } catch {
+            outcome = .failed(error)
+        }
+        switch outcome {
+        case .done: break
+        // As a shell counts a process ended by a signal.
+        case .stopped(let signal): throw ExitCode(128 + signal)
+        case .failed(let error):
+            Complaint.print(error.sentence, by: "presence-chat")
+            throw ExitCode(error.kind.rawValue)
+        }
+    }
+
+    private func chat() async throws(Failure) -> Outcome {
+        let environment = ProcessInfo.processInfo.environment
+        let place = try Place(users: users, name: name, conversation: conversation, lists: list)
+        let chat = try Chat(
+            address: ServerAddress(url ?? environment["PRESENCE_URL"] ?? ServerAddress.standard),
+            token: TokenSource(token: token, file: tokenFile, environment: environment), storage: storage)
+        let outcome: Result<Outcome, Failure>
+        do throws(Failure) {
+            outcome = .success(try await chat.run(place))
+        } catch {
+            outcome = .failure(error)
+        }
+        // Says goodbye, so that the user is not shown as lingering.
+        await chat.client.disconnect()
+        return try outcome.get()
+    }
+}

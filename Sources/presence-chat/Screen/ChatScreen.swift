@@ -1,0 +1,156 @@
+import Foundation
+import PresenceKit
+import TerminalClients
+
+/// The whole terminal as lines, from what is known, a size and a place in the history: the same input gives the same
+/// picture.
+///
+/// ```text
+///  Bob Ray   online                                          ● live
+///  14:02 Bob  On my way                                       (edited)
+///  14:03 you  See you there                                     Read
+///  Bob is typing…
+///  > Hello▏
+/// ```
+struct ChatScreen: Sendable {
+    /// What is shown, apart from size and place.
+    struct Content: Hashable, Sendable {
+        var title = ""
+        /// How the others are, such as `online`.
+        var subtitle = ""
+        var connection = ConnectionState.idle
+        var rows: [Row] = []
+        var hasEarlier = false
+        /// Who types.
+        var typing = ""
+        /// What went wrong, or what there is to know.
+        var notice: String?
+        var isEditing = false
+        var input = LineEditor()
+    }
+
+    /// One message.
+    struct Row: Hashable, Sendable {
+        var time: String
+        var sender: String
+        var isOwn: Bool
+        var text: String
+        var isDeleted = false
+        var isEdited = false
+        /// What stands beside an own one.
+        var status: String?
+        var isFailed = false
+    }
+
+    let width: Int
+    let height: Int
+
+    init(width: Int, height: Int) {
+        self.width = max(20, width)
+        self.height = max(4, height)
+    }
+
+    /// How many lines of messages fit.
+    var historyHeight: Int { height - 3 }
+
+    /// All lines of the messages, oldest first.
+    func history(of content: Content) -> [Line] {
+        let names = content.rows.map { Label($0.sender).width }.max() ?? 0
+        let nameWidth = min(max(3, names), max(3, width / 5))
+        return content.rows.flatMap { lines(of: $0, nameWidth: nameWidth) }
+    }
+
+    /// Exactly `height` lines of at most `width` columns.
+    ///
+    /// - Parameter scrolled: how many lines of messages are below those in sight.
+    func lines(of content: Content, scrolled: Int = 0) -> [Line] {
+        let all = history(of: content)
+        let scrolled = max(0, min(scrolled, all.count - historyHeight))
+        let shown = all.dropLast(scrolled).suffix(historyHeight)
+        let empty = Array(repeating: Line(), count: historyHeight - shown.count)
+        return [title(content)] + empty + shown + [news(content, scrolled), input(content)]
+    }
+
+    private func title(_ content: Content) -> Line {
+        let (text, color) = Self.connection(content.connection)
+        let dot = color == .green ? "●" : "◌"
+        let right = [("\(dot) \(text)", Style(color: color))]
+        let name = (Label(content.title).text, Style.bold)
+        let subtitle = (Label(content.subtitle).text, Style.grey)
+        return Bar(width: width).line([
+            (content.subtitle.isEmpty ? [name] : [name, subtitle], right), ([name], right), ([], right),
+        ])
+    }
+
+    private static func connection(_ state: ConnectionState) -> (String, Style.Color) {
+        switch state {
+        case .idle, .connecting: ("connecting", .yellow)
+        case .live: ("live", .green)
+        case .stale: ("stale", .yellow)
+        case .reconnecting: ("reconnecting", .red)
+        case .closed: ("closed", .red)
+        }
+    }
+
+    /// Time, sender, text in as many lines as it takes, and what is to be said of it at the end of the last one.
+    private func lines(of row: Row, nameWidth: Int) -> [Line] {
+        let margin = row.time.count + 1 + nameWidth + 2
+        let text = row.isDeleted ? "deleted" : row.text
+        let style = row.isDeleted ? Style(color: .grey, isItalic: true) : .plain
+        let note = [row.isEdited ? "(edited)" : nil, row.status].compactMap { $0 }.joined(separator: " ")
+        var lines: [Line] = []
+        for (index, piece) in Wrapping.lines(of: text, width: width - margin).enumerated() {
+            var line = Line()
+            if index == 0 {
+                line.append(row.time + " ", .grey)
+                line.append(Label(row.sender), to: nameWidth, Style(color: row.isOwn ? .green : .cyan))
+                line.skip(2)
+            } else {
+                line.skip(margin)
+            }
+            line.append(piece.text, width: piece.width, style)
+            lines.append(line)
+        }
+        guard !note.isEmpty else { return lines }
+        let label = Label(note)
+        let noteStyle = row.isFailed ? Style(color: .red) : Style.grey
+        if lines[lines.count - 1].width + 2 + label.width <= width {
+            lines[lines.count - 1].skip(2)
+            lines[lines.count - 1].append(label.text, width: label.width, noteStyle)
+        } else {
+            var line = Line()
+            line.skip(margin)
+            line.append(label, to: width - margin, noteStyle)
+            lines.append(line)
+        }
+        return lines
+    }
+
+    /// What went wrong before who types, and that there is more below.
+    private func news(_ content: Content, _ scrolled: Int) -> Line {
+        let text =
+            content.notice ?? (content.isEditing ? "editing: Enter changes it, Escape leaves it" : content.typing)
+        let style = content.notice == nil ? Style(color: .cyan, isItalic: true) : Style(color: .yellow)
+        let places = [scrolled > 0 && content.hasEarlier ? "↑ more" : nil, scrolled > 0 ? "↓ \(scrolled) more" : nil]
+        let below = places.compactMap { $0 }.map { ($0, Style.grey) }
+        let left = text.isEmpty ? [] : [(Label(text).text, style)]
+        return Bar(width: width).line([(left, below), (left, []), (left, [])])
+    }
+
+    /// The end of the line that is written, up to the cursor at least.
+    private func input(_ content: Content) -> Line {
+        let before = content.input.text.prefix(content.input.cursor)
+        let after = content.input.text.dropFirst(content.input.cursor)
+        var shown = Label(String(before).replacing("\n", with: "⏎")).text
+        // The prompt, the cursor, and a column at the edge.
+        let room = width - 4
+        while shown.displayWidth > room { shown.removeFirst() }
+        var line = Line()
+        line.append(content.isEditing ? "✎ " : "> ", .bold)
+        line.append(shown)
+        line.append("▏", Style(color: .green))
+        let rest = Label(String(after).replacing("\n", with: "⏎"))
+        if !rest.text.isEmpty, width - 1 > line.width { line.append(rest, to: min(rest.width, width - 1 - line.width)) }
+        return line
+    }
+}

@@ -1,0 +1,39 @@
+import TerminalClients
+
+/// A text in lines of some columns: broken at spaces where there are any, and at the text's own line breaks.
+enum Wrapping {
+    /// - Returns: at least one line; each is safe for a terminal.
+    static func lines(of text: String, width: Int) -> [Label] {
+        let width = max(1, width)
+        return text.split(separator: "\n", omittingEmptySubsequences: false).flatMap { paragraph in
+            lines(ofParagraph: Label(String(paragraph).replacing("\t", with: "    ")).text, width: width)
+        }
+    }
+
+    private static func lines(ofParagraph text: String, width: Int) -> [Label] {
+        var lines: [Label] = []
+        var line = ""
+        var used = 0
+        for word in text.split(separator: " ", omittingEmptySubsequences: false) {
+            let wordWidth = word.displayWidth
+            if !line.isEmpty, used + 1 + wordWidth <= width {
+                line += " " + word
+                used += 1 + wordWidth
+                continue
+            }
+            if !line.isEmpty { lines.append(Label(line)) }
+            (line, used) = ("", 0)
+            // A word longer than a line is cut where the line ends.
+            for character in word {
+                let next = character.displayWidth
+                if used + next > width, !line.isEmpty {
+                    lines.append(Label(line))
+                    (line, used) = ("", 0)
+                }
+                line.append(character)
+                used += next
+            }
+        }
+        return lines + [Label(line)]
+    }
+}

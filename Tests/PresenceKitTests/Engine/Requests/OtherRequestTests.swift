@@ -1,0 +1,132 @@
+import Foundation
+import PresenceProtocol
+import Testing
+
+@testable import PresenceKit
+
+/// Requests of types that another library knows.
+struct OtherRequestTests {
+    private var bench = Bench()
+    private let request = OtherRequest(type: "send", members: Data(#"{"conversation":"c1"}"#.utf8))
+
+    private static func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
+
+    private func sent() -> [String] {
+        bench.directives.compactMap { if case .send(let bytes) = $0 { Self.text(bytes) } else { nil } }
+    }
+
+    private func answers() -> [Result<[String], PresenceError>] {
+        bench.directives.compactMap { directive in
+            guard case .answer(_, let result) = directive else { return nil }
+            return result.map { reply in
+                guard case .other(let parts) = reply else { return ["\(reply)"] }
+                return parts.map { String(decoding: $0, as: UTF8.self) }
+            }
+        }
+    }
+
+    private mutating func receive(_ text: String) {
+        bench.handle(.received(bench.engine.link.attempt, Array(text.utf8)))
+    }
+
+    private mutating func ask(_ number: UInt64 = 900) {
+        bench.handle(.call(CallID(number: number), .other(request)))
+    }
+
+    private var lastID: Int64 { bench.engine.requests.lastID }
+
+    @Test func `a request has its type, its number and its members`() {
+        #expect(Self.text(request.encoded(id: 7)) == #"{"type":"send","id":7,"conversation":"c1"}"#)
+        let empty = OtherRequest(type: "ask", members: Data("{}".utf8))
+        #expect(Self.text(empty.encoded(id: 8)) == #"{"type":"ask","id":8}"#)
+    }
+
+    @Test mutating func `an answer of an unknown type is handed over as it came`() {
+        bench.connect()
+        ask()
+        #expect(sent() == ["{\"type\":\"send\",\"id\":\(lastID),\"conversation\":\"c1\"}"])
+        let answer = "{\"type\":\"sent\",\"id\":\(lastID),\"message\":{\"id\":\"m\"}}"
+        receive(answer)
+        #expect(answers() == [.success([answer])])
+        receive(answer)
+        #expect(answers().isEmpty)
+    }
+
+    @Test mutating func `an ok, and an answer of a type that this library knows, are answers too`() {
+        bench.connect()
+        ask()
+        receive("{\"type\":\"ok\",\"id\":\(lastID)}")
+        #expect(answers() == [.success(["{\"type\":\"ok\",\"id\":\(lastID)}"])])
+        ask(901)
+        let made =
+            "{\"type\":\"conversationCreated\",\"id\":\(lastID),\"conversation\":{\"id\":\"c\",\"participants\":[\"a\"]}}"
+        receive(made)
+        #expect(answers() == [.success([made])])
+    }
+
+    @Test mutating func `parts are collected until there is no more`() {
+        bench.connect()
+        ask()
+        let first = "{\"type\":\"subscribed\",\"id\":\(lastID),\"users\":[],\"more\":true}"
+        let last = "{\"type\":\"subscribed\",\"id\":\(lastID),\"users\":[]}"
+        receive(first)
+        #expect(answers().isEmpty)
+        receive(last)
+        #expect(answers() == [.success([first, last])])
+    }
+
+    @Test mutating func `a refusal has its delay`() {
+        bench.connect()
+        ask()
+        receive(
+            "{\"type\":\"error\",\"id\":\(lastID),\"code\":\"rate_limited\",\"message\":\"slow\",\"retryAfter\":700}")
+        #expect(answers() == [.failure(PresenceError(.rateLimited, "slow", retryAfter: .milliseconds(700)))])
+    }
+
+    @Test mutating func `when the connection breaks the outcome is unknown`() {
+        bench.connect()
+        ask()
+        bench.end(.lost("gone"))
+        guard case .failure(let error) = answers().first else {
+            Issue.record("no answer")
+            return
+        }
+        #expect(error.code == .connectionLost && error.outcomeUnknown)
+    }
+
+    @Test mutating func `a request waits for the first connection, and goes with it`() {
+        bench.handle(.connect)
+        ask()
+        #expect(answers().isEmpty && sent().isEmpty)
+        bench.connect()
+        #expect(sent().contains { $0.contains("\"send\"") })
+    }
+
+    @Test mutating func `a request is given up when its time is over, and its late answer is passed over`() {
+        bench.connect()
+        ask()
+        let id = lastID
+        bench.pass(.seconds(16))
+        guard case .failure(let error) = answers().first else {
+            Issue.record("no answer")
+            return
+        }
+        #expect(error.code == .timedOut && error.outcomeUnknown)
+        receive("{\"type\":\"sent\",\"id\":\(id)}")
+        #expect(answers().isEmpty)
+    }
+
+    @Test mutating func `libraries are told of each connection, of events, and of a sign-out`() {
+        bench.connect()
+        #expect(events() == [.connected(user: "ana")])
+        receive(#"{"type":"message","conversation":"c1"}"#)
+        #expect(
+            bench.directives.contains { if case .handOver("message", _) = $0 { true } else { false } })
+        bench.handle(.signOut(CallID(number: 950)))
+        #expect(events() == [.forgotten])
+    }
+
+    private func events() -> [LibraryEvent] {
+        bench.directives.compactMap { if case .tell(let event) = $0 { event } else { nil } }
+    }
+}

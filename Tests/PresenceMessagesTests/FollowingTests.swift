@@ -1,0 +1,150 @@
+import Foundation
+import Testing
+
+@testable import PresenceKit
+@testable import PresenceMessages
+
+/// What a loop over a conversation's messages shows.
+@Suite(.timeLimit(.minutes(1))) struct FollowingTests {
+    private let scene = Scene()
+    private var server: MessageServer { scene.server }
+
+    private func texts(_ list: [Message]) -> [String] { list.map(\.text) }
+
+    @Test func `the newest page comes first, and each page before it on demand`() async throws {
+        for number in 1...120 { server.write("\(number)") }
+        var loop = scene.messages.messages(in: "c1").makeAsyncIterator()
+        let newest = await loop.reaches { $0.count == 50 }
+        #expect(newest.map(texts) == (71...120).map(String.init))
+        #expect(try await scene.messages.loadEarlier(in: "c1"))
+        #expect(await loop.reaches { $0.count == 100 }.map(texts) == (21...120).map(String.init))
+        #expect(try await scene.messages.loadEarlier(in: "c1") == false)
+        #expect(await loop.reaches { $0.count == 120 }.map(texts) == (1...120).map(String.init))
+        #expect(try await scene.messages.loadEarlier(in: "c1") == false)
+    }
+
+    @Test func `what others write and edit is shown as it comes`() async throws {
+        var loop = scene.messages.messages(in: "c1").makeAsyncIterator()
+        server.write("one")
+        server.write("two")
+        await loop.reaches { texts($0) == ["one", "two"] }
+        server.edit(1, to: "ONE")
+        let edited = await loop.reaches { texts($0) == ["ONE", "two"] }
+        #expect(edited?.map(\.sequence) == [1, 2])
+    }
+
+    @Test func `after a break nothing is missing and nothing is there twice, in parts too`() async throws {
+        server.state.withLock { $0.partLimit = 7 }
+        for number in 1...10 { server.write("\(number)") }
+        var loop = scene.messages.messages(in: "c1").makeAsyncIterator()
+        await loop.reaches { $0.count == 10 }
+        for round in 1...4 {
+            server.isThere(false)
+            for number in 1...20 { server.write("\(round).\(number)") }
+            server.edit(3, to: "edited \(round)")
+            server.isThere(true)
+            scene.client.networkChanged(isAvailable: true)
+            let list = await loop.reaches { $0.count == 10 + 20 * round && $0[2].text == "edited \(round)" }
+            #expect(list?.map(\.sequence) == (1...Int64(10 + 20 * round)).map { $0 })
+        }
+        let cursors = server.asked("subscribe").compactMap { $0["conversations"] as? [MessageServer.Object] }
+            .flatMap { $0 }.filter { $0["id"] as? String == "c1" && $0["after"] != nil }
+        #expect(cursors.count >= 4 && cursors.allSatisfy { $0["messagesVersion"] != nil })
+    }
+
+    @Test func `a reset replaces what is held`() async throws {
+        for number in 1...60 { server.write("\(number)") }
+        var loop = scene.messages.messages(in: "c1").makeAsyncIterator()
+        await loop.reaches { $0.count == 50 }
+        server.isThere(false)
+        for number in 61...130 { server.write("\(number)") }
+        server.state.withLock { $0.talks["c1"]!.forgottenBefore = 100 }
+        server.isThere(true)
+        scene.client.networkChanged(isAvailable: true)
+        let list = await loop.reaches { $0.last?.text == "130" }
+        #expect(list.map(texts) == (81...130).map(String.init))
+        #expect(await scene.messages.hasEarlier(in: "c1"))
+    }
+
+    @Test func `a conversation of others has no messages, and says why`() async throws {
+        var loop = scene.messages.messages(in: "nothing").makeAsyncIterator()
+        #expect(await loop.next() == [])
+        while await scene.messages.problem(in: "nothing") == nil { await Task.yield() }
+        #expect(await scene.messages.problem(in: "nothing")?.code == .forbidden)
+    }
+
+    @Test func `what arrives is marked delivered by itself, and read when the app says so`() async throws {
+        var loop = scene.messages.messages(in: "c1").makeAsyncIterator()
+        server.write("one")
+        await loop.reaches { $0.count == 1 }
+        var list = scene.messages.conversationList.makeAsyncIterator()
+        await list.reaches { $0.first?.member("ana")?.delivered == 1 && $0.first?.unreadCount == 1 }
+        await scene.messages.markRead(in: "c1")
+        await list.reaches { $0.first?.unreadCount == 0 }
+        await loop.reaches { $0.first?.status == .read }
+        while server.asked("mark").last?["read"] as? Int != 1 { await Task.yield() }
+    }
+
+    @Test func `a status that is told moves the mark, and never back`() async throws {
+        var loop = scene.messages.messages(in: "c1").makeAsyncIterator()
+        for text in ["one", "two", "three"] { server.write(text) }
+        let shown = await loop.reaches { $0.count == 3 }
+        let messages = try #require(shown)
+        await scene.messages.updateStatus(of: messages[1], to: .read)
+        await loop.reaches { $0.map(\.status) == [.read, .read, .delivered] }
+        await scene.messages.updateStatus(of: messages[0], to: .read)
+        await scene.messages.updateStatus(of: messages[2], to: .sent)
+        await scene.messages.updateStatus(of: messages[2], to: .read)
+        await loop.reaches { $0.allSatisfy { $0.status == .read } }
+        while !server.asked("mark").contains(where: { $0["read"] as? Int == 3 }) { await Task.yield() }
+        let reads = server.state.withLock { $0.talks["c1"]!.reads["ana"] }
+        #expect(reads == 3)
+    }
+
+    @Test func `what the server cannot tell any more is asked for anew`() async throws {
+        for number in 1...60 { server.write("\(number)") }
+        var loop = scene.messages.messages(in: "c1").makeAsyncIterator()
+        await loop.reaches { $0.count == 50 }
+        server.write("61")
+        server.tell(["type": "messagesReset", "conversation": "another"])
+        server.tell(["type": "messagesReset", "conversation": "c1"])
+        let list = await loop.reaches { $0.first?.text == "12" }
+        #expect(list.map(texts) == (12...61).map(String.init))
+        let cursors = server.asked("subscribe").compactMap { $0["conversations"] as? [MessageServer.Object] }
+            .flatMap { $0 }.filter { $0["id"] as? String == "c1" }
+        #expect(cursors.count == 2 && cursors.allSatisfy { $0["after"] == nil }, "anew, and not from a cursor")
+    }
+
+    @Test func `an empty list is told when it is known to be empty, and not before`() async throws {
+        let scene = Scene(MessageServer([:]))
+        scene.server.isThere(false)
+        var list = scene.messages.conversationList.makeAsyncIterator()
+        let known = Task { await list.next() }
+        for _ in 0..<100 { await Task.yield() }
+        #expect(scene.server.asked("subscribe").isEmpty)
+        scene.server.isThere(true)
+        scene.client.networkChanged(isAvailable: true)
+        #expect(await known.value == [])
+        #expect(scene.server.asked("subscribe").count == 1)
+    }
+
+    @Test func `a message of one's own is sent, delivered and read as the others are`() async throws {
+        var loop = scene.messages.messages(in: "c1").makeAsyncIterator()
+        await scene.connected()
+        try await scene.messages.send("hello", in: "c1")
+        await loop.reaches { $0.last?.status == .sent }
+        server.mark("bob", delivered: 1)
+        await loop.reaches { $0.last?.status == .delivered }
+        server.mark("bob", read: 1)
+        #expect(await loop.reaches { $0.last?.status == .read }?.last?.readBy == ["bob"])
+    }
+
+    @Test func `a sign-out empties everything`() async throws {
+        var loop = scene.messages.messages(in: "c1").makeAsyncIterator()
+        server.write("one")
+        await loop.reaches { $0.count == 1 }
+        await scene.client.signOut()
+        await loop.reaches { $0.isEmpty }
+        #expect(await scene.messages.shownList.isEmpty)
+    }
+}

@@ -1,0 +1,100 @@
+import Foundation
+import PresenceKit
+import PresenceKitTesting
+import PresenceMessageModels
+import PresenceMessages
+import PresenceMessagesTesting
+import Testing
+
+/// The list of conversations on a screen, over a fake.
+@MainActor @Suite(.timeLimit(.minutes(1))) struct ConversationListModelTests {
+    private let fake = FakeMessages(
+        user: "ana",
+        conversations: [
+            ChatConversation(
+                id: "c1", kind: .direct, participants: ["ana", "bob"], createdAt: FakeMessages.beginning),
+            ChatConversation(
+                id: "g1", kind: .group, participants: ["ana", "bob", "cy"], groupName: "Trip", owner: "ana",
+                createdAt: FakeMessages.beginning),
+        ])
+
+    private func following(_ body: (ConversationListModel) async throws -> Void) async rethrows {
+        let model = ConversationListModel(
+            user: "ana", conversations: fake, now: { FakeMessages.beginning + 60 }, name: { $0.capitalized })
+        let run = Task { await model.run() }
+        defer { run.cancel() }
+        await until { model.isLoaded }
+        try await body(model)
+    }
+
+    @Test func `the newest conversation stands first, with title, preview and unread messages`() async {
+        await following { model in
+            fake.receive("Hello", from: "bob", in: "c1")
+            await until { model.conversations.map(\.id) == ["c1", "g1"] }
+            fake.receive("Where?", from: "cy", in: "g1")
+            await until { model.conversations.map(\.id) == ["g1", "c1"] }
+            #expect(model.conversations.map { model.title(of: $0) } == ["Trip", "Bob"])
+            #expect(model.conversations.map { model.preview(of: $0) } == ["Cy: Where?", "Hello"])
+            #expect(model.unreadCount == 2)
+            await model.markRead(model.conversations[0])
+            await until { model.unreadCount == 1 }
+        }
+    }
+
+    @Test func `a preview names what has no text`() {
+        let model = ConversationListModel(user: "ana", conversations: fake)
+        var conversation = ChatConversation(id: "c", kind: .direct, participants: ["ana", "bob"])
+        #expect(model.preview(of: conversation) == "")
+        let picture = MessageAttachment(type: .image, url: "https://example.org/a", sizeBytes: 1)
+        for (attachments, text) in [([picture], "You: Photo"), ([picture, picture], "You: 2 attachments")] {
+            conversation.lastMessage = Message(
+                conversationId: "c", senderId: "ana", text: "", attachments: attachments)
+            #expect(model.preview(of: conversation) == text)
+        }
+        conversation.lastMessage?.delete(by: "ana", at: FakeMessages.beginning)
+        #expect(model.preview(of: conversation) == "Message deleted")
+    }
+
+    @Test func `muted and archived ones do not count; muting ends by itself`() async throws {
+        try await following { model in
+            for id in ["c1", "g1"] { fake.receive("x", from: "bob", in: id) }
+            await until { model.unreadCount == 2 }
+            let c1 = try #require(fake["c1"])
+            await model.mute(c1, for: .seconds(3_600))
+            await until { model.unreadCount == 1 && model.isMuted(model.conversations.first { $0.id == "c1" }!) }
+            await model.mute(c1, for: .seconds(1))
+            await until { model.unreadCount == 2 }
+            #expect(model.conversations.allSatisfy { !model.isMuted($0) }, "that was over a minute ago")
+            await model.unmute(c1)
+            await model.archive(c1)
+            await until { model.unreadCount == 1 && model.archived.map(\.id) == ["c1"] }
+            await model.archive(c1, false)
+            await until { model.conversations.count == 2 && model.archived.isEmpty }
+        }
+    }
+
+    @Test func `conversations are opened, made, renamed and left`() async throws {
+        try await following { model in
+            let direct = await model.open(with: "bob")
+            #expect(direct?.id == "c1")
+            let group = try #require(await model.createGroup(with: ["dan", "eve"], name: "Work"))
+            #expect(group.owner == "ana" && group.participants == ["ana", "dan", "eve"])
+            await model.rename(group, to: "Play")
+            await until { model.conversations.contains { $0.groupName == "Play" } }
+            await model.leave(group)
+            await until { !model.conversations.contains { $0.id == group.id } }
+        }
+    }
+
+    @Test func `what is not done says why, and the next thing takes the text away`() async throws {
+        try await following { model in
+            await model.rename(try #require(fake["c1"]), to: "Bobby")
+            #expect(model.errorMessage == "You are not allowed to do that." && !model.isBusy)
+            fake.isOffline = true
+            #expect(await model.open(with: "cy") == nil)
+            #expect(model.errorMessage == "There is no connection to the server.")
+            fake.isOffline = false
+            #expect(await model.open(with: "cy") != nil && model.errorMessage == nil)
+        }
+    }
+}

@@ -1,0 +1,76 @@
+import PresenceKit
+import PresenceMessages
+import PresenceMessagesTesting
+import Testing
+
+/// The fake keeps the server's rules.
+@Suite(.timeLimit(.minutes(1))) struct FakeMessagesTests {
+    private let fake = FakeMessages(
+        user: "ana",
+        conversations: [
+            ChatConversation(id: "c1", kind: .direct, participants: ["ana", "bob"]),
+            ChatConversation(id: "g1", kind: .group, participants: ["ana", "bob", "cy"], owner: "bob"),
+        ])
+
+    private func code<Value>(_ body: () async throws -> Value) async -> PresenceError.Code? {
+        do {
+            _ = try await body()
+            return nil
+        } catch {
+            return (error as? PresenceError)?.code
+        }
+    }
+
+    @Test func `numbers have no gaps, and the same message is there once`() async throws {
+        let message = Message(conversationId: "c1", senderId: "ana", text: "once")
+        try await fake.send(message)
+        try await fake.send(message)
+        fake.receive("two", from: "bob", in: "c1")
+        let page = try await fake.getMessages(in: "c1", before: nil, limit: 10)
+        #expect(page.map(\.sequence) == [1, 2] && page.map(\.text) == ["once", "two"])
+        #expect(try await fake.getMessages(in: "c1", before: 2, limit: 10).map(\.text) == ["once"])
+        #expect(fake["c1"]?.unreadCount == 1)
+    }
+
+    @Test func `only one's own is edited, a deleted one is not, and what is not there is not found`() async throws {
+        let theirs = fake.receive("mine", from: "bob", in: "g1")
+        #expect(await code { try await fake.edit(theirs, text: "x") } == .forbidden)
+        #expect(await code { try await fake.delete(theirs) } == .forbidden)
+        let own = Message(conversationId: "g1", senderId: "ana", text: "one")
+        try await fake.send(own)
+        #expect(try await fake.edit(own, text: "two").editHistory?.map(\.text) == ["one"])
+        #expect(try await fake.delete(own).isDeleted)
+        #expect(await code { try await fake.edit(own, text: "three") } == .conflict)
+        let other = Message(conversationId: "g1", senderId: "ana", text: "never sent")
+        #expect(await code { try await fake.delete(other) } == .notFound)
+    }
+
+    @Test func `marks only go forward, and not beyond the last message`() async {
+        fake.receive("one", from: "bob", in: "c1")
+        await fake.markRead(in: "c1", upTo: 9)
+        #expect(fake["c1"]?.member("ana")?.read == 1)
+        await fake.markRead(in: "c1", upTo: 0)
+        #expect(fake["c1"]?.member("ana")?.read == 1)
+    }
+
+    @Test func `only the owner removes others, and the place goes to the next one`() async throws {
+        #expect(await code { try await fake.changeMembers(of: "g1", add: [], remove: ["cy"]) } == .forbidden)
+        try await fake.changeMembers(of: "g1", add: ["dan"], remove: [])
+        var group = try #require(fake["g1"])
+        group.owner = "ana"
+        fake.set(group)
+        try await fake.leave("g1")
+        #expect(fake["g1"]?.participants == ["bob", "cy", "dan"] && fake["g1"]?.owner == "bob")
+        #expect(await code { try await fake.conversation("g1") } == .forbidden)
+        #expect(await code { try await fake.rename("c1", to: "x") } == .forbidden)
+    }
+
+    @Test func `a key finds the group that was made with it, and a pair has one conversation`() async throws {
+        let group = try await fake.createGroup(with: ["bob"], name: "Us", metadata: nil, key: "k")
+        #expect(try await fake.createGroup(with: ["cy"], name: "Them", metadata: nil, key: "k").id == group.id)
+        #expect(try await fake.directConversation(with: "bob", metadata: nil).id == "c1")
+        let many = (1...10).map { "u\($0)" }
+        #expect(
+            await code { try await fake.createGroup(with: many, name: nil, metadata: nil, key: "m") } == .tooMany)
+    }
+}

@@ -1,0 +1,151 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import PresenceKit
+@testable import PresenceMessages
+
+/// What is sent: kept first, in order, once.
+@Suite(.timeLimit(.minutes(1))) struct OutboxTests {
+    @Test func `a message is sent in the order written, with what was known`() async throws {
+        let scene = Scene()
+        await scene.connected()
+        for number in 1...20 {
+            let message = try await scene.messages.send("\(number)", in: "c1")
+            #expect(message.status == .sending && message.senderId == "ana")
+        }
+        _ = try await scene.messages.waiting.until { $0 == 0 }
+        #expect(scene.server.texts(in: "c1") == (1...20).map(String.init))
+    }
+
+    @Test func `offline a message is kept, shown at the end, and sent with the next connection`() async throws {
+        let scene = Scene()
+        await scene.connected()
+        var loop = scene.messages.messages(in: "c1").makeAsyncIterator()
+        scene.server.write("before")
+        await loop.reaches { $0.count == 1 }
+        scene.server.isThere(false)
+        for text in ["a", "b"] { try await scene.messages.send(text, in: "c1") }
+        let offline = await loop.reaches { $0.count == 3 }
+        #expect(offline?.map(\.status) == [.delivered, .sending, .sending])
+        scene.server.write("meanwhile")
+        scene.server.isThere(true)
+        scene.client.networkChanged(isAvailable: true)
+        let all = await loop.reaches { $0.count == 4 && $0.allSatisfy { $0.sequence != nil } }
+        #expect(all?.map(\.text) == ["before", "meanwhile", "a", "b"])
+        #expect(scene.server.asked("send").first?["after"] as? Int == 1)
+    }
+
+    @Test(arguments: [MessageServer.Cut.before, .after])
+    func `a break while it is sent does neither lose nor double it`(cut: MessageServer.Cut) async throws {
+        let scene = Scene()
+        await scene.connected()
+        scene.server.cut("send", cut)
+        for number in 1...5 { try await scene.messages.send("\(number)", in: "c1") }
+        _ = try await scene.messages.waiting.until { $0 == 0 }
+        #expect(scene.server.texts(in: "c1") == ["1", "2", "3", "4", "5"])
+        let ids = scene.server.asked("send").compactMap { ($0["message"] as? MessageServer.Object)?["id"] as? String }
+        #expect(ids.count == 6 && Set(ids).count == 5)
+    }
+
+    @Test func `a refused one fails and does not hold up the others; it can be retried or dropped`() async throws {
+        let scene = Scene()
+        await scene.connected()
+        var loop = scene.messages.messages(in: "c1").makeAsyncIterator()
+        scene.server.refuse("send", ["code": "forbidden"])
+        scene.server.refuse("send", ["code": "forbidden"])
+        var made: [Message] = []
+        for text in ["a", "b", "c"] { made.append(try await scene.messages.send(text, in: "c1")) }
+        let list = await loop.reaches { $0.map(\.status) == [.sent, .failed, .failed] }
+        #expect(list?.map(\.text) == ["c", "a", "b"] && list?[1].failure?.code == .forbidden)
+        try await scene.messages.discard(made[0].id)
+        try await scene.messages.retry(made[1].id)
+        let rest = await loop.reaches { $0.count == 2 && $0.last?.status == .sent }
+        #expect(rest?.map(\.text) == ["c", "b"])
+        let error = await #expect(throws: PresenceError.self) { try await scene.messages.retry(made[1].id) }
+        #expect(error?.code == .notFound)
+    }
+
+    @Test func `what is too fast waits as long as the server says`() async throws {
+        let scene = Scene()
+        await scene.connected()
+        scene.server.refuse("send", ["code": "rate_limited", "retryAfter": 5_000])
+        for text in ["a", "b"] { try await scene.messages.send(text, in: "c1") }
+        await scene.clock.sleepers(1)
+        #expect(scene.server.texts(in: "c1").isEmpty)
+        scene.clock.advance(by: .milliseconds(4_999))
+        #expect(scene.server.asked("send").count == 1)
+        scene.clock.advance(by: .milliseconds(1))
+        _ = try await scene.messages.waiting.until { $0 == 0 }
+        #expect(scene.server.texts(in: "c1") == ["a", "b"])
+    }
+
+    @Test func `what waits and what has failed are there after a launch`() async throws {
+        let directory = try TemporaryDirectory()
+        let server = MessageServer()
+        do {
+            let scene = Scene(server, storage: try .directory(URL(fileURLWithPath: directory.path)))
+            await scene.connected()
+            var loop = scene.messages.messages(in: "c1").makeAsyncIterator()
+            server.refuse("send", ["code": "forbidden"])
+            try await scene.messages.send("refused", in: "c1")
+            await loop.reaches { $0.last?.status == .failed }
+            server.isThere(false)
+            for text in ["a", "b"] { try await scene.messages.send(text, in: "c1") }
+            await scene.client.disconnect()
+        }
+        let storage = try await Self.reopened(directory)
+        let scene = Scene(server, storage: storage)
+        var loop = scene.messages.messages(in: "c1").makeAsyncIterator()
+        let left = await loop.reaches { $0.count == 3 }
+        #expect(left?.map(\.status) == [.failed, .sending, .sending])
+        server.isThere(true)
+        scene.client.networkChanged(isAvailable: true)
+        await loop.reaches { $0.map(\.text) == ["a", "b", "refused"] && $0[1].status == .sent }
+        #expect(server.texts(in: "c1") == ["a", "b"])
+    }
+
+    /// The directory as soon as the former client has let it go.
+    private static func reopened(_ directory: TemporaryDirectory) async throws -> Storage {
+        while true {
+            do {
+                return try .directory(URL(fileURLWithPath: directory.path))
+            } catch StorageError.inUse {
+                await Task.yield()
+            }
+        }
+    }
+
+    @Test func `a message that cannot be is refused before it is kept`() async throws {
+        let scene = Scene()
+        await scene.connected()
+        for text in ["", "a\u{0}", String(repeating: "x", count: 5_001)] {
+            let error = await #expect(throws: PresenceError.self) { try await scene.messages.send(text, in: "c1") }
+            #expect(error?.code == .validationFailed && error?.field == "text")
+        }
+        try await scene.messages.send(String(repeating: "x", count: 5_000), in: "c1")
+    }
+
+    @Test func `a thousand messages may wait, and not one more`() async throws {
+        let scene = Scene()
+        await scene.connected()
+        scene.server.isThere(false)
+        for number in 1...PresenceMessages.maximumWaiting { try await scene.messages.send("\(number)", in: "c1") }
+        let error = await #expect(throws: PresenceError.self) { try await scene.messages.send("more", in: "c1") }
+        #expect(error?.code == .tooMany)
+        scene.server.isThere(true)
+        scene.client.networkChanged(isAvailable: true)
+        _ = try await scene.messages.waiting.until { $0 == 0 }
+        #expect(scene.server.texts(in: "c1") == (1...PresenceMessages.maximumWaiting).map(String.init))
+    }
+
+    @Test func `the same message is sent once`() async throws {
+        let scene = Scene()
+        await scene.connected()
+        let message = Message(conversationId: "c1", senderId: "ana", text: "once")
+        try await scene.messages.send(message)
+        try await scene.messages.send(message)
+        _ = try await scene.messages.waiting.until { $0 == 0 }
+        #expect(scene.server.texts(in: "c1") == ["once"])
+    }
+}

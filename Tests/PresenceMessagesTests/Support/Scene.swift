@@ -1,0 +1,64 @@
+import Foundation
+import PresenceKitTesting
+
+@testable import PresenceKit
+@testable import PresenceMessages
+
+/// A client with its messages, on a server in memory.
+struct Scene {
+    let server: MessageServer
+    let client: PresenceClient
+    let messages: PresenceMessages
+    let clock = TestClock()
+
+    init(_ server: MessageServer = MessageServer(), storage: Storage = .memory()) {
+        self.server = server
+        var configuration = PresenceClient.Configuration()
+        configuration.reconnectBase = .milliseconds(2)
+        configuration.reconnectCap = .milliseconds(5)
+        configuration.followsSystem = false
+        client = PresenceClient(
+            url: URL(string: "ws://example.org/v1/ws")!, token: { "t" }, device: Device(),
+            configuration: configuration, storage: storage, dialler: server, time: SystemTime(), random: { 0.5 })
+        messages = PresenceMessages(client, clock: clock)
+    }
+
+    func connected() async {
+        client.connect()
+        for await state in client.connectionStates where state.isConnected { return }
+    }
+
+    /// The list of a conversation's messages as soon as it is as wanted.
+    @discardableResult
+    func list(_ conversation: String = "c1", _ isWanted: ([Message]) -> Bool) async -> [Message] {
+        for await list in messages.messages(in: conversation) where isWanted(list) { return list }
+        return []
+    }
+}
+
+extension AsyncSequence where Self: Sendable, Element: Sendable {
+    /// The first element that is as wanted.
+    func until(_ isWanted: (Element) -> Bool) async throws -> Element? {
+        for try await element in self where isWanted(element) { return element }
+        return nil
+    }
+}
+
+/// Follows a sequence for as long as it lives, and shows its newest element when it is as wanted.
+func watching<Element: Sendable>(
+    _ sequence: PresenceUpdates<Element>, _ body: (inout PresenceUpdates<Element>.Iterator) async throws -> Void
+) async rethrows {
+    var iterator = sequence.makeAsyncIterator()
+    try await body(&iterator)
+}
+
+extension PresenceUpdates.Iterator {
+    /// The next element that is as wanted.
+    @discardableResult
+    mutating func reaches(_ isWanted: (Element) -> Bool) async -> Element? {
+        while let element = await next() {
+            if isWanted(element) { return element }
+        }
+        return nil
+    }
+}

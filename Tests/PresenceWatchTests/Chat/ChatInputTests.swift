@@ -1,0 +1,75 @@
+import TerminalClients
+import Testing
+
+@testable import presence_chat
+
+/// Keys, the line that is written, and what it asks for.
+struct ChatInputTests {
+    @Test(arguments: [
+        ("a", [ChatKey.text("a")]), ("\r", [.enter]), ("\n", [.enter]), ("\u{7F}", [.backspace]),
+        ("\u{8}", [.backspace]),
+        ("\u{1B}[A", [.up]), ("\u{1B}OD", [.left]), ("\u{1B}[1;5C", [.right]), ("\u{1B}[3~", [.delete]),
+        ("\u{1B}[5~", [.pageUp]), ("\u{1B}[6~", [.pageDown]), ("\u{1}", [.home]), ("\u{5}", [.end]),
+        ("\u{15}", [.deleteLine]), ("\u{17}", [.deleteWord]), ("\u{4}", [.endOfInput]), ("é", [.text("é")]),
+        ("山", [.text("山")]), ("🎧", [.text("🎧")]), ("\u{0}", [.other]),
+    ])
+    func `a key is known by its bytes, whole or one by one`(_ bytes: String, _ keys: [ChatKey]) {
+        var whole = ChatKeyDecoder()
+        #expect(whole.take(bytes.utf8) == keys)
+        guard !bytes.hasPrefix("\u{1B}") else { return }
+        var pieces = ChatKeyDecoder()
+        #expect(bytes.utf8.flatMap { pieces.take([$0]) } == keys)
+    }
+
+    @Test func `what is pasted is one text, the escape key stands at the end, and bytes cut off are dropped`() {
+        var decoder = ChatKeyDecoder()
+        #expect(decoder.take("Hello 山\r".utf8) == [.text("Hello 山"), .enter])
+        #expect(decoder.take("\u{1B}".utf8) == [.escape])
+        #expect(decoder.take([0xE5, UInt8(ascii: "x")]) == [.text("x")])
+        #expect(decoder.take([0xFF, 0x80, 0x80, 0x80]) == [.other])
+        #expect(decoder.take("\u{1B}x".utf8) == [.other])
+        #expect(decoder.take("y".utf8) == [.text("y")])
+    }
+
+    @Test func `a line is edited at the cursor`() {
+        var line = LineEditor()
+        func press(_ keys: ChatKey...) -> String {
+            for key in keys { #expect(line.handle(key)) }
+            let text = line.text
+            return String(text.prefix(line.cursor)) + "|" + String(text.dropFirst(line.cursor))
+        }
+        #expect(press(.text("Helo")) == "Helo|")
+        #expect(press(.left, .text("l")) == "Hell|o")
+        #expect(press(.home, .text("¡")) == "¡|Hello")
+        #expect(press(.delete, .right, .backspace) == "¡|llo")
+        #expect(press(.end, .text(" my friend")) == "¡llo my friend|")
+        #expect(press(.deleteWord) == "¡llo my |")
+        #expect(press(.deleteWord, .deleteWord, .deleteWord, .backspace, .left) == "|")
+        #expect(press(.text("e"), .text("\u{301}")) == "é|")
+        #expect(press(.text("x"), .left, .deleteLine) == "|x")
+        #expect(!line.handle(.enter) && !line.handle(.up))
+    }
+
+    @Test(arguments: [
+        ("Hello", ChatCommand.send("Hello")), ("//etc", .send("/etc")), ("/edit a b", .edit("a b")),
+        ("/delete", .delete), ("/name  Alps ", .rename("Alps")), ("/add cy dan", .add(["cy", "dan"])), ("/quit", .quit),
+        ("/edit", .unknown("/edit")), ("/delete it", .unknown("/delete it")), ("/", .unknown("/")),
+        ("/etc/passwd", .unknown("/etc/passwd")),
+    ])
+    func `a line is a message or a command`(_ line: String, _ command: ChatCommand) {
+        #expect(ChatCommand(line) == command)
+    }
+
+    @Test func `the same users and name are the same group`() {
+        let key = Place.key(of: ["bob", "cy"], name: "Trip")
+        #expect(key == Place.key(of: ["cy", "bob", "cy"], name: "Trip") && key.utf8.count <= 64)
+        #expect(key != Place.key(of: ["bob", "cy"], name: nil) && key != Place.key(of: ["bob", "dan"], name: "Trip"))
+        #expect(throws: Failure.self) { try Place(users: [], name: "Trip", conversation: nil, lists: false) }
+        #expect(throws: Failure.self) { try Place(users: ["bob"], name: nil, conversation: "c", lists: false) }
+    }
+
+    @Test func `a token says whose it is, and anything else says nothing`() {
+        #expect(TokenSubject.user(of: "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbmEiLCJuIjoyfQ.c2ln") == "ana")
+        for text in ["", "a.b.c", "a.e30.c", "eyJzdWIiOiJhbmEifQ"] { #expect(TokenSubject.user(of: text) == nil) }
+    }
+}
