@@ -14,13 +14,16 @@
 #   make format    format all Swift sources in place        make lint   complain about what make format would change
 #   make tsan      all tests under ThreadSanitizer           make asan      all tests under AddressSanitizer
 #   make fuzz      the fuzzers, each for FUZZ_SECONDS (10)   make docs      the library's documentation
+#   make setup-programs  unpack the proxies and promtool, with which some tests of `make test` run, else skip
+#   make deb       a Debian package of the server and presence-watch, in .build-package
+#   make test-package  that package installed, upgraded and purged in a Debian of its own, and two clients (root, network)
 #   make clean     remove what was built; data stay
 #
 # Where `make run` serves, and keeps its data, can be said: make run PORT=5000 DATA_DIR=/tmp/trial. Say the same to make demo.
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-tests setup-loadtest build run demo build-tests check test soak quick chaos chaos-short guard loadtest fuzz format lint asan tsan docs clean
+.PHONY: help setup setup-tests setup-loadtest setup-programs build deb test-package run demo build-tests check test soak quick chaos chaos-short guard loadtest fuzz format lint asan tsan docs clean
 
 PORT ?= 4040
 # The server's own default, so that `presenced token` without further ado uses the same secret.
@@ -41,6 +44,8 @@ PACKAGES := libwebsockets-dev libwebsockets-evlib-ev libssl-dev libev-dev libhir
     libcurl4-openssl-dev libsodium-dev zlib1g-dev libjpeg62-turbo-dev libpng-dev ca-certificates redis-server
 TEST_PACKAGES := python3-pytest python3-pytest-xdist python3-websockets python3-yaml python3-jsonschema \
     python3-h2 python3-aiosmtpd chromium esbuild python3-pil strace openssl
+# Used by tests and not installed, since installing them starts services: unpacked into .build/programs. Some with a library.
+PROGRAM_PACKAGES := nginx caddy haproxy liblua5.3-0 libopentracing1 libopentracing-c-wrapper0 prometheus
 LOADTEST_PACKAGES := python3-matplotlib
 
 SOURCES := Package.swift $(shell find web -type f) $(shell find Sources loadtest -type f \
@@ -102,6 +107,17 @@ setup: $(PACKAGES_STAMP)
 
 setup-tests: $(PACKAGES_STAMP) $(TEST_PACKAGES_STAMP)
 
+PROGRAMS_STAMP := $(STAMPS)/programs-$(shell echo $(PROGRAM_PACKAGES) | cksum | cut -d ' ' -f 1)
+
+$(PROGRAMS_STAMP): | $(STAMPS)
+	@rm -rf .build/programs && mkdir -p .build/programs/debs && chmod 755 .build/programs/debs
+	@echo "Unpacking $(PROGRAM_PACKAGES)"
+	@cd .build/programs/debs && apt-get download -qq $(PROGRAM_PACKAGES) && \
+	    for deb in *.deb; do dpkg-deb -x $$deb .. || exit 1; done
+	@rm -rf .build/programs/debs && touch $@
+
+setup-programs: $(PROGRAMS_STAMP)
+
 setup-loadtest: setup-tests $(LOADTEST_PACKAGES_STAMP)
 
 # ---- Building ---------------------------------------------------------------------------------------------------------
@@ -114,6 +130,33 @@ $(STAMPS)/release: $(SOURCES) | $(PACKAGES_STAMP) $(STAMPS)
 
 build: $(STAMPS)/release
 	@echo "Built: $(RELEASE)/presenced, $(RELEASE)/presence-watch, $(RELEASE)/presence-chat, $(RELEASE)/presence-load"
+
+# ---- Packaging --------------------------------------------------------------------------------------------------------
+
+# A build of its own: with Swift's libraries in the programs, the folder's name in none of them, and no place on this machine
+# where they would look for libraries.
+PACKAGE_SCRATCH := .build-package/scratch
+PACKAGE_BUILD ?= .build-package/release
+PACKAGE_FLAGS := --scratch-path $(PACKAGE_SCRATCH) --static-swift-stdlib --disable-local-rpath \
+    -Xswiftc -no-toolchain-stdlib-rpath -Xswiftc -file-prefix-map -Xswiftc $(CURDIR)=. -Xcc -ffile-prefix-map=$(CURDIR)=. \
+    -Xlinker -z -Xlinker relro -Xlinker -z -Xlinker now
+
+.build-package/release/built: $(SOURCES) | $(PACKAGES_STAMP)
+	@echo "Building (release, for the package); this takes long"
+	@mkdir -p $(@D)
+	@for product in presenced presence-watch; do \
+	    swift build -c release -j $(JOBS) $(PACKAGE_FLAGS) --product $$product && \
+	    install -m 755 $(PACKAGE_SCRATCH)/release/$$product $(@D)/ || exit 1; done
+	@touch $@
+
+# PACKAGE_BUILD=FOLDER: programs that are there already.
+deb: $(if $(filter file,$(origin PACKAGE_BUILD)),.build-package/release/built)
+	@rm -f .build-package/presenced_*.deb
+	@packaging/build '$(PACKAGE_BUILD)' .build-package
+
+# Not among `make test`: the build takes long, and it needs root and Debian's packages.
+test-package: $(if $(filter file,$(origin PACKAGE_BUILD)),.build-package/release/built) | $(TEST_PACKAGES_STAMP)
+	@PACKAGE_BUILD='$(PACKAGE_BUILD)' Tests/Package/run
 
 # ---- Running ----------------------------------------------------------------------------------------------------------
 

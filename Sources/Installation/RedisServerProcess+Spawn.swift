@@ -1,7 +1,8 @@
 import Foundation
 
 extension RedisServerProcess {
-    /// The program itself. Debian puts it where PATH finds it; a service's PATH may be short.
+    /// The program itself. Debian puts it where PATH finds it; a service's PATH may be short. The server's own package has
+    /// it in a folder of its own, so that no other Redis runs for it.
     ///
     /// - Throws: ``StartFailure`` naming the package.
     static func findRedisServer() throws(StartFailure) -> String {
@@ -15,7 +16,8 @@ extension RedisServerProcess {
 
     static func find(_ program: String) -> String? {
         let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
-        let directories = path.split(separator: ":").map(String.init) + ["/usr/bin", "/usr/local/bin"]
+        let directories =
+            path.split(separator: ":").map(String.init) + ["/usr/bin", "/usr/local/bin", "/usr/libexec/presence"]
         return directories.lazy.map { $0 + "/" + program }.first { access($0, X_OK) == 0 }
     }
 

@@ -118,6 +118,11 @@ public actor Server {
         for shard in shards { await shard.use(authenticator) }
     }
 
+    /// Returns when each shard's loop has had a turn: not while one of them hangs.
+    public func answer() async {
+        for shard in shards { await shard.answer() }
+    }
+
     private var publicTag: UInt8 { (configuration.api.port == nil ? ListenerRole.only : .front).rawValue }
 
     // MARK: Certificates

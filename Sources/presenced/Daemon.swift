@@ -70,6 +70,9 @@ actor Daemon {
         await redis?.stop()
     }
 
+    /// Returns when each loop has answered.
+    func answer() async { await server?.answer() }
+
     /// Reads anew what may change while it runs: the certificate, and the keys of tokens. Returns before it has.
     func reload() async {
         logger.notice("reloading")

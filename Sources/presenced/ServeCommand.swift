@@ -84,11 +84,17 @@ struct ServeCommand: AsyncParsableCommand {
         let signals = Signals(SIGTERM, SIGINT, SIGHUP)
         let logger = Logger(label: "presenced") { _ in LineLogHandler(level: configuration.logLevel) }
         let daemon = Daemon(configuration: configuration, logger: logger)
+        let manager = try await Self.explainingFailure { try ServiceManager() }
+        // Not for the children.
+        for variable in ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"] { unsetenv(variable) }
 
         let starting = Task {
             guard let port = try await daemon.start() else { return }
             let scheme = configuration.tls.isOn ? "wss" : "ws"
             let line = "listening on \(scheme)://\(Self.urlHost(configuration.host)):\(port)/v1/ws"
+            manager?.ready(status: line)
+            // Until the process ends: the loops answer until then.
+            Task { await manager?.keepAlive { await daemon.answer() } }
             // It serves all the same: the caller may not care for the line.
             if !StandardOutput.write(line + "\n") {
                 logger.warning("standard output cannot be written", metadata: ["line": "\(line)"])
@@ -97,10 +103,13 @@ struct ServeCommand: AsyncParsableCommand {
         let stopping = Task { [requests = signals.requests] in
             for await number in requests {
                 if number == SIGHUP, !terminal.isGone {
+                    manager?.reloading()
                     await daemon.reload()
+                    manager?.reloaded()
                     continue
                 }
                 logger.notice("stopping", metadata: ["signal": "\(number)"])
+                manager?.stopping()
                 break
             }
             let impatience = Task {

@@ -2,14 +2,11 @@
 
 import asyncio
 import json
-import os
 import re
 
 import pytest
-import yaml
 
 from support.api import path
-from support.documents import DOCS, Strict
 from support.patience import PATIENCE, eventually
 from support.raw import RawSocket
 from support.tokens import FOR_EVER
@@ -32,24 +29,6 @@ async def test_healthz_and_readyz(room):
 
 SAMPLE = re.compile(r'^([a-zA-Z_:][a-zA-Z0-9_:]*)(\{(?:[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\.)*",?)*\})? '
                     r'(NaN|[+-]?Inf|[+-]?[0-9.eE+-]+)( [0-9]+)?$')
-
-
-async def test_the_rules_for_alerts_are_about_metrics_that_there_are(room):
-    page = (await room.api.request("GET", "/metrics")).body
-    types = dict(line.split(" ")[2:4] for line in page.splitlines() if line.startswith("# TYPE "))
-    # Only a server with TLS has it.
-    types["presence_tls_certificate_expiry_timestamp_seconds"] = "gauge"
-    with open(os.path.join(DOCS, "alerts.yaml"), encoding="utf-8") as file:
-        rules = [rule for group in yaml.load(file, Strict)["groups"] for rule in group["rules"]]
-    assert len({rule["alert"] for rule in rules}) == len(rules)
-    for rule in rules:
-        names = re.findall(r"presence_\w+", rule["expr"])
-        assert names and rule["annotations"]["summary"], rule
-        for name in names:
-            kind = types.get(name.removesuffix("_bucket"))
-            assert kind == ("histogram" if name.endswith("_bucket") else kind) and kind, f"{name} in {rule['alert']}"
-            # What only grows is looked at by how fast; what goes up and down is not.
-            assert (kind != "gauge") == bool(re.search(r"rate\(|increase\(", rule["expr"])), rule["expr"]
 
 
 async def test_metrics_are_prometheus_text(room):

@@ -5,7 +5,6 @@ import gzip
 import http.client
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -15,16 +14,11 @@ import pytest
 from support.patience import PATIENCE, eventually
 from support.ports import free_port
 from support.processes import end_with_parent
+from support.programs import needed
 from support.room import Room
 
 USERS = 40
 """So many make an answer of more than 1 KiB, which is compressed."""
-
-
-def needed(*programs):
-    """Where the first of these is; the test is skipped if there is none."""
-    found = next(filter(None, map(shutil.which, programs)), None)
-    return found or pytest.skip(f"not installed: {' or '.join(programs)}")
 
 
 NGINX = """daemon off; master_process off; pid {directory}/nginx.pid; error_log stderr;

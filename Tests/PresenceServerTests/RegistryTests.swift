@@ -63,6 +63,10 @@ import Testing
             var registry = Registry()
             _ = registry.counter("batch_events_count", help: "")
         }
+        await #expect(processExitsWith: .failure) {
+            var registry = Registry()
+            _ = registry.counter("presence_polls_total", help: "")
+        }
     }
 
     @Test func `each number of the page without features is known as the core's`() {

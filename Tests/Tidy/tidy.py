@@ -72,7 +72,7 @@ FEATURES_IN_CORE = re.compile(r"typing|typist|vote|poll", re.IGNORECASE)
 """Names of features that are whole in their folders: the core has none of them."""
 
 OBSCURE = re.compile(r"\b(whoever|whomever|whatsoever|heretofore|thereof|whereupon)\b|\bof whom\b|\bwhat is no\b", re.IGNORECASE)
-PROSE = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs/*.md", "docs/*.yaml", "config/*",
+PROSE = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs/*.md", "docs/*.yaml", "config/**/*", "packaging/*",
          "loadtest/*.md", "loadtest/notes/*.md", "Tests/*.md", "Sources/PresenceKit/*.docc/*.md", "web/**/*.js",
          "Sources/**/*.swift", "Sources/**/*.lua", "loadtest/Sources/**/*.swift"]
 

@@ -154,7 +154,7 @@ package struct Registry {
 
     // MARK: Metrics
 
-    /// A number that only grows; the page shows the sum over all shards.
+    /// A number that only grows; the page shows the sum over all shards, with `presence_` before the name.
     package mutating func counter(_ name: String, help: String) -> MetricCounter {
         let counter = MetricCounter()
         add(FeatureMetric(name: name, type: "counter", help: help) { counter.value })
@@ -168,6 +168,7 @@ package struct Registry {
 
     private mutating func add(_ metric: FeatureMetric) {
         precondition(!metrics.contains { $0.name == metric.name }, "two features register the metric \(metric.name)")
+        precondition(!metric.name.hasPrefix("presence_"), "the page puts presence_ before \(metric.name)")
         precondition(!MetricsSnapshot.isCore(metric.name), "the metric \(metric.name) is the core's")
         metrics.append(metric)
     }

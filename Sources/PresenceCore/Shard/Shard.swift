@@ -211,6 +211,9 @@ package actor Shard {
 
     // MARK: The loop
 
+    /// Returns once the loop has come to it.
+    package func answer() {}
+
     private func tick() {
         clock.advance(to: loop.now)
         logic.tick()

@@ -61,7 +61,7 @@ final class Accounts: Feature {
         mail.register(in: &registry)
         registry.event("Z") { [unowned self] in forget($0) }
         reuses = registry.counter(
-            "presence_refresh_reuse_total", help: "refresh tokens shown again after they were replaced: signed out")
+            "refresh_reuse_total", help: "refresh tokens shown again after they were replaced: signed out")
     }
 
     func sessionGreeted(_ session: Session) { if isOn { own.greeted(session) } }

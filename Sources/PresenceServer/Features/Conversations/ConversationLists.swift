@@ -48,10 +48,10 @@ final class ConversationLists {
     func register(in registry: inout Registry) {
         message = registry.ownMessage { [unowned self] in frames(for: $0) }
         registry.gauge(
-            "presence_conversation_lists", help: "connections that watch the list of their user's conversations"
+            "conversation_lists", help: "connections that watch the list of their user's conversations"
         ) { [unowned self] in users.values.reduce(0) { $0 + $1.count } }
         registry.gauge(
-            "presence_conversation_lists_pending", help: "conversations of which connections have still to be told"
+            "conversation_lists_pending", help: "conversations of which connections have still to be told"
         ) { [unowned self] in users.values.joined().reduce(0) { $0 + $1.pending.count } }
     }
 

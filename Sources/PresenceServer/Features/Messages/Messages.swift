@@ -29,7 +29,7 @@ final class Messages: Feature {
 
     func register(in registry: inout Registry) {
         logs.register(in: &registry)
-        sent = registry.counter("presence_messages_sent_total", help: "messages stored, and those sent again")
+        sent = registry.counter("messages_sent_total", help: "messages stored, and those sent again")
         conversations.onMembers.append { [unowned self] in logs.handle(members: $0) }
         registry.request("send", decode: { (members, _) throws(DecodingFailure) in try MessageRequest.send(members) }) {
             [unowned self] in send($0, $1)

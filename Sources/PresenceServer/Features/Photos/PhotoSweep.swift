@@ -19,7 +19,7 @@ final class PhotoSweep {
         self.photos = photos
         folder = photos.folder
         pause = max(1, photos.shard.configuration[.photoSweep] / Milliseconds(PhotoFolder.parts))
-        removed = registry.counter("presence_photos_swept_total", help: "files of pictures that belonged to nobody")
+        removed = registry.counter("photos_swept_total", help: "files of pictures that belonged to nobody")
         deadline = registry.deadline { [unowned self] _ in look() }
     }
 

@@ -36,10 +36,10 @@ final class Photos: Feature {
     func register(in registry: inout Registry) {
         guard let accounts = shard.feature(Accounts.self), accounts.isOn else { return }
         accounts.photos = self
-        made = registry.counter("presence_photos_total", help: "pictures that were uploaded and made into photos")
-        refused = registry.counter("presence_photos_refused_total", help: "uploads that were no picture")
+        made = registry.counter("photos_total", help: "pictures that were uploaded and made into photos")
+        refused = registry.counter("photos_refused_total", help: "uploads that were no picture")
         killed = registry.counter(
-            "presence_photos_killed_total",
+            "photos_killed_total",
             help: "uploads whose decoding was ended for what it did, or for taking too long")
         sweep = PhotoSweep(self, in: &registry)
         registry.upload(

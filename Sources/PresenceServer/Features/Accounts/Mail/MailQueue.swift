@@ -40,8 +40,8 @@ final class MailQueue {
 
     func register(in registry: inout Registry) {
         deadline = registry.deadline { [unowned self] _ in look() }
-        sent = registry.counter("presence_mails_sent_total", help: "mails handed over, or written into the outbox")
-        failed = registry.counter("presence_mails_failed_total", help: "tries to send a mail that failed")
+        sent = registry.counter("mails_sent_total", help: "mails handed over, or written into the outbox")
+        failed = registry.counter("mails_failed_total", help: "tries to send a mail that failed")
     }
 
     /// The shard is live.

@@ -1,0 +1,40 @@
+"""Programs of Debian that the tests use and do not install, since installing them would start services."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+TOOLS = Path(__file__).resolve().parents[3] / ".build" / "programs"
+"""Where `make setup-programs` unpacks Debian's packages."""
+
+
+def find(name):
+    """The path of a program: an installed one, else an unpacked one."""
+    places = [os.environ.get("PATH", ""), "/usr/sbin", *(str(TOOLS / each) for each in ("usr/bin", "usr/sbin"))]
+    return shutil.which(name, path=os.pathsep.join(places))
+
+
+def needed(*names):
+    """Where the first of these is; the test is skipped if there is none."""
+    found = next(filter(None, map(find, names)), None)
+    return found or pytest.skip(f"not installed: {' or '.join(names)} (make setup-programs unpacks it)")
+
+
+def environment(program):
+    """What an unpacked program needs to find the libraries that were unpacked with it."""
+    if not program.startswith(str(TOOLS)):
+        return {}
+    folder = TOOLS / "usr/lib" / os.uname().machine
+    folders = [str(each) for each in (TOOLS / "usr/lib").glob("*-linux-gnu")] or [str(folder)]
+    return {"LD_LIBRARY_PATH": os.pathsep.join(folders)}
+
+
+def run(*command, **options):
+    """Runs a program to its end, which has to be a good one, and returns what it said."""
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60,
+                          env=os.environ | environment(command[0]), **options)
+    assert done.returncode == 0, f"{command}: {done.stdout[-3000:]}{done.stderr[-3000:]}"
+    return done.stdout
