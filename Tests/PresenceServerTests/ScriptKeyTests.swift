@@ -28,6 +28,15 @@ import Testing
         }
     }
 
+    @Test func `every key that a script touches is declared while events are offered`() throws {
+        let webhooks = try WebhookWorld()
+        try look(at: webhooks.world, running: Script.webhooks + [.send, .editMessage, .open, .end, .reap]) {
+            try everyScript(in: webhooks.world)
+            try webhooks.world.run(for: 30_000)
+        }
+        #expect(!webhooks.calls("message.created").isEmpty && !webhooks.calls("user.offline").isEmpty)
+    }
+
     private func look(at world: World, running scripts: [Script], _ run: () throws -> Void) throws {
         let monitor = try BlockingRedis(world.redis.server.unix)
         try monitor.command("MONITOR")

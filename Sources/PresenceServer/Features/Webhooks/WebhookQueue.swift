@@ -176,7 +176,8 @@ final class WebhookQueue {
         }
         failures = taken > 0 || outcomes.isEmpty ? 0 : failures + 1
         let rest = failures > 0 ? max(RetrySchedule.rest(after: failures), asked) : asked
-        if rest > 0 { restsUntil = shard.clock.now + rest }
+        // Without any outcome the pool had no room.
+        if rest > 0 || outcomes.isEmpty { restsUntil = shard.clock.now + max(rest, 1_000) }
         run(.webhookSettle, arguments) { [self] _ in
             isWanted = true
             finish()

@@ -1,3 +1,4 @@
+-- flags: allow-oom
 -- One server at a time takes what is offered: the courier. It says so again while it lives.
 -- KEYS: shards, courier
 -- ARGV: now, channel, incarnation, for how many ms

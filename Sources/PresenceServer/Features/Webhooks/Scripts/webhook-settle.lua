@@ -1,3 +1,4 @@
+-- flags: allow-oom
 -- What became of events that were tried.
 -- KEYS: shards, state, due, bodies
 -- ARGV: now, channel, incarnation, then ID OUTCOME PAUSE REASON of each: taken; failed, to be tried again after PAUSE ms;

@@ -1,3 +1,4 @@
+-- flags: allow-oom
 -- Events of an endpoint that are due, for one sender: nobody else gets them for so long.
 -- KEYS: shards, state, due, bodies
 -- ARGV: now, channel, incarnation, most, most bytes, for how many ms
