@@ -24,7 +24,9 @@ struct WebhooksCommand: AsyncParsableCommand {
 
         func run() async throws {
             try await place.webhooks { console in
-                for endpoint in try console.list() { try StandardOutput.print(json ? OneLine.json(endpoint) : endpoint.text) }
+                for endpoint in try console.list() {
+                    try StandardOutput.print(json ? OneLine.json(endpoint) : endpoint.text)
+                }
             }
         }
     }
@@ -67,9 +69,12 @@ extension AccountPlace {
 
 extension WebhookConsole.Endpoint {
     fileprivate var text: String {
-        var text = "\(url)\n    \(queued) wait, \(sent) sent, \(failed) tries failed, \(givenUp) given up, \(dropped) dropped"
+        var text =
+            "\(url)\n    \(queued) wait, \(sent) sent, \(failed) tries failed, \(givenUp) given up, \(dropped) dropped"
         if let oldest { text += "\n    the oldest is of \(Self.date(oldest))" }
-        if let lastFailure, let lastFailureAt { text += "\n    last failure at \(Self.date(lastFailureAt)): \(lastFailure)" }
+        if let lastFailure, let lastFailureAt {
+            text += "\n    last failure at \(Self.date(lastFailureAt)): \(lastFailure)"
+        }
         if let offSince { text += "\n    off since \(Self.date(offSince)): it answered 410" }
         return text
     }

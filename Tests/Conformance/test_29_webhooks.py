@@ -161,7 +161,11 @@ async def test_a_receiver_that_wants_nothing_any_more_is_not_called_until_an_ope
     await say(ana, id, "two")
     await eventually(lambda: listed(room.server)[0]["dropped"] == 1, "the next one is dropped", within=LONG)
     assert len(receiver.calls) == 1
-    assert await API(room.server).metric("presence_webhooks_off") == 1
+
+    async def is_off():
+        return await API(room.server).metric("presence_webhooks_off") == 1
+
+    await eventually(is_off, "the metric says so")
     receiver.answer = lambda call: 204
     answer = console(room.server, "retry", receiver.url)
     assert answer.returncode == 0, answer.stderr

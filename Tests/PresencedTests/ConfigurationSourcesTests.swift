@@ -23,7 +23,7 @@ import Testing
     /// For each key a text other than its default, alone in the environment.
     @Test func `every key can be set by its variable`() async throws {
         let secret = FileManager.default.temporaryDirectory.appending(path: "secret-\(UUID().uuidString)").path
-        FileManager.default.createFile(
+        _ = FileManager.default.createFile(
             atPath: secret, contents: Data("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".utf8),
             attributes: [.posixPermissions: 0o600])
         defer { try? FileManager.default.removeItem(atPath: secret) }

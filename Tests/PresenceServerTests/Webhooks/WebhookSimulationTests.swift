@@ -21,7 +21,7 @@ final class WebhookWorld {
 
     init(shards: Int = 2, queue: Int64 = 1_000) throws {
         let secret = FileManager.default.temporaryDirectory.path + "/secret-\(UInt64.random(in: 0 ... .max))"
-        FileManager.default.createFile(
+        _ = FileManager.default.createFile(
             atPath: secret, contents: Data("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".utf8),
             attributes: [.posixPermissions: 0o600])
         self.secret = secret
@@ -49,7 +49,8 @@ final class WebhookWorld {
 
     func calls(_ type: String, of user: String? = nil) -> [QueuedWebhook] {
         log.calls.filter { call in
-            String(decoding: call.body, as: UTF8.self).contains("\"type\":\"\(type)\"") && (user ?? call.subject) == call.subject
+            String(decoding: call.body, as: UTF8.self).contains("\"type\":\"\(type)\"")
+                && (user ?? call.subject) == call.subject
         }
     }
 }

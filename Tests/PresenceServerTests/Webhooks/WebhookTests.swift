@@ -59,7 +59,8 @@ import Testing
     }
 
     private func event(_ type: String, _ subject: String, _ rest: String) -> WebhookEvent {
-        WebhookEvent(entry: "1763712000123-4", type: type, at: 1_763_712_000_999, subject: subject, rest: Array(rest.utf8)[...])
+        WebhookEvent(
+            entry: "1763712000123-4", type: type, at: 1_763_712_000_999, subject: subject, rest: Array(rest.utf8)[...])
     }
 
     @Test func `bodies have type, time and data of each type`() throws {
@@ -87,7 +88,8 @@ import Testing
 
     @Test func `a very long message comes without its earlier texts`() throws {
         let long = String(repeating: "x", count: 20_000)
-        let message = "m1 7 9 5 ana 6 4 0 -\u{1F}\"\(long)\"\u{1F}\u{1F}" + (1...4).map { "\u{1F}\($0) \"\(long)\"" }.joined()
+        let message =
+            "m1 7 9 5 ana 6 4 0 -\u{1F}\"\(long)\"\u{1F}\u{1F}" + (1...4).map { "\u{1F}\($0) \"\(long)\"" }.joined()
         let body = try #require(event("message.changed", "c", message).body)
         #expect(body.count < 21_000 && String(decoding: body, as: UTF8.self).contains(#""editCount":4"#))
     }

@@ -42,10 +42,13 @@ final class Courier {
             if case .number(let place) = key { queues[Int(place)].isDue() }
         }
         dropped = registry.counter(
-            "presence_webhooks_dropped_total", help: "events that no endpoint will hear of: too many waited, or it is off")
+            "presence_webhooks_dropped_total",
+            help: "events that no endpoint will hear of: too many waited, or it is off")
         let counters = WebhookCounters(in: &registry)
         for (place, queue) in queues.enumerated() { queue.register(due, place: UInt64(place), counters) }
-        registry.gauge("presence_webhooks_queued", help: "events that wait for endpoints, on the server that sends them") {
+        registry.gauge(
+            "presence_webhooks_queued", help: "events that wait for endpoints, on the server that sends them"
+        ) {
             [unowned self] in queues.reduce(0) { $0 + $1.waiting }
         }
         registry.gauge("presence_webhooks_off", help: "endpoints that answered 410 and are not called any more") {
@@ -86,7 +89,9 @@ final class Courier {
             arguments: [keys.events, shard.link.incarnation, String(Self.lease)], lane: .commands
         ) { [self] result in
             isAsking = false
-            guard shard.link.isLive, !shard.link.noticeFencing(in: result), case .success(let value) = result else { return }
+            guard shard.link.isLive, !shard.link.noticeFencing(in: result), case .success(let value) = result else {
+                return
+            }
             guard value.array?.first?.string == "OK" else { return stop() }
             leadsUntil = asked + Self.lease
             let began = !isCourier
@@ -179,7 +184,8 @@ struct WebhookCounters {
 
     init(in registry: inout Registry) {
         sent = registry.counter("presence_webhooks_sent_total", help: "events that an endpoint has taken")
-        failed = registry.counter("presence_webhook_failures_total", help: "tries to tell an endpoint of an event that failed")
+        failed = registry.counter(
+            "presence_webhook_failures_total", help: "tries to tell an endpoint of an event that failed")
         givenUp = registry.counter(
             "presence_webhooks_given_up_total", help: "events that an endpoint did not take in 76 hours")
     }

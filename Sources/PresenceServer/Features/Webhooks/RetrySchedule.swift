@@ -23,7 +23,9 @@ enum RetrySchedule {
     }
 
     /// How long an endpoint is left alone of which nothing but failures has come, so many times.
-    static func rest(after failures: Int) -> Milliseconds { min(60_000, 1_000 << Milliseconds(min(max(failures - 1, 0), 6))) }
+    static func rest(after failures: Int) -> Milliseconds {
+        min(60_000, 1_000 << Milliseconds(min(max(failures - 1, 0), 6)))
+    }
 
     /// What `Retry-After` says, in ms; a date is not read.
     static func asked(_ header: String?) -> Milliseconds {

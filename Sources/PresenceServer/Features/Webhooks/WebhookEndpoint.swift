@@ -79,10 +79,12 @@ struct WebhookEndpoint: Sendable, Equatable {
 extension FeatureSetting {
     static let webhooks = rows(
         "webhooks", columns: ["url", "secretFile", "events"],
-        about: "Servers of yours that are told what happens, after Standard Webhooks: url (https, or http to this machine), "
+        about:
+            "Servers of yours that are told what happens, after Standard Webhooks: url (https, or http to this machine), "
             + "secretFile (whsec_…, not readable by others) and events (all, if left out).")
     static let webhookQueue = count(
         "webhookQueue", 100_000, in: 100...1_000_000,
-        about: "How many events may wait for one endpoint, and at most 1 KiB of Redis' memory for each of them on average. Of "
+        about:
+            "How many events may wait for one endpoint, and at most 1 KiB of Redis' memory for each of them on average. Of "
             + "more, those go whose next try is furthest away.")
 }

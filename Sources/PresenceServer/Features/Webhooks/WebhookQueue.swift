@@ -123,7 +123,8 @@ final class WebhookQueue {
             guard words.count > 2, !isOff else { return finish() }
             var events: [QueuedWebhook] = []
             for index in stride(from: 3, to: words.count - 1, by: 2) {
-                guard let id = words[index].string, let event = words[index + 1].bytes.flatMap({ QueuedWebhook(id: id, $0) })
+                guard let id = words[index].string,
+                    let event = words[index + 1].bytes.flatMap({ QueuedWebhook(id: id, $0) })
                 else { continue }
                 events.append(event)
             }
@@ -172,7 +173,9 @@ final class WebhookQueue {
         }
         counters.sent.value += taken
         if let reason {
-            shard.log("webhook not taken", ["endpoint": WebhookEndpoint.shown(endpoint.url), "reason": reason], level: .warning)
+            shard.log(
+                "webhook not taken", ["endpoint": WebhookEndpoint.shown(endpoint.url), "reason": reason],
+                level: .warning)
         }
         failures = taken > 0 || outcomes.isEmpty ? 0 : failures + 1
         let rest = failures > 0 ? max(RetrySchedule.rest(after: failures), asked) : asked

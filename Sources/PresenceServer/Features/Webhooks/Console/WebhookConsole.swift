@@ -73,7 +73,9 @@ public struct WebhookConsole {
                 "ZRANGEBYSCORE", keys[1], String(now + Self.lease), "+inf", "LIMIT", "0", String(Self.step))
             let texts = (ids.array ?? []).compactMap(\.string)
             guard !texts.isEmpty else { return count }
-            for answer in try redis.askAll(texts.map { ["ZADD", keys[1], "XX", String(now), $0] }) { _ = try answer.get() }
+            for answer in try redis.askAll(texts.map { ["ZADD", keys[1], "XX", String(now), $0] }) {
+                _ = try answer.get()
+            }
             count += texts.count
         }
     }
