@@ -401,3 +401,25 @@ static const unsigned char depart_bytes[] = {
 #embed "../PresenceServer/Features/Conversations/Scripts/depart.lua"
 };
 ASSET(depart)
+
+// ---- Webhooks ----
+
+static const unsigned char lead_courier_bytes[] = {
+#embed "../PresenceServer/Features/Webhooks/Scripts/lead-courier.lua"
+};
+ASSET(lead_courier)
+
+static const unsigned char webhook_enqueue_bytes[] = {
+#embed "../PresenceServer/Features/Webhooks/Scripts/webhook-enqueue.lua"
+};
+ASSET(webhook_enqueue)
+
+static const unsigned char webhook_take_bytes[] = {
+#embed "../PresenceServer/Features/Webhooks/Scripts/webhook-take.lua"
+};
+ASSET(webhook_take)
+
+static const unsigned char webhook_settle_bytes[] = {
+#embed "../PresenceServer/Features/Webhooks/Scripts/webhook-settle.lua"
+};
+ASSET(webhook_settle)

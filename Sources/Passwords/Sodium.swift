@@ -16,13 +16,18 @@ public enum Sodium {
 
     /// The first 16 bytes of HMAC-SHA256.
     public static func mac(_ message: [UInt8], key: [UInt8]) -> [UInt8] {
+        Array(hmac(message, key: key).prefix(16))
+    }
+
+    /// The 32 bytes of HMAC-SHA256.
+    public static func hmac(_ message: [UInt8], key: [UInt8]) -> [UInt8] {
         start()
         var state = crypto_auth_hmacsha256_state()
         var mac = [UInt8](repeating: 0, count: Int(crypto_auth_hmacsha256_bytes()))
         crypto_auth_hmacsha256_init(&state, key, key.count)
         crypto_auth_hmacsha256_update(&state, message, UInt64(message.count))
         crypto_auth_hmacsha256_final(&state, &mac)
-        return Array(mac.prefix(16))
+        return mac
     }
 
     public static func sha256(_ message: [UInt8]) -> [UInt8] {

@@ -16,6 +16,7 @@ enum Features {
         Usernames.self,
         Photos.self,
         App.self,
+        Webhooks.self,
     ]
 }
 

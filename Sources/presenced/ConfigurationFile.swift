@@ -4,15 +4,23 @@ import PresenceCore
 import PresenceServer
 import Yams
 
-/// A configuration file, looked through for what must not be in it.
-///
-/// The reader of the configuration asks for the keys that it knows and would never see a misspelled one.
-enum ConfigurationFile {
+/// A configuration file, looked through for what must not be in it: a misspelled key is an error, and not passed over.
+struct ConfigurationFile {
+    /// The keys that it has, groups included.
+    private(set) var keys: Set<String> = []
+    /// The texts of each setting that it has.
+    private(set) var values: [String: [String]] = [:]
+    private let path: String
+
     /// Checks that the file can be read, that each of its keys is one that there is and has a value of the right shape.
     ///
     /// - Returns: The keys that it has.
     /// - Throws: ``InvalidConfiguration`` naming the key, with its line, or the file.
-    static func check(_ path: String) throws(InvalidConfiguration) -> Set<String> {
+    static func check(_ path: String) throws(InvalidConfiguration) -> Set<String> { try Self(path).keys }
+
+    /// Reads and checks it.
+    init(_ path: String) throws(InvalidConfiguration) {
+        self.path = path
         guard let data = FileManager.default.contents(atPath: path) else {
             throw InvalidConfiguration(key: path, reason: "the configuration file cannot be read")
         }
@@ -25,14 +33,11 @@ enum ConfigurationFile {
         guard case .mapping(let mapping) = root else {
             throw InvalidConfiguration(key: path, reason: "the configuration file must be a YAML mapping")
         }
-        var keys: Set<String> = []
-        try walk(mapping, below: "", in: path, &keys)
-        return keys
+        try walk(mapping, below: "")
     }
 
-    private static func walk(
-        _ mapping: Node.Mapping, below prefix: String, in path: String, _ keys: inout Set<String>
-    ) throws(InvalidConfiguration) {
+    private mutating func walk(_ mapping: Node.Mapping, below prefix: String) throws(InvalidConfiguration) {
+        let path = path
         for (nameNode, value) in mapping {
             let name = nameNode.scalar?.string ?? "?"
             let key = prefix + name
@@ -46,19 +51,59 @@ enum ConfigurationFile {
             let setting = name.contains(".") ? nil : Setting.all.first { $0.key.utf8.elementsEqual(key.utf8) }
             switch (setting, value) {
             case (nil, .mapping(let group)) where isGroup && !name.contains("."):
-                try walk(group, below: key + ".", in: path, &keys)
+                try walk(group, below: key + ".")
             case (nil, _) where isGroup: throw invalid("must be a group of keys")
-            case (nil, _): throw invalid("unknown key" + suggestion(for: key))
-            case (let setting?, .sequence(let list)) where setting.isList && list.allSatisfy { $0.scalar != nil }: break
+            case (nil, _): throw invalid("unknown key" + Self.suggestion(for: key))
+            case (let setting?, .sequence(let list)) where !setting.columns.isEmpty:
+                do throws(Mistake) {
+                    values[key] = try list.map { (node) throws(Mistake) in try Self.row(node, of: setting.columns) }
+                } catch {
+                    throw invalid(error.text)
+                }
+            case (let setting?, _) where !setting.columns.isEmpty:
+                throw invalid("must be a list of mappings with " + setting.columns.joined(separator: ", "))
+            case (let setting?, .sequence(let list)) where setting.isList && list.allSatisfy { $0.scalar != nil }:
+                values[key] = list.compactMap { $0.scalar?.string }
             case (let setting?, _) where setting.isList: throw invalid("must be a list of texts, as in []")
             case (_?, .scalar(let scalar)):
                 // `key:` with nothing behind it, or `~`: for the default the key is left out.
                 guard value.tag != Tag(.null), !(scalar.style == .plain && scalar.string.isEmpty) else {
                     throw invalid("has no value")
                 }
+                values[key] = [scalar.string]
             default: throw invalid("must be a single value")
             }
         }
+    }
+
+    private struct Mistake: Error {
+        let text: String
+    }
+
+    /// A mapping of a list as one text: its columns with a space between two.
+    private static func row(_ node: Node, of columns: [String]) throws(Mistake) -> String {
+        guard case .mapping(let mapping) = node else {
+            throw Mistake(text: "must be a list of mappings with " + columns.joined(separator: ", "))
+        }
+        var found: [String: [String]] = [:]
+        for (name, value) in mapping {
+            let name = name.scalar?.string ?? "?"
+            guard columns.contains(name) else {
+                throw Mistake(text: "has the unknown key \(name): known are " + columns.joined(separator: ", "))
+            }
+            guard found[name] == nil else { throw Mistake(text: "has \(name) twice in one entry") }
+            let isList = name == columns.last
+            let texts = isList ? value.sequence?.map { $0.scalar?.string ?? "" } : value.scalar.map { [$0.string] }
+            guard let texts, texts.allSatisfy({ !$0.isEmpty && !$0.contains(where: \.isWhitespace) }) else {
+                throw Mistake(
+                    text: "has a bad \(name): it must be \(isList ? "a list of texts" : "one text") without spaces")
+            }
+            found[name] = texts
+        }
+        for name in columns.dropLast() where found[name] == nil {
+            throw Mistake(text: "has an entry without \(name)")
+        }
+        return columns.flatMap { found[$0] ?? [] }.joined(separator: " ")
     }
 
     /// The known key that was probably meant: one that differs in case only, or has the same last name.

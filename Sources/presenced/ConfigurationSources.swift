@@ -2,7 +2,6 @@ import Configuration
 import Installation
 import PresenceCore
 import PresenceServer
-import SystemPackage
 
 /// Where a server's configuration comes from: flags before environment before file before the built-in defaults.
 struct ConfigurationSources {
@@ -27,8 +26,9 @@ struct ConfigurationSources {
     /// - Throws: ``InvalidConfiguration`` naming the key, and the source of its value.
     func read() async throws -> ServerConfiguration {
         try checkEnvironment()
-        let keysInFile = try file.map(ConfigurationFile.check) ?? []
-        let reader = ConfigReader(providers: try await providers())
+        let contents = try file.map { path throws(InvalidConfiguration) in try ConfigurationFile(path) }
+        let keysInFile = contents?.keys ?? []
+        let reader = ConfigReader(providers: providers(contents))
 
         var configuration = ServerConfiguration()
         for setting in Setting.all {
@@ -67,14 +67,15 @@ struct ConfigurationSources {
         }
     }
 
-    private func providers() async throws -> [any ConfigProvider] {
+    private func providers(_ contents: ConfigurationFile?) -> [any ConfigProvider] {
         var providers: [any ConfigProvider] = [
             InMemoryProvider(name: "flags", values: values(flags.mapValues { [$0] })),
             // Variables of other programs are kept away from it: it would take `port` for ours.
             EnvironmentVariablesProvider(environmentVariables: environment.filter { $0.key.hasPrefix("PRESENCE_") })
                 .prefixKeys(with: "presence"),
         ]
-        if let file { providers.append(try await FileProvider<YAMLSnapshot>(filePath: FilePath(file))) }
+        // Not the package's own reader of YAML, which knows no list of mappings.
+        if let contents { providers.append(InMemoryProvider(name: "file", values: values(contents.values))) }
         let defaults = ServerConfiguration()
         let texts = Setting.all.map { ($0.key, $0.write(defaults)) }
         providers.append(InMemoryProvider(name: "defaults", values: values(Dictionary(uniqueKeysWithValues: texts))))

@@ -10,7 +10,8 @@ struct Presenced: AsyncParsableCommand {
         abstract: "A presence server: who is here, who is typing, and who they are.",
         version: "presenced \(ServerVersion.current)",
         subcommands: [
-            ServeCommand.self, TokenCommand.self, UserCommand.self, MailCommand.self, DoctorCommand.self,
+            ServeCommand.self, TokenCommand.self, UserCommand.self, MailCommand.self, WebhooksCommand.self,
+            DoctorCommand.self,
         ])
 
     /// As ArgumentParser's own, but that help which cannot be printed is no success.

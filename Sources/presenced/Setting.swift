@@ -13,6 +13,8 @@ struct Setting: Sendable {
     let key: String
     /// Whether the file has a list of texts there.
     let isList: Bool
+    /// Of a list of mappings: the keys of each.
+    private(set) var columns: [String] = []
     private let readTexts: @Sendable (inout ServerConfiguration, [String]) throws(Mistake) -> Void
     private let writeTexts: @Sendable (ServerConfiguration) -> [String]
 
@@ -123,6 +125,11 @@ extension Setting {
         switch setting.unit {
         case .milliseconds: duration(setting.key, \.[setting])
         case .text: text(setting.key, \.[text: setting])
+        case .rows:
+            Self(
+                list: setting.key, columns: setting.columns,
+                read: { configuration, texts throws(Mistake) in configuration[rows: setting] = texts },
+                write: { $0[rows: setting] })
         case .flag:
             Self(
                 setting.key, \.[setting],
@@ -158,11 +165,13 @@ extension Setting {
     }
 
     private init(
-        list key: String, read: @escaping @Sendable (inout ServerConfiguration, [String]) throws(Mistake) -> Void,
+        list key: String, columns: [String] = [],
+        read: @escaping @Sendable (inout ServerConfiguration, [String]) throws(Mistake) -> Void,
         write: @escaping @Sendable (ServerConfiguration) -> [String]
     ) {
         self.key = key
         isList = true
+        self.columns = columns
         readTexts = read
         writeTexts = write
     }

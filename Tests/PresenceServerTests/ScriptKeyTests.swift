@@ -13,7 +13,9 @@ import Testing
         let world = try World(shards: 2)
         try look(
             at: world,
-            running: Script.allCases.filter { !(Script.accounts + Usernames.plan.scripts + [.setPhoto]).contains($0) }
+            running: Script.allCases.filter {
+                !(Script.accounts + Usernames.plan.scripts + [.setPhoto] + Script.webhooks).contains($0)
+            }
         ) {
             try everyScript(in: world)
         }
@@ -24,6 +26,15 @@ import Testing
         try look(at: accounts.world, running: Script.accounts + Usernames.plan.scripts + [.setPhoto]) {
             try everyScript(of: accounts)
         }
+    }
+
+    @Test func `every key that a script touches is declared while events are offered`() throws {
+        let webhooks = try WebhookWorld()
+        try look(at: webhooks.world, running: Script.webhooks + [.send, .editMessage, .open, .end, .reap]) {
+            try everyScript(in: webhooks.world)
+            try webhooks.world.run(for: 30_000)
+        }
+        #expect(!webhooks.calls("message.created").isEmpty && !webhooks.calls("user.offline").isEmpty)
     }
 
     private func look(at world: World, running scripts: [Script], _ run: () throws -> Void) throws {

@@ -22,6 +22,11 @@ import Testing
 
     /// For each key a text other than its default, alone in the environment.
     @Test func `every key can be set by its variable`() async throws {
+        let secret = FileManager.default.temporaryDirectory.appending(path: "secret-\(UUID().uuidString)").path
+        _ = FileManager.default.createFile(
+            atPath: secret, contents: Data("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".utf8),
+            attributes: [.posixPermissions: 0o600])
+        defer { try? FileManager.default.removeItem(atPath: secret) }
         for setting in Setting.all {
             // What counts over TLS alone is set together with it, and a certificate with its key.
             var base = ServerConfiguration()
@@ -41,7 +46,7 @@ import Testing
             for text in [
                 "always", "debug", "true", "a:ES256:f,b:EdDSA:g", "unix:///s", "4s", "1s", "20s", "7", "8192", "20000",
                 "https://a,https://b", "10.0.0.0/8,::1", "typing", "neutral", "2000h", "/folder",
-                "https://a",
+                "https://a", "https://a \(secret) message.created,http://127.0.0.1:8 \(secret)",
             ] {
                 let texts = setting.isList ? text.split(separator: ",").map(String.init) : [text]
                 var candidate = base

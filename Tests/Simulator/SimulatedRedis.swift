@@ -167,7 +167,7 @@ extension Script {
     fileprivate var publishes: Bool {
         switch self {
         case .join, .renew, .sweep, .fence, .conversation, .reserve, .joining, .enroll, .receipts, .receiptsPage,
-            .messages, .catchUp, .logPage:
+            .messages, .catchUp, .logPage, .leadCourier, .webhookEnqueue, .webhookTake, .webhookSettle:
             false
         default: true
         }

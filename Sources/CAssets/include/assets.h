@@ -132,3 +132,9 @@ struct asset asset_delete_message(void);
 struct asset asset_messages(void);
 struct asset asset_catch_up(void);
 struct asset asset_log_page(void);
+
+// Webhooks
+struct asset asset_lead_courier(void);
+struct asset asset_webhook_enqueue(void);
+struct asset asset_webhook_take(void);
+struct asset asset_webhook_settle(void);

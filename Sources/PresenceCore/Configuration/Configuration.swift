@@ -57,6 +57,8 @@ public struct ServerConfiguration: Sendable, Equatable {
     var featureValues: [String: Int64] = [:]
     /// The same of texts.
     var featureTexts: [String: String] = [:]
+    /// The same of lists.
+    var featureRows: [String: [String]] = [:]
     /// The least severe level that is logged.
     public var logLevel = Logger.Level.info
 

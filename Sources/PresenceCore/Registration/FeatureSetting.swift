@@ -1,7 +1,7 @@
 import Installation
 import PresenceProtocol
 
-/// A number, a switch or a text that a feature lets operators set. `config/presenced.yaml` has each with its sentence.
+/// A number, a switch, a text or a list that a feature lets operators set. `config/presenced.yaml` has each with its sentence.
 public struct FeatureSetting: Sendable, Hashable {
     public enum Unit: Sendable {
         case count, milliseconds
@@ -9,6 +9,8 @@ public struct FeatureSetting: Sendable, Hashable {
         case flag
         /// A text, or one of a few words.
         case text
+        /// A list of mappings; in the environment each is one text, its columns in their order with a space between two.
+        case rows
         var suffix: String { self == .milliseconds ? " ms" : "" }
     }
 
@@ -20,6 +22,8 @@ public struct FeatureSetting: Sendable, Hashable {
     public var standardText = ""
     /// The only texts that may be, if there are only a few.
     public var words: [String] = []
+    /// Of a list of mappings: the keys of each. The last one's value is a list of texts, and may be missing.
+    public var columns: [String] = []
     public let range: ClosedRange<Int64>
     /// What it does, and what larger and smaller values change.
     public let about: String
@@ -52,6 +56,11 @@ extension FeatureSetting {
         FeatureSetting(
             key: key, unit: .text, standard: 0, standardText: standard, words: words, range: 0...0, about: about)
     }
+
+    /// - Parameter columns: The keys of each mapping in the list; the value of the last one is a list itself.
+    package static func rows(_ key: String, columns: [String], about: String) -> FeatureSetting {
+        FeatureSetting(key: key, unit: .rows, standard: 0, columns: columns, range: 0...0, about: about)
+    }
 }
 
 extension ServerConfiguration {
@@ -68,6 +77,12 @@ extension ServerConfiguration {
     public subscript(text setting: FeatureSetting) -> String {
         get { featureTexts[setting.key] ?? setting.standardText }
         set { featureTexts[setting.key] = newValue == setting.standardText ? nil : newValue }
+    }
+
+    /// The rows of a feature's setting that is a list: each one's columns, with a space between two.
+    public subscript(rows setting: FeatureSetting) -> [String] {
+        get { featureRows[setting.key] ?? [] }
+        set { featureRows[setting.key] = newValue.isEmpty ? nil : newValue }
     }
 
     /// - Throws: what is wrong with the first value that is out of its range.

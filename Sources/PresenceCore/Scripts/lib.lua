@@ -23,6 +23,16 @@ local function fenced(shardsKey, incarnation)
     return redis.call('SISMEMBER', shardsKey, incarnation) == 0
 end
 
+-- Something that others outside may have to be told: kept in the partition's stream of offers, which is the last key if somebody
+-- wants to hear of it. `data` is "SUBJECT REST". Of too many the oldest go, and the next one says how many went.
+local function offer(type, data)
+    local key = KEYS[#KEYS]
+    if not string.match(key, '^[^{]*{p%d+}:offers$') then return end
+    local lost = 0
+    if redis.call('XLEN', key) >= 20000 then lost = redis.call('XTRIM', key, 'MAXLEN', 19000) end
+    redis.call('XADD', key, '*', 'type', type, 'at', int(now), 'lost', int(lost), 'data', data)
+end
+
 -- A session's value: "INCARNATION DEVICE KIND STATE BEGAN"; DEVICE is =ID or -, STATE a (active) or i (idle).
 -- Returns them one by one.
 local function session(value) return string.match(value, '^(%S+) (%S+) (%S+) (%S) (%d+)$') end
@@ -118,6 +128,10 @@ local function announce(user, since)
     put(user, 'presenceVersion', int(nextVersion(user.presenceVersion, user.floorKey)))
     put(user, 'presence', '"status":"' .. status .. '","since":' .. user.since .. body .. '}')
     tell(user, 'P', user.id, user.presenceVersion, int(now), user.presence)
+    if status == 'offline' or before == 'offline' then
+        offer(status == 'offline' and 'user.offline' or 'user.online',
+            user.id .. ' {"version":' .. user.presenceVersion .. ',' .. user.presence)
+    end
 end
 
 -- Ends a change: what others see is recomputed, everything is written, and everybody told. What the user chose is told to

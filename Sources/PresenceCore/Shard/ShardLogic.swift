@@ -43,7 +43,9 @@ package final class ShardLogic {
     let verify: (_ token: String, _ now: Timestamp) -> Authenticator.Verification
     /// Makes an access token; `nil` without a secret.
     package let sign: TokenSigner
-    var random: any RandomNumberGenerator
+    package var random: any RandomNumberGenerator
+    /// Told of each event, for a feature that has to know where something happens.
+    package var overhear: ((_ kind: UInt8, _ partition: Int) -> Void)?
     private let logger: Logger
     /// Which of the process' shards this is.
     package let place: (number: Milliseconds, of: Milliseconds)
@@ -66,7 +68,8 @@ package final class ShardLogic {
     ) {
         self.configuration = configuration
         self.clock = clock
-        self.store = store
+        let needsOffers = configuration.enabled(features).contains { $0.plan.needsOffers(configuration) }
+        self.store = needsOffers ? OfferingStore(store) : store
         self.sockets = sockets
         jobs = Jobs(workers)
         self.random = random
@@ -171,6 +174,7 @@ package final class ShardLogic {
         metrics.eventsIn += 1
         guard let event = StoreEvent(payload) else { return }
         link.sawVersion(event.version, partition: partition)
+        if let overhear { overhear(event.kind, partition) }
         switch event.kind {
         case StoreEvent.presence: handle(.presence, event)
         case StoreEvent.profile: handle(.profile, event)

@@ -5,7 +5,7 @@ import Glibc
 package struct WorkerPlan: Sendable, Hashable {
     /// Unique among all features; the label of its metrics.
     package let name: String
-    /// How many jobs run at a time; at least one.
+    /// How many jobs run at a time; 0 for a pool that is not needed, and not made.
     package let threads: @Sendable (ServerConfiguration) -> Int
     /// How many wait at most. More are refused at once.
     package let queue: @Sendable (ServerConfiguration) -> Int

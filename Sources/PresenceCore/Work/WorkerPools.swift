@@ -8,9 +8,9 @@ package final class WorkerPools: Sendable {
 
     package init(_ plans: [WorkerPlan], _ configuration: ServerConfiguration) {
         pools = Dictionary(
-            uniqueKeysWithValues: plans.map { plan in
+            uniqueKeysWithValues: plans.filter { $0.threads(configuration) > 0 }.map { plan in
                 let pool = WorkerPool(
-                    name: plan.name, threads: max(1, plan.threads(configuration)),
+                    name: plan.name, threads: plan.threads(configuration),
                     queue: max(0, plan.queue(configuration)), longestWait: plan.longestWait,
                     hasLowPriority: plan.hasLowPriority)
                 return (plan.name, pool)

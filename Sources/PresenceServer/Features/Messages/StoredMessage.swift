@@ -51,7 +51,7 @@ struct StoredMessage {
     var changedAt: Timestamp { max(at, editedAt, deletedAt) }
 
     /// Appends the Message object of the protocol.
-    func write(to json: inout [UInt8]) {
+    func write(to json: inout [UInt8], withEdits: Bool = true) {
         JSONWriter.raw("{\"id\":", to: &json)
         JSONWriter.string(id, to: &json)
         JSONWriter.member("seq", seq, to: &json)
@@ -69,6 +69,7 @@ struct StoredMessage {
             json += priority
         }
         if editedAt > 0 { JSONWriter.member("editedAt", editedAt, to: &json) }
+        let edits = withEdits ? self.edits : []
         for (index, edit) in edits.enumerated() {
             JSONWriter.raw(index == 0 ? ",\"edits\":[" : ",", to: &json)
             JSONWriter.raw("{\"text\":", to: &json)

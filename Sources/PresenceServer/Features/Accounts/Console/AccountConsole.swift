@@ -24,23 +24,9 @@ public struct AccountConsole {
 
     /// - Throws: ``ConsoleFailure`` if Redis cannot be reached, or no server has used it yet.
     public init(url: String, configuration: ServerConfiguration) throws(ConsoleFailure) {
-        do throws(InvalidConfiguration) {
-            location = try configuration.redis.location(url)
-        } catch {
-            throw ConsoleFailure(error.description)
-        }
+        let place = try ConsoleStore(url: url, configuration: configuration)
+        (store, location, partitions) = (place.store, place.location, place.partitions)
         self.configuration = configuration
-        let space = Partitions(configuration, database: location.database).space
-        do throws(RedisFailure) {
-            store = try DoctorStore(location)
-            let format = try store[space.format].ask("GET", space.format).string?.split(separator: " ") ?? []
-            guard format.count == 2, format[0] == "1", let count = Int(format[1]), (1...16_384).contains(count) else {
-                throw .server(code: "ERR", message: "no server has used it yet, or a later version")
-            }
-            partitions = Partitions(count: count, in: space)
-        } catch {
-            throw ConsoleFailure("\(location): \(error)")
-        }
     }
 
     // MARK: Reading
@@ -210,6 +196,8 @@ public struct AccountConsole {
     private func run(
         _ script: Script, _ keys: PartitionKeys, _ names: [String], _ arguments: [String]
     ) throws -> [RedisValue] {
+        let needsOffers = configuration.enabled(Features.all).contains { $0.plan.needsOffers(configuration) }
+        let names = needsOffers ? PartitionKeys.offering(names) : names
         let answers = try store[keys.shards].askAll([
             ["MULTI"], ["SADD", keys.shards, Self.writer],
             ["EVAL", script.source, String(names.count)] + names + ["0"] + arguments,

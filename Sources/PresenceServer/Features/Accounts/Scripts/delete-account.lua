@@ -23,4 +23,5 @@ if redis.call('GET', KEYS[9]) == user .. ' ' .. held[3] then redis.call('DEL', K
 if redis.call('EXISTS', KEYS[13]) == 1 then redis.call('SADD', KEYS[10], ARGV[7]) end
 redis.call('PUBLISH', channel, table.concat({ 'R', user, '0', at }, ' '))
 redis.call('PUBLISH', channel, table.concat({ 'Z', user, '0', int(now) }, ' '))
+offer('account.deleted', user)
 return { 'OK', held[1], held[3], photo }

@@ -32,5 +32,6 @@ if ARGV[10] ~= '' then redis.call('HSET', KEYS[7], 'idempotency', int(now + tonu
 changeProfile(channel, user, KEYS[5], KEYS[4], profile)
 if ARGV[12] ~= '' then signIn(channel, user, KEYS[8], ARGV[12], ARGV[13], ARGV[14], ARGV[15], 0, 1) end
 if ARGV[18] ~= '' then redis.call('RPUSH', KEYS[9], ARGV[18]) end
+offer('account.created', user)
 local body, version = accountChanged(channel, user, KEYS[7], KEYS[4])
 return { 'OK', released, body, version }

@@ -79,5 +79,6 @@ local function rewrite(c, m, index, keys, keep, channel, id)
     note(c, tonumber(m.seq), raw, keys.changes, keep, channel, id)
     bump(c, keys.floor)
     save(c, channel, id)
+    offer('message.changed', id .. ' ' .. raw)
     return raw
 end

@@ -48,4 +48,5 @@ putMember(c, ARGV[5])
 note(c, c.last, raw, KEYS[5], keep, ARGV[2], ARGV[4])
 bump(c, KEYS[2])
 save(c, ARGV[2], ARGV[4])
+offer('message.created', ARGV[4] .. ' ' .. raw)
 return { 'OK', raw }

@@ -1,0 +1,30 @@
+import Installation
+import PresenceCore
+import Redis
+
+/// The Redis of servers that run meanwhile, for a tool at the console. It waits for Redis, so it is never for a loop.
+struct ConsoleStore {
+    let store: DoctorStore
+    let location: RedisLocation
+    let partitions: Partitions
+
+    /// - Throws: ``ConsoleFailure`` if Redis cannot be reached, or no server has used it yet.
+    init(url: String, configuration: ServerConfiguration) throws(ConsoleFailure) {
+        do throws(InvalidConfiguration) {
+            location = try configuration.redis.location(url)
+        } catch {
+            throw ConsoleFailure(error.description)
+        }
+        let space = Partitions(configuration, database: location.database).space
+        do throws(RedisFailure) {
+            store = try DoctorStore(location)
+            let format = try store[space.format].ask("GET", space.format).string?.split(separator: " ") ?? []
+            guard format.count == 2, format[0] == "1", let count = Int(format[1]), (1...16_384).contains(count) else {
+                throw .server(code: "ERR", message: "no server has used it yet, or a later version")
+            }
+            partitions = Partitions(count: count, in: space)
+        } catch {
+            throw ConsoleFailure("\(location): \(error)")
+        }
+    }
+}

@@ -1,0 +1,103 @@
+import PresenceCore
+import PresenceProtocol
+import Redis
+
+/// What `presenced webhooks` tells of endpoints and does with what waits for them, on the Redis of servers that run meanwhile.
+///
+/// For one thread. It waits for Redis, so it is for a tool and never for a loop.
+public struct WebhookConsole {
+    private let place: ConsoleStore
+    private let configuration: ServerConfiguration
+
+    /// Entries that one step changes.
+    private static let step = 500
+    /// ms: what is tried again sooner may be under way.
+    private static let lease: Timestamp = 30_000
+
+    /// - Throws: ``ConsoleFailure`` if Redis cannot be reached, or no server has used it yet.
+    public init(url: String, configuration: ServerConfiguration) throws(ConsoleFailure) {
+        place = try ConsoleStore(url: url, configuration: configuration)
+        self.configuration = configuration
+    }
+
+    /// An endpoint, as operators see it.
+    public struct Endpoint: Encodable, Sendable {
+        public let url: String
+        public let events: [String]
+        /// How many wait.
+        public let queued: Int64
+        /// When the oldest that waits happened, in ms since 1970.
+        public let oldest: Int64?
+        public let sent: Int64
+        /// Tries.
+        public let failed: Int64
+        public let givenUp: Int64
+        public let dropped: Int64
+        public let lastFailure: String?
+        public let lastFailureAt: Int64?
+        /// Since when the receiver wants nothing any more (410).
+        public let offSince: Int64?
+    }
+
+    /// Those of the configuration.
+    public func list() throws -> [Endpoint] {
+        try WebhookEndpoint.all(configuration).map { endpoint in
+            let (redis, keys) = keys(of: endpoint.url)
+            let names = ["sent", "failed", "givenUp", "dropped", "failure", "off"]
+            let answers = try redis.askAtOnce([["HMGET", keys[0]] + names, ["ZCARD", keys[1]], ["HKEYS", keys[2]]])
+            let texts = (answers[0].array ?? []).map(\.string)
+            func number(_ place: Int) -> Int64 { texts.count > place ? texts[place].flatMap { Int64($0) } ?? 0 : 0 }
+            // An id begins with the time: msg_1763712000000_0_17.
+            let oldest = (answers[2].array ?? []).compactMap { id in
+                id.string?.split(separator: "_").dropFirst().first.flatMap { Int64($0) }
+            }.min()
+            let failure = texts.count > 4 ? texts[4]?.split(separator: " ", maxSplits: 1).map(String.init) : nil
+            return Endpoint(
+                url: WebhookEndpoint.shown(endpoint.url), events: endpoint.events.sorted(), queued: answers[1].int ?? 0,
+                oldest: oldest, sent: number(0), failed: number(1), givenUp: number(2), dropped: number(3),
+                lastFailure: failure?.last, lastFailureAt: failure?.first.flatMap { Int64($0) },
+                offSince: texts.count > 5 ? texts[5].flatMap { Int64($0) } : nil)
+        }
+    }
+
+    /// Has all that waits tried again now, and an endpoint called again that answered 410.
+    ///
+    /// - Returns: How many events are tried earlier for it.
+    public func retry(_ url: String) throws -> Int {
+        let (redis, keys) = keys(of: url)
+        _ = try redis.ask("HDEL", keys[0], "off")
+        let now = try redis.now()
+        var count = 0
+        while true {
+            let ids = try redis.ask(
+                "ZRANGEBYSCORE", keys[1], String(now + Self.lease), "+inf", "LIMIT", "0", String(Self.step))
+            let texts = (ids.array ?? []).compactMap(\.string)
+            guard !texts.isEmpty else { return count }
+            for answer in try redis.askAll(texts.map { ["ZADD", keys[1], "XX", String(now), $0] }) {
+                _ = try answer.get()
+            }
+            count += texts.count
+        }
+    }
+
+    /// Forgets all that waits.
+    ///
+    /// - Returns: How many events nobody will be told of.
+    public func drop(_ url: String) throws -> Int64 {
+        let (redis, keys) = keys(of: url)
+        let answers = try redis.askAll([
+            ["MULTI"], ["ZCARD", keys[1]], ["DEL", keys[1], keys[2]], ["HSET", keys[0], "bytes", "0"], ["EXEC"],
+        ])
+        for case .failure(let failure) in answers { throw failure }
+        guard case .success(.array(let results))? = answers.last else { throw ConsoleFailure("nothing was dropped") }
+        let count = results.first?.int ?? 0
+        if count > 0 { _ = try redis.ask("HINCRBY", keys[0], "dropped", String(count)) }
+        return count
+    }
+
+    private func keys(of url: String) -> (DoctorRedis, [String]) {
+        let id = WebhookEndpoint.id(of: url)
+        let keys = place.partitions.keys(of: id)
+        return (place.store[keys.shards], keys.webhook(id))
+    }
+}

@@ -1,0 +1,192 @@
+import PresenceCore
+import PresenceProtocol
+import Redis
+
+/// Takes what scripts have offered out of the partitions, and puts it before the endpoints that want it. One server at a time
+/// is the courier, by a lease; two at once do the same twice and change nothing by it, since each queue remembers the newest
+/// entry that it has of each partition.
+///
+/// Each event that a script offers is also published for watchers. So the courier looks where it hears something, and at all
+/// partitions when it becomes the courier and every ``round``.
+final class Courier {
+    private unowned let shard: ShardLogic
+    let queues: [WebhookQueue]
+    private var beat: DeadlineKind!
+    private var dropped: MetricCounter!
+    private(set) var isCourier = false
+    /// By this shard's clock: nobody else is the courier before.
+    private var leadsUntil: Milliseconds = 0
+    private var nextBeat: Milliseconds = 0
+    private var nextRound: Milliseconds = 0
+    private var isAsking = false
+    /// Partitions in which there may be something.
+    private var wanted: Set<Int> = []
+    private var busy: Set<Int> = []
+
+    private static let lease: Milliseconds = 10_000
+    private static let pause: Milliseconds = 3_000
+    private static let round: Milliseconds = 30_000
+    /// Partitions that are looked at at a time.
+    private static let window = 8
+    /// Entries of one page; each may have some 100 KiB.
+    private static let page = 50
+
+    init(_ shard: ShardLogic, _ endpoints: [WebhookEndpoint]) {
+        self.shard = shard
+        queues = endpoints.map { WebhookQueue(shard, $0) }
+    }
+
+    func register(in registry: inout Registry) {
+        beat = registry.deadline { [unowned self] _ in lead() }
+        let due = registry.deadline { [unowned self] key in
+            if case .number(let place) = key { queues[Int(place)].isDue() }
+        }
+        dropped = registry.counter(
+            "presence_webhooks_dropped_total",
+            help: "events that no endpoint will hear of: too many waited, or it is off")
+        let counters = WebhookCounters(in: &registry)
+        for (place, queue) in queues.enumerated() { queue.register(due, place: UInt64(place), counters) }
+        registry.gauge(
+            "presence_webhooks_queued", help: "events that wait for endpoints, on the server that sends them"
+        ) {
+            [unowned self] in queues.reduce(0) { $0 + $1.waiting }
+        }
+        registry.gauge("presence_webhooks_off", help: "endpoints that answered 410 and are not called any more") {
+            [unowned self] in queues.count { $0.isOff }
+        }
+        shard.overhear = { [unowned self] kind, partition in
+            // Profiles, typing, conversations, settings: nothing is offered with these.
+            guard isCourier, !"FTNCOVQ".utf8.contains(kind) else { return }
+            look(at: partition)
+        }
+    }
+
+    // MARK: The lease
+
+    func start() { schedule(after: Milliseconds.random(in: 1...500, using: &shard.random)) }
+
+    func stop() {
+        isCourier = false
+        wanted = []
+        for queue in queues { queue.stop() }
+    }
+
+    private func schedule(after wait: Milliseconds) {
+        nextBeat = shard.clock.now + wait
+        shard.deadlines.set(beat, .none, at: nextBeat)
+    }
+
+    private func lead() {
+        // Deadlines that were set before are void.
+        guard shard.link.isLive, shard.clock.now >= nextBeat else { return }
+        schedule(after: Self.pause)
+        if isCourier, shard.clock.now >= leadsUntil { stop() }
+        guard !isAsking else { return }
+        isAsking = true
+        let (keys, asked) = (shard.partitions.keys(0), shard.clock.now)
+        shard.store.run(
+            .leadCourier, keys: [keys.shards, keys.courier],
+            arguments: [keys.events, shard.link.incarnation, String(Self.lease)], lane: .commands
+        ) { [self] result in
+            isAsking = false
+            guard shard.link.isLive, !shard.link.noticeFencing(in: result), case .success(let value) = result else {
+                return
+            }
+            guard value.array?.first?.string == "OK" else { return stop() }
+            leadsUntil = asked + Self.lease
+            let began = !isCourier
+            isCourier = true
+            if began || shard.clock.now >= nextRound {
+                nextRound = shard.clock.now + Self.round
+                for partition in 0..<shard.partitions.count { look(at: partition) }
+                for queue in queues { queue.start() }
+            }
+        }
+    }
+
+    // MARK: Taking
+
+    func look(at partition: Int) {
+        wanted.insert(partition)
+        work()
+    }
+
+    private func work() {
+        while isCourier, busy.count < Self.window, let partition = wanted.first(where: { !busy.contains($0) }) {
+            wanted.remove(partition)
+            busy.insert(partition)
+            take(from: partition)
+        }
+    }
+
+    private func finish(_ partition: Int, isMore: Bool = false) {
+        busy.remove(partition)
+        if isMore { wanted.insert(partition) }
+        work()
+    }
+
+    private func take(from partition: Int) {
+        let key = shard.partitions.keys(partition).offers
+        shard.store.command(["XRANGE", key, "-", "+", "COUNT", String(Self.page)], lane: .commands) { [self] result in
+            // What fails here is looked at again with the next event, or the next round.
+            guard case .success(let value) = result, let entries = value.array, !entries.isEmpty, isCourier else {
+                return finish(partition)
+            }
+            let events = entries.compactMap { WebhookEvent($0) }
+            let newest = entries.last?.array?.first?.string ?? "0-0"
+            if events.count < entries.count { shard.log("damaged record", ["what": "an offered event"], level: .error) }
+            hand(events, newest, of: partition) { [self] isDone in
+                guard isDone else { return finish(partition) }
+                // Up to the newest, inclusive.
+                shard.store.command(["XTRIM", key, "MINID", Self.after(newest)], lane: .commands) { [self] result in
+                    finish(partition, isMore: result.failure == nil && entries.count == Self.page)
+                }
+            }
+        }
+    }
+
+    /// The id after that of a stream's entry.
+    static func after(_ entry: String) -> String {
+        let parts = entry.split(separator: "-").compactMap { UInt64($0) }
+        return parts.count == 2 ? "\(parts[0])-\(parts[1] + 1)" : entry
+    }
+
+    /// - Parameter done: Gets whether all queues have them.
+    private func hand(
+        _ events: [WebhookEvent], _ newest: String, of partition: Int, done: @escaping (Bool) -> Void
+    ) {
+        let lost = events.reduce(0) { $0 + $1.lost }
+        let bodies = events.map { event in
+            let body = event.body
+            if body == nil { shard.log("damaged record", ["what": "an offered event"], level: .error) }
+            return body.map { (event, $0) }
+        }.compactMap(\.self)
+        var failed = false
+        BoundedConcurrency(queues, window: queues.count) { [self] queue, next in
+            let events = bodies.filter { queue.endpoint.events.contains($0.0.type) }
+            // An endpoint that wants none of these has nothing to remember.
+            guard !events.isEmpty || lost > 0 else { return next() }
+            queue.add(events, newest: newest, lost: lost, of: partition) { [self] dropped in
+                if let dropped { self.dropped.value += dropped } else { failed = true }
+                next()
+            }
+        } done: {
+            done(!failed)
+        }
+    }
+}
+
+/// What has become of events, over all endpoints.
+struct WebhookCounters {
+    let sent: MetricCounter
+    let failed: MetricCounter
+    let givenUp: MetricCounter
+
+    init(in registry: inout Registry) {
+        sent = registry.counter("presence_webhooks_sent_total", help: "events that an endpoint has taken")
+        failed = registry.counter(
+            "presence_webhook_failures_total", help: "tries to tell an endpoint of an event that failed")
+        givenUp = registry.counter(
+            "presence_webhooks_given_up_total", help: "events that an endpoint did not take in 76 hours")
+    }
+}

@@ -1,0 +1,46 @@
+-- Events that a partition has offered wait for an endpoint from now on. Each entry of the partition's stream is taken once: the
+-- newest is remembered, so this may come twice, late, or from two servers.
+--   state    url; p:PARTITION: the newest entry; bytes that wait; off: since when the receiver wants nothing any more;
+--            sent, failed, givenUp, dropped: how many; failure: "AT REASON" of the last one
+--   due      sorted set: id of an event by when it is tried
+--   bodies   hash: id -> "TRIES SUBJECT BODY"
+-- KEYS: shards, state, due, bodies
+-- ARGV: now, channel, incarnation, url, partition, newest entry, most that wait, lost before, then ID ENTRY AT SUBJECT BODY of each
+-- Replies {OK, how many were dropped} or {FENCED}.
+if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
+local function isAfter(a, b)
+    local ms, number = string.match(a, '^(%d+)%-(%d+)$')
+    local otherMS, otherNumber = string.match(b, '^(%d+)%-(%d+)$')
+    ms, otherMS = tonumber(ms), tonumber(otherMS)
+    return ms > otherMS or ms == otherMS and tonumber(number) > tonumber(otherNumber)
+end
+local field = 'p:' .. ARGV[5]
+local held = redis.call('HMGET', KEYS[2], field, 'off', 'bytes')
+local newest, bytes, dropped = held[1] or '0-0', tonumber(held[3] or '0'), 0
+if not isAfter(ARGV[6], newest) then return { 'OK', '0' } end
+dropped = tonumber(ARGV[8])
+for i = 9, #ARGV, 5 do
+    if isAfter(ARGV[i + 1], newest) then
+        if held[2] then
+            dropped = dropped + 1
+        else
+            local value = '0 ' .. ARGV[i + 3] .. ' ' .. ARGV[i + 4]
+            redis.call('HSET', KEYS[4], ARGV[i], value)
+            redis.call('ZADD', KEYS[3], int(math.min(now, tonumber(ARGV[i + 2]))), ARGV[i])
+            bytes = bytes + #value
+        end
+    end
+end
+-- Of too many, those go whose next try is furthest away: they have failed most often.
+local most = tonumber(ARGV[7])
+local count = redis.call('ZCARD', KEYS[3])
+while count > most or count > 0 and bytes > most * 1024 do
+    local id = redis.call('ZREVRANGE', KEYS[3], 0, 0)[1]
+    bytes = bytes - redis.call('HSTRLEN', KEYS[4], id)
+    redis.call('ZREM', KEYS[3], id)
+    redis.call('HDEL', KEYS[4], id)
+    count, dropped = count - 1, dropped + 1
+end
+redis.call('HSET', KEYS[2], 'url', ARGV[4], field, ARGV[6], 'bytes', int(bytes))
+if dropped > 0 then redis.call('HINCRBY', KEYS[2], 'dropped', dropped) end
+return { 'OK', int(dropped) }

@@ -1,0 +1,93 @@
+import Foundation
+import PresenceCore
+import PresenceProtocol
+import Redis
+
+/// Something that happened, as a script has offered it, and as endpoints are told of it.
+struct WebhookEvent: Equatable {
+    /// Of the entry in the partition's stream: `MS-NUMBER`.
+    let entry: String
+    let type: String
+    let at: Timestamp
+    /// Whom or what it is about: the events of one are sent one after the other.
+    let subject: String
+    /// What the script said of it, as the type has it.
+    let rest: ArraySlice<UInt8>
+    /// How many before it were lost because nobody took them.
+    let lost: Int64
+
+    /// An entry of the stream; `nil` for what no script has written.
+    init?(_ value: RedisValue) {
+        guard let parts = value.array, parts.count == 2, let entry = parts[0].string, let fields = parts[1].array else {
+            return nil
+        }
+        var values: [String: RedisValue] = [:]
+        for index in stride(from: 0, to: fields.count - 1, by: 2) {
+            values[fields[index].string ?? ""] = fields[index + 1]
+        }
+        guard let type = values["type"]?.string, let at = values["at"]?.int, let data = values["data"]?.bytes else {
+            return nil
+        }
+        let space = data.firstIndex(of: 0x20) ?? data.endIndex
+        guard let subject = Identifier(String(decoding: data[..<space], as: UTF8.self)) else { return nil }
+        self.init(
+            entry: entry, type: type, at: at, subject: subject.string, rest: data[min(space + 1, data.endIndex)...],
+            lost: values["lost"]?.int ?? 0)
+    }
+
+    init(entry: String, type: String, at: Timestamp, subject: String, rest: ArraySlice<UInt8>, lost: Int64 = 0) {
+        (self.entry, self.type, self.at, self.subject, self.rest, self.lost) = (entry, type, at, subject, rest, lost)
+    }
+
+    /// The header `webhook-id`: the same for each try and each endpoint. It begins with the time, so it also orders.
+    func id(partition: Int) -> String { "msg_\(entry.replacing("-", with: "_"))_\(partition)" }
+
+    // MARK: The body
+
+    /// A longer message is told without its earlier texts.
+    private static let longest = 65_536
+
+    /// `nil` if the rest is not what scripts write.
+    var body: [UInt8]? {
+        var json = Array("{".utf8)
+        json += Array(#""type":"#.utf8)
+        JSONWriter.string(type, to: &json)
+        JSONWriter.member("timestamp", Self.text(of: at), to: &json)
+        JSONWriter.key("data", to: &json)
+        guard writeData(to: &json) else { return nil }
+        JSONWriter.raw("}", to: &json)
+        return json
+    }
+
+    private func writeData(to json: inout [UInt8]) -> Bool {
+        switch type.prefix(while: { $0 != "." }) {
+        case "message":
+            guard let message = StoredMessage(rest) else { return false }
+            JSONWriter.raw("{\"conversation\":", to: &json)
+            JSONWriter.string(subject, to: &json)
+            JSONWriter.key("message", to: &json)
+            message.write(to: &json, withEdits: rest.count <= Self.longest)
+        case "account":
+            JSONWriter.raw("{\"user\":", to: &json)
+            JSONWriter.string(subject, to: &json)
+        default:
+            // The rest is one value, or the further members where it is an object's whole inside ("push.due").
+            JSONWriter.raw("{\"user\":", to: &json)
+            JSONWriter.string(subject, to: &json)
+            guard !rest.isEmpty else { return false }
+            switch type {
+            case "push.due": JSONWriter.raw(",", to: &json)
+            case "notification.created": JSONWriter.key("notification", to: &json)
+            default: JSONWriter.key("presence", to: &json)
+            }
+            json += rest
+        }
+        JSONWriter.raw("}", to: &json)
+        return true
+    }
+
+    /// ISO 8601, in UTC.
+    static func text(of time: Timestamp) -> String {
+        Date(timeIntervalSince1970: Double(time / 1_000)).formatted(.iso8601)
+    }
+}

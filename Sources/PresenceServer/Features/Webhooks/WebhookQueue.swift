@@ -1,0 +1,196 @@
+import PresenceCore
+import PresenceProtocol
+import Redis
+
+/// What waits for one endpoint, in Redis, and who sends it: the courier, a batch at a time, on a thread of the pool.
+///
+/// What was taken is leased: nobody else gets it for ``lease``, and after that anybody does.
+final class WebhookQueue {
+    let endpoint: WebhookEndpoint
+    private unowned let shard: ShardLogic
+    private let keys: [String]
+    private let partition: PartitionKeys
+    private var deadline: DeadlineKind!
+    private var place: UInt64 = 0
+    private var counters: WebhookCounters!
+    /// Makes the calls of a batch, on a thread of the pool.
+    var send: @Sendable ([QueuedWebhook], Timestamp) -> [String: WebhookOutcome]
+    private var isOn = false
+    private var isBusy = false
+    /// More may have come while it was.
+    private var isWanted = false
+    /// By this shard's clock: not looked at before.
+    private var restsUntil: Milliseconds = 0
+    /// When the next deadline that counts comes; `.max` if there is none.
+    private var scheduled: Milliseconds = .max
+    /// Batches of which nothing was taken, one after the other.
+    private var failures = 0
+    private(set) var waiting = 0
+    private(set) var isOff = false
+
+    /// Calls of one endpoint at a time.
+    static let most = 16
+    private static let mostBytes = 4 * 1_024 * 1_024
+    /// Longer than a batch takes: 5 s, and 15 s of the last call.
+    private static let lease: Milliseconds = 30_000
+
+    init(_ shard: ShardLogic, _ endpoint: WebhookEndpoint) {
+        self.shard = shard
+        self.endpoint = endpoint
+        partition = shard.partitions.keys(of: endpoint.id)
+        keys = [partition.shards] + partition.webhook(endpoint.id)
+        let calls = WebhookCalls(endpoint: endpoint)
+        send = { calls.send($0, at: $1) }
+    }
+
+    func register(_ deadline: DeadlineKind, place: UInt64, _ counters: WebhookCounters) {
+        (self.deadline, self.place, self.counters) = (deadline, place, counters)
+    }
+
+    /// This server is the courier.
+    func start() {
+        isOn = true
+        wake()
+    }
+
+    /// It is not any more: what is under way is not settled here, if it ends after that, but by the lease.
+    func stop() {
+        isOn = false
+        (waiting, isOff, failures, restsUntil) = (0, false, 0, 0)
+    }
+
+    func isDue() {
+        guard shard.clock.now >= scheduled else { return }
+        scheduled = .max
+        wake()
+    }
+
+    private func schedule(at time: Milliseconds) {
+        guard time < scheduled else { return }
+        scheduled = time
+        shard.deadlines.set(deadline, .number(place), at: time)
+    }
+
+    private func run(_ script: Script, _ arguments: [String], reply: @escaping ([RedisValue]?) -> Void) {
+        shard.store.run(
+            script, keys: keys, arguments: [partition.events, shard.link.incarnation] + arguments, lane: .commands
+        ) { [self] result in
+            guard !shard.link.noticeFencing(in: result), case .success(let value) = result else { return reply(nil) }
+            reply(value.array ?? [])
+        }
+    }
+
+    // MARK: Adding
+
+    /// - Parameter done: Gets how many were dropped; `nil` if they may not have been added.
+    func add(
+        _ events: [(WebhookEvent, [UInt8])], newest: String, lost: Int64, of partition: Int,
+        done: @escaping (Int?) -> Void
+    ) {
+        let entries = events.flatMap { event, body in
+            [
+                event.id(partition: partition), event.entry, String(event.at), event.subject,
+                String(decoding: body, as: UTF8.self),
+            ]
+        }
+        run(
+            .webhookEnqueue,
+            [
+                endpoint.url, String(partition), newest, String(shard.configuration[.webhookQueue]), String(lost),
+            ] + entries
+        ) { [self] words in
+            guard let words, words.first?.string == "OK" else { return done(nil) }
+            done(words.last?.int.map { Int($0) } ?? 0)
+            wake()
+        }
+    }
+
+    // MARK: Sending
+
+    private func wake() {
+        guard isOn, shard.link.isLive else { return }
+        guard !isBusy else {
+            isWanted = true
+            return
+        }
+        guard shard.clock.now >= restsUntil else { return schedule(at: restsUntil) }
+        isBusy = true
+        isWanted = false
+        run(.webhookTake, [String(Self.most), String(Self.mostBytes), String(Self.lease)]) { [self] words in
+            guard let words, isOn else { return finish(after: words == nil ? 1_000 : nil) }
+            isOff = words.first?.string == "OFF"
+            waiting = words.count > 1 ? Int(words[1].int ?? 0) : 0
+            guard words.count > 2, !isOff else { return finish() }
+            var events: [QueuedWebhook] = []
+            for index in stride(from: 3, to: words.count - 1, by: 2) {
+                guard let id = words[index].string,
+                    let event = words[index + 1].bytes.flatMap({ QueuedWebhook(id: id, $0) })
+                else { continue }
+                events.append(event)
+            }
+            guard !events.isEmpty else { return finish(after: words[2].int) }
+            call(events)
+        }
+    }
+
+    private func call(_ events: [QueuedWebhook]) {
+        let (send, now) = (send, shard.clock.redisNow)
+        do {
+            try shard.jobs.run(in: Webhooks.pool) {
+                send(events, now)
+            } then: { [self] result in
+                guard case .success(let outcomes) = result else { return finish(after: 1_000) }
+                settle(events, outcomes)
+            }
+        } catch {
+            settle(events, [:])
+        }
+    }
+
+    private func settle(_ events: [QueuedWebhook], _ outcomes: [String: WebhookOutcome]) {
+        var (arguments, taken, asked): ([String], Int, Milliseconds) = ([], 0, 0)
+        var reason: String?
+        for event in events {
+            switch outcomes[event.id] {
+            case .taken?:
+                taken += 1
+                arguments += [event.id, "taken", "0", ""]
+            case .unwanted?:
+                arguments += [event.id, "unwanted", "0", "status 410"]
+                reason = "status 410: it is switched off"
+            case .failed(let why, let wait)?:
+                counters.failed.value += 1
+                (reason, asked) = (why, max(asked, wait))
+                let spread = Double.random(in: -1...1, using: &shard.random)
+                if let pause = RetrySchedule.pause(after: event.tries + 1, asked: wait, spread: spread) {
+                    arguments += [event.id, "failed", String(pause), why]
+                } else {
+                    counters.givenUp.value += 1
+                    arguments += [event.id, "givenUp", "0", why]
+                }
+            case nil: arguments += [event.id, "again", "0", ""]
+            }
+        }
+        counters.sent.value += taken
+        if let reason {
+            shard.log(
+                "webhook not taken", ["endpoint": WebhookEndpoint.shown(endpoint.url), "reason": reason],
+                level: .warning)
+        }
+        failures = taken > 0 || outcomes.isEmpty ? 0 : failures + 1
+        let rest = failures > 0 ? max(RetrySchedule.rest(after: failures), asked) : asked
+        // Without any outcome the pool had no room.
+        if rest > 0 || outcomes.isEmpty { restsUntil = shard.clock.now + max(rest, 1_000) }
+        run(.webhookSettle, arguments) { [self] _ in
+            isWanted = true
+            finish()
+        }
+    }
+
+    /// - Parameter wait: Until there is something to do; `nil`: not known.
+    private func finish(after wait: Milliseconds? = nil) {
+        isBusy = false
+        if isWanted { return wake() }
+        if isOn, let wait { schedule(at: shard.clock.now + max(wait, 10)) }
+    }
+}

@@ -1,0 +1,141 @@
+import Foundation
+import PresenceProtocol
+import Testing
+
+@testable import PresenceCore
+@testable import PresenceServer
+@testable import Simulator
+
+/// Servers with an endpoint, on invented time. What is sent is noted, and answered as a test wants it.
+final class WebhookWorld {
+    let world: World
+    let log = Log()
+    private let secret: String
+
+    /// Written by jobs, which the simulation runs one at a time on its own thread.
+    final class Log: @unchecked Sendable {
+        // @unchecked: everything runs on the test's thread.
+        var calls: [QueuedWebhook] = []
+        var answer: (QueuedWebhook) -> WebhookOutcome? = { _ in .taken }
+    }
+
+    init(shards: Int = 2, queue: Int64 = 1_000) throws {
+        let secret = FileManager.default.temporaryDirectory.path + "/secret-\(UInt64.random(in: 0 ... .max))"
+        _ = FileManager.default.createFile(
+            atPath: secret, contents: Data("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".utf8),
+            attributes: [.posixPermissions: 0o600])
+        self.secret = secret
+        world = try World(shards: shards) {
+            $0[rows: .webhooks] = ["http://127.0.0.1:1/ \(secret)"]
+            $0[.webhookQueue] = queue
+        }
+        for shard in world.shards { record(shard) }
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: secret) }
+
+    func record(_ shard: SimulatedShard) {
+        for queue in shard.logic.feature(Webhooks.self)!.courier!.queues {
+            queue.send = { [log] events, _ in
+                log.calls += events
+                return events.reduce(into: [:]) { $0[$1.id] = log.answer($1) }
+            }
+        }
+    }
+
+    var couriers: [SimulatedShard] {
+        world.shards.filter { $0.logic.feature(Webhooks.self)!.courier!.isCourier && !$0.isDead }
+    }
+
+    func calls(_ type: String, of user: String? = nil) -> [QueuedWebhook] {
+        log.calls.filter { call in
+            String(decoding: call.body, as: UTF8.self).contains("\"type\":\"\(type)\"")
+                && (user ?? call.subject) == call.subject
+        }
+    }
+}
+
+@Suite struct WebhookSimulationTests {
+    @Test func `one server at a time is the courier, and another one after its death`() throws {
+        let webhooks = try WebhookWorld()
+        let world = webhooks.world
+        try world.run(until: "there is a courier") { webhooks.couriers.count == 1 }
+        try world.run(for: 60_000)
+        #expect(webhooks.couriers.count == 1)
+        let first = try #require(webhooks.couriers.first)
+        first.die()
+        try world.run(until: "the other one is", within: 20_000) { webhooks.couriers.count == 1 }
+        let other = try #require(webhooks.couriers.first)
+        try SimulatedClient("ana", in: world).connect(to: other)
+        try world.run(until: "it tells of ana") { webhooks.calls("user.online", of: "ana").count == 1 }
+    }
+
+    @Test func `an event that is offered when nobody is the courier is told by the next one`() throws {
+        let webhooks = try WebhookWorld(shards: 1)
+        let world = webhooks.world
+        try world.run(until: "there is a courier") { webhooks.couriers.count == 1 }
+        webhooks.log.answer = { _ in nil }
+        try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+        try world.run(for: 50)
+        world.shards[0].die()
+        world.replaceShard(at: 0)
+        webhooks.record(world.shards[0])
+        webhooks.log.answer = { _ in .taken }
+        try world.run(until: "ana is told of") { webhooks.calls("user.online", of: "ana").count >= 1 }
+        try world.run(for: 120_000)
+        #expect(Set(webhooks.calls("user.online", of: "ana").map(\.id)).count == 1)
+    }
+
+    @Test func `what fails is tried ten times, then given up`() throws {
+        let webhooks = try WebhookWorld(shards: 1)
+        let world = webhooks.world
+        webhooks.log.answer = { _ in .failed("status 500", retryAfter: 0) }
+        try world.run(until: "there is a courier") { webhooks.couriers.count == 1 }
+        let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+        try world.run(until: "it was tried") { !webhooks.log.calls.isEmpty }
+        let first = try #require(webhooks.log.calls.first)
+        for tries in 2...RetrySchedule.mostTries {
+            let pause = try #require(RetrySchedule.pause(after: tries - 1, spread: 1))
+            try world.run(until: "try \(tries)", within: pause + 130_000) {
+                webhooks.log.calls.filter { $0.id == first.id }.count == tries
+            }
+        }
+        try world.run(for: 200_000)
+        let calls = webhooks.log.calls.filter { $0.id == first.id }
+        #expect(calls.map(\.tries) == Array(0..<10) && Set(calls.map(\.body)).count == 1)
+        #expect(webhooks.couriers[0].logic.feature(Webhooks.self)!.courier!.queues[0].waiting == 0)
+        withExtendedLifetime(ana) {}
+    }
+
+    @Test func `of too many, those go that have failed most often`() throws {
+        let webhooks = try WebhookWorld(shards: 1, queue: 100)
+        let world = webhooks.world
+        try world.run(until: "there is a courier") { webhooks.couriers.count == 1 }
+        webhooks.log.answer = { _ in .failed("timeout", retryAfter: 0) }
+        let people = try (0..<60).map { try SimulatedClient("p\($0)", in: world).connect(to: world.shards[0]) }
+        try world.run(for: 60_000)
+        for person in people { person.close(code: 1000) }
+        _ = try (0..<20).map { try SimulatedClient("q\($0)", in: world).connect(to: world.shards[0]) }
+        try world.run(for: 5_000)
+        webhooks.log.answer = { _ in .taken }
+        webhooks.log.calls = []
+        try world.run(for: 3_600_000)
+        #expect(webhooks.log.calls.count == 100)
+        #expect(webhooks.calls("user.online").filter { $0.subject.hasPrefix("q") }.count == 20)
+    }
+
+    @Test func `scripts get the stream of their partition as the last key`() {
+        let keys = Partitions(count: 4, in: KeySpace(prefix: "a")).keys(2)
+        #expect(PartitionKeys.offering([keys.shards, keys.floor]) == [keys.shards, keys.floor, "a:{p002}:offers"])
+        #expect(PartitionKeys.offering(["leases"]) == ["leases"] && PartitionKeys.offering([]).isEmpty)
+    }
+
+    @Test func `an id that looks like the stream of offers is none`() throws {
+        let world = try World(shards: 1)
+        let user = "x:offers"
+        try SimulatedClient(user, in: world).connect(to: world.shards[0])
+        try world.run(for: 1_000)
+        let answer = try world.redis.command(["KEYS", "*}:offers"]).get()
+        #expect(answer.array?.isEmpty == true)
+    }
+}
