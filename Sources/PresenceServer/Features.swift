@@ -15,6 +15,7 @@ enum Features {
         Accounts.self,
         Usernames.self,
         Photos.self,
+        History.self,
         App.self,
     ]
 }

@@ -85,6 +85,9 @@ struct asset asset_set_photo(void);
 // Usernames
 struct asset asset_change_username(void);
 
+// History
+struct asset asset_history(void);
+
 // For browsers
 struct asset asset_presence_js(void);
 struct asset asset_presence_d_ts(void);

@@ -78,6 +78,8 @@ package struct FeaturePlan: Sendable {
     package var pools: [WorkerPlan] = []
     /// Unique things that it lets owners have; their scripts and keys are among the plan's.
     package var claims: [ClaimPlan] = []
+    /// Where the statuses of users are kept that are over; `nil`: it keeps none. At most one feature keeps them.
+    package var past: @Sendable (ServerConfiguration) -> PastStatuses? = { _ in nil }
     /// Says what is wrong with its settings beyond the range of each, such as a file that cannot be read.
     package var check: @Sendable (ServerConfiguration) throws(InvalidConfiguration) -> Void = {
         (_) throws(InvalidConfiguration) in
@@ -86,6 +88,7 @@ package struct FeaturePlan: Sendable {
     package init(
         name: String, isOptional: Bool = true, scripts: [Script] = [], keys: [KeyFamily] = [],
         settings: [FeatureSetting] = [], pools: [WorkerPlan] = [], claims: [ClaimPlan] = [],
+        past: @escaping @Sendable (ServerConfiguration) -> PastStatuses? = { _ in nil },
         check: @escaping @Sendable (ServerConfiguration) throws(InvalidConfiguration) -> Void = {
             (_) throws(InvalidConfiguration) in
         }
@@ -97,6 +100,7 @@ package struct FeaturePlan: Sendable {
         self.settings = settings
         self.pools = pools
         self.claims = claims
+        self.past = past
         self.check = check
     }
 }

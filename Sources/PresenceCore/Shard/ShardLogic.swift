@@ -13,6 +13,8 @@ package final class ShardLogic {
     package let configuration: ServerConfiguration
     package let clock: ShardClock
     package let partitions: Partitions
+    /// Whether statuses that are over are kept, and where.
+    let past: PastStatuses?
     package let store: any Store
     let sockets: any Sockets
     package let jobs: Jobs
@@ -75,6 +77,7 @@ package final class ShardLogic {
         self.verify = verify
         self.sign = sign
         partitions = Partitions(configuration, database: database)
+        past = configuration.past(of: features)
         let limits = configuration.limits
         outboxes = Outboxes(outboxBudget ?? OutboxBudget(limits.outboxBytes))
         connectionRate = RateLimit(perSecond: limits.requestsPerSecond, burst: limits.requestBurst)
