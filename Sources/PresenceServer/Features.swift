@@ -17,6 +17,7 @@ enum Features {
         Photos.self,
         History.self,
         App.self,
+        Console.self,
     ]
 }
 

@@ -100,6 +100,19 @@ struct asset asset_app_signing_js(void);
 struct asset asset_app_profile_js(void);
 struct asset asset_app_people_js(void);
 
+// The console
+struct asset asset_console_html(void);
+struct asset asset_console_css(void);
+struct asset asset_console_js(void);
+struct asset asset_console_api_js(void);
+struct asset asset_console_charts_js(void);
+struct asset asset_console_overview_js(void);
+struct asset asset_console_people_js(void);
+struct asset asset_console_person_js(void);
+struct asset asset_console_limits_js(void);
+struct asset asset_console_doctor_js(void);
+struct asset asset_console_outbox_js(void);
+
 // Conversations
 struct asset asset_create(void);
 struct asset asset_reserve(void);

@@ -20,6 +20,12 @@ FROM_SOURCES = bool(os.environ.get("WEB_FROM_SOURCES"))
 """Whether pages get the files of web/ instead of those that the server carries, to try a change without a build."""
 
 
+SHARED = {
+    "console": "console/index.html", "console/parts.js": "app/parts.js", "console/app.css": "app/app.css",
+    "console/icon.svg": "app/icon.svg", "console/presence.js": "presence.js"}
+"""What the console has at paths of its own."""
+
+
 def program():
     found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     return found or pytest.skip("not installed: chromium")
@@ -116,7 +122,7 @@ class Session:
             await page.send(f"{domain}.enable")
         if FROM_SOURCES:
             await page.send("Fetch.enable", patterns=[{"urlPattern": pattern, "requestStage": "Response"} for pattern in (
-                "*/presence.js", "*/presence.d.ts", "*/app/*", "*/app", "*/verify", "*/reset")])
+                "*/presence.js", "*/presence.d.ts", "*/app/*", "*/app", "*/verify", "*/reset", "*/console", "*/console/*")])
         if size:
             await page.resize(**size)
         if url != "about:blank":
@@ -169,6 +175,7 @@ class Page:
         path = event["request"]["url"].split("//", 1)[1].partition("/")[2].split("?")[0].split("#")[0]
         if path in ("app", "app/", "verify", "reset"):
             path = "app/index.html"
+        path = SHARED.get(path, path)
         file = os.path.join(WEB, path)
         if not os.path.isfile(file) or event.get("responseStatusCode") != 200:
             return await self.send("Fetch.continueRequest", requestId=event["requestId"])

@@ -11,7 +11,7 @@ extension FeatureSetting {
         about: "How long after its end an interval is kept.")
     static let historyMost = count(
         "history.mostPerUser", 500, in: 1...10_000,
-        about: "How many intervals of a user are kept at most; the oldest go first. One takes some 15 bytes of Redis.")
+        about: "How many intervals of a user are kept at most; the oldest go first. One takes some 17 bytes of Redis.")
 
     static let history: [FeatureSetting] = [historyEnabled, historyKeepFor, historyMost]
 }
