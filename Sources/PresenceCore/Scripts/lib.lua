@@ -28,12 +28,13 @@ end
 local function session(value) return string.match(value, '^(%S+) (%S+) (%S+) (%S) (%d+)$') end
 
 -- A user: what their hash holds, read in one call and written in one, since each call costs Redis some 2 µs. What is not
--- there is false. `pastKey` and `bounds` ("KEEP MOST", see `remember`): where statuses are kept that are over, or nil.
+-- there is false. `pastKey` and `bounds` ("KEEP MOST", see `remember`): where statuses are kept that are over. Without
+-- bounds none are, and `pastKey` may be another key, or nil.
 local fields = { 'chosen', 'text', 'clearAt', 'chosenVersion', 'lastSeen', 'status', 'since', 'shown', 'presenceVersion',
     'barredAt', 'revokedAt', 'visibility' }
 local function read(id, userKey, sessionsKey, floorKey, channel, pastKey, bounds)
     local user = { id = id, key = userKey, sessionsKey = sessionsKey, floorKey = floorKey, channel = channel,
-        pastKey = pastKey, bounds = bounds, changed = {}, events = {} }
+        pastKey = (bounds or '') ~= '' and pastKey, bounds = bounds, changed = {}, events = {} }
     local values = redis.call('HMGET', userKey, unpack(fields))
     for i, field in ipairs(fields) do user[field] = values[i] end
     return user
