@@ -123,7 +123,7 @@ async def test_somebody_who_was_lost_was_last_there_when_last_heard(room):
     assert gone["since"] - told["to"] > 1_000
 
 
-async def test_whoever_comes_back_within_the_linger_time_was_never_away(room):
+async def test_somebody_who_comes_back_within_the_linger_time_was_never_away(room):
     bob = await room.come("bob", "web")
     bob.abort()
     bob = await room.come("bob", "web")

@@ -39,7 +39,8 @@ extension Sessions {
             .lapse,
             keys: [user.keys.shards, user.keys.floor, user.userKey, user.sessionsKey]
                 + shard.past.keys(of: [user.id], in: user.keys),
-            arguments: [user.keys.events, shard.link.incarnation, user.id.string] + shard.past.arguments, lane: .commands
+            arguments: [user.keys.events, shard.link.incarnation, user.id.string] + shard.past.arguments,
+            lane: .commands
         ) { [self] result in
             guard !shard.link.noticeFencing(in: result), case .success(let value) = result, let words = value.array
             else { return lapseLater(user) }

@@ -8,10 +8,12 @@ import Testing
         PastInterval(status: "online", from: Timestamp($0 * 100), to: $0 == 4 ? nil : Timestamp($0 * 100 + 50))
     }
 
-    @Test(arguments: [
-        ("", 0...4, false), ("from=150", 2...4, false), ("from=149", 1...4, false), ("to=200", 0...1, false),
-        ("to=201", 0...2, false), ("limit=2", 3...4, true), ("limit=5", 0...4, false), ("limit=1&to=101", 1...1, true),
-    ] as [(String, ClosedRange<Int>, Bool)])
+    @Test(
+        arguments: [
+            ("", 0...4, false), ("from=150", 2...4, false), ("from=149", 1...4, false), ("to=200", 0...1, false),
+            ("to=201", 0...2, false), ("limit=2", 3...4, true), ("limit=5", 0...4, false),
+            ("limit=1&to=101", 1...1, true),
+        ] as [(String, ClosedRange<Int>, Bool)])
     func `a query selects what overlaps its time, the newest first to be told`(
         text: String, places: ClosedRange<Int>, more: Bool
     ) throws {

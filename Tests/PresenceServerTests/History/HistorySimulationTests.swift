@@ -9,7 +9,9 @@ import Testing
 
 /// What is kept of presence that is over, on invented time: also where times are known late, and after faults.
 @Suite struct HistorySimulationTests {
-    @Test func `two devices that are lost one after the other: what is kept ends when the second was last heard`() throws {
+    @Test func `two devices that are lost one after the other: what is kept ends when the second was last heard`()
+        throws
+    {
         let world = try World.keeping()
         let web = try SimulatedClient("bob", in: world).connect(to: world.shards[0], device: "web")
         let phone = try SimulatedClient("bob", in: world).connect(to: world.shards[1], device: "phone", activity: .idle)
@@ -69,7 +71,9 @@ import Testing
         #expect(try world.kept(of: "bob").allSatisfy { $0.to! <= again })
     }
 
-    @Test(arguments: 1...12) func `whatever happens, what is kept is in order and agrees with what is shown`(seed: UInt64)
+    @Test(arguments: 1...12) func `whatever happens, what is kept is in order and agrees with what is shown`(
+        seed: UInt64
+    )
         throws
     {
         let world = try World.keeping(seed: seed)

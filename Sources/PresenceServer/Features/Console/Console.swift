@@ -19,7 +19,8 @@ final class Console: Feature {
             }
         }
         registry.route("GET", "/v1/console/servers") { [unowned self] in servers($0) }
-        registry.route("GET", "/v1/console/people") { [unowned self] (call) throws(DecodingFailure) in try people(call) }
+        registry.route("GET", "/v1/console/people") { [unowned self] (call) throws(DecodingFailure) in try people(call)
+        }
         registry.route("GET", "/v1/users/{id}/sessions") { [unowned self] in sessions($0) }
         registry.route("GET", "/v1/console/view") { [unowned self] (call) throws(DecodingFailure) in try view(call) }
         registry.route("GET", "/v1/console/doctor") { [unowned self] in report($0) }
@@ -40,5 +41,6 @@ extension FeatureSetting {
     static let consoleEnabled = flag(
         "console.enabled", false,
         about:
-            "Whether the server has a console for operators at /console: on api.port, or without one for this machine only.")
+            "Whether the server has a console for operators at /console: on api.port, or without one for this machine only."
+    )
 }

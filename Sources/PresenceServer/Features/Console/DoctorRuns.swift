@@ -18,7 +18,7 @@ extension Console {
     }
     private static let last = Locked(Run.none)
 
-    /// A run that has not ended by then was never begun: whoever asked for it had gone.
+    /// A run that has not ended by then was never begun, because its caller had gone.
     private static let longest: Milliseconds = 300_000
 
     func examine(_ call: HTTPCall) {

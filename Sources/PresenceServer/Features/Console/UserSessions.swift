@@ -23,7 +23,8 @@ extension Console {
     /// - Parameter device: `=ID`, or `-` for one without.
     private static func row(_ session: HeldSession, device: String) -> String {
         let id = device.hasPrefix("=") ? #","device":\#(StatusArguments.encoded(String(device.dropFirst())))"# : ""
-        return #"{"id":\#(StatusArguments.encoded(session.name)),"kind":\#(StatusArguments.encoded(session.kind))\#(id),"#
+        return
+            #"{"id":\#(StatusArguments.encoded(session.name)),"kind":\#(StatusArguments.encoded(session.kind))\#(id),"#
             + #""active":\#(session.isActive),"since":\#(session.began),"#
             + #""server":\#(StatusArguments.encoded(session.incarnation))}"#
     }
