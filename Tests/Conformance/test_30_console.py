@@ -417,14 +417,15 @@ async def test_every_screen_fits_narrow_pages_in_both_schemes_and_its_fields_hav
 async def test_the_keyboard_reaches_everything(chromium, room):
     async with chromium:
         page = await console(chromium, room)
-        await page.run("document.body.focus(); document.activeElement.blur()")
+        await page.run("document.querySelector('header a').focus()")
         reached = []
-        for _ in range(8):
-            await page.key("Tab")
+        for _ in range(7):
             reached.append(await page.value("document.activeElement.textContent"))
+            if len(reached) < 7:
+                await page.key("Tab")
         assert reached[:6] == ["Overview", "People", "Limits", "Doctor", "Outbox", "Sign out"], reached
-        await page.run("document.activeElement.blur()")
-        await page.key("Tab")
+        assert await page.value("document.activeElement.getAttribute('aria-label')") == "Servers by their leases"
+        await page.run("document.querySelector('header a').focus()")
         await page.key("Tab")
         await page.key("Enter")
         await title(page, "People")

@@ -3,16 +3,16 @@
 const KEY = "presence-console-token";
 
 /** The token is kept for this tab alone, and never in an address. */
-export const api = Object.assign(new EventTarget(), {
+class API extends EventTarget {
   get token() {
     return sessionStorage.getItem(KEY);
-  },
+  }
 
   set token(token) {
     if (token) sessionStorage.setItem(KEY, token);
     else sessionStorage.removeItem(KEY);
     this.dispatchEvent(new Event("token"));
-  },
+  }
 
   /** The answer's JSON, or undefined if it has none. Throws an object with `status`, `code` and `message`. */
   async ask(method, path, { body, signal, token = this.token } = {}) {
@@ -36,10 +36,14 @@ export const api = Object.assign(new EventTarget(), {
     if (answer.ok) return value;
     if (answer.status === 401 && token === this.token) this.token = null;
     throw Object.assign(new Error(value?.message ?? `the server answered ${answer.status}`), { ...value, status: answer.status });
-  },
+  }
 
-  user: (id, ...rest) => ["/v1/users", encodeURIComponent(id), ...rest].join("/"),
-});
+  user(id, ...rest) {
+    return ["/v1/users", encodeURIComponent(id), ...rest].join("/");
+  }
+}
+
+export const api = new API();
 
 /** Every so often while the page is looked at, until a signal; the next time comes when the last one is over. */
 export const every = (milliseconds, signal, act) => {

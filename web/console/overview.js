@@ -70,7 +70,7 @@ class Overview extends Screen {
       h("h1", { tabindex: "-1" }, "Overview"), problem,
       h("div", { class: "tiles" }, ...tiles.map(({ tile }) => tile.node)),
       h("section", { class: "card", "aria-label": "Servers" }, h("h2", {}, "Servers"),
-        h("div", { class: "scroll" }, h("table", {},
+        h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Servers by their leases" }, h("table", {},
           h("thead", {}, h("tr", {}, ...["Shard", "Lease", "Renewed", "Ends"].map((text) => h("th", { scope: "col" }, text)))), rows)), redis,
         h("p", { class: "quiet" }, "The shards of all servers that share this Redis. The numbers above are those of the server that answers.")),
     ];
