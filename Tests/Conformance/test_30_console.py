@@ -9,7 +9,7 @@ from support.accounts import ON, Accounts
 from support.api import API, path
 from support.openapi import OpenAPI
 from support.patience import eventually, now
-from support.redis import free_port
+from support.ports import free_port
 from support.room import Room
 
 from test_28_app import fill, press, shot, shows, title
