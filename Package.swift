@@ -139,7 +139,7 @@ let package = Package(
                 "Features/Accounts/Scripts",
                 "Features/Profiles/Scripts", "Features/Conversations/Scripts",
                 "Features/Typing/Scripts", "Features/Usernames/Scripts", "Features/Photos/Scripts",
-                "Features/Messages/Scripts", "Features/Webhooks/Scripts",
+                "Features/Messages/Scripts", "Features/Webhooks/Scripts", "Features/History/Scripts",
             ],
             swiftSettings: unchecked
         ),

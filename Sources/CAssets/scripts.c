@@ -271,6 +271,13 @@ static const unsigned char change_username_bytes[] = {
 };
 ASSET(change_username)
 
+// ---- History ----
+
+static const unsigned char history_bytes[] = {
+#embed "../PresenceServer/Features/History/Scripts/history.lua"
+};
+ASSET(history)
+
 // ---- Photos ----
 
 static const unsigned char set_photo_bytes[] = {

@@ -1,4 +1,4 @@
-// Files for browsers: the library and the app that is built on it.
+// Files for browsers: the library, the app that is built on it, and the console.
 #include "embedding.h"
 
 static const unsigned char presence_js_bytes[] = {
@@ -92,3 +92,60 @@ static const unsigned char app_details_js_bytes[] = {
 #embed "../../web/app/details.js"
 };
 ASSET(app_details_js)
+
+// ---- The console ----
+
+static const unsigned char console_html_bytes[] = {
+#embed "../../web/console/index.html"
+};
+ASSET(console_html)
+
+static const unsigned char console_css_bytes[] = {
+#embed "../../web/console/console.css"
+};
+ASSET(console_css)
+
+static const unsigned char console_js_bytes[] = {
+#embed "../../web/console/console.js"
+};
+ASSET(console_js)
+
+static const unsigned char console_api_js_bytes[] = {
+#embed "../../web/console/api.js"
+};
+ASSET(console_api_js)
+
+static const unsigned char console_charts_js_bytes[] = {
+#embed "../../web/console/charts.js"
+};
+ASSET(console_charts_js)
+
+static const unsigned char console_overview_js_bytes[] = {
+#embed "../../web/console/overview.js"
+};
+ASSET(console_overview_js)
+
+static const unsigned char console_people_js_bytes[] = {
+#embed "../../web/console/people.js"
+};
+ASSET(console_people_js)
+
+static const unsigned char console_person_js_bytes[] = {
+#embed "../../web/console/person.js"
+};
+ASSET(console_person_js)
+
+static const unsigned char console_limits_js_bytes[] = {
+#embed "../../web/console/limits.js"
+};
+ASSET(console_limits_js)
+
+static const unsigned char console_doctor_js_bytes[] = {
+#embed "../../web/console/doctor.js"
+};
+ASSET(console_doctor_js)
+
+static const unsigned char console_outbox_js_bytes[] = {
+#embed "../../web/console/outbox.js"
+};
+ASSET(console_outbox_js)

@@ -15,8 +15,10 @@ enum Features {
         Accounts.self,
         Usernames.self,
         Photos.self,
+        History.self,
         App.self,
         Webhooks.self,
+        Console.self,
     ]
 }
 

@@ -10,7 +10,7 @@ import Testing
 /// would not. So what the scripts touch is watched.
 @Suite struct ScriptKeyTests {
     @Test func `every key that a script touches is declared`() throws {
-        let world = try World(shards: 2)
+        let world = try World(shards: 2) { $0[.historyEnabled] = 1 }
         try look(
             at: world,
             running: Script.allCases.filter {
@@ -149,6 +149,7 @@ import Testing
             .disconnect, keys: [bobs.shards, bobs.floor, bobs.user(user), bobs.sessions(user)],
             arguments: [bobs.events, shard.logic.link.incarnation, "bob"], lane: .commands
         ) { _ in }
+        shard.run(.history, keys: [bobs.user(user), bobs.history(user)], arguments: [], lane: .commands) { _ in }
         shard.logic.revokeTokens(of: user) { _ in }
         try world.run(for: 1_000)
         ana.close(code: 1000)

@@ -7,7 +7,7 @@ export const h = (tag, attributes = {}, ...children) => {
     if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
     else if (value !== undefined && value !== false) made.setAttribute(name, value === true ? "" : value);
   }
-  made.append(...children.filter((child) => child !== undefined));
+  made.append(...children.filter((child) => child !== undefined && child !== null && child !== false));
   return made;
 };
 

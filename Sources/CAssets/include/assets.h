@@ -85,6 +85,9 @@ struct asset asset_set_photo(void);
 // Usernames
 struct asset asset_change_username(void);
 
+// History
+struct asset asset_history(void);
+
 // For browsers
 struct asset asset_presence_js(void);
 struct asset asset_presence_d_ts(void);
@@ -104,6 +107,19 @@ struct asset asset_app_conversations_js(void);
 struct asset asset_app_talk_js(void);
 struct asset asset_app_message_js(void);
 struct asset asset_app_details_js(void);
+
+// The console
+struct asset asset_console_html(void);
+struct asset asset_console_css(void);
+struct asset asset_console_js(void);
+struct asset asset_console_api_js(void);
+struct asset asset_console_charts_js(void);
+struct asset asset_console_overview_js(void);
+struct asset asset_console_people_js(void);
+struct asset asset_console_person_js(void);
+struct asset asset_console_limits_js(void);
+struct asset asset_console_doctor_js(void);
+struct asset asset_console_outbox_js(void);
 
 // Conversations
 struct asset asset_create(void);

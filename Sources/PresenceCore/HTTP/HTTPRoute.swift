@@ -20,6 +20,8 @@ package enum Route {
         case users
         case backends
         case operators
+        /// Pages for operators: no token is needed, and where there is a port for operators and backends they are only there.
+        case admins
     }
 
     /// `nil` where there is nothing.

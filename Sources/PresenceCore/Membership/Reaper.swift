@@ -79,8 +79,9 @@ package final class Reaper {
         shard.store.run(
             .reap,
             keys: [keys.floor, keys.users(ofShard: incarnation)]
-                + users.flatMap { [keys.user($0), keys.sessions($0)] },
-            arguments: [keys.events, incarnation, String(renewedAt)] + names, lane: .commands
+                + users.flatMap { [keys.user($0), keys.sessions($0)] } + shard.past.keys(of: users, in: keys),
+            arguments: [keys.events, incarnation, String(renewedAt), shard.past.arguments.first ?? ""] + names,
+            lane: .commands
         ) { [self] result in
             switch result {
             case .success: done([])

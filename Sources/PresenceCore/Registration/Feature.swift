@@ -80,6 +80,8 @@ package struct FeaturePlan: Sendable {
     package var claims: [ClaimPlan] = []
     /// Whether scripts write down what happens for others outside (`OfferingStore`).
     package var needsOffers: @Sendable (ServerConfiguration) -> Bool = { _ in false }
+    /// Where the statuses of users are kept that are over; `nil`: it keeps none. At most one feature keeps them.
+    package var past: @Sendable (ServerConfiguration) -> PastStatuses? = { _ in nil }
     /// Says what is wrong with its settings beyond the range of each, such as a file that cannot be read.
     package var check: @Sendable (ServerConfiguration) throws(InvalidConfiguration) -> Void = {
         (_) throws(InvalidConfiguration) in
@@ -89,6 +91,7 @@ package struct FeaturePlan: Sendable {
         name: String, isOptional: Bool = true, scripts: [Script] = [], keys: [KeyFamily] = [],
         settings: [FeatureSetting] = [], pools: [WorkerPlan] = [], claims: [ClaimPlan] = [],
         needsOffers: @escaping @Sendable (ServerConfiguration) -> Bool = { _ in false },
+        past: @escaping @Sendable (ServerConfiguration) -> PastStatuses? = { _ in nil },
         check: @escaping @Sendable (ServerConfiguration) throws(InvalidConfiguration) -> Void = {
             (_) throws(InvalidConfiguration) in
         }
@@ -101,6 +104,7 @@ package struct FeaturePlan: Sendable {
         self.pools = pools
         self.claims = claims
         self.needsOffers = needsOffers
+        self.past = past
         self.check = check
     }
 }

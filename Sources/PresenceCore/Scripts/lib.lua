@@ -38,12 +38,13 @@ end
 local function session(value) return string.match(value, '^(%S+) (%S+) (%S+) (%S) (%d+)$') end
 
 -- A user: what their hash holds, read in one call and written in one, since each call costs Redis some 2 µs. What is not
--- there is false.
+-- there is false. `pastKey` and `bounds` ("KEEP MOST", see `remember`): where statuses are kept that are over. Without
+-- bounds none are, and `pastKey` may be another key, or nil.
 local fields = { 'chosen', 'text', 'clearAt', 'chosenVersion', 'lastSeen', 'status', 'since', 'shown', 'presenceVersion',
     'barredAt', 'revokedAt', 'visibility' }
-local function read(id, userKey, sessionsKey, floorKey, channel)
+local function read(id, userKey, sessionsKey, floorKey, channel, pastKey, bounds)
     local user = { id = id, key = userKey, sessionsKey = sessionsKey, floorKey = floorKey, channel = channel,
-        changed = {}, events = {} }
+        pastKey = (bounds or '') ~= '' and pastKey, bounds = bounds, changed = {}, events = {} }
     local values = redis.call('HMGET', userKey, unpack(fields))
     for i, field in ipairs(fields) do user[field] = values[i] end
     return user
@@ -88,6 +89,46 @@ local function seen(user, time)
     if time > tonumber(user.lastSeen or '0') then put(user, 'lastSeen', int(time)) end
 end
 
+-- Statuses that are over, in a list, the oldest first: a letter (o, b, a), when it began (ms, 6 bytes) and how long it
+-- lasted (ms, 6 bytes). The key goes KEEP ms after the last one, and what is older than that at the next change.
+local interval = '>c1I6I6'
+local function ended(key, index)
+    local value = redis.call('LINDEX', key, index)
+    if not value or #value ~= 13 then return nil, value end
+    local letter, began, lasted = struct.unpack(interval, value)
+    return began + lasted, value, letter, began
+end
+
+-- A status is over that the user had since `user.since`; another one began at `from`, for offline when they were last
+-- there. Both may be known late: what was kept beyond that was not so. What nobody may see is not kept.
+local function remember(user, before, from)
+    local key = user.pastKey
+    local keep, most = string.match(user.bounds, '^(%d+) (%d+)$')
+    local expiry, added = now - tonumber(keep), false
+    local function add(letter, began)
+        local count = redis.call('RPUSH', key, struct.pack(interval, letter, began, from - began))
+        if count > tonumber(most) then redis.call('LTRIM', key, -tonumber(most), -1) end
+        added = true
+    end
+    while true do
+        local over, value, letter, began = ended(key, -1)
+        if not value or over and over <= from then break end
+        redis.call('RPOP', key)
+        if over and began < from then add(letter, began) end
+    end
+    local since = tonumber(user.since)
+    local isHidden = string.match(user.visibility or '', '^%d+ n ')
+    if before ~= 'offline' and since and since < from and not isHidden then add(string.sub(before, 1, 1), since) end
+    if not added then return end
+    redis.call('PEXPIRE', key, keep)
+    -- One comes, two go: it ends soon, however many have grown old.
+    for _ = 1, 2 do
+        local over, value = ended(key, 0)
+        if not value or over and over > expiry then break end
+        redis.call('LPOP', key)
+    end
+end
+
 -- Recomputes what others see, over all sessions. Only if that differs it gets a new version and is told:
 -- "P user version at BODY", where the register is {"version":VERSION,BODY. `since` is when a new status began.
 local function announce(user, since)
@@ -122,7 +163,12 @@ local function announce(user, since)
         shown = status .. body
     end
     if shown == user.shown then return end
-    if status ~= before then put(user, 'since', int(since)) end
+    if status ~= before then
+        if user.pastKey then
+            remember(user, before, status == 'offline' and math.min(tonumber(user.lastSeen or now), now) or since)
+        end
+        put(user, 'since', int(since))
+    end
     put(user, 'status', status)
     put(user, 'shown', shown)
     put(user, 'presenceVersion', int(nextVersion(user.presenceVersion, user.floorKey)))

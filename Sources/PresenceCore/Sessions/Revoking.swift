@@ -19,8 +19,9 @@ extension ShardLogic {
     func disconnect(_ user: UserID, done: @escaping StoreReply) {
         let keys = partitions.keys(of: user)
         store.run(
-            .disconnect, keys: [keys.shards, keys.floor, keys.user(user), keys.sessions(user)],
-            arguments: [keys.events, link.incarnation, user.string], lane: .commands, reply: done)
+            .disconnect,
+            keys: [keys.shards, keys.floor, keys.user(user), keys.sessions(user)] + past.keys(of: [user], in: keys),
+            arguments: [keys.events, link.incarnation, user.string] + past.arguments, lane: .commands, reply: done)
     }
 
     /// Whether a user's token is one of them; `nil` when that cannot be known now.

@@ -12,8 +12,11 @@ extension Sessions {
         _ status: StatusChange, for user: LocalUser, done: @escaping (Result<RedisValue, RedisFailure>) -> Void
     ) {
         shard.store.run(
-            .status, keys: [user.keys.shards, user.keys.floor, user.userKey, user.sessionsKey],
-            arguments: [user.keys.events, shard.link.incarnation, user.id.string] + StatusArguments(status).words,
+            .status,
+            keys: [user.keys.shards, user.keys.floor, user.userKey, user.sessionsKey]
+                + shard.past.keys(of: [user.id], in: user.keys),
+            arguments: [user.keys.events, shard.link.incarnation, user.id.string] + StatusArguments(status).words
+                + shard.past.arguments,
             lane: .commands
         ) { [self] result in
             // First the answer, then what it means for all of the user's sessions here.
@@ -33,8 +36,11 @@ extension Sessions {
         // Out of reach, Redis is told afterwards: every session said again looks at it too, unless that was a moment ago.
         guard shard.link.isLive else { return lapseLater(user) }
         shard.store.run(
-            .lapse, keys: [user.keys.shards, user.keys.floor, user.userKey, user.sessionsKey],
-            arguments: [user.keys.events, shard.link.incarnation, user.id.string], lane: .commands
+            .lapse,
+            keys: [user.keys.shards, user.keys.floor, user.userKey, user.sessionsKey]
+                + shard.past.keys(of: [user.id], in: user.keys),
+            arguments: [user.keys.events, shard.link.incarnation, user.id.string] + shard.past.arguments,
+            lane: .commands
         ) { [self] result in
             guard !shard.link.noticeFencing(in: result), case .success(let value) = result, let words = value.array
             else { return lapseLater(user) }

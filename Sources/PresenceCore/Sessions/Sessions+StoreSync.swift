@@ -49,7 +49,7 @@ extension Sessions {
             keys: [
                 user.keys.shards, user.keys.floor, user.userKey, user.sessionsKey,
                 user.keys.users(ofShard: shard.link.incarnation), user.keys.grants(user.id),
-            ],
+            ] + shard.past.keys(of: [user.id], in: user.keys),
             arguments: [
                 user.keys.events, shard.link.incarnation, user.id.string, session.id, session.deviceField,
                 session.kind, telling.state, String(shard.clock.now - session.began),
@@ -58,7 +58,7 @@ extension Sessions {
                 String(most), session.connection == nil ? Self.noToken : String(session.issuedAt),
                 shard.store.hasOneClock ? String(session.began + (shard.clock.redisNow - shard.clock.now)) : "",
                 session.connection == nil ? "" : session.grant?.string ?? "",
-            ],
+            ] + shard.past.arguments,
             lane: .commands
         ) { [self] result in
             switch result {
@@ -182,8 +182,11 @@ extension Sessions {
         session.tellings += 1
         let telling = session.tellings
         shard.store.run(
-            .activity, keys: [user.keys.shards, user.keys.floor, user.userKey, user.sessionsKey],
-            arguments: [user.keys.events, shard.link.incarnation, user.id.string, session.id, state],
+            .activity,
+            keys: [user.keys.shards, user.keys.floor, user.userKey, user.sessionsKey]
+                + shard.past.keys(of: [user.id], in: user.keys),
+            arguments: [user.keys.events, shard.link.incarnation, user.id.string, session.id, state]
+                + shard.past.arguments,
             lane: .commands
         ) { [self] result in
             var isStored = false
@@ -213,11 +216,11 @@ extension Sessions {
             keys: [
                 user.keys.shards, user.keys.floor, user.userKey, user.sessionsKey,
                 user.keys.users(ofShard: shard.link.incarnation),
-            ],
+            ] + shard.past.keys(of: [user.id], in: user.keys),
             arguments: [
                 user.keys.events, shard.link.incarnation, user.id.string, session.id,
                 String(max(0, shard.clock.now - session.lastHeard)),
-            ],
+            ] + shard.past.arguments,
             lane: .commands
         ) { [self] result in
             switch result {

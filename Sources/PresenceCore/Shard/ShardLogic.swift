@@ -13,6 +13,8 @@ package final class ShardLogic {
     package let configuration: ServerConfiguration
     package let clock: ShardClock
     package let partitions: Partitions
+    /// Whether statuses that are over are kept, and where.
+    let past: PastStatuses?
     package let store: any Store
     let sockets: any Sockets
     package let jobs: Jobs
@@ -68,8 +70,7 @@ package final class ShardLogic {
     ) {
         self.configuration = configuration
         self.clock = clock
-        let needsOffers = configuration.enabled(features).contains { $0.plan.needsOffers(configuration) }
-        self.store = needsOffers ? OfferingStore(store) : store
+        self.store = configuration.needsOffers(for: features) ? OfferingStore(store) : store
         self.sockets = sockets
         jobs = Jobs(workers)
         self.random = random
@@ -78,6 +79,7 @@ package final class ShardLogic {
         self.verify = verify
         self.sign = sign
         partitions = Partitions(configuration, database: database)
+        past = configuration.past(of: features)
         let limits = configuration.limits
         outboxes = Outboxes(outboxBudget ?? OutboxBudget(limits.outboxBytes))
         connectionRate = RateLimit(perSecond: limits.requestsPerSecond, burst: limits.requestBurst)
@@ -120,8 +122,7 @@ package final class ShardLogic {
     /// `address`: as what its tokens are counted that let nobody in.
     package func opened(_ socket: SocketID, headerToken: String?, address: AddressBlock = .none) {
         let connection = Connection(
-            socket: socket, headerToken: headerToken, address: address, now: clock.now,
-            firstPing: nextPing)
+            socket: socket, headerToken: headerToken, address: address, now: clock.now, firstPing: nextPing)
         watchers.add(connection)
         metrics.connectionsOpened += 1
         look(at: connection, clock.now + min(configuration.connectTimeout, configuration.heartbeat.interval))

@@ -35,3 +35,10 @@ extension PartitionKeys {
     /// A script's keys as servers give them that write such events down.
     package static func offering(_ keys: [String]) -> [String] { OfferingStore.adding(to: keys) }
 }
+
+extension ServerConfiguration {
+    /// Whether the enabled ones among these features want events to be written down.
+    func needsOffers(for features: [any Feature.Type]) -> Bool {
+        enabled(features).contains { $0.plan.needsOffers(self) }
+    }
+}

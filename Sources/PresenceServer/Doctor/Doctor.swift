@@ -21,6 +21,8 @@ public final class Doctor {
     let grace: Milliseconds
     var partitions: Partitions
     let features: [any Feature.Type]
+    /// Whether the servers keep statuses that are over.
+    let past: PastStatuses?
     /// The features' keys.
     var families: [KeyFamily] { features.flatMap { $0.plan.keys } }
     var counts = DoctorReport.Counts()
@@ -49,6 +51,7 @@ public final class Doctor {
         url: String, configuration: ServerConfiguration, features: [any Feature.Type]
     ) throws(DoctorFailure) {
         self.features = features
+        past = configuration.past(of: features)
         do throws(InvalidConfiguration) {
             location = try configuration.redis.location(url)
         } catch {

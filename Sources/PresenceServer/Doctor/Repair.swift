@@ -137,8 +137,9 @@ struct Repair {
         _ = try store[keys.floor].run(
             .reap,
             keys: [keys.floor, keys.users(ofShard: incarnation)]
-                + users.flatMap { [keys.user($0), keys.sessions($0)] },
-            arguments: [keys.events, incarnation, String(renewed)] + users.map(\.string))
+                + users.flatMap { [keys.user($0), keys.sessions($0)] } + doctor.past.keys(of: users, in: keys),
+            arguments: [keys.events, incarnation, String(renewed), doctor.past.arguments.first ?? ""]
+                + users.map(\.string))
     }
 
     /// Claims a dead incarnation. Returns when it last renewed, 0 if nobody knows; `nil` if it lives after all.
@@ -185,10 +186,10 @@ struct Repair {
             keys: [
                 keys.shards, keys.floor, keys.user(user), keys.sessions(user),
                 keys.users(ofShard: session.incarnation),
-            ],
+            ] + doctor.past.keys(of: [user], in: keys),
             arguments: [
                 keys.events, session.incarnation, user.string, name, String(max(0, try redis.now() - session.began)),
-            ])
+            ] + doctor.past.arguments)
     }
 
     private func list(_ name: String, of user: UserID) throws(RedisFailure) {

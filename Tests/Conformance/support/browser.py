@@ -19,9 +19,12 @@ WEB = os.path.join(os.path.dirname(__file__), "..", "..", "..", "web")
 FROM_SOURCES = bool(os.environ.get("WEB_FROM_SOURCES"))
 """Whether pages get the files of web/ instead of those that the server carries, to try a change without a build."""
 
-
 TYPES = {".js": "text/javascript; charset=utf-8", ".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8",
          ".svg": "image/svg+xml", ".ts": "text/plain; charset=utf-8"}
+SHARED = {
+    "console": "console/index.html", "console/parts.js": "app/parts.js", "console/app.css": "app/app.css",
+    "console/icon.svg": "app/icon.svg", "console/presence.js": "presence.js"}
+"""What the console has at paths of its own."""
 
 
 def program():
@@ -120,7 +123,7 @@ class Session:
             await page.send(f"{domain}.enable")
         if FROM_SOURCES:
             await page.send("Fetch.enable", patterns=[{"urlPattern": pattern, "requestStage": "Response"} for pattern in (
-                "*/presence*.js", "*/presence*.d.ts", "*/app/*", "*/app", "*/verify", "*/reset")])
+                "*/presence*.js", "*/presence*.d.ts", "*/app/*", "*/app", "*/verify", "*/reset", "*/console", "*/console/*")])
         if size:
             await page.resize(**size)
         if url != "about:blank":
@@ -173,6 +176,7 @@ class Page:
         path = event["request"]["url"].split("//", 1)[1].partition("/")[2].split("?")[0].split("#")[0]
         if path in ("app", "app/", "verify", "reset"):
             path = "app/index.html"
+        path = SHARED.get(path, path)
         file = os.path.join(WEB, path)
         # A file that the server does not have yet is a 404 of it.
         if not os.path.isfile(file) or event.get("responseStatusCode") not in (200, 404):

@@ -1,11 +1,12 @@
 -- flags: allow-oom
 -- Ends one session.
--- KEYS: shards, floor, user, sessions, shard's users
--- ARGV: now, channel, incarnation, user, session, ms since anything was received from it
+-- KEYS: shards, floor, user, sessions, shard's users, past (if it is kept)
+-- ARGV: now, channel, incarnation, user, session, ms since anything was received from it, bounds of
+--       the past
 -- Replies {OK} or {FENCED}.
 local incarnation = ARGV[3]
 if fenced(KEYS[1], incarnation) then return { 'FENCED' } end
-local user = read(ARGV[4], KEYS[3], KEYS[4], KEYS[2], ARGV[2])
+local user = read(ARGV[4], KEYS[3], KEYS[4], KEYS[2], ARGV[2], KEYS[6], ARGV[7])
 if redis.call('HDEL', KEYS[4], ARGV[5]) == 1 then seen(user, now - tonumber(ARGV[6])) end
 
 local left = false

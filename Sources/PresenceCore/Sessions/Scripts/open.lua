@@ -1,13 +1,14 @@
 -- Opens a session, or asserts one that its shard has held already (after a break of the connection to Redis).
--- KEYS: shards, floor, user, sessions, shard's users, grants
+-- KEYS: shards, floor, user, sessions, shard's users, grants, past (if it is kept)
 -- ARGV: now, channel, incarnation, user, session, device (=ID or -), kind, state (a or i), age in ms,
 --       chosen ('' to leave), text ('' keep, null, JSON string), clearAfter ('' none), chosenVersion ('' now),
 --       most sessions of a user (0: any number), when the token was issued (0: it does not say),
---       when it began by this clock, as far as its shard knows ('' if it cannot), the grant of its token ('' none)
+--       when it began by this clock, as far as its shard knows ('' if it cannot), the grant of its token ('' none),
+--       bounds of the past
 -- Replies {OK, now, own status …}, {FENCED}, {REPLACED}, {DISCONNECTED}, {REVOKED} or {CROWDED}.
 local channel, incarnation, id = ARGV[2], ARGV[3], ARGV[4]
 if fenced(KEYS[1], incarnation) then return { 'FENCED' } end
-local user = read(id, KEYS[3], KEYS[4], KEYS[2], channel)
+local user = read(id, KEYS[3], KEYS[4], KEYS[2], channel, KEYS[7], ARGV[18])
 -- Its age was true when the command was sent. One that was on its way for long must not pass for younger than it is;
 -- what a shard knows of this clock may be off by the time that an answer took.
 local began = now - tonumber(ARGV[9])

@@ -1,9 +1,10 @@
 -- The user chose a status.
--- KEYS: shards, floor, user, sessions
--- ARGV: now, channel, incarnation, user, chosen, text ('' keep, null, JSON string), clearAfter ('' none)
+-- KEYS: shards, floor, user, sessions, past (if it is kept)
+-- ARGV: now, channel, incarnation, user, chosen, text ('' keep, null, JSON string), clearAfter ('' none), bounds of the
+--       past
 -- Replies {OK, now, own status …} or {FENCED}.
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
-local user = read(ARGV[4], KEYS[3], KEYS[4], KEYS[2], ARGV[2])
+local user = read(ARGV[4], KEYS[3], KEYS[4], KEYS[2], ARGV[2], KEYS[5], ARGV[8])
 lapse(user)
 choose(user, ARGV[5], ARGV[6], ARGV[7])
 finish(user, now, true)

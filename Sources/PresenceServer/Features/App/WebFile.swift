@@ -7,7 +7,7 @@ struct WebFile: Sendable {
     let content: HTTPContent
     let bytes: [UInt8]
 
-    private init(_ path: String, _ type: String, _ asset: asset, _ headers: [(name: String, value: String)]) {
+    init(_ path: String, _ type: String, _ asset: asset, _ headers: [(name: String, value: String)]) {
         self.path = path
         bytes = Array(UnsafeBufferPointer(start: asset.bytes, count: asset.count))
         // Asked for each time and mostly answered 304: a new server's pages never run with an old server's scripts.
@@ -24,7 +24,9 @@ struct WebFile: Sendable {
 }
 
 extension WebFile {
-    private static let script = "text/javascript; charset=utf-8"
+    static let script = "text/javascript; charset=utf-8"
+    static let css = "text/css; charset=utf-8"
+    static let html = "text/html; charset=utf-8"
 
     /// Pages of any site may import them.
     static let library: [WebFile] = {
@@ -45,11 +47,11 @@ extension WebFile {
     static let app: [WebFile] = {
         // `/verify` and `/reset` are where links in mails lead.
         let pages = ["/app", "/verify", "/reset"].map {
-            WebFile($0, "text/html; charset=utf-8", asset_app_html(), page)
+            WebFile($0, html, asset_app_html(), appPage)
         }
         return pages + [
-            WebFile("/app/app.css", "text/css; charset=utf-8", asset_app_css(), []),
-            WebFile("/app/icon.svg", "image/svg+xml", asset_app_icon(), page),
+            WebFile("/app/app.css", css, asset_app_css(), []),
+            WebFile("/app/icon.svg", "image/svg+xml", asset_app_icon(), appPage),
             WebFile("/app/app.js", script, asset_app_js(), []),
             WebFile("/app/parts.js", script, asset_app_parts_js(), []),
             WebFile("/app/signing.js", script, asset_app_signing_js(), []),
@@ -62,16 +64,21 @@ extension WebFile {
         ]
     }()
 
+    /// `blob:` is a picture that was just chosen.
+    private static let appPage = page(pictures: "'self' https: blob:")
+
     /// What keeps foreign scripts and frames out of a page: nothing inline, nothing from elsewhere but pictures, which are
-    /// where people's `photoURL` says (`blob:` is one that was just chosen).
-    private static let page = [
-        (
-            "Content-Security-Policy",
-            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' https: blob:; connect-src 'self'; "
-                + "form-action 'none'; frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'"
-        ),
-        ("Referrer-Policy", "no-referrer"),
-        ("Cross-Origin-Opener-Policy", "same-origin"),
-        ("Permissions-Policy", "camera=(), microphone=(), geolocation=()"),
-    ]
+    /// where people's `photoURL` says.
+    static func page(pictures: String) -> [(String, String)] {
+        [
+            (
+                "Content-Security-Policy",
+                "default-src 'none'; script-src 'self'; style-src 'self'; img-src \(pictures); connect-src 'self'; "
+                    + "form-action 'none'; frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'"
+            ),
+            ("Referrer-Policy", "no-referrer"),
+            ("Cross-Origin-Opener-Policy", "same-origin"),
+            ("Permissions-Policy", "camera=(), microphone=(), geolocation=()"),
+        ]
+    }
 }

@@ -42,16 +42,16 @@ final class Courier {
             if case .number(let place) = key { queues[Int(place)].isDue() }
         }
         dropped = registry.counter(
-            "presence_webhooks_dropped_total",
+            "webhooks_dropped_total",
             help: "events that no endpoint will hear of: too many waited, or it is off")
         let counters = WebhookCounters(in: &registry)
         for (place, queue) in queues.enumerated() { queue.register(due, place: UInt64(place), counters) }
         registry.gauge(
-            "presence_webhooks_queued", help: "events that wait for endpoints, on the server that sends them"
+            "webhooks_queued", help: "events that wait for endpoints, on the server that sends them"
         ) {
             [unowned self] in queues.reduce(0) { $0 + $1.waiting }
         }
-        registry.gauge("presence_webhooks_off", help: "endpoints that answered 410 and are not called any more") {
+        registry.gauge("webhooks_off", help: "endpoints that answered 410 and are not called any more") {
             [unowned self] in queues.count { $0.isOff }
         }
         shard.overhear = { [unowned self] kind, partition in
@@ -183,10 +183,10 @@ struct WebhookCounters {
     let givenUp: MetricCounter
 
     init(in registry: inout Registry) {
-        sent = registry.counter("presence_webhooks_sent_total", help: "events that an endpoint has taken")
+        sent = registry.counter("webhooks_sent_total", help: "events that an endpoint has taken")
         failed = registry.counter(
-            "presence_webhook_failures_total", help: "tries to tell an endpoint of an event that failed")
+            "webhook_failures_total", help: "tries to tell an endpoint of an event that failed")
         givenUp = registry.counter(
-            "presence_webhooks_given_up_total", help: "events that an endpoint did not take in 76 hours")
+            "webhooks_given_up_total", help: "events that an endpoint did not take in 76 hours")
     }
 }

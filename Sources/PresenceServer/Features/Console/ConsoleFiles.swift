@@ -1,0 +1,25 @@
+import CAssets
+
+extension WebFile {
+    /// What it shares with the app has a path of its own, so that each can be without the other.
+    static let console: [WebFile] = [
+        WebFile("/console", html, asset_console_html(), consolePage),
+        WebFile("/console/app.css", css, asset_app_css(), []),
+        WebFile("/console/icon.svg", "image/svg+xml", asset_app_icon(), consolePage),
+        WebFile("/console/parts.js", script, asset_app_parts_js(), []),
+        WebFile("/console/presence.js", script, asset_presence_js(), []),
+        WebFile("/console/console.css", css, asset_console_css(), []),
+        WebFile("/console/console.js", script, asset_console_js(), []),
+        WebFile("/console/api.js", script, asset_console_api_js(), []),
+        WebFile("/console/charts.js", script, asset_console_charts_js(), []),
+        WebFile("/console/overview.js", script, asset_console_overview_js(), []),
+        WebFile("/console/people.js", script, asset_console_people_js(), []),
+        WebFile("/console/person.js", script, asset_console_person_js(), []),
+        WebFile("/console/limits.js", script, asset_console_limits_js(), []),
+        WebFile("/console/doctor.js", script, asset_console_doctor_js(), []),
+        WebFile("/console/outbox.js", script, asset_console_outbox_js(), []),
+    ]
+
+    /// As the app's, and with pictures of its own server only.
+    private static let consolePage = page(pictures: "'self' https:")
+}

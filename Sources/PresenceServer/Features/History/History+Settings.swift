@@ -1,0 +1,26 @@
+import PresenceCore
+import PresenceProtocol
+
+/// What operators can set about history. config/presenced.yaml has each with its sentence.
+extension FeatureSetting {
+    static let historyEnabled = flag(
+        "history.enabled", false,
+        about: "Whether the server keeps when each user was online, busy and away, for backends to ask for.")
+    static let historyKeepFor = duration(
+        "history.keepFor", 7 * 24 * 3_600_000, in: 1_000...365 * 24 * 3_600_000,
+        about: "How long after its end an interval is kept.")
+    static let historyMost = count(
+        "history.mostPerUser", 500, in: 1...10_000,
+        about: "How many intervals of a user are kept at most; the oldest go first. One takes some 17 bytes of Redis.")
+
+    static let history: [FeatureSetting] = [historyEnabled, historyKeepFor, historyMost]
+}
+
+extension KeyFamily {
+    /// The statuses of a user that are over: a list, the oldest first.
+    static let history = KeyFamily(name: "history", isPassing: false, type: "list", expires: true)
+}
+
+extension PartitionKeys {
+    func history(_ id: UserID) -> String { key(.history, id) }
+}

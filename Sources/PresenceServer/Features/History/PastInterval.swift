@@ -1,0 +1,55 @@
+import PresenceProtocol
+import Redis
+
+/// A time during which a user's status was the same, and not offline.
+struct PastInterval: Equatable {
+    let status: String
+    let from: Timestamp
+    /// `nil`: it is still so.
+    let to: Timestamp?
+
+    init(status: String, from: Timestamp, to: Timestamp?) {
+        self.status = status
+        self.from = from
+        self.to = to
+    }
+
+    /// As `lib.lua` writes it: a letter, when it began (6 bytes, big-endian) and how long it lasted (6 bytes). `nil` for
+    /// anything else.
+    init?(packed bytes: [UInt8]) {
+        guard bytes.count == 13, let status = Self.statuses[bytes[0]] else { return nil }
+        func number(_ bytes: ArraySlice<UInt8>) -> Int64 { bytes.reduce(0) { $0 << 8 | Int64($1) } }
+        let from = number(bytes[1..<7])
+        self.init(status: status, from: from, to: from + number(bytes[7...]))
+    }
+
+    private static let statuses: [UInt8: String] = [
+        UInt8(ascii: "o"): "online", UInt8(ascii: "b"): "busy", UInt8(ascii: "a"): "away",
+    ]
+
+    func write(to json: inout [UInt8]) {
+        json += Array(#"{"status":"\#(status)","from":\#(from)"#.utf8)
+        if let to { json += Array(#","to":\#(to)"#.utf8) }
+        json.append(UInt8(ascii: "}"))
+    }
+}
+
+/// What `history.lua` answers.
+struct PastRead {
+    let now: Timestamp
+    /// The oldest first; the last one may have no end.
+    let intervals: [PastInterval]
+
+    /// `nil` for what no script of ours answers.
+    init?(_ value: RedisValue) {
+        guard let words = value.array, words.count >= 4, let now = words[1].int, let status = words[2].string,
+            let since = words[3].int
+        else { return nil }
+        self.now = now
+        var intervals = words[4...].compactMap { $0.bytes.flatMap { PastInterval(packed: $0) } }
+        if ["online", "busy", "away"].contains(status) {
+            intervals.append(PastInterval(status: status, from: since, to: nil))
+        }
+        self.intervals = intervals
+    }
+}

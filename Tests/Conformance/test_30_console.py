@@ -1,0 +1,432 @@
+"""The console at /console, as an operator uses it, with nothing on the browser's console."""
+
+import asyncio
+import re
+
+import pytest
+
+from support.accounts import ON, Accounts
+from support.api import API, path
+from support.openapi import OpenAPI
+from support.patience import eventually, now
+from support.ports import free_port
+from support.room import Room
+
+from test_28_app import fill, press, shot, shows, title
+
+DOCUMENT = OpenAPI("openapi.yaml")
+SETTINGS = ON | {"console.enabled": True, "history.enabled": True, "linger": 1_500}
+FILES = ["/console", "/console/console.js", "/console/console.css", "/console/app.css", "/console/parts.js",
+         "/console/icon.svg"] + [f"/console/{name}.js" for name in (
+             "api", "charts", "overview", "people", "person", "limits", "doctor", "outbox")]
+
+
+def origin(server):
+    return f"http://{server.host}:{server.port}"
+
+
+async def ask(room, method, place, body=None, token=None, **query):
+    """The answer to a call, held against the document."""
+    text = "&".join(f"{name}={value}" for name, value in query.items())
+    answer = await room.api.request(method, f"{place}?{text}" if text else place, body, token=token or room.backend)
+    operation = min((each for each in DOCUMENT.operations if each.method == method and each.fits(place)),
+                    key=lambda each: each.path.count("{"))
+    assert "console" in operation.node["tags"]
+    assert answer.status in operation.responses, f"{answer.status} is not documented: {answer}"
+    DOCUMENT.check(method, answer, operation.responses[answer.status], f"{method} {place}")
+    return answer
+
+
+async def console(chromium, room, place="", expected=(), **size):
+    """A page whose operator has signed in."""
+    page = await chromium.page(origin(room.server) + "/console", expected=expected, **({"width": 1100, "height": 900} | size))
+    await title(page, "Sign in")
+    await fill(page, "token", room.backend)
+    await page.key("Enter")
+    await title(page, "Overview")
+    if place:
+        await page.run(f"location.hash = {place!r}")
+    return page
+
+
+def never_told(page, token):
+    """A token is in no address."""
+    assert len(page.requests) > 5
+    for _, url in page.requests:
+        assert token not in url and "token=" not in url, url
+
+
+# Who gets it
+
+
+async def test_it_is_off_by_default(start):
+    room = Room(start({}))
+    for place in FILES + ["/v1/console/servers", "/v1/console/people", "/v1/console/doctor", "/v1/console/outbox"]:
+        assert (await room.api.request("GET", place, token=room.backend)).status == 404, place
+
+
+async def test_its_files_have_types_tags_and_a_policy(room):
+    total = 0
+    for place in FILES:
+        answer = await room.api.request("GET", place)
+        assert answer.status == 200 and answer.headers["ETag"] and answer.headers["X-Content-Type-Options"] == "nosniff", place
+        assert (await room.api.request("GET", place, headers={"If-None-Match": answer.headers["ETag"]})).status == 304
+        assert (await room.api.request("HEAD", place)).status == 200
+        total += len(answer.body)
+    assert total <= 200_000
+    page = await room.api.request("GET", "/console")
+    policy = dict(part.split(" ", 1) for part in page.headers["Content-Security-Policy"].split("; "))
+    assert policy["default-src"] == "'none'" and policy["script-src"] == policy["style-src"] == policy["connect-src"] == "'self'"
+    assert policy["frame-ancestors"] == "'none'" and policy["base-uri"] == "'none'"
+    assert page.headers["Referrer-Policy"] == "no-referrer" and "Set-Cookie" not in page.headers
+    assert not re.search(r"<style|style=|onclick|<script(?! type=\"module\" src=)", page.body)
+
+
+async def test_with_a_port_for_operators_it_is_there_alone(start):
+    port = free_port()
+    room = Room(start(SETTINGS | {"api.port": port}))
+    assert (await room.api.request("GET", "/console")).status == 404
+    assert (await room.api.request("GET", "/v1/console/servers", token=room.backend)).status == 404
+
+    class Back:
+        host = room.server.host
+    Back.port = port
+    back = API(Back)
+    assert (await back.request("GET", "/console")).status == 200
+    assert (await back.request("GET", "/v1/console/servers", token=room.backend)).status == 200
+
+
+async def test_without_one_it_is_for_this_machine(start):
+    """A trusted proxy says for whom it asks."""
+    room = Room(start(SETTINGS | {"trustedProxies": ["127.0.0.1"]}))
+    for address, status in {"203.0.113.7": 404, "127.0.0.1": 200}.items():
+        for place in FILES:
+            answer = await room.api.request("GET", place, headers={"X-Forwarded-For": address})
+            assert answer.status == status, (place, address)
+
+
+@pytest.mark.parametrize("method,place", [
+    ("GET", "/v1/console/servers"), ("GET", "/v1/console/people"), ("GET", "/v1/users/bob/sessions"),
+    ("GET", "/v1/console/view"), ("GET", "/v1/console/doctor"), ("POST", "/v1/console/doctor"), ("GET", "/v1/console/outbox")])
+async def test_its_calls_are_for_backends(room, method, place):
+    assert (await ask(room, method, place, token=room.token("ana"))).status == 403
+    assert (await ask(room, method, place, token="garbage")).status == 401
+
+
+# Its calls
+
+
+async def test_people_are_told_a_page_at_a_time_each_once(start):
+    room = Room(start(SETTINGS))
+    clients = await asyncio.gather(*[room.come(f"p{number}", "web") for number in range(250)])
+    phone = await room.come("p0", "phone")
+    await clients[1].activity("idle")
+    await clients[2].update(displayName='Zoë "Z"')
+    found, cursor, pages = [], None, 0
+    while True:
+        answer = await ask(room, "GET", "/v1/console/people", **({"cursor": cursor} if cursor else {}))
+        assert answer.status == 200, answer
+        found += answer.json["people"]
+        pages += 1
+        cursor = answer.json.get("cursor")
+        if not cursor:
+            break
+    people = {each["user"]: each for each in found}
+    assert set(people) == {client.user for client in clients} and pages > 1
+    assert len(found) <= 251
+    assert people[clients[1].user]["status"] == "away" and people[clients[0].user]["status"] == "online"
+    assert people[clients[2].user]["displayName"] == 'Zoë "Z"'
+    assert all(abs(each["since"] - now()) < 60_000 for each in found)
+    await phone.close()
+
+
+@pytest.mark.parametrize("cursor", ["x", "1:2", "-1:a:0", "100000:a:0", "1:a:b", "%zz", "1:a:-1"])
+async def test_a_cursor_that_no_answer_had_is_refused(room, cursor):
+    answer = await ask(room, "GET", "/v1/console/people", cursor=cursor)
+    assert (answer.status, answer.json["field"]) == (422, "cursor")
+
+
+async def test_sessions_are_those_that_there_are(room):
+    bob = await room.come("bob", "web")
+    phone = await room.come("bob", "phone")
+    await phone.activity("idle")
+    told = (await ask(room, "GET", path("users", bob.user, "sessions"))).json["sessions"]
+    assert [(each["kind"], each["active"], each["device"]) for each in told] == [("web", True, "bob-web"), ("phone", False, "bob-phone")]
+    servers = (await ask(room, "GET", "/v1/console/servers")).json
+    assert {each["server"] for each in told} <= {each["name"] for each in servers["servers"] if each["state"] == "live"}
+    assert servers["bounds"]["shards"] == len(servers["servers"]) and servers["redis"]["usedBytes"] > 100_000
+    assert (await ask(room, "GET", "/v1/users/nobody/sessions")).json == {"sessions": []}
+    assert (await ask(room, "GET", "/v1/users/a%20b/sessions")).status == 400
+
+
+async def test_a_view_is_what_a_user_is_shown(room):
+    ana, bob = await room.come("ana"), await room.come("bob", "web")
+    seen = (await ask(room, "GET", "/v1/console/view", user=bob.user, viewer=ana.user)).json
+    assert seen == (await room.api.request("GET", path("users", bob.user), token=room.token("ana"))).json
+    await bob.did("block", users=[ana.user])
+    seen = (await ask(room, "GET", "/v1/console/view", user=bob.user, viewer=ana.user)).json
+    assert seen["presence"] == {"version": 0, "status": "offline"}
+    for query, field in (({}, "user"), ({"user": "bob"}, "viewer"), ({"user": "bob", "viewer": "a%20b"}, "viewer")):
+        answer = await ask(room, "GET", "/v1/console/view", **query)
+        assert answer.status in (400, 422) and answer.json["field"] == field
+
+
+# Its pages
+
+
+async def test_a_token_lets_in_and_is_in_no_address(chromium, room):
+    async with chromium:
+        page = await chromium.page(origin(room.server) + "/console", expected=("Failed to load resource",), width=1100, height=900)
+        await title(page, "Sign in")
+        assert await page.value("document.activeElement.name") == "token"
+        await shot(page, "console-sign-in")
+        await press(page, "Sign in")
+        await shows(page, "Please paste a token.")
+        await fill(page, "token", "garbage")
+        await page.key("Enter")
+        await shows(page, "This token is not taken")
+        await fill(page, "token", room.token("ana"))
+        await page.key("Enter")
+        await shows(page, "This is the token of a user.")
+        await fill(page, "token", room.backend)
+        await page.key("Enter")
+        await title(page, "Overview")
+        await page.reload()
+        await title(page, "Overview")
+        assert await page.value("[localStorage.length, document.cookie]") == [0, ""]
+        await press(page, "Sign out")
+        await title(page, "Sign in")
+        await shows(page, "You are signed out")
+        assert await page.value("sessionStorage.length") == 0
+        never_told(page, room.backend)
+
+
+async def test_a_token_that_is_over_leads_to_the_door(chromium, room):
+    async with chromium:
+        page = await console(chromium, room, expected=("Failed to load resource",))
+        await page.run("sessionStorage.setItem('presence-console-token', 'x')")
+        await title(page, "Sign in")
+
+
+async def test_the_overview_shows_numbers_as_they_are(chromium, room):
+    clients = [await room.come(f"o{number}", "web") for number in range(5)]
+    async with chromium:
+        page = await console(chromium, room)
+
+        async def value(name):
+            return await page.value(f"document.querySelector('[aria-label=\"{name}\"] .value').textContent")
+
+        async def says(name, wanted):
+            await eventually(lambda: is_so(name, wanted), f"{name} {wanted}")
+
+        async def is_so(name, wanted):
+            return await value(name) == wanted
+        before = int((await room.api.metric("presence_connections")))
+        await says("Connections", str(before))
+        clients.append(await room.come("late", "web"))
+        await says("Connections", str(before + 1))
+        await page.until("document.querySelectorAll('tbody tr').length >= 1 && document.querySelector('tbody').innerText.includes('live')")
+        await page.until("document.querySelector('[aria-label=\"Live shards\"] .verdict').textContent.startsWith('Within')")
+        await shot(page, "console-overview")
+        lines = await page.value("""[...document.querySelectorAll('presence-spark canvas')].map((canvas) =>
+            canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.some((byte) => byte))""")
+        assert len(lines) == 12 and all(lines)
+        never_told(page, room.backend)
+
+
+async def test_nothing_is_asked_while_nobody_looks(chromium, room):
+    async with chromium:
+        page = await console(chromium, room)
+        await page.until("document.querySelector('.value').textContent !== '–'")
+        await page.run("location.hash = '/doctor'")
+        await title(page, "Doctor")
+        await asyncio.sleep(1.5)
+        count = len(page.requests)
+        await asyncio.sleep(2.5)
+        assert len(page.requests) == count, page.requests[count:]
+
+
+async def test_people_are_found_and_live(chromium, room):
+    ana, bob = await room.come("ana", "web"), await room.come("bob", "web")
+    await bob.update(displayName="Bob Ray")
+    async with chromium:
+        page = await console(chromium, room, "/people")
+        await title(page, "People")
+        await shows(page, "Bob Ray")
+        await bob.status("busy", text="In a meeting")
+        await shows(page, "In a meeting")
+        await shot(page, "console-people")
+        await fill(page, "search", "bob r")
+        await page.until("document.querySelectorAll('.line:not([hidden])').length === 1")
+        await fill(page, "search", ana.user)
+        await page.until(f"document.querySelector('.line:not([hidden]) a').textContent === {ana.user!r}")
+        await fill(page, "search", "zed")
+        await press(page, "Look at the user zed")
+        await title(page, "zed")
+        await shows(page, "Offline")
+
+
+async def test_ten_thousand_people_are_a_few_rows_that_scroll(chromium, room):
+    """The rows are made up in the browser: what is measured is the list."""
+    async with chromium:
+        page = await console(chromium, room, "/people")
+        await title(page, "People")
+        took = await page.run("""
+            const { LongList } = await import("/console/people.js");
+            const { h } = await import("/console/parts.js");
+            const list = new LongList("Many", () => ({ node: h("div", { class: "line" }) }), (row, item) => (row.node.textContent = item));
+            document.querySelector("main").append(list.node);
+            list.items = Array.from({ length: 10_000 }, (_, number) => `person ${number}`);
+            const frame = () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+            await frame();
+            const began = performance.now();
+            for (let number = 0; number < 60; number++) {
+              list.node.scrollTop = number * 9_000;
+              await frame();
+            }
+            const took = (performance.now() - began) / 120;
+            list.node.scrollTop = 1e9;
+            await frame();
+            return { took, rows: list.node.querySelectorAll(".line").length, text: list.node.innerText, size: list.node.querySelector(".line:not([hidden])").getAttribute("aria-setsize") };
+        """)
+        print(f"a frame takes {took['took']:.1f} ms")
+        assert took["rows"] < 60 and "person 9999" in took["text"] and took["size"] == "10000"
+
+
+async def test_a_person_is_shown_whole_and_can_be_disconnected(chromium, room):
+    ana, bob = await room.come("ana"), await room.come("bob", "web")
+    await bob.update(displayName="Bob Ray", timezone="Europe/Paris")
+    for _ in range(3):
+        await bob.activity("idle")
+        await bob.activity("active")
+    await bob.did("block", users=[ana.user])
+    async with chromium:
+        page = await console(chromium, room, f"/person/{bob.user}")
+        await title(page, "Bob Ray")
+        for text in (bob.user, "Online", "Europe/Paris", "bob-web", "everyone", ana.user, "Who was online when", "Away"):
+            await shows(page, text)
+        assert await page.value("document.querySelector('[aria-label=\"Account\"]').hidden")
+        await shot(page, "console-person")
+        await fill(page, "viewer", ana.user)
+        await page.key("Enter")
+        await shows(page, "sees somebody who is offline, and nothing more.")
+        await page.run("window.confirm = () => false")
+        await press(page, "Disconnect")
+        await asyncio.sleep(0.3)
+        assert bob.end == "open"
+        await page.run("window.confirm = () => true")
+        await press(page, "Disconnect")
+        await bob.closed(4006)
+        await shows(page, "Disconnect: 1 ended.")
+        await shows(page, "Last seen")
+        await page.until("document.querySelector('[aria-label=\"Sessions\"]').innerText.includes('None.')")
+        never_told(page, room.backend)
+
+
+async def test_tokens_are_revoked_and_accounts_disabled(chromium, start):
+    accounts = Accounts(start(SETTINGS))
+    room = Room(accounts.server)
+    ana = await accounts.sign_up()
+    socket = await room.come("ana", "web", token=ana.access)
+    async with chromium:
+        page = await console(chromium, room, f"/person/{ana.user}", expected=("Failed to load resource",))
+        await shows(page, ana.email)
+        await page.run("window.confirm = () => true")
+        await press(page, "Disable the account")
+        await socket.closed(4001)
+        await shows(page, "Enable the account")
+        assert (await accounts.sign_in(ana.email)).status == 401
+        await press(page, "Enable the account")
+        await shows(page, "Disable the account")
+        again = await accounts.signed_in(ana.email)
+        await press(page, "Revoke tokens")
+        await shows(page, "All tokens until now are worthless.")
+        assert (await again.call("GET", "/v1/me")).status == 401
+
+
+async def test_limits_that_were_met_are_shown(chromium, start):
+    room = Room(start(SETTINGS | {"request_burst": 5, "requests_per_second": 1}))
+    async with chromium:
+        page = await console(chromium, room, "/limits")
+        await title(page, "Limits met")
+        await shows(page, "limits was met since the server started.")
+        ana = await room.come("ana")
+        for _ in range(30):
+            await ana.send({"type": "get", "users": ["bob"]})
+        await page.until("document.querySelectorAll('tbody tr').length === 1")
+        await shot(page, "console-limits")
+
+
+async def test_the_doctor_examines_and_finds(chromium, start):
+    redis = start.redis()
+    room = Room(start(SETTINGS | {"lease": 2_000, "renewal": 400, "sweep": 300}, redis=redis))
+    bob = await room.come("bob", "web")
+    async with chromium:
+        page = await console(chromium, room, "/doctor")
+        await press(page, "Examine")
+        await shows(page, "nothing is wrong")
+        key = redis.command("--scan", "--pattern", f"*user:{bob.user}")
+        redis.command("HSET", key, "since", "yesterday")
+        await press(page, "Examine")
+        await shows(page, "1 thing is wrong")
+        await shows(page, bob.user)
+        await shot(page, "console-doctor")
+
+
+async def test_the_outbox_has_the_mails_of_development(chromium, start):
+    accounts = Accounts(start(SETTINGS))
+    room = Room(accounts.server)
+    async with chromium:
+        page = await console(chromium, room, "/outbox")
+        await shows(page, "There are no mails.")
+        ana = await accounts.sign_up()
+        await shows(page, ana.email)
+        link = await page.value("document.querySelector('main a').href")
+        assert "/verify#token=" in link
+        await shot(page, "console-outbox")
+
+
+# How it looks, and who can use it
+
+
+SCREENS = {"": "Overview", "/people": "People", "/limits": "Limits met", "/doctor": "Doctor", "/outbox": "Outbox"}
+
+
+async def test_every_screen_fits_narrow_pages_in_both_schemes_and_its_fields_have_labels(chromium, room):
+    bob = await room.come("bob", "web")
+    await bob.activity("idle")
+    async with chromium:
+        page = await console(chromium, room)
+        for width, dark in ((360, False), (360, True), (1100, True)):
+            await page.resize(width=width, height=900, dark=dark)
+            for place, name in (SCREENS | {f"/person/{bob.user}": bob.user}).items():
+                await page.run(f"location.hash = '{place or '/overview'}'")
+                await title(page, name)
+                await page.until("!document.querySelector('main').innerText.includes('Reading…')")
+                await page.run("await new Promise((resolve) => setTimeout(resolve, 250))")
+                wide = await page.value("""[...document.querySelectorAll('body *')].filter((each) =>
+                    !each.closest('.scroll') && each.getBoundingClientRect().right > innerWidth + 1).map((each) => each.outerHTML.slice(0, 200))""")
+                assert not wide and await page.value("document.documentElement.scrollWidth <= innerWidth"), (name, width, wide[:3])
+                await shot(page, f"console-{name.split('-')[0].replace(' ', '-').lower()}-{width}{'-dark' if dark else ''}")
+                unnamed = await page.value("""[...document.querySelectorAll('input, button, a, [role=list], [role=region]')].filter((each) => !each.hidden
+                    && !each.labels?.length && !each.getAttribute('aria-label') && !each.textContent.trim()).map((each) => each.outerHTML)""")
+                assert not unnamed, unnamed
+                assert await page.value("document.querySelectorAll('h1').length") == 1
+
+
+async def test_the_keyboard_reaches_everything(chromium, room):
+    async with chromium:
+        page = await console(chromium, room)
+        await page.run("document.querySelector('header a').focus()")
+        reached = []
+        for _ in range(7):
+            reached.append(await page.value("document.activeElement.textContent"))
+            if len(reached) < 7:
+                await page.key("Tab")
+        assert reached[:6] == ["Overview", "People", "Limits", "Doctor", "Outbox", "Sign out"], reached
+        assert await page.value("document.activeElement.getAttribute('aria-label')") == "Servers by their leases"
+        await page.run("document.querySelector('header a').focus()")
+        await page.key("Tab")
+        await page.key("Enter")
+        await title(page, "People")
+        assert await page.value("document.activeElement.tagName") == "H1"

@@ -1,0 +1,46 @@
+import PresenceProtocol
+import Testing
+
+@testable import PresenceServer
+
+@Suite struct HistoryQueryTests {
+    private let intervals = (0..<5).map {
+        PastInterval(status: "online", from: Timestamp($0 * 100), to: $0 == 4 ? nil : Timestamp($0 * 100 + 50))
+    }
+
+    @Test(
+        arguments: [
+            ("", 0...4, false), ("from=150", 2...4, false), ("from=149", 1...4, false), ("to=200", 0...1, false),
+            ("to=201", 0...2, false), ("limit=2", 3...4, true), ("limit=5", 0...4, false),
+            ("limit=1&to=101", 1...1, true),
+        ] as [(String, ClosedRange<Int>, Bool)])
+    func `a query selects what overlaps its time, the newest first to be told`(
+        text: String, places: ClosedRange<Int>, more: Bool
+    ) throws {
+        let page = try HistoryQuery(text).page(of: intervals, keptFrom: 0)
+        #expect(page.page == Array(intervals[places]))
+        #expect(page.more == more)
+    }
+
+    @Test func `what is too old is not told, and what lasts always is`() throws {
+        #expect(try HistoryQuery("").page(of: intervals, keptFrom: 1_000).page == [intervals[4]])
+        #expect(try HistoryQuery("").page(of: intervals, keptFrom: 249).page == Array(intervals[2...]))
+    }
+
+    @Test(arguments: ["from=x", "from", "to=-1", "limit=0", "limit=1001", "viewer=a%20b", "viewer=%4", "from=5&to=4"])
+    func `what is no question is refused`(text: String) {
+        #expect(throws: DecodingFailure.self) { try HistoryQuery(text) }
+    }
+
+    @Test func `a viewer may be percent-encoded`() throws {
+        #expect(try HistoryQuery("viewer=a%2Fb&x=y").viewer == UserID("a/b"))
+    }
+
+    @Test func `an interval is read as it is written, and nothing else is one`() {
+        let bytes: [UInt8] = [0x61, 0x01, 0x9a, 0xaa, 0x00, 0x00, 0x01, 0, 0, 0, 0, 1, 2]
+        let from: Int64 = 0x019a_aa00_0001
+        #expect(PastInterval(packed: bytes) == PastInterval(status: "away", from: from, to: from + 258))
+        #expect(PastInterval(packed: Array(bytes.dropLast())) == nil)
+        #expect(PastInterval(packed: [0x78] + bytes.dropFirst()) == nil)
+    }
+}

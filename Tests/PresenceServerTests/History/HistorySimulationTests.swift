@@ -1,0 +1,134 @@
+import PresenceProtocol
+import Redis
+import TestSupport
+import Testing
+
+@testable import PresenceCore
+@testable import PresenceServer
+@testable import Simulator
+
+/// What is kept of presence that is over, on invented time: also where times are known late, and after faults.
+@Suite struct HistorySimulationTests {
+    @Test func `two devices that are lost one after the other: what is kept ends when the second was last heard`()
+        throws
+    {
+        let world = try World.keeping()
+        let web = try SimulatedClient("bob", in: world).connect(to: world.shards[0], device: "web")
+        let phone = try SimulatedClient("bob", in: world).connect(to: world.shards[1], device: "phone", activity: .idle)
+        try world.run(for: 5_000)
+        let since = try world.register(of: "bob").since
+        web.lost()
+        try world.run(for: 1_000)
+        phone.send(.activity(.idle))
+        try world.run(for: 10)
+        phone.lost()
+        // Away begins when the first one has lingered, which is after the second was last heard.
+        try world.run(until: "bob is away") { try! world.register(of: "bob").status == "away" }
+        #expect(try world.kept(of: "bob").map(\.status) == ["online"])
+        try world.run(until: "bob is gone") { try! world.register(of: "bob").status == "offline" }
+        let lastSeen = try world.register(of: "bob").lastSeen
+        #expect(try world.kept(of: "bob") == [PastInterval(status: "online", from: since, to: lastSeen)])
+    }
+
+    @Test func `what a dead server left ends at its last renewal`() throws {
+        let world = try World.keeping()
+        for name in ["bob", "cy"] { try SimulatedClient(name, in: world).connect(to: world.shards[0]) }
+        try world.run(for: 10_000)
+        world.shards[0].die()
+        try world.run(until: "they are gone") {
+            try! ["bob", "cy"].allSatisfy { try world.register(of: $0).status == "offline" }
+        }
+        for name in ["bob", "cy"] {
+            let kept = try world.kept(of: name)
+            #expect(try kept.map(\.to) == [world.register(of: name).lastSeen], "of \(name)")
+        }
+    }
+
+    @Test func `a session that is told again began when it began: what was kept since then was not so`() throws {
+        let world = try World.keeping()
+        let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
+        try world.run(for: 5_000)
+        let since = try world.register(of: "bob").since
+        // Somebody else's repair, say: the session is gone from Redis, and its shard does not know.
+        let keys = world.shards[0].logic.partitions.keys(of: UserID("bob")!)
+        let session = try #require(bob.session)
+        world.shards[1].run(
+            .end,
+            keys: [
+                keys.shards, keys.floor, keys.user(UserID("bob")!), keys.sessions(UserID("bob")!),
+                keys.users(ofShard: world.shards[0].logic.link.incarnation),
+            ] + world.shards[1].logic.past.keys(of: [UserID("bob")!], in: keys),
+            arguments: [keys.events, world.shards[1].logic.link.incarnation, "bob", session, "0"]
+                + world.shards[1].logic.past.arguments, lane: .commands
+        ) { _ in }
+        try world.run(for: 1_000)
+        #expect(try world.kept(of: "bob").map(\.from) == [since])
+        world.shards[0].cut(.commands)
+        try world.run(for: 5_000)
+        #expect(try world.register(of: "bob").status == "online")
+        let again = try world.register(of: "bob").since
+        #expect(again <= since + 5)
+        #expect(try world.kept(of: "bob").allSatisfy { $0.to! <= again })
+    }
+
+    @Test(arguments: 1...12) func `whatever happens, what is kept is in order and agrees with what is shown`(
+        seed: UInt64
+    )
+        throws
+    {
+        let world = try World.keeping(seed: seed)
+        var clients: [SimulatedClient] = []
+        for _ in 0..<60 {
+            let shard = world.shards[Int.random(in: 0..<2, using: &world.random)]
+            clients.removeAll { !$0.isConnected }
+            switch Int.random(in: 0..<9, using: &world.random) {
+            case 0, 1:
+                let client = SimulatedClient("bob", in: world)
+                client.dial(shard, device: ["a", "b"].randomElement(using: &world.random))
+                clients.append(client)
+            case 2: clients.randomElement(using: &world.random)?.close(code: 1000)
+            case 3: clients.randomElement(using: &world.random)?.lost()
+            case 4: clients.randomElement(using: &world.random)?.vanish()
+            case 5, 6:
+                clients.randomElement(using: &world.random)?.send(
+                    .activity([.active, .idle].randomElement(using: &world.random)!))
+            case 7:
+                let status: ChosenStatus = [.auto, .busy, .invisible].randomElement(using: &world.random)!
+                clients.randomElement(using: &world.random)?.send(.status(.init(status: status)))
+            default: if Bool.random(using: &world.random) { shard.cutAll() } else { shard.cut(.commands) }
+            }
+            try world.run(for: Milliseconds.random(in: 1...4_000, using: &world.random))
+            let (kept, register) = (try world.kept(of: "bob"), try world.register(of: "bob"))
+            var end: Timestamp = 0
+            for interval in kept {
+                #expect(interval.from >= end && interval.to! > interval.from, "\(kept)")
+                end = interval.to!
+            }
+            let bound = register.status == "offline" ? register.lastSeen : register.since
+            #expect(end <= bound, "\(kept) and \(register)")
+        }
+        #expect(try !world.kept(of: "bob").isEmpty)
+    }
+}
+
+extension World {
+    fileprivate static func keeping(seed: UInt64 = 1) throws -> World {
+        try World(shards: 2, seed: seed) { $0[.historyEnabled] = 1 }
+    }
+
+    fileprivate func kept(of user: String) throws -> [PastInterval] {
+        let id = UserID(user)!
+        let key = shards[0].logic.partitions.keys(of: id).history(id)
+        let values = try redis.command(["LRANGE", key, "0", "-1"]).get().array ?? []
+        let intervals = values.compactMap { $0.bytes.flatMap { PastInterval(packed: $0) } }
+        #expect(intervals.count == values.count)
+        return intervals
+    }
+
+    fileprivate func register(of user: String) throws -> (status: String?, since: Timestamp, lastSeen: Timestamp) {
+        let id = UserID(user)!
+        let key = shards[0].logic.partitions.keys(of: id).user(id)
+        let words = try redis.command(["HMGET", key, "status", "since", "lastSeen"]).get().array ?? []
+        return (words[0].string, words[1].int ?? 0, words[2].int ?? 0)
+    }
+}

@@ -1,0 +1,180 @@
+// What the console asks of the server: calls with the token of a backend, and the numbers of /metrics.
+
+const KEY = "presence-console-token";
+
+/** The token is kept for this tab alone, and never in an address. */
+class API extends EventTarget {
+  get token() {
+    return sessionStorage.getItem(KEY);
+  }
+
+  set token(token) {
+    if (token) sessionStorage.setItem(KEY, token);
+    else sessionStorage.removeItem(KEY);
+    this.dispatchEvent(new Event("token"));
+  }
+
+  /** The answer's JSON, or undefined if it has none. Throws an object with `status`, `code` and `message`. */
+  async ask(method, path, { body, signal, token = this.token } = {}) {
+    let answer;
+    try {
+      answer = await fetch(path, {
+        method, signal, headers: { Authorization: `Bearer ${token}` }, body: body && JSON.stringify(body),
+        cache: "no-store", credentials: "omit",
+      });
+    } catch (error) {
+      if (signal?.aborted) throw error;
+      throw Object.assign(new Error("the server cannot be reached"), { code: "network", status: 0 });
+    }
+    const text = await answer.text();
+    let value;
+    try {
+      value = text ? JSON.parse(text) : undefined;
+    } catch {
+      value = undefined;
+    }
+    if (answer.ok) return value;
+    if (answer.status === 401 && token === this.token) this.token = null;
+    throw Object.assign(new Error(value?.message ?? `the server answered ${answer.status}`), { ...value, status: answer.status });
+  }
+
+  user(id, ...rest) {
+    return ["/v1/users", encodeURIComponent(id), ...rest].join("/");
+  }
+}
+
+export const api = new API();
+
+/** Every so often while the page is looked at, until a signal; the next time comes when the last one is over. */
+export const every = (milliseconds, signal, act) => {
+  let timer;
+  let isBusy = false;
+  const go = async () => {
+    clearTimeout(timer);
+    if (signal.aborted || document.hidden || isBusy) return;
+    isBusy = true;
+    await act();
+    isBusy = false;
+    if (!signal.aborted) timer = setTimeout(go, milliseconds);
+  };
+  document.addEventListener("visibilitychange", go, { signal });
+  signal.addEventListener("abort", () => clearTimeout(timer));
+  go();
+  return go;
+};
+
+/** The samples of Prometheus' text format by their names, with labels as they stand there. */
+export const parse = (text) => {
+  const samples = new Map();
+  for (const line of text.split("\n")) {
+    const space = line.lastIndexOf(" ");
+    if (space > 0 && line[0] !== "#") samples.set(line.slice(0, space), Number(line.slice(space + 1)));
+  }
+  return samples;
+};
+
+export const LENGTH = 900;
+
+/** What /metrics said, once a second for at most 15 minutes, and only while a screen asks for it. */
+class Numbers {
+  #ring = [];
+
+  get last() {
+    return this.#ring.at(-1);
+  }
+
+  /** Until the signal: `show` is called after each reading. */
+  follow(signal, show) {
+    every(1_000, signal, async () => {
+      let error;
+      try {
+        const answer = await fetch("/metrics", { cache: "no-store", credentials: "omit", signal });
+        if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
+        this.#ring.push({ at: performance.now(), samples: parse(await answer.text()) });
+        if (this.#ring.length > LENGTH) this.#ring.shift();
+      } catch (failure) {
+        error = failure;
+      }
+      if (!signal.aborted) show(error);
+    });
+  }
+
+  /** One value for each reading: [ms, value]. A gap of more than 5 s is null. */
+  series(value) {
+    const points = [];
+    let before;
+    for (const sample of this.#ring) {
+      if (before && sample.at - before.at > 5_000) {
+        points.push([sample.at, null]);
+        before = undefined;
+      }
+      const number = value(sample, before);
+      if (number !== undefined) points.push([sample.at, number]);
+      before = sample;
+    }
+    return points;
+  }
+
+  gauge(name) {
+    return this.series(({ samples }) => samples.get(`presence_${name}`));
+  }
+
+  /** Of a counter, by the second; of one with labels, of all of them. */
+  rate(name) {
+    const sum = ({ samples }) => {
+      const own = samples.get(`presence_${name}`);
+      if (own !== undefined) return own;
+      let total = 0;
+      for (const [key, value] of samples) if (key.startsWith(`presence_${name}{`)) total += value;
+      return total;
+    };
+    return this.series((sample, before) => {
+      if (!before) return undefined;
+      // Less than before: the server has been started anew.
+      return Math.max(0, sum(sample) - sum(before)) / ((sample.at - before.at) / 1_000);
+    });
+  }
+
+  /** The bound below which a share of what happened since the last reading lies; nothing happened: 0. */
+  quantile(name, share) {
+    const start = `presence_${name}_bucket{le="`;
+    const buckets = (sample) => [...sample.samples].filter(([key]) => key.startsWith(start))
+      .map(([key, count]) => [Number(key.slice(start.length, -2).replace("+Inf", "Infinity")), count]);
+    return this.series((sample, before) => {
+      if (!before) return undefined;
+      const earlier = new Map(buckets(before));
+      const grown = buckets(sample).map(([bound, count]) => [bound, count - (earlier.get(bound) ?? 0)]);
+      const total = grown.at(-1)?.[1] ?? 0;
+      if (total <= 0) return 0;
+      const found = grown.findIndex(([, count]) => count >= total * share);
+      return Number.isFinite(grown[found][0]) ? grown[found][0] : grown.at(-2)[0];
+    });
+  }
+}
+
+export const numbers = new Numbers();
+
+// Numbers and times as people read them
+
+const short = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
+const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+
+export const amount = (value) => (Math.abs(value) < 10 && !Number.isInteger(value) ? short : whole).format(value);
+
+export const bytes = (value) => {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  const step = value < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(value) / 10));
+  return `${short.format(value / 1024 ** step)} ${units[step]}`;
+};
+
+const clock = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "medium" });
+export const time = (value) => clock.format(value);
+
+/** How long something took, or takes. */
+export const duration = (milliseconds) => {
+  const seconds = Math.max(0, milliseconds) / 1_000;
+  if (seconds < 60) return `${whole.format(seconds)} s`;
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min ${whole.format(Math.floor(seconds % 60))} s`;
+  if (seconds < 86_400) return `${Math.floor(seconds / 3_600)} h ${Math.floor((seconds % 3_600) / 60)} min`;
+  return `${Math.floor(seconds / 86_400)} d ${Math.floor((seconds % 86_400) / 3_600)} h`;
+};

@@ -1,0 +1,86 @@
+// Overview: what this server does, against what it promises, and all servers by their leases.
+import { Screen, h } from "/console/parts.js";
+import { amount, api, bytes, duration, every, numbers } from "./api.js";
+import { tile } from "./charts.js";
+
+const milliseconds = (value) => `${amount(value)} ms`;
+const perSecond = (value) => `${amount(value)}/s`;
+
+/** Each: how it is read, and what its tile says. `bound` may need what the server says of its settings. */
+const TILES = [
+  { name: "Connections", read: () => numbers.gauge("connections"), unit: amount, about: "Open WebSockets of this server." },
+  { name: "Sessions", read: () => numbers.gauge("sessions"), unit: amount, about: "Devices that are here, with those that linger." },
+  { name: "Changes", read: () => numbers.rate("events_in_total"), unit: perSecond, about: "Events that came from Redis." },
+  { name: "Deliveries", read: () => numbers.rate("deliveries_total"), unit: perSecond, about: "Events written to clients." },
+  {
+    name: "Delay", read: () => numbers.quantile("change_to_write_milliseconds", 0.99), unit: milliseconds, bound: () => 100,
+    about: "From a change in Redis to its event being written: 99 of 100 within this.",
+  },
+  {
+    name: "Redis", read: () => numbers.quantile("redis_round_trip_microseconds", 0.99).map(([at, value]) => [at, value && value / 1_000]),
+    unit: milliseconds, bound: () => 50, about: "From a command to its reply: 99 of 100 within this.",
+  },
+  {
+    name: "Loop", read: () => numbers.quantile("loop_turn_microseconds", 0.9).map(([at, value]) => [at, value && value / 1_000]),
+    unit: milliseconds, bound: () => 100, about: "The longest turns of the shards' loops: 9 of 10 within this.",
+  },
+  {
+    name: "Live shards", read: () => numbers.gauge("live"), unit: amount, bound: ({ shards }) => shards, alarm: (value, bound) => value < bound,
+    boundText: (bound) => `all ${bound}`, about: "Shards that show the truth. The clients of others are told that it may be stale.",
+  },
+  {
+    name: "Commands waiting", read: () => numbers.gauge("redis_commands_pending"), unit: amount, bound: () => 1_000,
+    about: "Commands that Redis has not answered yet.",
+  },
+  {
+    name: "Slow clients", read: () => numbers.gauge("outbox_bytes"), unit: bytes, bound: ({ outboxBytes }) => outboxBytes,
+    about: "What waits for clients that do not read.",
+  },
+  {
+    name: "Not stored yet", read: () => numbers.gauge("sessions_untold"), unit: amount, bound: () => 0,
+    about: "Sessions of which Redis does not know yet what they are.",
+  },
+  { name: "Errors", read: () => numbers.rate("errors_total"), unit: perSecond, about: "Errors that clients were answered." },
+];
+
+const STATES = { live: "live", ranOut: "ran out", reaping: "being cleared" };
+
+class Overview extends Screen {
+  render() {
+    const problem = h("p", { class: "bad", role: "alert" });
+    const tiles = TILES.map((each) => ({ ...each, tile: tile(each.name, each.bound ? { ...each, bound: undefined } : each) }));
+    const rows = h("tbody");
+    const redis = h("p", { class: "quiet" });
+    let bounds = {};
+    numbers.follow(this.signal, (error) => {
+      problem.textContent = error ? `The numbers cannot be read: ${error.message}.` : "";
+      for (const { tile, read, bound } of tiles) tile.show(read(), bound?.(bounds));
+    });
+    every(2_000, this.signal, async () => {
+      try {
+        const told = await api.ask("GET", "/v1/console/servers", { signal: this.signal });
+        bounds = told.bounds;
+        redis.textContent = `Redis uses ${bytes(told.redis.usedBytes)}` + (told.redis.mostBytes ? ` of ${bytes(told.redis.mostBytes)}.` : ", and has no bound (maxmemory).");
+        rows.replaceChildren(...told.servers.map((each) => this.#row(each, told.now)));
+      } catch (error) {
+        if (!this.signal.aborted) redis.textContent = `The servers cannot be read: ${error.message}.`;
+      }
+    });
+    return [
+      h("h1", { tabindex: "-1" }, "Overview"), problem,
+      h("div", { class: "tiles" }, ...tiles.map(({ tile }) => tile.node)),
+      h("section", { class: "card", "aria-label": "Servers" }, h("h2", {}, "Servers"),
+        h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Servers by their leases" }, h("table", {},
+          h("thead", {}, h("tr", {}, ...["Shard", "Lease", "Renewed", "Ends"].map((text) => h("th", { scope: "col" }, text)))), rows)), redis,
+        h("p", { class: "quiet" }, "The shards of all servers that share this Redis. The numbers above are those of the server that answers.")),
+    ];
+  }
+
+  #row({ name, state, renewedAt, until }, now) {
+    const isBad = state !== "live";
+    return h("tr", {}, h("td", {}, h("code", {}, name)), h("td", { class: isBad && "bad" }, STATES[state] ?? state),
+      h("td", {}, `${duration(now - renewedAt)} ago`), h("td", {}, until > now ? `in ${duration(until - now)}` : `${duration(now - until)} ago`));
+  }
+}
+
+customElements.define("overview-screen", Overview);

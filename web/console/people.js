@@ -1,0 +1,156 @@
+// People: who is here, as many as there are, of which only those in sight are in the page and asked for again.
+import { Screen, field, h } from "/console/parts.js";
+import { amount, api, duration, every } from "./api.js";
+
+const ROW = 56;
+const BEYOND = 8;
+const STATUSES = { online: "Online", away: "Away", busy: "Busy", offline: "Offline" };
+
+export const personLink = (user) => `#/person/${encodeURIComponent(user)}`;
+
+/** A list of any length: rows of one height, made for what is in sight. `show(row, item)` fills one. */
+export class LongList {
+  #items = [];
+  #rows = [];
+  #tall = h("div", { class: "tall" });
+  #planned = false;
+
+  constructor(name, make, show) {
+    this.make = make;
+    this.show = show;
+    this.node = h("div", { class: "long", role: "list", "aria-label": name, tabindex: "0" }, this.#tall);
+    this.node.addEventListener("scroll", () => this.draw(), { passive: true });
+    new ResizeObserver(() => this.draw()).observe(this.node);
+  }
+
+  set items(items) {
+    this.#items = items;
+    this.draw();
+  }
+
+  get inSight() {
+    const { first, last } = this.#range();
+    return this.#items.slice(first, last);
+  }
+
+  #range() {
+    const first = Math.max(0, Math.floor(this.node.scrollTop / ROW) - BEYOND);
+    return { first, last: Math.min(this.#items.length, Math.ceil((this.node.scrollTop + this.node.clientHeight) / ROW) + BEYOND) };
+  }
+
+  /** Once before the next frame, however often it is asked for. */
+  draw() {
+    if (this.#planned) return;
+    this.#planned = true;
+    requestAnimationFrame(() => {
+      this.#planned = false;
+      this.#draw();
+    });
+  }
+
+  #draw() {
+    const height = `${this.#items.length * ROW}px`;
+    if (this.#tall.style.height !== height) this.#tall.style.height = height;
+    const { first, last } = this.#range();
+    while (this.#rows.length < last - first) {
+      const row = this.make();
+      row.node.setAttribute("role", "listitem");
+      this.#rows.push(row);
+      this.#tall.append(row.node);
+    }
+    this.#rows.forEach((row, index) => {
+      const item = this.#items[first + index];
+      row.node.hidden = first + index >= last || !item;
+      if (row.node.hidden) return;
+      row.node.style.transform = `translateY(${(first + index) * ROW}px)`;
+      row.node.setAttribute("aria-setsize", this.#items.length);
+      row.node.setAttribute("aria-posinset", first + index + 1);
+      this.show(row, item);
+    });
+  }
+}
+
+class People extends Screen {
+  #people = new Map();
+
+  render() {
+    const search = field("Search", { name: "search", type: "search", autocomplete: "off", autocapitalize: "none", spellcheck: "false" }, {
+      hint: "The beginning of an id or a name. A whole id finds people who are not here, too.",
+    });
+    const count = h("p", { class: "quiet", role: "status" }, "Reading…");
+    const problem = h("p", { class: "bad", role: "alert" });
+    const exact = h("a", { hidden: true });
+    const list = new LongList("People", () => this.#row(), (row, person) => this.#show(row, person));
+    const show = () => {
+      const text = search.value.trim().toLowerCase();
+      const all = [...this.#people.values()];
+      const found = text ? all.filter(({ user, displayName }) => user.toLowerCase().startsWith(text) || displayName?.toLowerCase().startsWith(text)) : all;
+      found.sort((a, b) => (a.displayName ?? a.user).localeCompare(b.displayName ?? b.user));
+      list.items = found;
+      count.textContent = text ? `${amount(found.length)} of ${amount(all.length)} people` : `${amount(all.length)} ${all.length === 1 ? "person" : "people"} here`;
+      const id = search.value.trim();
+      exact.hidden = !/^[\x21-\x7e]{1,128}$/.test(id) || this.#people.has(id);
+      exact.href = personLink(id);
+      exact.textContent = `Look at the user ${id}`;
+    };
+    search.input.addEventListener("input", show);
+    every(20_000, this.signal, async () => {
+      try {
+        await this.#read(show);
+        problem.textContent = "";
+      } catch (error) {
+        if (!this.signal.aborted) problem.textContent = `People cannot be read: ${error.message}.`;
+      }
+    });
+    // Those in sight are live.
+    every(1_000, this.signal, async () => {
+      const users = list.inSight.map(({ user }) => user);
+      if (!users.length) return;
+      const told = await api.ask("POST", "/v1/users/get", { body: { users }, signal: this.signal }).catch(() => undefined);
+      for (const { user, presence, profile } of told?.users ?? []) {
+        const person = this.#people.get(user);
+        if (person) Object.assign(person, { status: presence.status, since: presence.since, text: presence.text, displayName: profile?.displayName });
+      }
+      list.draw();
+    });
+    return [h("h1", { tabindex: "-1" }, "People"), h("section", { class: "card", "aria-label": "Who is here" }, search.node, count, exact, problem, list.node)];
+  }
+
+  /** All pages, one after the other: they replace what was known when all have come. */
+  async #read(show) {
+    const found = new Map();
+    let cursor;
+    do {
+      const page = await api.ask("GET", `/v1/console/people${cursor ? `?cursor=${encodeURIComponent(cursor)}` : ""}`, { signal: this.signal });
+      for (const person of page.people) found.set(person.user, Object.assign(this.#people.get(person.user) ?? {}, person));
+      cursor = page.cursor;
+      if (this.#people.size < found.size) {
+        this.#people = new Map([...this.#people, ...found]);
+        show();
+      }
+    } while (cursor && !this.signal.aborted);
+    this.#people = found;
+    show();
+  }
+
+  #row() {
+    const name = h("a");
+    const user = h("span", { class: "quiet" });
+    const status = h("span", { class: "status" });
+    return { node: h("div", { class: "line" }, h("div", { class: "who" }, name, user), status), name, user, status };
+  }
+
+  #show(row, { user, displayName, status, since, text }) {
+    const set = (node, value) => {
+      if (node.textContent !== value) node.textContent = value;
+    };
+    set(row.name, displayName ?? user);
+    set(row.user, displayName ? user : "");
+    if (row.name.getAttribute("href") !== personLink(user)) row.name.href = personLink(user);
+    row.status.dataset.status = status;
+    const length = since ? ` for ${duration(Date.now() - since)}` : "";
+    set(row.status, `${STATUSES[status] ?? "Offline"}${length}${text ? ` · ${text}` : ""}`);
+  }
+}
+
+customElements.define("people-screen", People);

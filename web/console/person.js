@@ -1,0 +1,170 @@
+// One person: what others see of them, where they are, since when, and what can be done about it.
+import { Screen, busy, button, field, form, h, pictureOf } from "/console/parts.js";
+import { api, duration, every, time } from "./api.js";
+
+const STATUSES = { online: "Online", away: "Away", busy: "Busy", offline: "Offline" };
+const DAY = 86_400_000;
+
+const facts = (pairs) => h("dl", {}, ...pairs.filter(([, value]) => value !== undefined && value !== null && value !== "").flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
+
+const table = (name, heads, rows) => h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": name }, h("table", {},
+  h("thead", {}, h("tr", {}, ...heads.map((text) => h("th", { scope: "col" }, text)))),
+  h("tbody", {}, ...rows.map((cells) => h("tr", {}, ...cells.map((cell) => h("td", {}, cell)))))));
+
+class Person extends Screen {
+  #user = decodeURIComponent(location.hash.split("/")[2] ?? "");
+  #problem = h("p", { class: "bad", role: "alert" });
+  #done = h("p", { class: "good", role: "status" });
+  #again = () => {};
+
+  render() {
+    const name = h("h1", { tabindex: "-1" }, this.#user);
+    const parts = { presence: h("div"), sessions: h("div"), visibility: h("div"), history: h("div"), account: h("div") };
+    const card = (title, part, ...more) => h("section", { class: "card", "aria-label": title }, h("h2", {}, title), part, ...more);
+    const account = card("Account", parts.account);
+    const history = card("Who was online when", parts.history);
+    account.hidden = history.hidden = true;
+    history.classList.add("whole");
+    const avatar = h("presence-avatar");
+    this.#again = every(2_000, this.signal, async () => {
+      try {
+        await this.#read(parts, name, avatar, { account, history });
+        this.#problem.textContent = "";
+      } catch (error) {
+        if (!this.signal.aborted) this.#problem.textContent = `This person cannot be read: ${error.message}.`;
+      }
+    });
+    return [
+      h("p", {}, h("a", { href: "#/people" }, "All people")), h("div", { class: "title" }, avatar, name), this.#problem, this.#done,
+      h("div", { class: "columns" },
+        card("What a backend sees", parts.presence, this.#viewer()), card("Sessions", parts.sessions, this.#acts()),
+        card("Visibility", parts.visibility), account, history),
+    ];
+  }
+
+  async #read(parts, name, avatar, cards) {
+    const ask = (...rest) => api.ask("GET", api.user(this.#user, ...rest), { signal: this.signal });
+    // What a server does not have switched on, or a user does not have, is not shown.
+    const maybe = (asked) => asked.catch((error) => {
+      if (error.status === 404) return undefined;
+      throw error;
+    });
+    const [person, { sessions }, visibility, account, history] = await Promise.all([
+      ask(), ask("sessions"), ask("visibility"), maybe(ask("account")), maybe(ask(`history?limit=200&from=${Date.now() - 7 * DAY}`)),
+    ]);
+    if (this.signal.aborted) return;
+    name.textContent = person.profile?.displayName ?? this.#user;
+    document.title = `${name.textContent} – Presence console`;
+    avatar.show(name.textContent, pictureOf(person), person.presence.status);
+    this.#put(parts.presence, () => [this.#facts(person)], person);
+    this.#put(parts.sessions, () => [sessions.length ? table("Sessions", ["Device", "", "Since", "Shard"], sessions.map((each) =>
+      [`${each.kind}${each.device ? ` (${each.device})` : ""}`, each.active ? "active" : "idle", time(each.since), h("code", {}, each.server)]))
+      : h("p", { class: "quiet" }, "None.")], sessions);
+    this.#put(parts.visibility, () => [facts([
+      ["Presence", visibility.visibility.presence], ["Last seen", visibility.visibility.lastSeen],
+      ["Contacts", visibility.contacts.length ? visibility.contacts.slice(0, 20).join(", ") + (visibility.contacts.length > 20 ? " …" : "") : "none"],
+      ["Blocks", visibility.blocks.length ? visibility.blocks.slice(0, 20).join(", ") + (visibility.blocks.length > 20 ? " …" : "") : "none"],
+    ])], visibility);
+    cards.account.hidden = !account;
+    if (account) this.#put(parts.account, () => this.#account(account.account), account);
+    cards.history.hidden = !history;
+    if (history) this.#put(parts.history, () => this.#history(history), history.intervals, Math.floor(history.now / 60_000));
+  }
+
+  /** A part is made anew only when what it shows has changed: a button that has the focus keeps it. */
+  #put(part, make, ...of) {
+    const key = JSON.stringify(of);
+    if (part.key === key) return;
+    part.key = key;
+    part.replaceChildren(...make());
+  }
+
+  #facts({ presence, profile }) {
+    return facts([
+      ["Id", h("code", {}, this.#user)], ["Status", STATUSES[presence.status] ?? presence.status], ["Text", presence.text],
+      ["Since", presence.since && time(presence.since)], ["Last seen", presence.lastSeen && time(presence.lastSeen)],
+      ["Devices", presence.devices?.join(", ")], ["Username", profile?.username], ["Time zone", profile?.timezone], ["Locale", profile?.locale],
+      ["Presence version", String(presence.version)], ["Profile version", profile && String(profile.version)],
+    ]);
+  }
+
+  /** What another person would see of this one's history is what they may see of the presence. */
+  #viewer() {
+    const shown = h("p", { class: "quiet", role: "status" });
+    const viewer = field("As another person sees it", { name: "viewer", autocomplete: "off", autocapitalize: "none", spellcheck: "false" }, { hint: "Their id." });
+    const made = form({ viewer }, "Look", async (fail) => {
+      const id = viewer.value.trim();
+      if (!/^[\x21-\x7e]{1,128}$/.test(id)) return fail("viewer", "Please enter an id.");
+      const { presence } = await api.ask("GET", `/v1/console/view?user=${encodeURIComponent(this.#user)}&viewer=${encodeURIComponent(id)}`);
+      shown.textContent = presence.version ? `${id} sees: ${STATUSES[presence.status] ?? presence.status}${presence.lastSeen ? `, last seen ${time(presence.lastSeen)}` : ""}`
+        : `${id} sees somebody who is offline, and nothing more.`;
+    });
+    made.append(shown);
+    return made;
+  }
+
+  #acts() {
+    return h("div", { class: "actions" },
+      this.#act("Disconnect", "End all sessions of this user? Their apps do not come back by themselves.", "POST", ["disconnect"], ({ disconnected }) => `${disconnected} ended.`),
+      this.#act("Revoke tokens", "Make all tokens of this user worthless that were issued until now?", "POST", ["revokeTokens"], () => "All tokens until now are worthless."));
+  }
+
+  #act(text, question, method, place, said) {
+    const pressed = button(text);
+    pressed.addEventListener("click", async () => {
+      if (!confirm(question)) return;
+      this.#done.textContent = "";
+      try {
+        const answer = await busy(pressed, undefined, () => api.ask(method, api.user(this.#user, ...place)));
+        this.#done.textContent = `${text}: ${said(answer)}`;
+        this.#problem.textContent = "";
+        this.#again();
+      } catch (error) {
+        this.#problem.textContent = `${text}: ${error.message}.`;
+      }
+    });
+    return pressed;
+  }
+
+  #account(account) {
+    const act = account.disabled
+      ? this.#act("Enable the account", "Let this user sign in again?", "POST", ["account", "enable"], () => "they can sign in again.")
+      : this.#act("Disable the account", "Sign this user out everywhere, and let them sign in no more?", "POST", ["account", "disable"], () => "they are signed out and cannot sign in.");
+    return [
+      facts([["Email", `${account.email}${account.emailVerified ? "" : " (not confirmed)"}`], ["Username", account.username],
+        ["Made", account.createdAt && time(account.createdAt)], ["State", account.disabled ? "disabled" : "enabled"]]),
+      h("div", { class: "actions" }, act),
+    ];
+  }
+
+  #history({ intervals, now, more }) {
+    if (!intervals.length) return [h("p", { class: "quiet" }, "Nothing is kept of the last seven days.")];
+    const rows = [...intervals].reverse().slice(0, 50).map(({ status, from, to }) =>
+      [STATUSES[status], time(from), to ? time(to) : "now", duration((to ?? now) - from)]);
+    return [this.#days(intervals, now), table("History", ["Status", "From", "To", "Length"], rows),
+      h("p", { class: "quiet" }, more || intervals.length > 50 ? "The newest of the last seven days." : "The last seven days.")];
+  }
+
+  /** A bar for each day, the newest first; what it says is in the table too. */
+  #days(intervals, now) {
+    const midnight = new Date(now).setHours(0, 0, 0, 0);
+    const days = Array.from({ length: 7 }, (_, day) => midnight - day * DAY);
+    const rows = days.map((start) => {
+      const canvas = h("canvas", { width: 288, height: 12, "aria-hidden": "true" });
+      const pen = canvas.getContext("2d");
+      const style = getComputedStyle(document.documentElement);
+      for (const { status, from, to } of intervals) {
+        const left = Math.max(from, start);
+        const right = Math.min(to ?? now, start + DAY);
+        if (right <= left) continue;
+        pen.fillStyle = style.getPropertyValue(`--${status}`);
+        pen.fillRect(((left - start) / DAY) * 288, 0, Math.max(1, ((right - left) / DAY) * 288), 12);
+      }
+      const day = new Intl.DateTimeFormat("en", { weekday: "short", day: "numeric" }).format(start);
+      return h("div", { class: "day" }, h("span", { class: "quiet" }, day), canvas);
+    });
+    return h("div", { class: "days", "aria-hidden": "true" }, ...rows);
+  }
+}
+
+customElements.define("person-screen", Person);
