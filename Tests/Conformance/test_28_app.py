@@ -148,7 +148,7 @@ async def test_without_its_switch_there_is_the_library_and_no_app(start):
 
 def test_all_of_it_is_small():
     files = [os.path.join(folder, name) for folder, _, names in os.walk(WEB) for name in names]
-    assert len(files) > 8 and sum(os.path.getsize(file) for file in files) <= 200_000
+    assert len(files) > 8 and sum(os.path.getsize(file) for file in files) <= 200 * 1_024
 
 
 # Signing up and in
