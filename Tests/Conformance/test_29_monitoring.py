@@ -2,6 +2,7 @@
 
 import json
 import re
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -10,12 +11,19 @@ import yaml
 from support import alert_cases
 from support.documents import Strict
 from support.programs import needed, run
+from support.receiver import Secret
 
 ROOT = Path(__file__).resolve().parents[2]
 RULES = ROOT / "config/prometheus/presence.rules.yaml"
 BOARD = ROOT / "config/grafana/presence.json"
 
-SETTINGS = {"accounts.enabled": True, "app.enabled": True}
+PLACE = tempfile.TemporaryDirectory(prefix="presence-monitoring-")
+SECRET = Secret(PLACE.name)
+SETTINGS = {
+    "accounts.enabled": True, "app.enabled": True,
+    # Nobody is there; nothing is told to it either.
+    "webhooks": [{"url": "http://127.0.0.1:9/", "secretFile": SECRET.file, "events": ["push.due"]}]}
+"""All that has metrics is switched on."""
 
 ONLY_WITH_TLS = {"presence_tls_certificate_expiry_timestamp_seconds": "gauge"}
 

@@ -58,6 +58,13 @@ CASES = {
     "PresenceAnswersLate": counter("http_answers_late_total", 1, 0),
     "PresenceWorkRefused": counter("workers_refused_total", 1, 0, 'pool="passwords"'),
     "PresenceMailsFail": counter("mails_failed_total", 1, 0),
+    "PresenceWebhooksFail": (
+        {series("webhooks_queued"): "3x20", series("webhook_failures_total"): "0+1x20"},
+        {series("webhooks_queued"): "3x18 0 3", series("webhook_failures_total"): "0+1x20"}),
+    "PresenceWebhooksLost": (
+        {series("webhooks_dropped_total"): "0+1x20", series("webhooks_given_up_total"): "0x20"},
+        {series("webhooks_dropped_total"): "5x20", series("webhooks_given_up_total"): "0x20"}),
+    "PresenceWebhookOff": gauge("webhooks_off", 1, 0),
     "PresenceRefreshReused": counter("refresh_reuse_total", 1, "0.1"),
     "PresencePhotosKilled": counter("photos_killed_total", 1, 0),
 }
