@@ -261,9 +261,15 @@ struct Repair {
             let contacts = try redis.ask("SCARD", keys.contacts(user)).int ?? 0
             let blocks = try redis.ask("SCARD", keys.blocks(user)).int ?? 0
             let state = "\(setting(1)) \(setting(2)) \(contacts) \(blocks)"
+            // What conversations go by says this once more.
+            let receipts = try redis.ask("HGET", record, "receipts").string.map { $0.prefix(1) }
+                .flatMap { ["e", "n"].contains($0) ? $0 : nil }
             return [
-                ["HSET", record, "visibility", "\(version) \(state)"],
-                ["PUBLISH", keys.events, "V \(user.string) \(version) \(now) \(state) -"],
+                ["HSET", record, "visibility", "\(version) \(state)" + (receipts.map { " \($0)" } ?? "")],
+                [
+                    "PUBLISH", keys.events,
+                    "V \(user.string) \(version) \(now) \(state) -" + (receipts.map { " =\($0)" } ?? ""),
+                ],
             ]
         }
     }
