@@ -134,7 +134,7 @@ let package = Package(
                 "Features/Accounts/Scripts",
                 "Features/Profiles/Scripts", "Features/Conversations/Scripts",
                 "Features/Typing/Scripts", "Features/Usernames/Scripts", "Features/Photos/Scripts",
-                "Features/Messages/Scripts",
+                "Features/Messages/Scripts", "Features/Notifications/Scripts",
             ],
             swiftSettings: unchecked
         ),

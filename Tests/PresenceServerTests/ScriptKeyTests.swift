@@ -126,7 +126,9 @@ import Testing
             ], lane: .commands
         ) { _ in }
         // (A younger connection of her device has taken the place of the first one.)
-        try talk(SimulatedClient("dan", in: world).connect(to: world.shards[1]), in: world)
+        let dan = try SimulatedClient("dan", in: world).connect(to: world.shards[1])
+        try talk(dan, in: world)
+        try notify(dan, in: world)
         let user = UserID("bob")!
         let bobs = shard.logic.partitions.keys(of: user)
         shard.run(
@@ -144,6 +146,22 @@ import Testing
         try SimulatedClient("cy", in: world).connect(to: world.shards[1])
         world.shards[1].die()
         try world.run(for: 20_000)
+    }
+
+    /// The same of notifications.
+    private func notify(_ dan: SimulatedClient, in world: World) throws {
+        for id in ["a", "b"] {
+            let body: [String: Any] = [
+                "users": ["dan", "cy"], "id": id, "kind": "k", "title": "T", "collapse": "c",
+            ]
+            let call = SimulatedCall(
+                "POST", "/v1/notifications", body, token: "!backend", to: world.shards[1])
+            try world.run(for: 200)
+            #expect(call.status == 202)
+        }
+        dan.sendText(#"{"type":"subscribe","id":80,"notifications":true}"#)
+        dan.sendText(#"{"type":"markNotifications","id":81,"seen":2,"read":[2],"archived":[2]}"#)
+        try world.run(for: 200)
     }
 
     /// The same of conversations and messages.

@@ -124,3 +124,9 @@ struct asset asset_delete_message(void);
 struct asset asset_messages(void);
 struct asset asset_catch_up(void);
 struct asset asset_log_page(void);
+
+// Notifications
+struct asset asset_notification_lib(void);
+struct asset asset_notify(void);
+struct asset asset_mark_notifications(void);
+struct asset asset_notifications(void);
