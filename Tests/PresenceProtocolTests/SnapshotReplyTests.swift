@@ -128,7 +128,9 @@ struct SnapshotReplyTests {
             #expect(parts.dropLast().allSatisfy { $0.hasSuffix(#","more":true}"#) })
             let items = parts.flatMap { $0.split(separator: #""items":["#).dropFirst() }
             #expect(items.allSatisfy { $0.contains("]}") })
-            let seqs = parts.joined().split(separator: #"{"seq":"#).dropFirst().compactMap { $0.first?.wholeNumberValue }
+            let seqs = parts.joined().split(separator: #"{"seq":"#).dropFirst().compactMap {
+                $0.first?.wholeNumberValue
+            }
             #expect(seqs == Array(1...9))
             for part in parts { #expect(throws: Never.self) { try ServerMessage.decode(Array(part.utf8)) } }
         }

@@ -126,9 +126,7 @@ import Testing
             ], lane: .commands
         ) { _ in }
         // (A younger connection of her device has taken the place of the first one.)
-        let dan = try SimulatedClient("dan", in: world).connect(to: world.shards[1])
-        try talk(dan, in: world)
-        try notify(dan, in: world)
+        try talk(SimulatedClient("dan", in: world).connect(to: world.shards[1]), in: world)
         let user = UserID("bob")!
         let bobs = shard.logic.partitions.keys(of: user)
         shard.run(
@@ -192,6 +190,7 @@ import Testing
         try world.run(for: 1_000)
         world.shards[0].logic.feature(Conversations.self)?.departing.begin(UserID("dee")!)
         try world.run(for: 500)
+        try notify(dan, in: world)
     }
 
     /// The same of accounts.

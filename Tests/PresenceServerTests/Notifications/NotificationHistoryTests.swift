@@ -17,7 +17,9 @@ import Testing
         #expect(sum.count == NotificationHistories.most && sum.deaths > 100 && sum.stored > 1_000)
     }
 
-    @Test(arguments: Mistake.all) func `a mistake made on purpose is found by its own fault`(mistake: Mistake) async throws {
+    @Test(arguments: Mistake.all) func `a mistake made on purpose is found by its own fault`(mistake: Mistake)
+        async throws
+    {
         let substitutes = mistake.substitutes
         try #require(!substitutes.isEmpty, "no script holds what this replaces")
         let sum = try await NotificationHistories(substitutes: substitutes, enough: 1).run()
@@ -59,7 +61,8 @@ import Testing
                 name: "others are not told what is replaced",
                 old: "news.replaces[#news.replaces + 1] = int(seqOf(b, place))", new: "", faults: ["a device of"]),
             Mistake(
-                name: "others are not told what is archived", old: "news.archived[#news.archived + 1] = int(seq)", new: "",
+                name: "others are not told what is archived", old: "news.archived[#news.archived + 1] = int(seq)",
+                new: "",
                 faults: ["a device of"]),
             Mistake(
                 name: "others are not told what is read", old: "news.read[#news.read + 1] = int(seq)", new: "",
@@ -76,7 +79,8 @@ import Testing
                 faults: ["a device of"]),
             Mistake(
                 name: "some of what was unseen is not read", old: "if left > 0 and state ~= 'x' then",
-                new: "if left > 0 and state ~= 'x' and i > 1 then", faults: ["is lost to", "unseen of", "unread of", "keeps"]),
+                new: "if left > 0 and state ~= 'x' and i > 1 then",
+                faults: ["is lost to", "unseen of", "unread of", "keeps"]),
         ]
     }
 }

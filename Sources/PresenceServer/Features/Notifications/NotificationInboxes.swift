@@ -205,9 +205,12 @@ final class NotificationInboxes {
         return frames
     }
 
+    /// What is read is sent like an answer: a mark of this connection that the store makes after it is answered after it.
+    ///
     /// - Parameter isTaking: The connection takes what is read, however much it is.
     private func catchUp(_ subscriber: Subscriber, isTaking: Bool, done: @escaping (RedisFailure?) -> Void) {
         guard !subscriber.isReading else { return done(nil) }
+        subscriber.fallBehind(0)
         subscriber.isReading = true
         subscriber.isInDoubt = false
         catchUps.value += 1
@@ -232,16 +235,14 @@ final class NotificationInboxes {
         defer { mark(subscriber) }
         // It has subscribed again meanwhile.
         guard reading.counts.version >= subscriber.told.version, subscriber.isReady else { return }
-        let frames = reading.messages(after: subscriber.told.seq).map { WebSocketFrame.text($0) }
-        let bytes = frames.reduce(0) { $0 + $1.count }
-        guard isTaking || subscriber.bytes + bytes <= Self.mostBytes else {
-            subscriber.fallBehind(reading.counts.version)
+        let messages = reading.messages(after: subscriber.told.seq)
+        guard isTaking || messages.reduce(0, { $0 + $1.count }) <= Self.mostBytes else {
             subscriber.isInDoubt = true
             return
         }
         subscriber.told = Place(version: reading.counts.version, seq: max(subscriber.told.seq, reading.last))
-        subscriber.frames += frames
-        subscriber.bytes += bytes
+        subscriber.written = subscriber.told
+        for message in messages { shard.replies.send(message, to: subscriber.connection) }
     }
 
     // MARK: After a break
