@@ -263,7 +263,7 @@ async def test_marks_that_cannot_be_are_refused(room, code, field, members):
 
 async def test_subscriptions_that_cannot_be_are_refused(room):
     ana = await room.come("ana")
-    for wrong in ("yes", 1, []):
+    for wrong in ("yes", 1):
         error = await ana.refused("bad_request", "subscribe", notifications=wrong)
         assert error["field"] == "notifications"
         await ana.refused("bad_request", "unsubscribe", notifications=wrong)

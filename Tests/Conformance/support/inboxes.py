@@ -9,9 +9,9 @@ DOCUMENT = OpenAPI("openapi.yaml")
 OPERATION, = [each for each in DOCUMENT.operations if each.path == "/v1/notifications"]
 
 
-async def post(room, users, at=None, **members):
+async def post(room, people, at=None, **members):
     """Posts, and holds the answer against docs/openapi.yaml."""
-    body = {"users": [getattr(user, "user", user) for user in users], "id": secrets.token_hex(6), "kind": "test",
+    body = {"users": [getattr(user, "user", user) for user in people], "id": secrets.token_hex(6), "kind": "test",
             "title": "Hello"} | members
     body = {name: value for name, value in body.items() if value is not ...}
     answer = await (at or room.api).request("POST", "/v1/notifications", body, token=room.backend)

@@ -116,7 +116,9 @@ extension NotificationRequest.New {
         } else if key.equals("data") {
             guard value.kind == .object else { throw .wrongKind("data", wanted: "an object") }
             data = ConversationRequest.compact(value.bytes)
-            guard data.count <= NotificationRequest.mostData else { throw .invalid("data", "must be at most 2 KiB long") }
+            guard data.count <= NotificationRequest.mostData else {
+                throw .invalid("data", "must be at most 2 KiB long")
+            }
         }
     }
 

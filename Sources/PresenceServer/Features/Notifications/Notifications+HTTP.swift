@@ -113,7 +113,9 @@ extension Notifications {
         repeated.value += count - new
         guard !onCreated.isEmpty else { return }
         for place in places {
-            guard let user = words[place].string.flatMap({ UserID($0) }), let seq = words[place + 1].int else { continue }
+            guard let user = words[place].string.flatMap({ UserID($0) }), let seq = words[place + 1].int else {
+                continue
+            }
             let object = Array(#"{"seq":\#(seq)\#(json),"at":\#(now)}"#.utf8)
             for told in onCreated { told(user, object) }
         }
