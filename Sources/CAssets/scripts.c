@@ -430,3 +430,25 @@ static const unsigned char webhook_settle_bytes[] = {
 #embed "../PresenceServer/Features/Webhooks/Scripts/webhook-settle.lua"
 };
 ASSET(webhook_settle)
+
+// ---- Notifications ----
+
+static const unsigned char notification_lib_bytes[] = {
+#embed "../PresenceServer/Features/Notifications/Scripts/notification-lib.lua"
+};
+ASSET(notification_lib)
+
+static const unsigned char notify_bytes[] = {
+#embed "../PresenceServer/Features/Notifications/Scripts/notify.lua"
+};
+ASSET(notify)
+
+static const unsigned char mark_notifications_bytes[] = {
+#embed "../PresenceServer/Features/Notifications/Scripts/mark-notifications.lua"
+};
+ASSET(mark_notifications)
+
+static const unsigned char notifications_bytes[] = {
+#embed "../PresenceServer/Features/Notifications/Scripts/notifications.lua"
+};
+ASSET(notifications)

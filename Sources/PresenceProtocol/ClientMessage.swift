@@ -13,7 +13,9 @@ public struct ClientMessage: Hashable, Sendable {
         case connect(Connect)
         case refresh(token: String)
         case subscribe(Subscribe)
-        case unsubscribe(users: [UserID], conversations: [ConversationID])
+        case unsubscribe(
+            users: [UserID], conversations: [ConversationID], conversationList: Bool = false,
+            notifications: Bool = false)
         case get(users: [UserID])
         case status(StatusChange)
         case activity(Activity)
@@ -55,6 +57,8 @@ public struct ClientMessage: Hashable, Sendable {
         public var messages: [ConversationID: MessageCursor] = [:]
         /// Whether the list of the user's own conversations is watched.
         public var conversationList = false
+        /// Whether the user's own notifications are watched.
+        public var notifications = false
         /// Versions of conversations that the client holds; one with exactly that version is left out of the list.
         public var knownConversations: [ConversationID: Int64] = [:]
 

@@ -13,10 +13,14 @@ public struct Visibility: Hashable, Sendable {
     /// Of the viewers of the presence: who also sees since when the user is offline. It is mutual: a user sees it
     /// only of users who may see theirs.
     public var lastSeen: Audience
+    /// Whether the members of a conversation see up to where the user has read: `everyone` or `nobody`, and it is mutual.
+    /// `nil` until the user says it: `everyone`.
+    public var receipts: Audience?
 
-    public init(presence: Audience = .everyone, lastSeen: Audience = .everyone) {
+    public init(presence: Audience = .everyone, lastSeen: Audience = .everyone, receipts: Audience? = nil) {
         self.presence = presence
         self.lastSeen = lastSeen
+        self.receipts = receipts
     }
 }
 
@@ -24,10 +28,13 @@ public struct Visibility: Hashable, Sendable {
 public struct VisibilityChange: Hashable, Sendable {
     public var presence: Audience?
     public var lastSeen: Audience?
+    /// `everyone` or `nobody`.
+    public var receipts: Audience?
 
-    public init(presence: Audience? = nil, lastSeen: Audience? = nil) {
+    public init(presence: Audience? = nil, lastSeen: Audience? = nil, receipts: Audience? = nil) {
         self.presence = presence
         self.lastSeen = lastSeen
+        self.receipts = receipts
     }
 }
 

@@ -11,6 +11,7 @@ enum Features {
         Conversations.self,
         Typing.self,
         Messages.self,
+        Notifications.self,
         VisibilityRequests.self,
         Accounts.self,
         Usernames.self,

@@ -8,7 +8,7 @@ from unittest import mock
 import pytest
 from jsonschema import Draft202012Validator
 
-from support import pictures, rules
+from support import inboxes, pictures, rules
 from support.accounts import ON, Accounts
 from support.asyncapi import AsyncAPI, WitnessedRoom
 from support.client import BREACHES
@@ -31,6 +31,8 @@ UNPROVOKED_CODES = {
     "too_large": "of bodies, over HTTP",
 }
 UNSAID = {"messagesReset": "needs a store that has lost messages: test_27_messages.py"}
+BOTH = {"notificationCounts"}
+"""What answers one session and is told to the others."""
 UNMET_MEMBERS = {
     "#/channels/presence/bindings/ws/headers": "headers of the upgrade, which are no message",
 }
@@ -69,7 +71,7 @@ def test_its_channel_and_operations_name_every_message_once():
              for type in DOCUMENT.message_types(operation["messages"])]
     assert sorted(asked) == sorted(DOCUMENT.client)
     answers = {type for type in asked for type in DOCUMENT.replies_to(type)}
-    assert answers | DOCUMENT.unasked == set(DOCUMENT.server) and not answers & DOCUMENT.unasked
+    assert answers | DOCUMENT.unasked == set(DOCUMENT.server) and answers & DOCUMENT.unasked == BOTH
 
 
 @pytest.mark.parametrize("side", ["client", "server"])
@@ -112,6 +114,7 @@ async def played(room, redis):
         await profiles_change(room)
         await people_type(room)
         await people_talk(room)
+        await people_are_notified(room)
         await replies_are_split(room)
         await people_hide(room)
         await somebody_signs_up(room)
@@ -209,6 +212,19 @@ async def people_talk(room):
     await sees(bob, made, removed=True)
 
 
+async def people_are_notified(room):
+    ana, phone = await room.come("ana"), await room.come("ana", "phone")
+    await inboxes.inbox(ana), await inboxes.inbox(phone)
+    await inboxes.notify(room, ana.user, title="Running", body="Since now", data={"n": 1}, collapse="build")
+    await inboxes.notify(room, ana.user, title="Passed", collapse="build")
+    await inboxes.notify(room, ana.user)
+    await inboxes.hears(phone, 3)
+    await inboxes.mark(ana, seen=2, read=[2], archived=[3])
+    await phone.hear("notificationCounts")
+    await inboxes.inbox(ana)
+    await ana.did("unsubscribe", notifications=True, conversationList=True)
+
+
 async def replies_are_split(room):
     ana = await room.come("ana")
     many = [room.name("x" * 110 + str(number)) for number in range(200)]
@@ -265,7 +281,17 @@ WRONG = [
     ("bad_request", {"type": "subscribe", "users": ["bob"], "known": []}),
     ("bad_request", {"type": "subscribe", "users": ["bob"], "known": {"bob": 1}}),
     ("bad_request", {"type": "subscribe", "users": ["bob"], "known": {"bob": {"presence": "1"}}}),
+    ("bad_request", {"type": "subscribe", "notifications": 1}),
     ("bad_request", {"type": "unsubscribe"}),
+    ("bad_request", {"type": "unsubscribe", "notifications": "yes"}),
+    ("bad_request", {"type": "unsubscribe", "conversationList": "yes"}),
+    ("bad_request", {"type": "markNotifications"}),
+    ("bad_request", {"type": "markNotifications", "seen": "1"}),
+    ("bad_request", {"type": "markNotifications", "read": 1}),
+    ("bad_request", {"type": "markNotifications", "archived": ["1"]}),
+    ("validation_failed", {"type": "markNotifications", "seen": -1}),
+    ("validation_failed", {"type": "markNotifications", "read": [0]}),
+    ("validation_failed", {"type": "setVisibility", "visibility": {"receipts": "contacts"}}),
     ("bad_request", {"type": "get"}),
     ("bad_request", {"type": "get", "users": [None]}),
     ("bad_request", {"type": "status"}),
@@ -353,6 +379,7 @@ async def mistakes_are_made(room):
 
 async def the_store_is_lost(room, redis):
     ana = await room.come("ana")
+    await inboxes.inbox(ana)
     redis.stop()
     try:
         await ana.hear("stale")
@@ -363,6 +390,7 @@ async def the_store_is_lost(room, redis):
         redis.go_on()
     for client in (ana, eve):
         await client.hear("live", within=2 * PATIENCE)
+    await ana.hear("notificationCounts", kept=lambda kept: kept == [2])
     await eventually(lambda: "ownStatus" in [message["type"] for message in eve.log], "eve's own status")
 
 

@@ -278,3 +278,41 @@ async def test_a_long_list_comes_in_parts(start):
     reply = await ana.did("getVisibility")
     assert reply["contacts"] == many and reply["blocks"] == []
     assert sum(message["type"] == "visibility" for message in ana.log) > 2
+
+
+async def test_receipts_are_among_the_settings_once_they_were_set(room):
+    ana, phone = await room.come("ana"), await room.come("ana", "phone")
+    assert "receipts" not in (await ana.did("getVisibility"))["visibility"]
+    await ok(ana, "setVisibility", visibility={"receipts": "nobody"})
+    settings = {"presence": "everyone", "lastSeen": "everyone", "receipts": "nobody"}
+    for client in (ana, phone):
+        await client.hear("ownVisibility", visibility=settings)
+    assert (await phone.did("getVisibility"))["visibility"] == settings
+    await ok(ana, "setVisibility", visibility={"lastSeen": "contacts"})
+    await phone.hear("ownVisibility", visibility=settings | {"lastSeen": "contacts"})
+    await ok(ana, "block", users=[room.name("eve")])
+    await phone.hear("ownVisibility", visibility=settings | {"lastSeen": "contacts"}, blocks=1)
+    # A device that comes later is told as well, and backends read and set it.
+    assert (await (await room.come("ana", "web")).did("getVisibility"))["visibility"]["receipts"] == "nobody"
+    place = f"/v1/users/{ana.user}/visibility"
+    answer = await room.api.request("GET", place, token=room.backend)
+    assert answer.json["visibility"] == settings | {"lastSeen": "contacts"}
+    answer = await room.api.request("PATCH", place, {"receipts": "everyone"}, token=room.backend)
+    assert answer.status == 200 and answer.json == {"visibility": settings | {"lastSeen": "contacts", "receipts": "everyone"}}
+    await phone.hear("ownVisibility", visibility=answer.json["visibility"])
+    refused = await room.api.request("PATCH", place, {"receipts": "contacts"}, token=room.backend)
+    assert refused.status == 422 and refused.json["field"] == "receipts"
+    error = await ana.refused("validation_failed", "setVisibility", visibility={"receipts": "contacts"})
+    assert error["field"] == "visibility.receipts"
+
+
+async def test_receipts_set_by_a_backend_hold_in_conversations(room):
+    ana, bob = await room.come("ana"), await room.come("bob")
+    made = (await ana.did("createConversation", participants=[bob.user]))["conversation"]["id"]
+    await ana.did("send", conversation=made, message={"id": "m", "text": "x"})
+    answer = await room.api.request(
+        "PATCH", f"/v1/users/{bob.user}/visibility", {"receipts": "nobody"}, token=room.backend)
+    assert answer.status == 200
+    await bob.did("mark", conversation=made, read=1)
+    held = (await ana.did("getConversation", conversation=made))["conversation"]
+    assert "read" not in next(member for member in held["members"] if member["user"] == bob.user)

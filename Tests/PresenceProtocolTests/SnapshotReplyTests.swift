@@ -115,4 +115,30 @@ struct SnapshotReplyTests {
         #expect(lent.finish() == bytes)
         #expect(made.finish() == bytes)
     }
+
+    @Test func `notifications come in parts that each say what there is of them all`() throws {
+        let head = Array(#"{"version":9,"unseen":3"#.utf8)
+        for limit in 150..<600 {
+            var reply = SnapshotReply(.subscribed, id: 7, limit: limit)
+            reply.add(user: id("bob"), presence: presence, profile: ServerMessageWriter.noProfile)
+            reply.begin(notifications: head)
+            for seq in 1...9 { reply.add(notification: Array(#"{"seq":\#(seq),"title":"T"}"#.utf8)) }
+            let parts = reply.finish().map { String(json: $0) }
+            #expect(parts.dropFirst().allSatisfy { $0.utf8.count <= limit }, "limit \(limit)")
+            #expect(parts.dropLast().allSatisfy { $0.hasSuffix(#","more":true}"#) })
+            let items = parts.flatMap { $0.split(separator: #""items":["#).dropFirst() }
+            #expect(items.allSatisfy { $0.contains("]}") })
+            let seqs = parts.joined().split(separator: #"{"seq":"#).dropFirst().compactMap {
+                $0.first?.wholeNumberValue
+            }
+            #expect(seqs == Array(1...9))
+            for part in parts { #expect(throws: Never.self) { try ServerMessage.decode(Array(part.utf8)) } }
+        }
+        var none = SnapshotReply(.subscribed, id: 7, limit: 1000)
+        none.begin(notifications: head)
+        #expect(
+            none.finish().map { String(json: $0) } == [
+                #"{"type":"subscribed","id":7,"users":[],"notifications":{"version":9,"unseen":3,"items":[]}}"#
+            ])
+    }
 }

@@ -158,6 +158,22 @@ import Testing
         try world.run(for: 20_000)
     }
 
+    /// The same of notifications.
+    private func notify(_ dan: SimulatedClient, in world: World) throws {
+        for id in ["a", "b"] {
+            let body: [String: Any] = [
+                "users": ["dan", "cy"], "id": id, "kind": "k", "title": "T", "collapse": "c",
+            ]
+            let call = SimulatedCall(
+                "POST", "/v1/notifications", body, token: "!backend", to: world.shards[1])
+            try world.run(for: 200)
+            #expect(call.status == 202)
+        }
+        dan.sendText(#"{"type":"subscribe","id":80,"notifications":true}"#)
+        dan.sendText(#"{"type":"markNotifications","id":81,"seen":2,"read":[2],"archived":[2]}"#)
+        try world.run(for: 200)
+    }
+
     /// The same of conversations and messages.
     private func talk(_ dan: SimulatedClient, in world: World) throws {
         dan.sendText(#"{"type":"createConversation","id":70,"participants":["cy"],"name":"Trip","key":"t"}"#)
@@ -186,6 +202,7 @@ import Testing
         try world.run(for: 1_000)
         world.shards[0].logic.feature(Conversations.self)?.departing.begin(UserID("dee")!)
         try world.run(for: 500)
+        try notify(dan, in: world)
     }
 
     /// The same of accounts.

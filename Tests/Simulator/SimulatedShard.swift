@@ -60,7 +60,7 @@ final class SimulatedShard {
         guard let user = parts.first.flatMap({ UserID($0) }) else { return .failure(.malformed) }
         return .success(
             Claims(
-                subject: user, isBackend: false, expiresAt: now + 1_000_000_000,
+                subject: user, isBackend: user.string == "!backend", expiresAt: now + 1_000_000_000,
                 issuedAt: parts.count > 1 ? Timestamp(parts[1]) : nil,
                 grant: parts.count > 2 ? Identifier(parts[2]) : nil))
     }

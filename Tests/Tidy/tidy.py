@@ -48,7 +48,6 @@ IMPORTS = {
 
 LONGEST_FILE = 300
 LONGER_FILES = {
-    "Sources/PresenceServer/Doctor/Repair.swift": 312,
     "Sources/Redis/Connection/Link.swift": 310,
     "Tests/PresenceServerTests/PresenceSimulationTests.swift": 450,
     "Tests/PresenceServerTests/VisibilitySimulationTests.swift": 405,

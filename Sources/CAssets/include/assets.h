@@ -154,3 +154,9 @@ struct asset asset_lead_courier(void);
 struct asset asset_webhook_enqueue(void);
 struct asset asset_webhook_take(void);
 struct asset asset_webhook_settle(void);
+
+// Notifications
+struct asset asset_notification_lib(void);
+struct asset asset_notify(void);
+struct asset asset_mark_notifications(void);
+struct asset asset_notifications(void);

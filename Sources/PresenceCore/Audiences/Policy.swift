@@ -82,7 +82,9 @@ package final class Policy {
     /// The users the next change concerns; `nil`: it may be anybody.
     func concerned(by change: PolicyChange) -> [UserID]? {
         // While the lists are unknown, so are the users a change concerns.
-        guard isComplete, !head.isDamaged, change.head.visibility == head.visibility else { return nil }
+        guard isComplete, !head.isDamaged, change.head.visibility.presence == head.visibility.presence,
+            change.head.visibility.lastSeen == head.visibility.lastSeen
+        else { return nil }
         if change.list == .contacts, !needsContacts { return [] }
         return change.isUntold ? nil : change.added + change.removed
     }
@@ -100,7 +102,7 @@ package final class Policy {
 }
 
 /// What the user's hash holds of their visibility: `VERSION PRESENCE LASTSEEN CONTACTS BLOCKS`, the settings by their
-/// first letters, the lists by their lengths.
+/// first letters, the lists by their lengths; then who sees what they have read, once they said that.
 package struct PolicyHead: Equatable {
     /// 0 if the user never set anything.
     package var version: Int64 = 0
@@ -114,7 +116,7 @@ package struct PolicyHead: Equatable {
 
     package init?(_ text: String) {
         let words = text.split(separator: " ")
-        guard words.count == 5, let version = Int64(words[0]), version >= 0 else { return nil }
+        guard (5...6).contains(words.count), let version = Int64(words[0]), version >= 0 else { return nil }
         self.init(version: version, words[1...])
     }
 
@@ -131,7 +133,7 @@ package struct PolicyHead: Equatable {
     }
 
     package init?(version: Int64, _ words: ArraySlice<Substring>) {
-        guard words.count == 4, let presence = Audience(letter: words[words.startIndex]),
+        guard (4...5).contains(words.count), let presence = Audience(letter: words[words.startIndex]),
             let lastSeen = Audience(letter: words[words.startIndex + 1]),
             let contacts = Int(words[words.startIndex + 2]), let blocks = Int(words[words.startIndex + 3]),
             contacts >= 0, blocks >= 0
@@ -140,6 +142,9 @@ package struct PolicyHead: Equatable {
         visibility = Visibility(presence: presence, lastSeen: lastSeen)
         self.contacts = contacts
         self.blocks = blocks
+        guard words.count == 5 else { return }
+        guard let receipts = Audience(letter: words[words.startIndex + 4]), receipts != .contacts else { return nil }
+        visibility.receipts = receipts
     }
 
     package var own: OwnVisibility { OwnVisibility(visibility: visibility, contacts: contacts, blocks: blocks) }
@@ -156,10 +161,13 @@ package struct PolicyChange {
 
     /// `nil` for what no script of ours publishes.
     init?(_ event: StoreEvent) {
-        let words = event.rest.split(separator: 0x20).map { Substring(decoding: $0, as: UTF8.self) }
-        guard words.count >= 5, let head = PolicyHead(version: event.version, words[..<4]),
+        var words = event.rest.split(separator: 0x20).map { Substring(decoding: $0, as: UTF8.self) }
+        // Who sees what they have read, once they said that.
+        let receipts = words.last?.first == "=" ? words.removeLast().dropFirst() : nil
+        guard words.count >= 5, var head = PolicyHead(version: event.version, words[..<4]),
             let list = PolicyList(rawValue: String(words[4]))
         else { return nil }
+        head.visibility.receipts = receipts.flatMap { Audience(letter: $0) }
         self.head = head
         self.list = list
         isUntold = words.count == 6 && words[5] == "*"

@@ -98,8 +98,22 @@ package enum ClientRequest {
 
     package static func unsubscribe(
         _ members: ClientMembers, _ limits: ConnectionLimits
-    ) throws(DecodingFailure) -> (users: [UserID], conversations: [ConversationID]) {
-        try members.watched(limit: limits.subscribeBatch, in: "unsubscribe")
+    ) throws(DecodingFailure) -> Unwatched {
+        let list = try members["conversationList"]?.checkedBool("conversationList") ?? false
+        let notifications = try members["notifications"]?.checkedBool("notifications") ?? false
+        let (users, conversations) = try members.watched(
+            limit: limits.subscribeBatch, in: "unsubscribe", beside: list || notifications)
+        return Unwatched(
+            users: users, conversations: conversations, conversationList: list, notifications: notifications)
+    }
+
+    /// What an `unsubscribe` names.
+    package struct Unwatched {
+        package let users: [UserID]
+        package let conversations: [ConversationID]
+        /// Whether the list of the user's conversations is watched no longer.
+        package let conversationList: Bool
+        package let notifications: Bool
     }
 
     package static func get(_ members: ClientMembers, _ limits: ConnectionLimits) throws(DecodingFailure) -> [UserID] {
@@ -157,8 +171,10 @@ extension ClientMessage.Body {
         } else if type.equals("subscribe") {
             self = .subscribe(try ClientRequest.subscribe(members, limits))
         } else if type.equals("unsubscribe") {
-            let (users, conversations) = try ClientRequest.unsubscribe(members, limits)
-            self = .unsubscribe(users: users, conversations: conversations)
+            let unwatched = try ClientRequest.unsubscribe(members, limits)
+            self = .unsubscribe(
+                users: unwatched.users, conversations: unwatched.conversations,
+                conversationList: unwatched.conversationList, notifications: unwatched.notifications)
         } else if type.equals("get") {
             self = .get(users: try ClientRequest.get(members, limits))
         } else if type.equals("status") {
@@ -228,11 +244,11 @@ extension ClientMembers {
         return try needed(users, "users").identifiers("users", limit: limit, tooMany: failure).withoutRepetitions()
     }
 
-    /// The people and conversations of `subscribe` and `unsubscribe`, of which at least one list must be there.
+    /// The people and conversations of `unsubscribe`, of which at least one list must be there, unless something is beside.
     fileprivate func watched(
-        limit: Int, in type: String
+        limit: Int, in type: String, beside more: Bool
     ) throws(DecodingFailure) -> (users: [UserID], conversations: [ConversationID]) {
-        guard users != nil || conversations != nil else {
+        guard users != nil || conversations != nil || more else {
             throw DecodingFailure(code: .badRequest, message: "users or conversations is missing", field: "users")
         }
         let users = try users?.identifiers("users", limit: limit, tooMany: .tooManyIDs(limit, in: type)) ?? []

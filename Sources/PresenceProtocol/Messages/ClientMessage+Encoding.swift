@@ -47,8 +47,12 @@ extension ClientMessage.Body {
         case .refresh(let token): JSONWriter.member("token", token, to: &output)
         case .subscribe(let subscribe):
             subscribe.encodeMembers(into: &output)
-        case .unsubscribe(let users, let conversations):
-            Self.encode(users: users, conversations: conversations, into: &output)
+        case .unsubscribe(let users, let conversations, let list, let notifications):
+            if !users.isEmpty || !conversations.isEmpty || !list && !notifications {
+                Self.encode(users: users, conversations: conversations, into: &output)
+            }
+            if list { JSONWriter.raw(",\"conversationList\":true", to: &output) }
+            if notifications { JSONWriter.raw(",\"notifications\":true", to: &output) }
         case .get(let users): JSONWriter.member("users", users, to: &output)
         case .status(let change):
             JSONWriter.raw(",", to: &output)

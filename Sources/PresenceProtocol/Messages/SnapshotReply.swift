@@ -12,10 +12,10 @@ public struct SnapshotReply {
     }
 
     private enum List: Int {
-        case none, users, conversations, conversationList
+        case none, users, conversations, conversationList, notifications
     }
 
-    private static let more: StaticString = "],\"more\":true}"
+    private static let more: StaticString = ",\"more\":true}"
 
     /// The message up to its `id`, the same for each part.
     private let head: [UInt8]
@@ -24,6 +24,8 @@ public struct SnapshotReply {
     /// The part being written; its list is still open.
     private var part: [UInt8]
     private var list = List.none
+    /// What the user's notifications are as a whole, as an object without its brace; each part says it.
+    private var notifications: [UInt8] = []
     /// Whether the open list has nothing yet.
     private var isEmpty = true
     /// One person or conversation, before it is known which part has room for it.
@@ -84,7 +86,7 @@ public struct SnapshotReply {
         addEntry(to: .conversations)
     }
 
-    /// Adds a conversation of the list, likewise. Nothing else may be added after it.
+    /// Adds a conversation of the list, likewise. Only notifications may be added after it.
     package mutating func add(listed object: [UInt8]) {
         entry = object
         addEntry(to: .conversationList)
@@ -95,20 +97,37 @@ public struct SnapshotReply {
         if list != .conversationList { open(.conversationList) }
     }
 
+    /// The user's notifications are answered, even if there are none.
+    ///
+    /// - Parameter head: What they are as a whole: an object without its last brace.
+    package mutating func begin(notifications head: [UInt8]) {
+        notifications = head
+        if list != .notifications { open(.notifications) }
+    }
+
+    /// Adds a notification, likewise, after `begin`. Nothing else may be added after it.
+    package mutating func add(notification object: [UInt8]) {
+        entry = object
+        addEntry(to: .notifications)
+    }
+
     /// The messages, in the order in which they are to be sent; at least one.
     public consuming func finish() -> [[UInt8]] {
-        if list == .none { JSONWriter.raw(",\"users\":[", to: &part) }
-        JSONWriter.raw("]}", to: &part)
+        if list == .none { open(.users) }
+        close()
+        JSONWriter.raw("}", to: &part)
         parts.append(part)
         return parts
     }
 
     private mutating func addEntry(to wanted: List) {
         precondition(wanted.rawValue >= list.rawValue, "a reply's lists are filled one after the other")
-        // `],"users":[],"conversationList":[` is the most that can come before an entry.
-        let needed = entry.count + 34 + Self.more.utf8CodeUnitCount
+        // `],"users":[],"conversationList":[` or `],"users":[],"notifications":{…,"items":[` is the most that can come
+        // before an entry.
+        let needed = entry.count + notifications.count + 42 + 2 + Self.more.utf8CodeUnitCount
         let isSplit = list != .none && part.count + needed > limit
         if isSplit {
+            close()
             JSONWriter.raw(Self.more, to: &part)
             parts.append(part)
             part = head
@@ -125,7 +144,7 @@ public struct SnapshotReply {
 
     /// Begins a list of the part; the one before it ends.
     private mutating func open(_ wanted: List) {
-        if list != .none { part.append(UInt8(ascii: "]")) }
+        close()
         switch wanted {
         case .none: break
         case .users: JSONWriter.key("users", to: &part)
@@ -133,9 +152,23 @@ public struct SnapshotReply {
         case .conversationList:
             if list == .none { JSONWriter.raw(",\"users\":[]", to: &part) }
             JSONWriter.key("conversationList", to: &part)
+        case .notifications:
+            if list == .none { JSONWriter.raw(",\"users\":[]", to: &part) }
+            JSONWriter.key("notifications", to: &part)
+            part += notifications
+            JSONWriter.key("items", to: &part)
         }
         part.append(UInt8(ascii: "["))
         list = wanted
         isEmpty = true
+    }
+
+    /// Ends the open list, and what it stands in.
+    private mutating func close() {
+        switch list {
+        case .none: break
+        case .users, .conversations, .conversationList: JSONWriter.raw("]", to: &part)
+        case .notifications: JSONWriter.raw("]}", to: &part)
+        }
     }
 }

@@ -1,13 +1,15 @@
 extension ClientMessage.Subscribe {
     init(_ members: ClientMembers, limit: Int) throws(DecodingFailure) {
         let list = try members["conversationList"]?.checkedBool("conversationList") ?? false
-        guard members.users != nil || members.conversations != nil || list else {
+        let notifications = try members["notifications"]?.checkedBool("notifications") ?? false
+        guard members.users != nil || members.conversations != nil || list || notifications else {
             throw DecodingFailure(code: .badRequest, message: "users or conversations is missing", field: "users")
         }
         let tooMany = DecodingFailure.tooManyIDs(limit, in: "subscribe")
         let users = try members.users?.identifiers("users", limit: limit, tooMany: tooMany) ?? []
         self.init(users: users.withoutRepetitions())
         conversationList = list
+        self.notifications = notifications
         try readConversations(members.conversations, limit: limit - users.count, tooMany)
         if let known = members.known { try readKnown(known) }
     }

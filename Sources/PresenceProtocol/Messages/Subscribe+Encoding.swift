@@ -1,7 +1,7 @@
 extension ClientMessage.Subscribe {
     func encodeMembers(into output: inout [UInt8]) {
         if messages.isEmpty {
-            if !conversationList || !users.isEmpty || !conversations.isEmpty {
+            if !conversationList && !notifications || !users.isEmpty || !conversations.isEmpty {
                 ClientMessage.Body.encode(users: users, conversations: conversations, into: &output)
             }
         } else {
@@ -9,6 +9,7 @@ extension ClientMessage.Subscribe {
             encodeConversations(into: &output)
         }
         if conversationList { JSONWriter.raw(",\"conversationList\":true", to: &output) }
+        if notifications { JSONWriter.raw(",\"notifications\":true", to: &output) }
         encodeKnown(into: &output)
     }
 

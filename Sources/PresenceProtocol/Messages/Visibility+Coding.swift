@@ -6,6 +6,7 @@ extension Visibility {
         JSONWriter.raw("{\"presence\":", to: &output)
         JSONWriter.string(presence.rawValue, to: &output)
         JSONWriter.member("lastSeen", lastSeen.rawValue, to: &output)
+        if let receipts { JSONWriter.member("receipts", receipts.rawValue, to: &output) }
         JSONWriter.raw("}", to: &output)
     }
 
@@ -19,13 +20,15 @@ extension Visibility {
                 presence = Audience(rawValue: try value.checkedString("visibility.presence")) ?? .nobody
             } else if key.equals("lastSeen") {
                 lastSeen = Audience(rawValue: try value.checkedString("visibility.lastSeen")) ?? .nobody
+            } else if key.equals("receipts") {
+                receipts = Audience(rawValue: try value.checkedString("visibility.receipts")) ?? .nobody
             }
         }
     }
 }
 
 extension VisibilityChange {
-    public var isEmpty: Bool { presence == nil && lastSeen == nil }
+    public var isEmpty: Bool { presence == nil && lastSeen == nil && receipts == nil }
 
     /// Reads the change from a JSON object, as the body of an HTTP request carries it.
     ///
@@ -44,14 +47,23 @@ extension VisibilityChange {
                 presence = value.kind == .null ? nil : try value.checkedCase(of: Audience.self, "presence")
             } else if key.equals("lastSeen") {
                 lastSeen = value.kind == .null ? nil : try value.checkedCase(of: Audience.self, "lastSeen")
+            } else if key.equals("receipts") {
+                receipts = value.kind == .null ? nil : try Self.receipts(value)
             }
         }
+    }
+
+    private static func receipts(_ value: JSONValue) throws(DecodingFailure) -> Audience {
+        let audience = Audience(rawValue: try value.checkedString("receipts"))
+        guard let audience, audience != .contacts else { throw .invalid("receipts", "must be one of everyone, nobody") }
+        return audience
     }
 
     func encode(into output: inout [UInt8]) {
         let brace = output.count
         if let presence { JSONWriter.member("presence", presence.rawValue, to: &output) }
         if let lastSeen { JSONWriter.member("lastSeen", lastSeen.rawValue, to: &output) }
+        if let receipts { JSONWriter.member("receipts", receipts.rawValue, to: &output) }
         // Each member came with a comma before it; the first one's place is the brace's.
         if output.count == brace { output.append(UInt8(ascii: ",")) }
         output[brace] = UInt8(ascii: "{")

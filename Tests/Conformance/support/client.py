@@ -108,6 +108,9 @@ class Client:
             for member in ("users", "conversations", "conversationList", "contacts", "blocks"):
                 if member in part:
                     whole[member] = whole.get(member, []) + part[member]
+            if "notifications" in part:
+                inbox = whole.setdefault("notifications", part["notifications"] | {"items": []})
+                whole["notifications"] = inbox | {"items": inbox["items"] + part["notifications"]["items"]}
         return whole
 
     def learn(self, message):

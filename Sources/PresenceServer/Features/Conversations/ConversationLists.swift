@@ -67,6 +67,7 @@ final class ConversationLists {
 
     /// It gets what has changed meanwhile.
     func ready(_ subscriber: Subscriber) {
+        guard users[subscriber.user]?.contains(where: { $0 === subscriber }) == true else { return }
         subscriber.isReady = true
         mark(subscriber)
     }
@@ -74,6 +75,10 @@ final class ConversationLists {
     /// The subscription was refused.
     func cancel(_ subscriber: Subscriber) {
         if !subscriber.isReady { remove(subscriber.user) { $0 === subscriber } }
+    }
+
+    func unsubscribe(_ connection: Connection) {
+        if let user = connection.session?.user.id { remove(user) { $0.connection === connection } }
     }
 
     func ended(_ session: Session) { remove(session.user.id) { $0.connection.isClosed } }

@@ -17,7 +17,7 @@ final class Receipts {
     func set(_ isShown: Bool, of user: UserID, done: @escaping StoreReply) {
         let intent = Intent(kind, user)
         let first = IntentStep(
-            .receipts, intent, keys: { [$0.floor, $0.user(user)] }, arguments: [isShown ? "e" : "n"]
+            .receipts, intent, keys: { [$0.floor, $0.user(user)] }, arguments: [user.string, isShown ? "e" : "n"]
         ) { [unowned self] _ in .step(page(intent)) }
         shard.intents.begin(intent, first: first, reply: done)
     }

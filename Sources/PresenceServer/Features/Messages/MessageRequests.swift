@@ -104,7 +104,10 @@ enum MessageRequest {
     }
 
     /// What is wrong with a text; `nil` if nothing is. Line breaks and tabs may be, other control characters not.
-    static func brokenRule(by text: String) -> String? {
+    static func brokenRule(
+        by text: String, characters mostCharacters: Int = MessageRequest.mostCharacters,
+        bytes mostBytes: Int = MessageRequest.mostBytes
+    ) -> String? {
         let bytes = text.utf8.count
         guard bytes <= mostBytes else { return "must be at most \(mostBytes) bytes long" }
         // No text has more characters than bytes, so most need not be counted.

@@ -41,9 +41,11 @@ extension VisibilityRequests {
         let change = try VisibilityChange.decode(json: call.body)
         guard !change.isEmpty else { return call.refuse(400, .badRequest, "the body has no member of a visibility") }
         call.write {
-            call.shard.policies.change(call.ids[0], change, done: $0)
+            self.change(call.ids[0], change, done: $0)
         } succeeded: { value in
-            .json(200, Self.visibility(Self.head(value).visibility) + [0x7D])
+            var visibility = Self.head(value).visibility
+            visibility.receipts = change.receipts ?? visibility.receipts
+            return .json(200, Self.visibility(visibility) + [0x7D])
         }
     }
 
@@ -58,7 +60,7 @@ extension VisibilityRequests {
         }
     }
 
-    /// `OK, version, presence, lastSeen, contacts, blocks`.
+    /// `OK, version, presence, lastSeen, contacts, blocks, receipts or ''`.
     private static func head(_ value: RedisValue) -> PolicyHead {
         let words = value.array?.compactMap(\.string) ?? []
         return PolicyHead(words.dropFirst().joined(separator: " ")) ?? PolicyHead()

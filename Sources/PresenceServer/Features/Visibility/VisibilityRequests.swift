@@ -17,18 +17,9 @@ final class VisibilityRequests: Feature {
     func register(in registry: inout Registry) {
         registry.request(
             "setVisibility",
-            decode: { (members, _) throws(DecodingFailure) in
-                (change: try ClientRequest.setVisibility(members), showsReceipts: try Self.receipts(members))
-            }
-        ) { [unowned self] request, context in
-            answer(context) { done in
-                shard.policies.change(context.user, request.change) { [unowned self] result in
-                    guard let isShown = request.showsReceipts, let talks = shard.feature(Conversations.self),
-                        (try? result.get())?.array?.first?.string == "OK"
-                    else { return done(result) }
-                    talks.receipts.set(isShown, of: context.user, done: done)
-                }
-            }
+            decode: { (members, _) throws(DecodingFailure) in try ClientRequest.setVisibility(members) }
+        ) { [unowned self] change, context in
+            answer(context) { self.change(context.user, change, done: $0) }
         }
         registry.request("getVisibility", decode: { (_, _) throws(DecodingFailure) in }) { [unowned self] _, context in
             get(context)
@@ -55,16 +46,19 @@ final class VisibilityRequests: Feature {
         }
     }
 
-    /// Whether others see what the user has read; `nil` if nothing is said of it.
-    private static func receipts(_ members: ClientMembers) throws(DecodingFailure) -> Bool? {
-        guard var visibility = try members.visibility?.object("visibility") else { return nil }
-        var audience: Audience?
-        try visibility.forEachMember { (key, value) throws(DecodingFailure) in
-            guard key.equals("receipts"), value.kind != .null else { return }
-            audience = try value.checkedCase(of: Audience.self, "visibility.receipts")
+    /// What is said of receipts concerns the user's conversations, and comes afterwards.
+    ///
+    /// - Parameter done: Gets what the first script says.
+    func change(_ user: UserID, _ change: VisibilityChange, done: @escaping StoreReply) {
+        shard.policies.change(user, change) { [unowned self] result in
+            guard let receipts = change.receipts, let talks = shard.feature(Conversations.self),
+                (try? result.get())?.array?.first?.string == "OK"
+            else { return done(result) }
+            talks.receipts.set(receipts == .everyone, of: user) { after in
+                let isDone = (try? after.get())?.array?.first?.string == "OK"
+                done(isDone ? result : after)
+            }
         }
-        guard audience != .contacts else { throw .invalid("visibility.receipts", "must be one of everyone, nobody") }
-        return audience.map { $0 == .everyone }
     }
 
     /// Runs a change and answers `ok`.

@@ -11,6 +11,9 @@ extension Watching {
         /// The list of the user's conversations, if it was asked for.
         var subscriber: ConversationLists.Subscriber?
         var list: [[UInt8]] = []
+        /// The user's notifications, likewise.
+        var watcher: NotificationInboxes.Subscriber?
+        var notifications: NotificationReading?
     }
 
     func gather(
@@ -19,7 +22,7 @@ extension Watching {
     ) {
         guard let user = connection.session?.user.id else { return done(Gathered()) }
         var gathered = Gathered()
-        var waiting = 3
+        var waiting = 4
         func finish() {
             waiting -= 1
             if waiting == 0 { done(gathered) }
@@ -41,11 +44,21 @@ extension Watching {
         } else {
             finish()
         }
-        guard request.conversationList else { return finish() }
-        guard shard.link.isLive, !shard.isStoreFull() else {
-            gathered.outcome = .failed
-            return finish()
+        let isReachable = shard.link.isLive && !shard.isStoreFull()
+        if !isReachable, request.conversationList || request.notifications { gathered.outcome = .failed }
+        if request.notifications, isReachable, let inboxes = notifications?.inboxes {
+            gathered.watcher = inboxes.begin(connection, user)
+            inboxes.read(user) { result in
+                switch result {
+                case .success(let reading): gathered.notifications = reading
+                case .failure: gathered.outcome = .failed
+                }
+                finish()
+            }
+        } else {
+            finish()
         }
+        guard request.conversationList, isReachable else { return finish() }
         gathered.subscriber = talks.lists.begin(connection, user)
         talks.lists.list(of: user, known: request.knownConversations) { result in
             switch result {

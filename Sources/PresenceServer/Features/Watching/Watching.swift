@@ -17,13 +17,14 @@ final class Watching: Feature {
             "subscribe",
             price: {
                 // A list, or a conversation's messages, are read like ten people.
-                let more = 9 * $0.messages.count + ($0.conversationList ? 10 : 0)
+                let lists = ($0.conversationList ? 1 : 0) + ($0.notifications ? 1 : 0)
+                let more = 9 * $0.messages.count + 10 * lists
                 return RequestPrice.ids($0.users.count + $0.conversations.count + more)
             },
             decode: ClientRequest.subscribe
         ) { [unowned self] request, context in subscribe(context.connection, context.id, request) }
         registry.request("unsubscribe", decode: ClientRequest.unsubscribe) { [unowned self] request, context in
-            unsubscribe(context.connection, context.id, request.users, request.conversations)
+            unsubscribe(context.connection, context.id, request)
         }
         registry.request("get", price: { RequestPrice.ids($0.count) }, decode: ClientRequest.get) {
             [unowned self] users, context in get(context.connection, context.id, users)
@@ -33,6 +34,7 @@ final class Watching: Feature {
 
     lazy var talks = shard.feature(Conversations.self)!
     lazy var messages = shard.feature(Messages.self)
+    lazy var notifications = shard.feature(Notifications.self)
 
     /// What a connection may watch of a conversation: who types, and the messages.
     private func topics(of id: ConversationID, withMessages: Bool = true) -> [Topic] {
@@ -47,14 +49,10 @@ final class Watching: Feature {
             shard.metrics.met(.subscriptions)
             return shard.refuse(tooManySubscriptions.with(id: id), on: connection)
         }
-        guard request.conversations.isEmpty || typing != nil else {
+        if let missing = isMissing(request) {
             return shard.refuse(
-                .init(id: id, code: .unknownType, message: "conversations are not watched on this server"),
+                .init(id: id, code: .unknownType, message: "\(missing) are not watched on this server"),
                 on: connection)
-        }
-        guard request.messages.isEmpty || messages != nil else {
-            return shard.refuse(
-                .init(id: id, code: .unknownType, message: "messages are not watched on this server"), on: connection)
         }
         let people = request.users.map { shard.watchers.hold(person: $0) }
         let conversations = request.conversations.compactMap { id in
@@ -70,6 +68,7 @@ final class Watching: Feature {
                 defer {
                     (people + conversations + logs).forEach(shard.watchers.release)
                     gathered.subscriber.map(talks.lists.cancel)
+                    if let watcher = gathered.watcher { notifications?.inboxes.cancel(watcher) }
                 }
                 guard !connection.isClosed, let session = connection.session else { return }
                 if let refusal = refusal(of: people, conversations, logs, for: connection, session, gathered) {
@@ -84,6 +83,13 @@ final class Watching: Feature {
                 answer(request, id, shown, conversations, gathered, to: connection)
             }
         }
+    }
+
+    /// What is asked for belongs to a feature that is switched off.
+    private func isMissing(_ request: ClientMessage.Subscribe) -> String? {
+        if !request.conversations.isEmpty, typing == nil { return "conversations" }
+        if !request.messages.isEmpty, messages == nil { return "messages" }
+        return request.notifications && notifications == nil ? "notifications" : nil
     }
 
     private func answer(
@@ -114,6 +120,11 @@ final class Watching: Feature {
             answer.beginConversationList()
             for object in gathered.list { answer.add(listed: object) }
             talks.lists.ready(subscriber)
+        }
+        if let watcher = gathered.watcher, let reading = gathered.notifications {
+            answer.begin(notifications: reading.head)
+            for item in reading.items where !item.json.isEmpty { answer.add(notification: item.object) }
+            notifications?.inboxes.ready(watcher, reading)
         }
         for part in answer.finish() { shard.replies.send(part, to: connection) }
     }
@@ -180,15 +191,15 @@ final class Watching: Feature {
         return nil
     }
 
-    private func unsubscribe(
-        _ connection: Connection, _ id: Int64?, _ users: [UserID], _ conversations: [ConversationID]
-    ) {
+    private func unsubscribe(_ connection: Connection, _ id: Int64?, _ request: ClientRequest.Unwatched) {
         connection.leaving += 1
         shard.replies.now(on: connection) { [self] in
             connection.leaving -= 1
+            let talks = request.conversations.flatMap { self.topics(of: $0) }
             shard.watchers.unsubscribe(
-                connection,
-                from: users.compactMap(shard.watchers.person) + conversations.flatMap { self.topics(of: $0) })
+                connection, from: request.users.compactMap(shard.watchers.person) + talks)
+            if request.conversationList { self.talks.lists.unsubscribe(connection) }
+            if request.notifications { notifications?.inboxes.unsubscribe(connection) }
             var payload: [UInt8] = []
             ServerMessageWriter.unsubscribed(id: id, to: &payload)
             shard.replies.send(payload, to: connection)

@@ -1,0 +1,39 @@
+import PresenceCore
+import PresenceProtocol
+import Redis
+
+extension Repair {
+    /// Who may see a user: what can be read stays, anything else becomes nobody, and the lists are counted anew.
+    func mendVisibility(of user: UserID) throws(RedisFailure) {
+        let keys = partitions.keys(of: user)
+        let redis = store[keys.floor]
+        let record = keys.user(user)
+        _ = try redis.change(watching: [record, keys.contacts(user), keys.blocks(user)]) {
+            () throws(RedisFailure) in
+            let field = try redis.ask("HGET", record, "visibility")
+            guard !field.isNull, field.string.map({ PolicyHead($0) == nil }) ?? true else { return nil }
+            let words = (field.string ?? "").split(separator: " ", omittingEmptySubsequences: false)
+            func setting(_ index: Int) -> String {
+                (words.count > index ? Audience(letter: words[index]) : nil)?.letter ?? Audience.nobody.letter
+            }
+            let now = try redis.now()
+            let floor = try redis.ask("GET", keys.floor).int ?? 0
+            // A number that is part of the damage must not become a version that no change can pass.
+            let before = words.first.flatMap { Int64($0) }.map { min($0, now) } ?? 0
+            let version = max(before, min(floor, .max - 1), now - 1) + 1
+            let contacts = try redis.ask("SCARD", keys.contacts(user)).int ?? 0
+            let blocks = try redis.ask("SCARD", keys.blocks(user)).int ?? 0
+            let state = "\(setting(1)) \(setting(2)) \(contacts) \(blocks)"
+            // What conversations go by says this once more.
+            let receipts = try redis.ask("HGET", record, "receipts").string.map { $0.prefix(1) }
+                .flatMap { ["e", "n"].contains($0) ? $0 : nil }
+            return [
+                ["HSET", record, "visibility", "\(version) \(state)" + (receipts.map { " \($0)" } ?? "")],
+                [
+                    "PUBLISH", keys.events,
+                    "V \(user.string) \(version) \(now) \(state) -" + (receipts.map { " =\($0)" } ?? ""),
+                ],
+            ]
+        }
+    }
+}

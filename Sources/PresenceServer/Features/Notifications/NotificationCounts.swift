@@ -1,0 +1,104 @@
+import PresenceCore
+import PresenceProtocol
+import Redis
+
+/// What a user's sessions are told of their notifications as a whole; the larger version wins.
+struct NotificationCounts: Equatable {
+    var version: Int64
+    var unseen: Int64
+    var unread: Int64
+    /// Up to which they were seen.
+    var seen: Int64
+    /// The oldest that is kept.
+    var first: Int64
+
+    /// `version, unseen, unread, seen, first`, as the scripts reply.
+    init?(_ words: ArraySlice<RedisValue>) {
+        let numbers = words.compactMap(\.int)
+        guard numbers.count == 5 else { return nil }
+        (version, unseen, unread, seen, first) = (numbers[0], numbers[1], numbers[2], numbers[3], numbers[4])
+    }
+
+    fileprivate init?(version: Int64, _ words: ArraySlice<ArraySlice<UInt8>>) {
+        let numbers = words.compactMap { Int64(String(decoding: $0, as: UTF8.self)) }
+        guard numbers.count == 4 else { return nil }
+        self.version = version
+        (unseen, unread, seen, first) = (numbers[0], numbers[1], numbers[2], numbers[3])
+    }
+
+    /// Appends the members, the first with its comma if something stands before it.
+    func write(to json: inout [UInt8]) {
+        JSONWriter.member("version", version, to: &json)
+        JSONWriter.member("unseen", unseen, to: &json)
+        JSONWriter.member("unread", unread, to: &json)
+        JSONWriter.member("seen", seen, to: &json)
+        JSONWriter.member("first", first, to: &json)
+    }
+}
+
+/// What a script has published about a user's notifications (`Scripts/notification-lib.lua`).
+struct NotificationEvent {
+    let counts: NotificationCounts
+    /// Whose request it was; `-` for nobody's.
+    let session: String
+    let replaces: [Int64]
+    let read: [Int64]
+    let archived: [Int64]
+    /// A new one, as JSON without the last brace; empty if there is none.
+    let item: [UInt8]
+    /// Its number.
+    let seq: Int64
+
+    /// `nil` for what no script of ours publishes.
+    init?(_ event: StoreEvent) {
+        let words = Array(event.rest).split(separator: 0x20, maxSplits: 8, omittingEmptySubsequences: false)
+        guard words.count == 9, let counts = NotificationCounts(version: event.version, words[..<4]) else { return nil }
+        self.counts = counts
+        session = String(decoding: words[4], as: UTF8.self)
+        (replaces, read, archived) = (Self.list(words[5]), Self.list(words[6]), Self.list(words[7]))
+        item = Array(words[8])
+        // `{"seq":12,"id":…`
+        let digits = item.dropFirst(7).prefix { (0x30...0x39).contains($0) }
+        seq = Int64(String(decoding: digits, as: UTF8.self)) ?? 0
+    }
+
+    private static func list(_ word: ArraySlice<UInt8>) -> [Int64] {
+        word.split(separator: 0x2C).compactMap { Int64(String(decoding: $0, as: UTF8.self)) }
+    }
+
+    /// The message to the user's other sessions.
+    var message: [UInt8] {
+        item.isEmpty
+            ? NotificationMessage.counts(counts, read: read, archived: archived)
+            : NotificationMessage.notification(item, counts, replaces: replaces)
+    }
+}
+
+/// What clients are told.
+enum NotificationMessage {
+    static func notification(_ item: [UInt8], _ counts: NotificationCounts, replaces: [Int64]) -> [UInt8] {
+        var json = Array(#"{"type":"notification","notification":"#.utf8) + item + [0x7D]
+        counts.write(to: &json)
+        if !replaces.isEmpty { list("replaces", replaces, to: &json) }
+        return json + [0x7D]
+    }
+
+    /// - Parameter kept: All that the user has, of those that are shown; `nil`: only what follows has changed.
+    static func counts(
+        _ counts: NotificationCounts, id: Int64? = nil, read: [Int64] = [], archived: [Int64] = [],
+        kept: [Int64]? = nil
+    ) -> [UInt8] {
+        var json: [UInt8] = []
+        ServerMessageWriter.begin("notificationCounts", id: id, to: &json)
+        counts.write(to: &json)
+        if !read.isEmpty { list("read", read, to: &json) }
+        if !archived.isEmpty { list("archived", archived, to: &json) }
+        if let kept { list("kept", kept, to: &json) }
+        return json + [0x7D]
+    }
+
+    private static func list(_ name: StaticString, _ seqs: [Int64], to json: inout [UInt8]) {
+        JSONWriter.key(name, to: &json)
+        json += Array(("[" + seqs.map { String($0) }.joined(separator: ",") + "]").utf8)
+    }
+}

@@ -1,0 +1,265 @@
+import PresenceCore
+import PresenceProtocol
+import Redis
+import WebSockets
+
+/// Connections that watch their user's notifications, and what each of them has still to be told.
+///
+/// Guarantee: what a connection was told is the store's state of some version, and it comes to the newest. A connection that
+/// takes nothing keeps some frames, then only the version and the seq that it was told: from there it is read to what there
+/// is. After a break the same is done for all.
+final class NotificationInboxes {
+    /// A connection that watches.
+    final class Subscriber {
+        let connection: Connection
+        let user: UserID
+        /// Its list has been answered: before that it is told nothing.
+        fileprivate(set) var isReady = false
+        /// As of what it was told, `frames` included.
+        fileprivate var told = Place()
+        /// As of what was written to it.
+        fileprivate var written = Place()
+        fileprivate var frames: [[UInt8]] = []
+        fileprivate var bytes = 0
+        /// The newest version that is known of.
+        fileprivate var wanted: Int64 = 0
+        /// Something may have been missed.
+        fileprivate var isInDoubt = false
+        fileprivate var isReading = false
+
+        fileprivate var isBehind: Bool { isInDoubt || wanted > told.version }
+
+        init(_ connection: Connection, _ user: UserID) {
+            self.connection = connection
+            self.user = user
+        }
+
+        /// Keeps nothing but where it stands.
+        fileprivate func fallBehind(_ version: Int64) {
+            (frames, bytes, told) = ([], 0, written)
+            wanted = max(wanted, version)
+        }
+    }
+
+    fileprivate struct Place {
+        var version: Int64 = 0
+        var seq: Int64 = 0
+    }
+
+    private unowned let shard: ShardLogic
+    private var message: OwnMessages = []
+    private var retry: DeadlineKind!
+    private var catchUps: MetricCounter!
+    private var users: [UserID: [Subscriber]] = [:]
+    /// What one connection keeps in frames.
+    private static let mostBytes = 64 * 1024
+    /// The newest so many are shown, and all unseen ones.
+    static let shown = 50
+    /// Until what could not be read is read again, in ms; what is damaged waits for an operator.
+    private static let pause: Milliseconds = 1_000
+    private static let pauseOfDamage: Milliseconds = 60_000
+
+    init(_ shard: ShardLogic) { self.shard = shard }
+
+    func register(in registry: inout Registry) {
+        message = registry.ownMessage { [unowned self] in frames(for: $0) }
+        registry.event("I") { [unowned self] in handle($0) }
+        retry = registry.deadline { [unowned self] key in
+            guard case .id(let user) = key else { return }
+            for subscriber in users[user] ?? [] where subscriber.isBehind { mark(subscriber) }
+        }
+        registry.gauge(
+            "notification_inboxes", help: "connections that watch their user's notifications"
+        ) { [unowned self] in users.values.reduce(0) { $0 + $1.count } }
+        registry.gauge(
+            "notification_bytes", help: "bytes of notifications kept for connections that do not take them"
+        ) { [unowned self] in users.values.joined().reduce(0) { $0 + $1.bytes } }
+        catchUps = registry.counter(
+            "notification_catchups_total",
+            help: "times that a connection was behind its user's notifications, and they were read for it")
+    }
+
+    // MARK: Subscribing
+
+    /// From now on what happens is noted for the connection; it is told once `ready`.
+    func begin(_ connection: Connection, _ user: UserID) -> Subscriber {
+        users[user]?.removeAll { $0.connection.isClosed }
+        if let known = users[user]?.first(where: { $0.connection === connection }) { return known }
+        let subscriber = Subscriber(connection, user)
+        users[user, default: []].append(subscriber)
+        return subscriber
+    }
+
+    /// It is answered with this.
+    func ready(_ subscriber: Subscriber, _ reading: NotificationReading) {
+        guard users[subscriber.user]?.contains(where: { $0 === subscriber }) == true else { return }
+        subscriber.isReady = true
+        subscriber.told = Place(version: reading.counts.version, seq: reading.last)
+        subscriber.written = subscriber.told
+        (subscriber.frames, subscriber.bytes) = ([], 0)
+        mark(subscriber)
+    }
+
+    /// The subscription was refused.
+    func cancel(_ subscriber: Subscriber) {
+        if !subscriber.isReady { remove(subscriber.user) { $0 === subscriber } }
+    }
+
+    func unsubscribe(_ connection: Connection) {
+        guard let user = connection.session?.user.id else { return }
+        remove(user) { $0.connection === connection }
+    }
+
+    func ended(_ session: Session) { remove(session.user.id) { $0.connection.isClosed } }
+
+    private func remove(_ user: UserID, where isGone: (Subscriber) -> Bool) {
+        users[user]?.removeAll(where: isGone)
+        if users[user]?.isEmpty == true { users[user] = nil }
+    }
+
+    /// Reads what a user has.
+    ///
+    /// - Parameter told: What the reader was told: of this only numbers are read.
+    func read(
+        _ user: UserID, version: Int64 = 0, told seq: Int64 = 0,
+        done: @escaping (Result<NotificationReading, RedisFailure>) -> Void
+    ) {
+        let keys = shard.partitions.keys(of: user)
+        let settings = shard.configuration
+        shard.store.run(
+            .readNotifications,
+            keys: [keys.shards, keys.floor, keys.notifications(user), keys.notificationMarks(user)],
+            arguments: [
+                keys.events, shard.link.incarnation, user.string, String(settings[Notifications.keep]),
+                String(settings[Notifications.keepFor]), String(Self.shown), String(version), String(seq),
+            ], lane: .commands
+        ) { [unowned shard] result in
+            guard !shard.link.noticeFencing(in: result) else { return done(.failure(.disconnected(sent: false))) }
+            done(
+                result.flatMap { value in
+                    guard let reading = NotificationReading(value) else {
+                        shard.noteDamage("notifications", of: user)
+                        return .failure(.server(code: "ERR", message: "an answer that makes no sense"))
+                    }
+                    return .success(reading)
+                })
+        }
+    }
+
+    // MARK: Changes
+
+    private func handle(_ event: StoreEvent) {
+        guard !users.isEmpty, let user = event.subject, let subscribers = users[user] else { return }
+        guard let news = NotificationEvent(event) else { return }
+        let frame = WebSocketFrame.text(news.message)
+        for subscriber in subscribers where !subscriber.connection.isClosed {
+            tell(subscriber, news, frame)
+        }
+    }
+
+    private func tell(_ subscriber: Subscriber, _ news: NotificationEvent, _ frame: [UInt8]) {
+        let version = news.counts.version
+        guard subscriber.isReady, !subscriber.isBehind, !subscriber.isReading else {
+            subscriber.wanted = max(subscriber.wanted, version)
+            return
+        }
+        guard version > subscriber.told.version else { return }
+        subscriber.told.version = version
+        subscriber.told.seq = max(subscriber.told.seq, news.seq)
+        // The answer to its request says it.
+        if news.session == subscriber.connection.session?.id { return mark(subscriber) }
+        if subscriber.bytes + frame.count > Self.mostBytes {
+            subscriber.fallBehind(version)
+        } else {
+            subscriber.frames.append(frame)
+            subscriber.bytes += frame.count
+        }
+        mark(subscriber)
+    }
+
+    /// A request of the connection was not answered, and may have been carried out: its event was not told.
+    func doubt(_ connection: Connection) {
+        guard let user = connection.session?.user.id,
+            let subscriber = users[user]?.first(where: { $0.connection === connection })
+        else { return }
+        subscriber.isInDoubt = true
+        mark(subscriber)
+    }
+
+    // MARK: Writing
+
+    private func mark(_ subscriber: Subscriber) {
+        guard subscriber.isReady, !subscriber.connection.isClosed else { return }
+        subscriber.connection.ownMessages.insert(message)
+        shard.watchers.markMail(subscriber.connection)
+    }
+
+    /// Called when the connection takes something.
+    private func frames(for connection: Connection) -> [UInt8] {
+        guard let user = connection.session?.user.id,
+            let subscriber = users[user]?.first(where: { $0.connection === connection }), subscriber.isReady
+        else { return [] }
+        let frames = Array(subscriber.frames.joined())
+        (subscriber.frames, subscriber.bytes, subscriber.written) = ([], 0, subscriber.told)
+        if subscriber.isBehind { catchUp(subscriber, isTaking: true) { _ in } }
+        return frames
+    }
+
+    /// What is read is sent like an answer: a mark of this connection that the store makes after it is answered after it.
+    ///
+    /// - Parameter isTaking: The connection takes what is read, however much it is.
+    private func catchUp(_ subscriber: Subscriber, isTaking: Bool, done: @escaping (RedisFailure?) -> Void) {
+        guard !subscriber.isReading else { return done(nil) }
+        subscriber.fallBehind(0)
+        subscriber.isReading = true
+        subscriber.isInDoubt = false
+        catchUps.value += 1
+        let (user, told) = (subscriber.user, subscriber.told)
+        read(user, version: told.version, told: told.seq) { [self] result in
+            subscriber.isReading = false
+            guard !subscriber.connection.isClosed else { return done(nil) }
+            switch result {
+            case .failure(let failure):
+                subscriber.isInDoubt = true
+                let pause = failure.isLasting ? Self.pauseOfDamage : Self.pause
+                shard.deadlines.set(retry, .id(user), at: shard.clock.now + pause)
+                done(failure)
+            case .success(let reading):
+                take(reading, subscriber, isTaking: isTaking)
+                done(nil)
+            }
+        }
+    }
+
+    private func take(_ reading: NotificationReading, _ subscriber: Subscriber, isTaking: Bool) {
+        defer { mark(subscriber) }
+        // It has subscribed again meanwhile.
+        guard reading.counts.version >= subscriber.told.version, subscriber.isReady else { return }
+        let messages = reading.messages(after: subscriber.told.seq)
+        guard isTaking || messages.reduce(0, { $0 + $1.count }) <= Self.mostBytes else {
+            subscriber.isInDoubt = true
+            return
+        }
+        subscriber.told = Place(version: reading.counts.version, seq: max(subscriber.told.seq, reading.last))
+        subscriber.written = subscriber.told
+        for message in messages { shard.replies.send(message, to: subscriber.connection) }
+    }
+
+    // MARK: After a break
+
+    /// Events may have been missed.
+    func reload(done: @escaping (RedisFailure?) -> Void) {
+        var failure: RedisFailure?
+        BoundedConcurrency(users.values.joined().filter { !$0.connection.isClosed }, window: 64) {
+            [self] subscriber, next in
+            subscriber.isInDoubt = true
+            guard failure == nil, subscriber.isReady else { return next() }
+            catchUp(subscriber, isTaking: false) {
+                failure = failure ?? $0
+                next()
+            }
+        } done: {
+            done(failure)
+        }
+    }
+}

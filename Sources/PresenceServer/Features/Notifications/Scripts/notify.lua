@@ -1,0 +1,35 @@
+-- uses: notification-lib
+-- A backend notifies users of one partition. One who has had a notification with this id gets nothing.
+-- KEYS: shards, floor, then of each user: notifications, notificationMarks
+-- ARGV: now, channel, incarnation, most kept, ms for which they are kept, id, collapse or '', JSON between seq and time,
+--       users ...
+-- Replies {OK, now, USER, its seq, ... of those who got it} or {FENCED}.
+if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
+local keep, keepFor = tonumber(ARGV[4]), tonumber(ARGV[5])
+local id, collapse = short(ARGV[6]), ARGV[7] ~= '' and short(ARGV[7]) or NONE
+local reply = { 'OK', int(now) }
+for i = 9, #ARGV do
+    local user, b = ARGV[i], notificationsAt(KEYS[2 * i - 15], KEYS[2 * i - 14], KEYS[2], keep, keepFor)
+    local news = {}
+    if not find(b, id, 1, 1) then
+        news.replaces = {}
+        local place = collapse ~= NONE and find(b, collapse, 9, 1)
+        while place do
+            if stateOf(b, place) == 'u' then
+                news.replaces[#news.replaces + 1] = int(seqOf(b, place))
+                retire(b, place)
+            end
+            place = find(b, collapse, 9, place + 1)
+        end
+        b.last = b.last + 1
+        append(b, id, collapse, b.last)
+        trim(b, keep, keepFor)
+        news.item = '{"seq":' .. int(b.last) .. ARGV[8] .. ',"at":' .. int(now)
+        redis.call('HSET', b.entries, int(b.last), news.item)
+        redis.call('PEXPIRE', b.entries, ARGV[5])
+        reply[#reply + 1] = user
+        reply[#reply + 1] = int(b.last)
+    end
+    if b.changed then save(b, ARGV[2], user, news) end
+end
+return reply

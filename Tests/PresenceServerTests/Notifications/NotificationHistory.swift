@@ -1,0 +1,238 @@
+import Foundation
+import PresenceProtocol
+import Redis
+
+@testable import PresenceCore
+@testable import PresenceServer
+@testable import Simulator
+
+/// A drawn history of a user with three devices, and of another one, whom a backend notifies through three servers with the
+/// real scripts and a real Redis. Between any script and its answer the server may die, lose its connections, be late, or
+/// stand still. The backend repeats what was not answered 202, and now and then what was; devices mark, leave, come back,
+/// read slowly, and stop watching for a while.
+///
+/// All the time: one version has one set of counts, on every device. At the end, when all is quiet, every device has the same
+/// list and counts, and they are what a shadow model says that knows only what was asked for and answered.
+final class NotificationHistory {
+    struct Fault: Error, CustomStringConvertible { let description: String }
+
+    struct Post {
+        let id: String
+        let users: [String]
+        let collapse: String?
+    }
+
+    let world: World
+    let redis: SimulatedRedis
+    private var random: SplitMix64
+    private let trouble: Int
+    private var isQuiet = false
+    private(set) var fault: Fault?
+    private(set) var devices: [NotificationDevice] = []
+    /// Of each user, by version: what it was told to be.
+    private var counts: [String: [Int64: NotificationDevice.Counts]] = [:]
+    /// What was posted, in its order; the first that was not answered is under way.
+    private var posts: [Post] = []
+    private var accepted = 0
+    private var call: SimulatedCall?
+    private var calledAt: Milliseconds = 0
+    /// What was posted once more after its answer.
+    private var echoes: [SimulatedCall] = []
+    private(set) var deaths = 0
+    private(set) var stored = 0
+    /// What a user keeps.
+    static let keep = 12
+
+    init(seed: UInt64, on redis: SimulatedRedis) throws {
+        random = SplitMix64(seed &* 0x9E37_79B9 &+ 23)
+        trouble = [2, 6, 12, 20].randomElement(using: &random)!
+        self.redis = redis
+        world = try World(shards: 3, seed: seed, redis: redis) { $0[Notifications.keep] = Int64(Self.keep) }
+        redis.ran = { [unowned self] script, arguments, _ in ran(script, arguments) }
+        devices = [("ana", 0), ("ana", 1), ("ana", 2), ("bob", 1)].map { NotificationDevice($0.0, at: $0.1, in: self) }
+    }
+
+    func draw(_ range: ClosedRange<Int>) -> Int { .random(in: range, using: &random) }
+
+    func fail(_ text: String) { fault = fault ?? Fault(description: "at \(world.now): \(text)") }
+
+    // MARK: The course of it
+
+    func play() throws {
+        for device in devices { device.connect() }
+        for _ in 0..<60 {
+            step()
+            try world.run(for: Milliseconds(draw(0...1) == 0 ? draw(0...10) : draw(0...800)))
+            try look()
+        }
+        try quieten()
+    }
+
+    private func step() {
+        let device = devices[draw(0...3)]
+        switch draw(0...13) {
+        case 0...5: post()
+        case 6: device.mark(seen: true, read: 0, archived: 0)
+        case 7, 8: device.mark(seen: draw(0...1) == 0, read: draw(1...3), archived: 0)
+        case 9: device.mark(seen: false, read: 0, archived: draw(1...2))
+        case 10: device.isSlow(draw(0...1) == 0)
+        case 11: device.rest(draw(0...1) == 0)
+        case 12: device.leave()
+        default: echo()
+        }
+    }
+
+    private func post() {
+        let users = [["ana"], ["ana", "bob"], ["bob", "ana", "cy", "dan"]].randomElement(using: &random)!
+        let collapse = draw(0...2) == 0 ? "c\(draw(1...2))" : nil
+        posts.append(Post(id: "n\(posts.count)", users: users, collapse: collapse))
+    }
+
+    /// One after the other: the model goes by their order. What was not answered 202 is sent again.
+    private func keepPosting() {
+        if let call {
+            if call.status == 202 {
+                if call.json["accepted"] as? Int != posts[accepted].users.count { fail("accepted: \(call.json)") }
+                accepted += 1
+                self.call = nil
+            } else if call.status == 503 || world.now > calledAt + 5_000 {
+                self.call = nil
+            } else if call.status != nil {
+                fail("posting was answered \(call.status ?? 0) \(call.json)")
+                self.call = nil
+            }
+        }
+        guard call == nil, accepted < posts.count else { return }
+        call = send(posts[accepted])
+        calledAt = world.now
+    }
+
+    /// A sender that lost its answer, or repeats for any reason.
+    private func echo() {
+        guard accepted > 0 else { return }
+        echoes.append(send(posts[draw(max(0, accepted - 8)...accepted - 1)]))
+        echoes = echoes.suffix(8)
+    }
+
+    private func send(_ post: Post) -> SimulatedCall {
+        var body: [String: Any] = ["users": post.users, "id": post.id, "kind": "test", "title": "T"]
+        body["collapse"] = post.collapse
+        let shards = world.shards.filter { !$0.isDead }
+        let shard = shards.isEmpty ? world.shards[0] : shards[draw(0...shards.count - 1)]
+        return SimulatedCall("POST", "/v1/notifications", body, token: "!backend", to: shard)
+    }
+
+    // MARK: Trouble
+
+    private func ran(_ script: Script, _ arguments: [String]) {
+        guard Script.notificationScripts.contains(script), arguments.count > 2, !isQuiet,
+            let place = world.shards.firstIndex(where: { $0.logic.link.incarnation == arguments[2] })
+        else { return }
+        if script == .notify { stored += 1 }
+        guard draw(0...99) < trouble else { return }
+        deaths += 1
+        world.after(0) { [unowned self] in harm(place) }
+    }
+
+    private func harm(_ place: Int) {
+        let shard = world.shards[place]
+        guard !shard.isDead, !isQuiet else { return }
+        switch draw(0...7) {
+        case 0, 1:
+            shard.die()
+            world.replaceShard(at: place)
+        case 2: shard.cut(.commands)
+        case 3: shard.cutAll()
+        case 4: shard.cutSubscription()
+        case 5: shard.hold(.commands, for: Milliseconds(draw(100...4_500)))
+        case 6: shard.holdEvents(for: Milliseconds(draw(50...2_000)))
+        default:
+            shard.stop()
+            world.after(Milliseconds(draw(10...4_000))) { shard.wakeUp() }
+        }
+    }
+
+    // MARK: Looking
+
+    private func look() throws {
+        for device in devices { device.read() }
+        keepPosting()
+        if let fault { throw fault }
+    }
+
+    /// What a device was told as of a version has to be what all others are told of it.
+    func note(_ told: NotificationDevice.Counts, of user: String) {
+        let known = counts[user, default: [:]].updateValue(told, forKey: told.version)
+        if let known, known != told { fail("version \(told.version) of \(user) is \(known) and \(told)") }
+    }
+
+    private func quieten() throws {
+        isQuiet = true
+        for shard in world.shards {
+            shard.wakeUp()
+            shard.stopHolding()
+        }
+        try world.run(until: "all are live", within: 120_000) { [self] in
+            world.shards.allSatisfy { $0.logic.link.isLive }
+        }
+        for device in devices {
+            device.isSlow(false)
+            device.rest(false)
+        }
+        for _ in 0..<120 {
+            try world.run(for: 500)
+            try look()
+            if accepted == posts.count, devices.allSatisfy(\.isDone) { break }
+        }
+        if accepted < posts.count { fail("\(posts[accepted]) is never accepted") }
+        for device in devices where !device.isDone { fail("\(device.name) is never done") }
+        try world.run(for: 3_000)
+        try look()
+        // Who asks now is told what the others have come to.
+        let fresh = ["ana", "bob"].map { NotificationDevice($0, at: 2, in: self) }
+        for device in fresh { device.connect() }
+        try world.run(for: 3_000)
+        for device in fresh { device.read() }
+        for device in devices { device.compare(with: fresh[device.name == "ana" ? 0 : 1]) }
+        for user in ["ana", "bob"] { compare(user, fresh[user == "ana" ? 0 : 1]) }
+        if let fault { throw fault }
+    }
+
+    // MARK: The shadow model
+
+    /// What must be, must not be, and may be of each that was posted. Where a mark and a post were under way at once, either
+    /// may have come first.
+    private func compare(_ user: String, _ device: NotificationDevice) {
+        let own = posts.filter { $0.users.contains(user) }
+        let marks = devices.filter { $0.name == user }
+        let items = device.items.sorted { $0.key < $1.key }
+        let ids = items.map(\.value.id)
+        if Set(ids).count != ids.count { fail("\(user) has something twice: \(ids)") }
+        // Whatever was posted later has a larger number.
+        let order = ids.compactMap { id in own.firstIndex { $0.id == id } }
+        if order.count != ids.count || order != order.sorted() { fail("\(user) has \(ids) of \(own.map(\.id))") }
+        for (index, post) in own.enumerated() {
+            let item = device.items.values.first { $0.id == post.id }
+            let later = own[(index + 1)...].contains { $0.collapse != nil && $0.collapse == post.collapse }
+            let isReadAsked = marks.contains { $0.asked.read.contains(post.id) }
+            let isArchivedAsked = marks.contains { $0.asked.archived.contains(post.id) }
+            let isArchived = marks.contains { $0.answered.archived.contains(post.id) }
+            let isRead = marks.contains { $0.answered.read.contains(post.id) }
+            if let item {
+                if isArchived { fail("\(post.id) was archived by \(user), and is there") }
+                if later, !isReadAsked { fail("\(post.id) was replaced, and \(user) has it") }
+                if item.isRead, !isReadAsked { fail("\(post.id) was never read by \(user), and is said to be") }
+                if isRead, !item.isRead { fail("\(post.id) was read by \(user), and is said not to be") }
+            } else if !isArchivedAsked, !later, own.count - index <= Self.keep {
+                fail("\(post.id) is lost to \(user), who has \(ids)")
+            }
+        }
+        let seen = marks.map(\.answered.seen).max() ?? 0
+        let counts = device.counts
+        if counts.seen < seen { fail("\(user) has seen \(counts.seen), where \(seen) was answered") }
+        let unseen = device.items.keys.count { $0 > counts.seen }
+        let unread = device.items.values.count { !$0.isRead }
+        if counts.unseen != unseen { fail("unseen of \(user) is \(counts.unseen), and \(unseen) are") }
+        if counts.unread != unread { fail("unread of \(user) is \(counts.unread), and \(unread) are") }
+    }
+}
