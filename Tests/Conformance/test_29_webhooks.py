@@ -113,6 +113,22 @@ async def test_accounts_are_told_when_they_are_made_and_deleted_here_or_at_the_c
     assert {call.data["user"] for call in calls} == {ana.user, bob.user}
 
 
+async def test_notifications_are_told_once_for_each_user(start, receive):
+    receiver = receive()
+    room = Room(start(settings(receiver.endpoint("notification.created"))))
+    users = [room.name("ana"), room.name("bob")]
+    body = {"users": users, "id": "order-77", "kind": "order", "title": "Shipped", "data": {"order": 77}}
+    for _ in range(2):
+        answer = await room.api.request("POST", "/v1/notifications", body, token=room.backend)
+        assert answer.status == 202, answer
+    await room.api.request("POST", "/v1/notifications", body | {"id": "order-78"}, token=room.backend)
+    calls = await told(receiver, "notification.created", count=4)
+    assert sorted((call.data["user"], call.data["notification"]["id"]) for call in calls) == sorted(
+        (user, id) for user in users for id in ("order-77", "order-78"))
+    shown = calls[0].data["notification"]
+    assert shown["seq"] == 1 and shown["title"] == "Shipped" and shown["data"] == {"order": 77} and shown["at"] > 0
+
+
 async def test_each_endpoint_is_told_what_it_wants_and_a_slow_one_holds_up_no_other(start, receive):
     hold = threading.Event()
     slow, quick = receive(lambda call: 204 if hold.wait(60) else 500), receive()

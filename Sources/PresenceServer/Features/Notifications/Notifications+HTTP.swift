@@ -98,27 +98,18 @@ extension Notifications {
                 damaged()
                 done(.success(.array([.status("OK")])))
             default:
-                note(result.words ?? [], of: users.count, json)
+                note(result.words ?? [], of: users.count)
                 done(result)
             }
         }
     }
 
     /// `OK, now, USER, seq, …` of those who did not have it.
-    private func note(_ words: [RedisValue], of count: Int, _ json: String) {
-        guard words.first?.string == "OK", words.count >= 2, let now = words[1].int else { return }
-        let places = stride(from: 2, to: words.count - 1, by: 2)
-        let new = places.reduce(0) { sum, _ in sum + 1 }
+    private func note(_ words: [RedisValue], of count: Int) {
+        guard words.first?.string == "OK", words.count >= 2 else { return }
+        let new = (words.count - 2) / 2
         stored.value += new
         repeated.value += count - new
-        guard !onCreated.isEmpty else { return }
-        for place in places {
-            guard let user = words[place].string.flatMap({ UserID($0) }), let seq = words[place + 1].int else {
-                continue
-            }
-            let object = Array(#"{"seq":\#(seq)\#(json),"at":\#(now)}"#.utf8)
-            for told in onCreated { told(user, object) }
-        }
     }
 }
 

@@ -13,8 +13,6 @@ final class Notifications: Feature {
 
     unowned let shard: ShardLogic
     let inboxes: NotificationInboxes
-    /// Told of each that was stored, on the shard that did it: the user, and the notification as JSON.
-    var onCreated: [(UserID, [UInt8]) -> Void] = []
     /// Requests that notify and are under way.
     var underWay = 0
     var stored: MetricCounter!

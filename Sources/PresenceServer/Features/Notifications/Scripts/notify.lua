@@ -27,6 +27,7 @@ for i = 9, #ARGV do
         news.item = '{"seq":' .. int(b.last) .. ARGV[8] .. ',"at":' .. int(now)
         redis.call('HSET', b.entries, int(b.last), news.item)
         redis.call('PEXPIRE', b.entries, ARGV[5])
+        offer('notification.created', user .. ' ' .. news.item .. '}')
         reply[#reply + 1] = user
         reply[#reply + 1] = int(b.last)
     end
