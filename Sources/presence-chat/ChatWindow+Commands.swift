@@ -37,7 +37,7 @@ extension ChatWindow {
         let failed = model.messages.first { $0.status == .failed }
         switch command {
         case .send, .quit: break
-        case .help: notice = ChatCommand.help
+        case .help: notice = ChatCommand.helpText
         case .unknown(let line): notice = "there is no \(line); /help names the commands"
         case .edit(let text): edit(newest, to: text)
         case .delete:

@@ -14,7 +14,7 @@ enum ChatCommand: Hashable, Sendable {
     case unknown(String)
 
     /// The commands, for people.
-    static let help =
+    static let helpText =
         "/edit TEXT  /delete  /retry  /discard  /mute  /unmute  /archive  /name NAME  /add USER…  /leave  /quit"
 
     /// - Parameter line: a line that begins with two slashes is sent with one.
