@@ -4,8 +4,9 @@ import Testing
 @testable import PresenceServer
 
 @Suite struct HistoryQueryTests {
-    private let intervals = (0..<5).map {
-        PastInterval(status: "online", from: Timestamp($0 * 100), to: $0 == 4 ? nil : Timestamp($0 * 100 + 50))
+    private let intervals: [PastInterval] = (0..<5).map { (place: Int64) -> PastInterval in
+        let end: Timestamp? = place == 4 ? nil : place * 100 + 50
+        return PastInterval(status: "online", from: place * 100, to: end)
     }
 
     @Test(

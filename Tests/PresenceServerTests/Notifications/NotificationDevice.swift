@@ -47,7 +47,7 @@ final class NotificationDevice {
     private var underWay: Int?
     private var subscribing: Int?
     private var requests = 0
-    private var read = 0
+    private var heard = 0
     private var isIn = false
     private var isWatching = false
     private var again: Milliseconds = 0
@@ -118,9 +118,9 @@ final class NotificationDevice {
     // MARK: What it hears
 
     func read() {
-        while read < client.texts.count {
-            read += 1
-            let data = Data(client.texts[read - 1].utf8)
+        while heard < client.texts.count {
+            heard += 1
+            let data = Data(client.texts[heard - 1].utf8)
             guard let message = try? JSONSerialization.jsonObject(with: data) as? [String: Any] else { continue }
             hear(message)
         }

@@ -51,10 +51,10 @@ extension Console {
         let json =
             switch Self.last.withLock({ $0 }) {
             case .none: #"{"state":"none"}"#
-            case .running(let since): #"{"state":"running","at":\(since)}"#
-            case .done(let report, let at): #"{"state":"done","at":\(at),"report":\(report)}"#
+            case .running(let since): #"{"state":"running","at":\#(since)}"#
+            case .done(let report, let at): #"{"state":"done","at":\#(at),"report":\#(report)}"#
             case .failed(let reason, let at):
-                #"{"state":"failed","at":\(at),"reason":\(StatusArguments.encoded(reason))}"#
+                #"{"state":"failed","at":\#(at),"reason":\#(StatusArguments.encoded(reason))}"#
             }
         call.respond(.json(200, json))
     }
