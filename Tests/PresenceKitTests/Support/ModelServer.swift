@@ -90,7 +90,7 @@ struct ModelServer {
             line!.subscribed = all
             let news = request.users.compactMap { unheld(of: $0, known: request.known[$0]) }
             return parts(news) { .subscribed(id: id, users: $0, conversations: [], more: $1) }
-        case .unsubscribe(let users, _):
+        case .unsubscribe(let users, _, _, _):
             line!.subscribed.subtract(users)
             return [.unsubscribed(id: id)]
         case .get(let users):

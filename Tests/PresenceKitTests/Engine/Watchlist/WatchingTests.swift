@@ -15,7 +15,7 @@ import Testing
     }
 
     private func unsubscribes() -> [[UserID]] {
-        bench.bodies.compactMap { if case .unsubscribe(let users, _) = $0 { users } else { nil } }
+        bench.bodies.compactMap { if case .unsubscribe(let users, _, _, _) = $0 { users } else { nil } }
     }
 
     // MARK: Sharing
