@@ -34,7 +34,10 @@ struct ChatInputTests {
     @Test func `a line is edited at the cursor`() {
         var line = LineEditor()
         func press(_ keys: ChatKey...) -> String {
-            for key in keys { #expect(line.handle(key)) }
+            for key in keys {
+                let isTaken = line.handle(key)
+                #expect(isTaken)
+            }
             let text = line.text
             return String(text.prefix(line.cursor)) + "|" + String(text.dropFirst(line.cursor))
         }
