@@ -67,7 +67,8 @@ struct MessagesReport: Report {
         }
         let isServerKnown = !options.measuring.serverPid.isEmpty
         serverCPUMicrosecondsPerMessage = isServerKnown ? each(measurement.serverUsed, of: measurement.sent) : nil
-        serverCPUMicrosecondsPerDelivery = isServerKnown ? each(measurement.serverUsed, of: measurement.deliveries) : nil
+        serverCPUMicrosecondsPerDelivery =
+            isServerKnown ? each(measurement.serverUsed, of: measurement.deliveries) : nil
         serverCPUShare = isServerKnown ? measurement.serverUsed.inSeconds / wall : nil
         redisCPUMicrosecondsPerMessage = measurement.redisUsed.flatMap { each($0, of: measurement.sent) }
         redisCPUShare = measurement.redisUsed.map { $0.inSeconds / wall }
@@ -95,7 +96,8 @@ struct MessagesReport: Report {
         }
         if let message = redisCPUMicrosecondsPerMessage, let share = redisCPUShare {
             lines.append(
-                "  Redis            \(formatted(message, digits: 1)) µs CPU a message, \(formatted(share * 100)) % of a core")
+                "  Redis            \(formatted(message, digits: 1)) µs CPU a message, \(formatted(share * 100)) % of a core"
+            )
         }
         lines.append("  this tool        \(formatted(ownCPUShare * 100)) % of a core")
         lines += failures.map { "  wrong: \($0)" }

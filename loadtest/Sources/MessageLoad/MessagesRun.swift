@@ -82,7 +82,8 @@ final class MessagesRun: Scenario {
         progress.show(now: now, describe)
         let patienceEnds = lastReceived + .seconds(options.measuring.patience)
         guard now <= patienceEnds else {
-            engine.stop(Failure("nothing came for \(formatted(options.measuring.patience, digits: 0)) s: \(describe())"))
+            engine.stop(
+                Failure("nothing came for \(formatted(options.measuring.patience, digits: 0)) s: \(describe())"))
             return nil
         }
         let next: Instant? =
@@ -128,7 +129,7 @@ final class MessagesRun: Scenario {
         sent.append(Sent(due: due, conversation: conversation))
         engine.send(
             Array(
-                #"{"type":"send","id":\#(number + 10),"conversation":"\#(conversations[conversation]!)","# .utf8
+                #"{"type":"send","id":\#(number + 10),"conversation":"\#(conversations[conversation]!)","#.utf8
             )
                 + Array(#""message":{"id":"m\#(number)","text":"\#(text)"},"after":\#(newest[tag])}"#.utf8),
             on: connections[tag]!)
