@@ -180,7 +180,7 @@ async def test_earlier_messages_are_read_and_news_do_not_move_what_is_looked_at(
         after = await page.value(f"{log}.querySelector('[data-message=m80]').getBoundingClientRect().top")
         assert abs(after - before) < 3, (before, after)
         await client.did("send", conversation=id, message={"id": "new", "text": "news"})
-        await page.until(f"!{found('New messages')}.hidden")
+        await page.until(f"{found('New messages')}?.hidden === false")
         assert abs(await page.value(f"{log}.querySelector('[data-message=m80]').getBoundingClientRect().top") - before) < 3
         await shot(page, "talk-news")
         await press(page, "New messages")

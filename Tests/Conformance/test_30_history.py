@@ -285,7 +285,7 @@ async def test_old_ones_go_although_new_ones_come(start):
     told = await history(room, bob)
     assert 4 < len(told["intervals"]) < 60 and told["intervals"][0]["to"] > told["keptFrom"]
     key = redis.command("--scan", "--pattern", f"*history:{bob.user}")
-    assert int(redis.command("LLEN", key)) <= len(told["intervals"]) + 2
+    assert int(redis.command("LLEN", key)) <= len(told["intervals"]) + 5
 
 
 async def test_an_interval_takes_few_bytes_and_people_without_any_take_none(start):
@@ -297,7 +297,8 @@ async def test_an_interval_takes_few_bytes_and_people_without_any_take_none(star
     key = redis.command("--scan", "--pattern", f"*history:{bob.user}")
     count, size = int(redis.command("LLEN", key)), int(redis.command("MEMORY", "USAGE", key, "SAMPLES", "0"))
     print(f"{count} intervals take {size} bytes, {size / count:.1f} each")
-    assert count == 200 and size / count < 20
+    # One that began and ended within a millisecond is none.
+    assert 100 < count <= 200 and size / count < 20
 
 
 async def test_off_there_is_no_path_no_key_and_no_command(start):

@@ -16,6 +16,9 @@ class Person extends Screen {
   #problem = h("p", { class: "bad", role: "alert" });
   #done = h("p", { class: "good", role: "status" });
   #again = () => {};
+  #missing = new Set();
+  /** The last seven days before the page was opened, and since. */
+  #recent = `history?limit=200&from=${Date.now() - 7 * DAY}`;
 
   render() {
     const name = h("h1", { tabindex: "-1" }, this.#user);
@@ -44,13 +47,13 @@ class Person extends Screen {
 
   async #read(parts, name, avatar, cards) {
     const ask = (...rest) => api.ask("GET", api.user(this.#user, ...rest), { signal: this.signal });
-    // What a server does not have switched on, or a user does not have, is not shown.
-    const maybe = (asked) => asked.catch((error) => {
-      if (error.status === 404) return undefined;
-      throw error;
+    // What a server does not have switched on, or a user does not have, is not shown, nor asked for again.
+    const maybe = (what) => this.#missing.has(what) ? undefined : ask(what).catch((error) => {
+      if (error.status !== 404) throw error;
+      this.#missing.add(what);
     });
     const [person, { sessions }, visibility, account, history] = await Promise.all([
-      ask(), ask("sessions"), ask("visibility"), maybe(ask("account")), maybe(ask(`history?limit=200&from=${Date.now() - 7 * DAY}`)),
+      ask(), ask("sessions"), ask("visibility"), maybe("account"), maybe(this.#recent),
     ]);
     if (this.signal.aborted) return;
     name.textContent = person.profile?.displayName ?? this.#user;

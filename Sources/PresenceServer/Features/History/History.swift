@@ -79,8 +79,9 @@ final class History: Feature {
     private func answer(_ read: PastRead, _ query: HistoryQuery, of user: UserID, isSeen: Bool) -> [UInt8] {
         let intervals = isSeen ? read.intervals : []
         var keptFrom = read.now - shard.configuration[.historyKeepFor]
-        // Earlier ones may have gone to make room.
-        if intervals.count >= Int(shard.configuration[.historyMost]) { keptFrom = max(keptFrom, intervals[0].from) }
+        // Earlier ones may have gone to make room. The present one is not among those that are kept.
+        let kept = intervals.count { $0.to != nil }
+        if kept >= Int(shard.configuration[.historyMost]) { keptFrom = max(keptFrom, intervals[0].from) }
         let (page, more) = query.page(of: intervals, keptFrom: keptFrom)
         var json = Array(#"{"user":"#.utf8)
         JSONWriter.string(user.string, to: &json)

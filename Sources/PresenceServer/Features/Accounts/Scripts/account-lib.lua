@@ -8,12 +8,13 @@ end
 -- The account as its owner sees it: BODY of {"user":…}, and its version. False if there is none.
 local function account(user, key)
     local held = redis.call('HMGET', key, 'email', 'verified', 'createdAt', 'setupCompleted', 'language', 'username',
-        'version')
+        'version', 'disabled')
     if not held[1] then return false end
     local body = '{"user":"' .. user .. '","email":"' .. held[1] .. '","emailVerified":' .. (held[2] and 'true' or 'false')
     if held[6] then body = body .. ',"username":"' .. held[6] .. '"' end
     body = body .. ',"setupCompleted":' .. (held[4] and 'true' or 'false')
     if held[5] then body = body .. ',"preferredLanguage":' .. held[5] end
+    if held[8] then body = body .. ',"disabled":true' end
     return body .. ',"createdAt":' .. held[3] .. '}', held[7]
 end
 
