@@ -47,14 +47,20 @@ import Testing
         }
     }
 
-    /// Answers changes, and breaks the connection now and then before or after it has taken one in.
+    /// Answers changes, and breaks the connection now and then before or after it has taken one in. As with a real server, a
+    /// device has one connection: what is still read of a former one is not done.
     private static func serve(_ server: SocketServer, _ heard: Heard, _ generator: SeededGenerator) async {
         var random = generator
+        var present: SocketServer.Peer?
         while let (peer, message) = await server.messageUnlessCancelled() {
             switch message.body {
-            case .connect: server.accept(message, from: peer)
+            case .connect:
+                present = peer
+                server.accept(message, from: peer)
             case .updateProfile(let changes):
-                guard case .set(let name) = changes.displayName, let number = Int(name) else { continue }
+                guard peer == present, case .set(let name) = changes.displayName, let number = Int(name) else {
+                    continue
+                }
                 await heard.hear(number)
                 if Int.random(in: 0..<8, using: &random) == 0 {
                     server.abort(peer)
