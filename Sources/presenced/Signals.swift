@@ -17,7 +17,11 @@ final class Signals {
         self.requests = requests
         var ends: [Int32] = [-1, -1]
         // It fails only without descriptors, and then nothing else could be started.
-        precondition(pipe2(&ends, O_CLOEXEC | O_NONBLOCK) == 0, "no pipe for signals")
+        precondition(pipe(&ends) == 0, "no pipe for signals")
+        for end in ends {
+            _ = fcntl(end, F_SETFD, FD_CLOEXEC)
+            _ = fcntl(end, F_SETFL, O_NONBLOCK)
+        }
         let received = ends[0]
         signalPipe = ends[1]
         source = DispatchSource.makeReadSource(fileDescriptor: received, queue: .global())

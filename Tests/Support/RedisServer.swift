@@ -23,7 +23,8 @@ package final class RedisServer {
         for attempt in 1... {
             port = try FreePort.find()
             do {
-                return try start()
+                try start()
+                return
             } catch let failure as Failure where failure.log.contains("Address already in use") && attempt < 5 {
                 // Somebody else has found it, too.
                 continue

@@ -49,14 +49,17 @@ import Testing
                 name: "what is posted again is told again", old: "if not find(b, id, 1, 1) then", new: "if true then",
                 faults: ["twice", " of [\"n"]),
             Mistake(
-                name: "a change has no version of its own", old: "b.version = nextVersion(b.version, b.floor)",
-                new: "b.version = math.max(b.version, 1)", faults: ["version 1 of"]),
+                name: "a change has no version of its own", old: "b.version = nextVersion(previous, b.floor)",
+                new: "b.version = math.max(previous, 1)", faults: ["version 1 of"]),
+            Mistake(
+                name: "who missed an event is not told so", old: "int(now), int(previous), int(unseen)",
+                new: "int(now), '0', int(unseen)", faults: ["keeps [", "a device of"]),
             Mistake(
                 name: "the mark of what was seen goes back", old: "if seen > b.seen then",
                 new: "if seen > 0 and seen ~= b.seen then", faults: ["had seen", "has seen"]),
             Mistake(
                 name: "what is replaced stays", old: "                retire(b, place)\n", new: "",
-                faults: ["was replaced, and", "a device of"]),
+                faults: ["was replaced, and", "a device of", "keeps ["]),
             Mistake(
                 name: "others are not told what is replaced",
                 old: "news.replaces[#news.replaces + 1] = int(seqOf(b, place))", new: "", faults: ["a device of"]),
@@ -80,7 +83,7 @@ import Testing
             Mistake(
                 name: "some of what was unseen is not read", old: "while i > 0 and left > 0 do",
                 new: "while i > 1 and left > 0 do",
-                faults: ["is lost to", "unseen of", "unread of", "keeps"]),
+                faults: ["is lost to", "unseen of", "unread of", "keeps", "a device of"]),
         ]
     }
 }

@@ -18,8 +18,6 @@ struct ProfileQueue: Sendable {
         var owner: UserID?
         /// Whether an earlier process left it.
         var isRecalled = false
-        /// Whether the server may have made it.
-        var wasSent = false
     }
 
     /// A call whose change the server has stored.
@@ -91,10 +89,7 @@ struct ProfileQueue: Sendable {
     private mutating func collapse(_ id: String, owner: UserID?) {
         let older = next.flatMap(\.ids)
         replacing[id] = older
-        next = [
-            Part(
-                changes: Self.merged(next), ids: older + [id], owner: owner, wasSent: next.contains(where: \.wasSent))
-        ]
+        next = [Part(changes: Self.merged(next), ids: older + [id], owner: owner)]
     }
 
     // MARK: The storage
@@ -108,27 +103,21 @@ struct ProfileQueue: Sendable {
         let older = next[..<index].filter { replaced.isSuperset(of: $0.ids) }
         let gone = older.flatMap(\.ids) + next[index].ids.dropLast()
         next[index].changes = Self.merged(older).merged(with: next[index].changes)
-        next[index].wasSent = next[index].wasSent || older.contains(where: \.wasSent)
         next[index].ids = [id]
         let places = next[..<index].indices.filter { replaced.isSuperset(of: next[$0].ids) }
         for place in places.reversed() { next.remove(at: place) }
         return gone
     }
 
-    /// A write could not be stored: nobody is promised it, and what other writes hold stays. Whether the server may have
-    /// made it.
+    /// A write could not be stored: nobody is promised it, and what other writes hold stays. Whether the server may be told
+    /// of it all the same, because another write holds it.
     mutating func withdraw(_ id: String) -> Bool {
         storing.remove(id)
         replacing[id] = nil
-        // What is not there any more was answered by the server; what became one with others goes with them.
-        let isUnsent = next.contains { $0.ids == [id] && !$0.wasSent }
-        func strip(_ parts: inout [Part]) {
-            parts.removeAll { $0.ids == [id] }
-            for index in parts.indices { parts[index].ids.removeAll { $0 == id } }
-        }
-        strip(&next)
-        if sent != nil { strip(&sent!) }
-        return !isUnsent
+        let isAlone = next.contains { $0.ids == [id] }
+        next.removeAll { $0.ids == [id] }
+        for index in next.indices { next[index].ids.removeAll { $0 == id } }
+        return !isAlone
     }
 
     /// Writes are out of the storage.
@@ -146,11 +135,7 @@ struct ProfileQueue: Sendable {
         let stored = next.prefix { storing.isDisjoint(with: $0.ids) }
         guard !stored.isEmpty else { return nil }
         next.removeFirst(stored.count)
-        sent = stored.map {
-            var part = $0
-            part.wasSent = true
-            return part
-        }
+        sent = Array(stored)
         return Self.merged(sent!)
     }
 
