@@ -113,8 +113,7 @@ package final class ShardLogic {
 
     /// A feature by its type; `nil` if it is switched off.
     package func feature<Wanted: Feature>(_ type: Wanted.Type) -> Wanted? {
-        for case let feature as Wanted in features { return feature }
-        return nil
+        features.lazy.compactMap { $0 as? Wanted }.first
     }
 
     // MARK: Inputs: sockets
@@ -163,9 +162,8 @@ package final class ShardLogic {
         watchers.close(connection)
         watchers.remove(connection)
         replies.abandon(connection)
-        if let session = connection.session {
-            sessions.lost(session, lastHeard: connection.lastHeard, isFinal: final.contains(code))
-        }
+        guard let session = connection.session else { return }
+        sessions.lost(session, lastHeard: connection.lastHeard, isFinal: final.contains(code))
     }
 
     // MARK: Inputs: Redis
