@@ -140,6 +140,7 @@ let package = Package(
                 "Features/Profiles/Scripts", "Features/Conversations/Scripts",
                 "Features/Typing/Scripts", "Features/Usernames/Scripts", "Features/Photos/Scripts",
                 "Features/Messages/Scripts", "Features/Webhooks/Scripts", "Features/History/Scripts",
+                "Features/Push/Scripts",
             ],
             swiftSettings: unchecked
         ),

@@ -18,6 +18,7 @@ enum Features {
         History.self,
         App.self,
         Webhooks.self,
+        Push.self,
         Console.self,
     ]
 }

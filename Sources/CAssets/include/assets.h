@@ -154,3 +154,9 @@ struct asset asset_lead_courier(void);
 struct asset asset_webhook_enqueue(void);
 struct asset asset_webhook_take(void);
 struct asset asset_webhook_settle(void);
+
+// Pushes
+struct asset asset_set_device(void);
+struct asset asset_push_note(void);
+struct asset asset_push_take(void);
+struct asset asset_push_tell(void);

@@ -99,6 +99,7 @@ extension PartitionKeys {
         [
             shards, self.user(user), sessions(user), account(user), grants(user), contacts(user), blocks(user),
             creations(user), self.email(email), unfinished, username(user), floor, inbox(user), history(user),
+            devices(user), pushed(user),
         ]
     }
 
