@@ -31,7 +31,8 @@ final class DuePushes {
         deadline = registry.deadline { [unowned self] key in
             if case .number(let partition) = key { isDue(Int(partition)) }
         }
-        told = registry.counter("presence_pushes_due_total", help: "users found truly away when a message came for them")
+        told = registry.counter(
+            "presence_pushes_due_total", help: "users found truly away when a message came for them")
         courier.onEvents = { [unowned self] in note($0, done: $1) }
         courier.onRound = { [unowned self] in
             for partition in 0..<shard.partitions.count { look(at: partition, after: 0) }
@@ -64,7 +65,8 @@ final class DuePushes {
         guard let id = ConversationID(event.subject), let message = StoredMessage(event.rest) else { return done(true) }
         read(id) { [self] result in
             guard case .success(let record) = result else { return done(false) }
-            let away = record?.members.filter { $0.user.string != message.from && needsPush($0, for: message.seq) } ?? []
+            let away =
+                record?.members.filter { $0.user.string != message.from && needsPush($0, for: message.seq) } ?? []
             var failed = false
             BoundedConcurrency(away, window: Self.window) { [self] member, next in
                 note(member, of: id, message.seq) { isDone in
@@ -126,7 +128,8 @@ final class DuePushes {
 
         init?(_ text: String) {
             let words = text.split(separator: " ")
-            guard words.count == 2, let user = UserID(String(words[0])), let id = ConversationID(String(words[1])) else {
+            guard words.count == 2, let user = UserID(String(words[0])), let id = ConversationID(String(words[1]))
+            else {
                 return nil
             }
             (self.user, conversation) = (user, id)

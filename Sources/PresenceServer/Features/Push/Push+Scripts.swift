@@ -33,5 +33,7 @@ extension PartitionKeys {
 extension FeatureSetting {
     static let pushEnabled = flag(
         "push.enabled", false,
-        about: "Whether devices can be registered for pushes, and an endpoint of webhooks is told who is truly away (push.due).")
+        about:
+            "Whether devices can be registered for pushes, and an endpoint of webhooks is told who is truly away (push.due)."
+    )
 }

@@ -52,7 +52,8 @@ final class Push: Feature {
         guard ["fcm", "apns"].contains(platform) else {
             throw DecodingFailure.invalid("platform", "must be fcm or apns")
         }
-        guard (1...Self.mostTokenBytes).contains(token.utf8.count), token.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+        guard (1...Self.mostTokenBytes).contains(token.utf8.count),
+            token.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
         else {
             throw DecodingFailure.invalid(
                 "pushToken", "must be 1 to \(Self.mostTokenBytes) printable ASCII characters without spaces")
