@@ -14,7 +14,7 @@ import Testing
         try look(
             at: world,
             running: Script.allCases.filter {
-                !(Script.accounts + Usernames.plan.scripts + [.setPhoto] + Script.webhooks).contains($0)
+                !(Script.accounts + Usernames.plan.scripts + [.setPhoto] + Script.webhooks + Script.push).contains($0)
             }
         ) {
             try everyScript(in: world)

@@ -19,7 +19,7 @@ final class WebhookWorld {
         var answer: (QueuedWebhook) -> WebhookOutcome? = { _ in .taken }
     }
 
-    init(shards: Int = 2, queue: Int64 = 1_000) throws {
+    init(shards: Int = 2, queue: Int64 = 1_000, pushes: Bool = false) throws {
         let secret = FileManager.default.temporaryDirectory.path + "/secret-\(UInt64.random(in: 0 ... .max))"
         _ = FileManager.default.createFile(
             atPath: secret, contents: Data("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".utf8),
@@ -28,6 +28,7 @@ final class WebhookWorld {
         world = try World(shards: shards) {
             $0[rows: .webhooks] = ["http://127.0.0.1:1/ \(secret)"]
             $0[.webhookQueue] = queue
+            $0[.pushEnabled] = pushes ? 1 : 0
         }
         for shard in world.shards { record(shard) }
     }

@@ -14,6 +14,10 @@ final class Courier {
     private var beat: DeadlineKind!
     private var dropped: MetricCounter!
     private(set) var isCourier = false
+    /// Gets each event once more or less, before it leaves the partition; calls back with whether it has what it needs.
+    var onEvents: ([WebhookEvent], @escaping (Bool) -> Void) -> Void = { $1(true) }
+    /// This server has become the courier, or still is.
+    var onRound: () -> Void = {}
     /// By this shard's clock: nobody else is the courier before.
     private var leadsUntil: Milliseconds = 0
     private var nextBeat: Milliseconds = 0
@@ -100,6 +104,7 @@ final class Courier {
                 nextRound = shard.clock.now + Self.round
                 for partition in 0..<shard.partitions.count { look(at: partition) }
                 for queue in queues { queue.start() }
+                onRound()
             }
         }
     }
@@ -170,8 +175,8 @@ final class Courier {
                 if let dropped { self.dropped.value += dropped } else { failed = true }
                 next()
             }
-        } done: {
-            done(!failed)
+        } done: { [self] in
+            onEvents(events) { done($0 && !failed) }
         }
     }
 }
