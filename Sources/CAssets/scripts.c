@@ -460,6 +460,11 @@ static const unsigned char set_device_bytes[] = {
 };
 ASSET(set_device)
 
+static const unsigned char drop_device_bytes[] = {
+#embed "../PresenceServer/Features/Push/Scripts/drop-device.lua"
+};
+ASSET(drop_device)
+
 static const unsigned char push_note_bytes[] = {
 #embed "../PresenceServer/Features/Push/Scripts/push-note.lua"
 };

@@ -163,6 +163,7 @@ struct asset asset_notifications(void);
 
 // Pushes
 struct asset asset_set_device(void);
+struct asset asset_drop_device(void);
 struct asset asset_push_note(void);
 struct asset asset_push_take(void);
 struct asset asset_push_tell(void);

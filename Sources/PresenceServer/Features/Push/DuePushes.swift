@@ -66,7 +66,9 @@ final class DuePushes {
         read(id) { [self] result in
             guard case .success(let record) = result else { return done(false) }
             let away =
-                record?.members.filter { $0.user.string != message.from && needsPush($0, for: message.seq) } ?? []
+                record?.members.filter {
+                    $0.user.string != message.from && isUnread(message.seq, by: $0) && wantsPushes($0)
+                } ?? []
             var failed = false
             BoundedConcurrency(away, window: Self.window) { [self] member, next in
                 note(member, of: id, message.seq) { isDone in
@@ -94,9 +96,19 @@ final class DuePushes {
         }
     }
 
-    private func needsPush(_ member: ConversationRecord.Member, for seq: Int64) -> Bool {
+    private func wantsPushes(_ member: ConversationRecord.Member) -> Bool {
         let isMuted = member.muted == -1 || member.muted > shard.clock.redisNow
-        return !isMuted && member.archived == 0 && max(member.read, member.own, member.delivered) < seq
+        return !isMuted && member.archived == 0
+    }
+
+    private func isUnread(_ seq: Int64, by member: ConversationRecord.Member) -> Bool {
+        max(member.read, member.own) < seq
+    }
+
+    /// - Parameter isActive: Whether a session of theirs is. A device that has the message says nothing of its user: it may be
+    ///   an idle desktop, or a phone in a pocket.
+    private func isMissed(_ seq: Int64, by member: ConversationRecord.Member, isActive: Bool) -> Bool {
+        isUnread(seq, by: member) && !(isActive && member.delivered >= seq)
     }
 
     // MARK: Deciding
@@ -143,20 +155,31 @@ final class DuePushes {
             guard case .success(let noted) = result else { return done() }
             read(entry.conversation) { [self] result in
                 guard case .success(let record) = result else { return done() }
-                decide(entry, noted.int ?? 0, record, keys, done: done)
+                shard.store.command(["HVALS", keys.sessions(entry.user)], lane: .commands) { [self] result in
+                    guard case .success(let sessions) = result else { return done() }
+                    let isActive = (sessions.array ?? []).contains { Self.isActive($0.string ?? "") }
+                    decide(entry, noted.int ?? 0, record, isActive: isActive, keys, done: done)
+                }
             }
         }
     }
 
+    /// A session as Redis has it: `INCARNATION DEVICE KIND STATE BEGAN`.
+    private static func isActive(_ session: String) -> Bool {
+        let words = session.split(separator: " ")
+        return words.count == 5 && words[3] == "a"
+    }
+
     /// - Parameter noted: The message for which it was noted.
     private func decide(
-        _ entry: Entry, _ noted: Int64, _ record: ConversationRecord?, _ keys: PartitionKeys,
+        _ entry: Entry, _ noted: Int64, _ record: ConversationRecord?, isActive: Bool, _ keys: PartitionKeys,
         done: @escaping () -> Void
     ) {
-        guard let record, let member = record.member(entry.user), needsPush(member, for: record.last),
-            let message = record.message, message.deletedAt == 0
+        guard let record, let member = record.member(entry.user), wantsPushes(member),
+            isMissed(record.last, by: member, isActive: isActive), let message = record.message,
+            message.deletedAt == 0
         else { return tell(entry, keys, seq: 0, nil, done: done) }
-        guard needsPush(member, for: noted) else {
+        guard isMissed(noted, by: member, isActive: isActive) else {
             // That one has come to a device. There is a newer one, which has a time of its own.
             return tell(entry, keys, seq: 0, nil) { [self] in
                 note(member, of: record.id, record.last) { _ in done() }

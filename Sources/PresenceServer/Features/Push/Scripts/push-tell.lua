@@ -12,7 +12,7 @@ local devices, fields = {}, redis.call('HGETALL', KEYS[4])
 for i = 1, #fields, 2 do
     local grant = string.match(fields[i], '^g:(.+)$')
     if not grant or redis.call('HEXISTS', KEYS[5], grant) == 1 then
-        local platform, token = string.match(fields[i + 1], '^(%a+) (.+)$')
+        local platform, token = string.match(fields[i + 1], '^(%a+) %d+ (.+)$')
         devices[#devices + 1] = '{"platform":"' .. platform .. '","pushToken":' .. token .. '}'
     end
 end

@@ -1,7 +1,8 @@
 -- A session's device can be pushed to, or not any more. Devices of sessions that have ended go with it.
 -- KEYS: shards, devices, grants
--- ARGV: now, channel, incarnation, device (g:GRANT of a session of ours, or - for tokens of the app's own), "PLATFORM TOKEN"
---       with the token as JSON ('' to remove it)
+-- ARGV: now, channel, incarnation, device (g:GRANT of a session of ours, or - for tokens of the app's own), platform ('' to
+--       remove it), token as JSON
+--   devices  hash of the user: device -> "PLATFORM AT TOKEN"
 -- Replies {OK} or {FENCED}.
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
 for _, device in ipairs(redis.call('HKEYS', KEYS[2])) do
@@ -11,6 +12,6 @@ end
 if ARGV[5] == '' then
     redis.call('HDEL', KEYS[2], ARGV[4])
 else
-    redis.call('HSET', KEYS[2], ARGV[4], ARGV[5])
+    redis.call('HSET', KEYS[2], ARGV[4], ARGV[5] .. ' ' .. int(now) .. ' ' .. ARGV[6])
 end
 return { 'OK' }

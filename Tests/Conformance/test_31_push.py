@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.accounts import ON, Accounts
+from support.accounts import ON, Accounts, CheckedAPI
 from support.api import API
 from support.patience import PATIENCE, eventually
 from support.receiver import Receiver
@@ -36,9 +36,9 @@ async def test_who_has_no_session_is_told_of_at_once_and_once_until_they_read(st
     await ana.did("updateProfile", changes={"displayName": "Ana \"A\""})
     id = (await talk(ana, bob))["id"]
     token = room.token("bob")
-    answer = await room.api.request("PUT", DEVICE, {"pushToken": "first", "platform": "apns"}, token=token)
+    answer = await CheckedAPI(room.server).request("PUT", DEVICE, {"pushToken": "first", "platform": "apns"}, token=token)
     assert answer.status == 204, answer
-    answer = await room.api.request("PUT", DEVICE, {"pushToken": "to\"ken", "platform": "fcm"}, token=token)
+    answer = await CheckedAPI(room.server).request("PUT", DEVICE, {"pushToken": "to\"ken", "platform": "fcm"}, token=token)
     assert answer.status == 204, answer
     await bob.close()
     await room.come("watcher")
@@ -59,8 +59,8 @@ async def test_who_has_no_session_is_told_of_at_once_and_once_until_they_read(st
     bob = await room.come("bob")
     await bob.did("mark", conversation=id, read=5)
     await bob.close()
-    assert (await room.api.request("DELETE", DEVICE, token=token)).status == 204
-    assert (await room.api.request("DELETE", DEVICE, token=token)).status == 204
+    assert (await CheckedAPI(room.server).request("DELETE", DEVICE, token=token)).status == 204
+    assert (await CheckedAPI(room.server).request("DELETE", DEVICE, token=token)).status == 204
     await say(ana, id, "six")
     told = (await due(receiver, 3))[2]
     assert told["conversation"] == id and told["text"] == "six" and told["devices"] == [] and told["badge"] == 2
@@ -73,9 +73,25 @@ async def test_an_idle_desktop_does_not_swallow_a_push(start, receiver):
     id = (await talk(ana, bob))["id"]
     await bob.activity("idle")
     sent = await say(ana, id, "there?")
+    # That the desktop has it says nothing of its user.
+    await bob.did("mark", conversation=id, delivered=sent["seq"])
     told, = await due(receiver)
     assert told["user"] == bob.user and told["text"] == "there?"
     assert receiver.calls[0].at * 1000 - sent["at"] > 9_900
+
+
+async def test_a_broken_line_does_not_swallow_a_push(start, receiver):
+    room = Room(start(settings(receiver, heartbeat_interval=1_000, heartbeat_timeout=1_000)))
+    ana, bob = await room.come("ana"), await room.come("bob")
+    id = (await talk(ana, bob))["id"]
+    await bob.close()
+    # It reads nothing more and answers no ping.
+    await room.raw("bob")
+    sent = await say(ana, id, "there?")
+    told, = await due(receiver)
+    assert told["user"] == bob.user and told["text"] == "there?"
+    # Interval, timeout, linger and 10 s.
+    assert receiver.calls[0].at * 1000 - sent["at"] < 13_000 + PATIENCE * 1000
 
 
 async def test_a_push_that_was_noted_falls_due_though_the_server_is_killed(start, receiver):
@@ -103,7 +119,7 @@ async def test_devices_go_with_the_session_that_they_belong_to(start, receiver):
     for name in ("phone", "tablet"):
         signed_in = (await accounts.sign_in(bob.email)).json
         tokens[name] = signed_in["accessToken"]
-        put = await API(server).request("PUT", DEVICE, {"pushToken": name, "platform": "fcm"}, token=tokens[name])
+        put = await CheckedAPI(server).request("PUT", DEVICE, {"pushToken": name, "platform": "fcm"}, token=tokens[name])
         assert put.status == 204, put
     client = await room.come("ana", token=ana.access)
     conversation = (await client.did("createConversation", participants=[bob.user]))["conversation"]["id"]
@@ -120,13 +136,13 @@ async def test_devices_go_with_the_session_that_they_belong_to(start, receiver):
     ids=lambda value: str(value)[:30])
 async def test_a_device_that_cannot_be_is_refused(start, receiver, body, field):
     room = Room(start(settings(receiver)))
-    answer = await room.api.request("PUT", DEVICE, body, token=room.token("ana"))
+    answer = await CheckedAPI(room.server).request("PUT", DEVICE, body, token=room.token("ana"))
     assert answer.status in (400, 422) and answer.json["field"] == field, answer
-    assert (await room.api.request("PUT", DEVICE, {"pushToken": "x", "platform": "fcm"}, token=room.backend)).status == 403
-    assert (await room.api.request("PUT", DEVICE, {"pushToken": "x", "platform": "fcm"})).status == 401
+    assert (await CheckedAPI(room.server).request("PUT", DEVICE, {"pushToken": "x", "platform": "fcm"}, token=room.backend)).status == 403
+    assert (await CheckedAPI(room.server).request("PUT", DEVICE, {"pushToken": "x", "platform": "fcm"})).status == 401
 
 
 async def test_off_there_are_no_devices(start):
     room = Room(start({}))
-    answer = await room.api.request("PUT", DEVICE, {"pushToken": "x", "platform": "fcm"}, token=room.token("ana"))
+    answer = await CheckedAPI(room.server).request("PUT", DEVICE, {"pushToken": "x", "platform": "fcm"}, token=room.token("ana"))
     assert answer.status == 404
