@@ -144,5 +144,5 @@ async def test_a_device_that_cannot_be_is_refused(start, receiver, body, field):
 
 async def test_off_there_are_no_devices(start):
     room = Room(start({}))
-    answer = await CheckedAPI(room.server).request("PUT", DEVICE, {"pushToken": "x", "platform": "fcm"}, token=room.token("ana"))
+    answer = await room.api.request("PUT", DEVICE, {"pushToken": "x", "platform": "fcm"}, token=room.token("ana"))
     assert answer.status == 404

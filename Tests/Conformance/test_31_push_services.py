@@ -120,12 +120,12 @@ async def test_what_fcm_does_not_take_now_is_tried_again_and_what_it_refuses_is_
 
 
 async def test_an_access_token_that_fcm_does_not_take_is_asked_for_anew(start, services):
-    services.fcm = lambda push: (401 if push.headers["Authorization"] == "Bearer access-1" else 200, {})
+    services.fcm = lambda push: (401 if push.headers["authorization"] == "Bearer access-1" else 200, {})
     room = Room(start(services.settings()))
     ana, bob = await room.come("ana"), await away(room, "bob", "fcm")
     await say(ana, (await talk(ana, bob))["id"])
     _, second = await sent(services, "fcm", 2)
-    assert second.headers["Authorization"] == "Bearer access-2" and len(services.grants) == 2
+    assert second.headers["authorization"] == "Bearer access-2" and len(services.grants) == 2
 
 
 async def test_pushes_wait_while_there_is_no_access_token(start, services):

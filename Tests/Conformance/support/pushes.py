@@ -83,7 +83,8 @@ def der(*numbers):
 
 class Push:
     def __init__(self, path, headers, body):
-        self.path, self.headers, self.json, self.at = path, headers, json.loads(body), time.time()
+        self.path, self.json, self.at = path, json.loads(body), time.time()
+        self.headers = {name.lower(): value for name, value in headers.items()}
 
     @property
     def token(self):
@@ -176,7 +177,7 @@ class Services:
             return self.grant(len(self.grants))
         self.expect(path == f"/v1/projects/{PROJECT}/messages:send", path)
         self.expect(re.fullmatch(r"Bearer access-\d+", headers["Authorization"]), headers["Authorization"])
-        push = Push(path, dict(headers), body)
+        push = Push(path, headers, body)
         self.expect(len(body) <= 4_096 + 500, f"{len(body)} bytes")
         self.pushes.append(push)
         return self.fcm(push)
