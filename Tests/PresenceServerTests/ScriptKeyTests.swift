@@ -14,7 +14,7 @@ import Testing
         try look(
             at: world,
             running: Script.allCases.filter {
-                !(Script.accounts + Usernames.plan.scripts + [.setPhoto] + Script.webhooks).contains($0)
+                !(Script.accounts + Usernames.plan.scripts + [.setPhoto] + Script.webhooks + Script.push).contains($0)
             }
         ) {
             try everyScript(in: world)
@@ -37,7 +37,7 @@ import Testing
         #expect(!webhooks.calls("message.created").isEmpty && !webhooks.calls("user.offline").isEmpty)
     }
 
-    private func look(at world: World, running scripts: [Script], _ run: () throws -> Void) throws {
+    func look(at world: World, running scripts: [Script], _ run: () throws -> Void) throws {
         let monitor = try BlockingRedis(world.redis.server.unix)
         try monitor.command("MONITOR")
         try run()

@@ -160,3 +160,10 @@ struct asset asset_notification_lib(void);
 struct asset asset_notify(void);
 struct asset asset_mark_notifications(void);
 struct asset asset_notifications(void);
+
+// Pushes
+struct asset asset_set_device(void);
+struct asset asset_drop_device(void);
+struct asset asset_push_note(void);
+struct asset asset_push_take(void);
+struct asset asset_push_tell(void);

@@ -100,6 +100,7 @@ extension PartitionKeys {
             shards, self.user(user), sessions(user), account(user), grants(user), contacts(user), blocks(user),
             creations(user), self.email(email), unfinished, username(user), floor, inbox(user), history(user),
             notifications(user), notificationMarks(user),
+            devices(user), pushed(user),
         ]
     }
 
