@@ -233,7 +233,8 @@ let package = Package(
 
         // Tests: a folder a module, and what they share.
         .executableTarget(
-            name: "chaos-crowd", dependencies: ["PresenceKit"], path: "Tests/Chaos/Crowd", swiftSettings: ours),
+            name: "chaos-crowd", dependencies: ["PresenceKit", "PresenceMessages"], path: "Tests/Chaos/Crowd",
+            swiftSettings: ours),
         .executableTarget(
             name: "kit-writer", dependencies: ["PresenceKit"], path: "Tests/KitWriter", swiftSettings: ours),
         .executableTarget(

@@ -25,6 +25,9 @@ public final class ConversationModel {
     public private(set) var isLoadingEarlier = false
     /// The message whose text is being changed.
     public private(set) var editing: Message?
+    /// Changes of this conversation that waited for a connection, and that the server then refused: each until
+    /// ``retry(_:)-(MessageChange)`` or ``discard(_:)-(MessageChange)``.
+    public private(set) var refusedChanges: [MessageChange] = []
     /// Why the last thing that was asked for was not done, for people.
     public private(set) var errorMessage: String?
 
@@ -126,6 +129,7 @@ public final class ConversationModel {
     public func run() async {
         async let typists: Void = typing.run()
         async let list: Void = followConversation()
+        async let refused: Void = followRefusals()
         for await newer in repository.messages(in: id) {
             messages = newer
             // What was being changed is gone.
@@ -135,6 +139,13 @@ public final class ConversationModel {
         }
         await typists
         await list
+        await refused
+    }
+
+    private func followRefusals() async {
+        for await changes in repository.refusedChanges {
+            refusedChanges = changes.filter { $0.conversationId == id }
+        }
     }
 
     private func followConversation() async {
@@ -194,6 +205,14 @@ public final class ConversationModel {
 
     /// Drops a message that has failed.
     public func discard(_ message: Message) async { await attempt { try await self.repository.discard(message.id) } }
+
+    /// Makes a change again that was refused.
+    public func retry(_ change: MessageChange) async { await attempt { try await self.repository.retry(change.id) } }
+
+    /// Drops a change that was refused.
+    public func discard(_ change: MessageChange) async {
+        await attempt { try await self.repository.discard(change.id) }
+    }
 
     /// Adds the page before the oldest message, unless that is under way.
     public func loadEarlier(limit: Int = 50) async {

@@ -80,7 +80,7 @@ extension PresenceMessages {
     ///
     /// - Throws: `forbidden` if the user is not in it, or it does not exist; `notConnected` if nothing is known of it.
     public func conversation(_ id: String) async throws -> ChatConversation {
-        if isListWanted || !isConnected, let held = conversations[id] { return held }
+        if isListWanted || !isConnected, let held = conversations[id] { return changed(held) }
         let answer = try await client.ask("getConversation", Ask.One(conversation: id), Wire.OneConversation.self)
         return try taken(answer)
     }
@@ -90,7 +90,7 @@ extension PresenceMessages {
         guard let conversation = conversations[answer.conversation.id] ?? ChatConversation(answer.conversation) else {
             throw PresenceError(.forbidden, "the user is no longer in \(answer.conversation.id)")
         }
-        return conversation
+        return changed(conversation)
     }
 
     // MARK: Making them
@@ -126,23 +126,9 @@ extension PresenceMessages {
         return try taken(try await client.ask("createConversation", wanted, Wire.OneConversation.self))
     }
 
-    // MARK: Changing them
+    // MARK: Changing them, which needs a connection
 
-    /// Mutes a conversation, for a time or until that is taken back.
-    public func mute(_ conversation: String, for duration: Duration? = nil) async throws {
-        let milliseconds = duration.map { Int64($0 / .milliseconds(1)) }
-        try await change(
-            "conversationSettings", Ask.Settings(conversation: conversation, muted: true, muteFor: milliseconds))
-    }
-
-    public func unmute(_ conversation: String) async throws {
-        try await change("conversationSettings", Ask.Settings(conversation: conversation, muted: false))
-    }
-
-    public func archive(_ conversation: String, _ isArchived: Bool = true) async throws {
-        try await change("conversationSettings", Ask.Settings(conversation: conversation, archived: isArchived))
-    }
-
+    /// Names a group anew.
     public func rename(_ conversation: String, to name: String) async throws {
         try await change("renameConversation", Ask.Rename(conversation: conversation, name: name))
     }

@@ -131,29 +131,4 @@ extension PresenceMessages {
         let page = try await client.ask("getMessages", asked, Wire.Page.self)
         return page.messages.map { Message($0, in: conversation) }
     }
-
-    // MARK: Changes
-
-    /// Replaces the text of an own message.
-    @discardableResult
-    public func edit(_ message: Message, text: String) async throws -> Message {
-        try MessageRule.check(text: text, attachments: message.attachments)
-        return try await change(
-            "editMessage", Ask.Edit(conversation: message.conversationId, message: message.id, text: text))
-    }
-
-    /// Empties a message of one's own, or any in a group that one owns.
-    @discardableResult
-    public func delete(_ message: Message) async throws -> Message {
-        try await change("deleteMessage", Ask.Delete(conversation: message.conversationId, message: message.id))
-    }
-
-    private func change(_ type: String, _ members: some Encodable & Sendable) async throws -> Message {
-        let changed = try await client.ask(type, members, Wire.OneMessage.self)
-        talks[changed.conversation]?.take(changed.message)
-        publish(changed.conversation)
-        return talks[changed.conversation].flatMap { talk in
-            shown(talk.id).first { $0.id == changed.message.id }
-        } ?? Message(changed.message, in: changed.conversation)
-    }
 }

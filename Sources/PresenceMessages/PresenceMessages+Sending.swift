@@ -3,7 +3,7 @@ import PresenceKit
 
 // The outbox at work.
 extension PresenceMessages {
-    /// How many messages may wait to be sent, those that have failed counted. The storage bounds all of its writes, too.
+    /// How many messages and changes may wait, those that have failed counted. The storage bounds all of its writes, too.
     public static let maximumWaiting = 1_000
 
     /// Sends a message: it is kept when this returns, and sent as soon as there is a connection, after those written
@@ -39,19 +39,13 @@ extension PresenceMessages {
         guard message.senderId == user else {
             throw PresenceError(.forbidden, "a message of \(message.senderId) cannot be sent by \(user)")
         }
-        if let entry = outbox[message.id] { return entry.message }
-        guard outbox.entries.count < Self.maximumWaiting else {
-            throw PresenceError(.tooMany, "\(Self.maximumWaiting) messages wait or have failed already")
-        }
-        let lane = message.conversationId
-        let entry = outbox.append(message, after: newest(in: lane))
-        publish(lane)
-        try await store(entry)
-        pump(lane)
+        if let known = outbox[message.id]?.message { return known }
+        try await keep(.send(message, after: newest(in: message.conversationId)))
+        pump(message.conversationId)
         return message
     }
 
-    /// How many messages wait to be sent, over all conversations; those that have failed are not counted.
+    /// How many messages and changes wait for the server, over all conversations; those that have failed are not counted.
     public nonisolated var waiting: PresenceUpdates<Int> {
         PresenceUpdates(
             LoopSequence(
@@ -65,20 +59,33 @@ extension PresenceMessages {
 
     private func endWaiting(_ id: UUID) { waitingLoops.remove(id) }
 
-    private func store(_ entry: Outbox.Entry) async throws {
+    /// Takes something into the outbox; it is in the storage when this returns.
+    func keep(_ work: Outbox.Work) async throws {
+        guard outbox.entries.count < Self.maximumWaiting else {
+            throw PresenceError(.tooMany, "\(Self.maximumWaiting) messages and changes wait or have failed already")
+        }
+        let entry = outbox.append(work)
+        publish(entry)
         do {
             try await client.keep(try Outbox.write(entry))
         } catch {
             outbox.remove(entry.id)
-            publish(entry.message.conversationId)
-            pump(entry.message.conversationId)
-            throw PresenceError(.storageFailed, "a message cannot be kept: \(error)")
+            publish(entry)
+            pump(entry.lane)
+            throw PresenceError(.storageFailed, "this cannot be kept: \(error)")
         }
         guard outbox[entry.id] != nil else {
             try? await client.removeWrites([entry.id])
             throw PresenceError(.signedOut, "the user signed out or was changed")
         }
         outbox.set(entry.id, .ready)
+    }
+
+    private func publish(_ entry: Outbox.Entry) {
+        publish(entry.lane)
+        guard entry.change != nil else { return }
+        publishList()
+        refusedLoops.publish(outbox.refused)
     }
 
     private func newest(in conversation: String) -> Int64 {
@@ -97,7 +104,7 @@ extension PresenceMessages {
 
     // MARK: Refused ones
 
-    /// Sends a message again that has failed.
+    /// Sends a message again that has failed, or makes a change of ``refusedChanges`` again.
     ///
     /// - Throws: `notFound` if there is none; `storageFailed`.
     public func retry(_ id: String) async throws {
@@ -105,23 +112,23 @@ extension PresenceMessages {
         try await forgetWrites([Outbox.failureID(id)])
         guard outbox[id] != nil else { return }
         outbox.set(id, .ready)
-        publish(entry.message.conversationId)
-        pump(entry.message.conversationId)
+        publish(entry)
+        pump(entry.lane)
     }
 
-    /// Drops a message that has failed.
+    /// Drops a message that has failed, or a change of ``refusedChanges``.
     ///
     /// - Throws: as ``retry(_:)``.
     public func discard(_ id: String) async throws {
         let entry = try failed(id)
         try await forgetWrites([id, Outbox.failureID(id)])
         outbox.remove(id)
-        publish(entry.message.conversationId)
+        publish(entry)
     }
 
     private func failed(_ id: String) throws(PresenceError) -> Outbox.Entry {
-        guard let entry = outbox[id], case .failed = entry.state else {
-            throw PresenceError(.notFound, "there is no message that has failed with the id \(id)")
+        guard let entry = outbox[id], entry.hasFailed else {
+            throw PresenceError(.notFound, "nothing that has failed has the id \(id)")
         }
         return entry
     }
@@ -136,34 +143,59 @@ extension PresenceMessages {
 
     // MARK: One after the other
 
-    /// Sends what waits in a conversation, unless that is under way.
+    /// Does what waits in a conversation, unless that is under way.
     func pump(_ lane: String) {
-        guard isConnected, outbox.next(in: lane) != nil, sending.insert(lane).inserted else { return }
+        guard isConnected else { return release(lane) }
+        guard outbox.next(in: lane) != nil, sending.insert(lane).inserted else { return }
         Task {
             while self.isConnected, let entry = self.outbox.next(in: lane) { await self.deliver(entry) }
             self.sending.remove(lane)
+            if !self.isConnected { self.release(lane) }
         }
     }
 
     private func deliver(_ entry: Outbox.Entry) async {
         let asked = generation
-        let lane = entry.message.conversationId
+        let lane = entry.lane
         do throws(PresenceError) {
-            let sent = try await client.ask("send", entry.request, Wire.OneMessage.self)
+            let made = try await ask(entry)
             guard outbox[entry.id] != nil else { return }
-            talks[lane]?.take(sent.message)
+            if let made { talks[lane]?.take(made) }
+            if let change = entry.change { hold(change, made) }
             outbox.remove(entry.id)
-            publish(lane)
-            // If it cannot be removed, it is sent again after a launch, and answered with the same message.
+            publish(entry)
+            // If it cannot be removed, it is done again after a launch: the server answers a message's send with the same
+            // message, and a change that is made changes nothing.
             try? await client.removeWrites([entry.id])
+            tell(.made(made), of: entry.id, in: lane)
         } catch {
             guard !error.isPassing, asked == generation, outbox[entry.id] != nil else {
-                // Sent again whatever became of it: the server knows its id.
+                // Done again whatever became of it: the server knows its id.
+                release(lane)
                 _ = await mayRetry(after: error, asked)
                 return
             }
+            await refused(entry, error)
+        }
+    }
+
+    private func ask(_ entry: Outbox.Entry) async throws(PresenceError) -> Wire.Message? {
+        switch entry.work {
+        case .send(let message, let after):
+            try await client.ask("send", Ask.Send(message, after: after), Wire.OneMessage.self).message
+        case .change(let change): try await client.make(change)
+        }
+    }
+
+    /// Somebody who waits for a change is told; without them it is kept until somebody looks.
+    private func refused(_ entry: Outbox.Entry, _ error: PresenceError) async {
+        if tell(.refused(error), of: entry.id, in: entry.lane) {
+            outbox.remove(entry.id)
+            publish(entry)
+            try? await client.removeWrites([entry.id])
+        } else {
             outbox.set(entry.id, .failed(error))
-            publish(lane)
+            publish(entry)
             if let write = try? Outbox.failure(entry, error) { try? await client.keep(write) }
         }
     }

@@ -31,8 +31,11 @@ public actor PresenceMessages {
 
     var outbox = Outbox()
     var waitingLoops = Loops<Int>()
-    /// The conversations whose messages are being sent.
+    /// The conversations whose part of the outbox is being worked at.
     var sending: Set<String> = []
+    /// Who waits for what becomes of a change, by conversation and change: until a request fails, or the user goes.
+    var outcomes: [String: [String: CheckedContinuation<Outcome, Never>]] = [:]
+    var refusedLoops = Loops<[MessageChange]>()
 
     var talks: [String: Talk] = [:]
     var messageLoops: [String: Loops<[Message]>] = [:]
@@ -76,7 +79,7 @@ public actor PresenceMessages {
     // MARK: What an earlier process left
 
     private func restore() async {
-        if let kept = try? await client.keptWrites(ofKinds: [Outbox.kind, Outbox.failureKind]) {
+        if let kept = try? await client.keptWrites(ofKinds: Outbox.kinds.union([Outbox.failureKind])) {
             own = kept.owner
             // Whose they are may turn out with the first connection.
             outbox.recall(kept.writes.filter { kept.owner == nil || $0.owner == kept.owner })
@@ -114,6 +117,7 @@ public actor PresenceMessages {
         if own != user {
             own = user
             outbox.removeAll(except: user)
+            abandon()
         }
         for id in talks.keys { talks[id]!.begin() }
         if isListWanted { list() }
@@ -127,12 +131,20 @@ public actor PresenceMessages {
         isConnected = false
         own = nil
         outbox.removeAll()
+        abandon()
         talks = talks.reduce(into: [:]) { $0[$1.key] = Talk(id: $1.key) }
         (conversations, versions, marks, problems, typing) = ([:], [:], [:], [:], [:])
         if isListKnown { listLoops.publish([]) }
         isListKnown = false
         waitingLoops.publish(0)
         for id in messageLoops.keys { publish(id) }
+    }
+
+    /// What the former user waited for is not made.
+    private func abandon() {
+        let error = PresenceError(.signedOut, "the user signed out or was changed")
+        for lane in outcomes.keys { release(lane, .refused(error)) }
+        refusedLoops.publish(outbox.refused)
     }
 
     /// A request failed: whether it may be made again on this connection, after the delay that was waited for.
@@ -157,11 +169,14 @@ public actor PresenceMessages {
         messageLoops[id]!.publish(shown(id))
     }
 
-    /// A conversation's messages, and behind them those on their way.
+    /// A conversation's messages, and behind them those on their way; with the changes that wait.
     func shown(_ id: String) -> [Message] {
         let held = talks[id]?.shown(to: own ?? "", at: Date()) ?? []
         let ids = Set(held.map(\.id))
-        return held + outbox.shown(in: id) { ids.contains($0) }
+        let all = held + outbox.shown(in: id) { ids.contains($0) }
+        let changes = Dictionary(grouping: outbox.changes(in: id)) { $0.messageId ?? "" }
+        guard !changes.isEmpty else { return all }
+        return all.map { message in (changes[message.id] ?? []).reduce(into: message) { $1.apply(to: &$0) } }
     }
 
     func publishList() {
@@ -169,13 +184,6 @@ public actor PresenceMessages {
     }
 
     var shownList: [ChatConversation] {
-        conversations.values.sorted { ($0.listDate, $0.id) > ($1.listDate, $1.id) }
-    }
-}
-
-extension Outbox {
-    /// Another user's go: the client takes them out of the storage.
-    mutating func removeAll(except user: String?) {
-        for entry in entries where entry.message.senderId != user { remove(entry.id) }
+        conversations.values.map { changed($0) }.sorted { ($0.listDate, $0.id) > ($1.listDate, $1.id) }
     }
 }

@@ -16,9 +16,11 @@ public protocol MessageRepository: Sendable {
     func edit(_ message: Message, text: String) async throws -> Message
     @discardableResult
     func delete(_ message: Message) async throws -> Message
-    /// Sends a message again that has failed.
+    /// See ``PresenceMessages/refusedChanges``.
+    var refusedChanges: PresenceUpdates<[MessageChange]> { get }
+    /// Sends a message again that has failed, or makes a refused change again.
     func retry(_ id: String) async throws
-    /// Drops a message that has failed.
+    /// Drops a message that has failed, or a refused change.
     func discard(_ id: String) async throws
 }
 

@@ -57,63 +57,6 @@ extension FakeMessages: MessageRepository {
         }
         publish(conversation)
     }
-
-    @discardableResult
-    public func edit(_ message: Message, text: String) async throws -> Message {
-        try await note(.edit(message.id, text: text))
-        try MessageRule.check(text: text, attachments: message.attachments)
-        let changed = try lock.withLock {
-            try changeMessage(message) { stored in
-                guard stored.senderId == user else { throw PresenceError(.forbidden, "somebody else's message") }
-                guard !stored.isDeleted else { throw PresenceError(.conflict, "a deleted message") }
-                if stored.text != text { stored.edit(text, at: Self.beginning + state.seconds) }
-            }
-        }
-        publish(message.conversationId)
-        return changed
-    }
-
-    @discardableResult
-    public func delete(_ message: Message) async throws -> Message {
-        try await note(.delete(message.id))
-        let changed = try lock.withLock {
-            let owner = try talk(message.conversationId).conversation.owner
-            return try changeMessage(message) { stored in
-                guard stored.senderId == user || owner == user else {
-                    throw PresenceError(.forbidden, "somebody else's message")
-                }
-                if !stored.isDeleted { stored.delete(by: user, at: Self.beginning + state.seconds) }
-            }
-        }
-        publish(message.conversationId)
-        return changed
-    }
-
-    public func retry(_ id: String) async throws {
-        try await note(.retry(id), needsConnection: false)
-        try changeFailed(id) { talk, index in talk.outbox[index].advance(to: .sending, at: Self.beginning) }
-    }
-
-    public func discard(_ id: String) async throws {
-        try await note(.discard(id), needsConnection: false)
-        try changeFailed(id) { talk, index in talk.outbox.remove(at: index) }
-    }
-
-    private func changeFailed<Value>(_ id: String, _ body: (inout Talk, Int) -> Value) throws {
-        let conversation = try lock.withLock {
-            let found = state.talks.values.first { talk in
-                talk.outbox.contains { $0.id == id && $0.status == .failed }
-            }
-            guard var talk = found, let index = talk.outbox.firstIndex(where: { $0.id == id }) else {
-                throw PresenceError(.notFound, "there is no message that has failed with the id \(id)")
-            }
-            _ = body(&talk, index)
-            state.talks[talk.conversation.id] = talk
-            drain(talk.conversation.id)
-            return talk.conversation.id
-        }
-        publish(conversation)
-    }
 }
 
 extension FakeMessages: ConversationRepository {
@@ -175,24 +118,6 @@ extension FakeMessages: ConversationRepository {
         try? await note(.markRead(conversation, upTo: sequence), needsConnection: false)
         lock.withLock { move(user, delivered: 0, read: sequence ?? .max, in: conversation) }
         publish(conversation)
-    }
-
-    public func mute(_ conversation: String, for duration: Duration?) async throws {
-        try await change(.mute(conversation, duration), conversation) { talk in
-            talk.isMuted = true
-            talk.mutedUntil = duration.map { Self.beginning + self.state.seconds + $0 / .seconds(1) }
-        }
-    }
-
-    public func unmute(_ conversation: String) async throws {
-        try await change(.unmute(conversation), conversation) { ($0.isMuted, $0.mutedUntil) = (false, nil) }
-    }
-
-    public func archive(_ conversation: String, _ isArchived: Bool) async throws {
-        try await change(.archive(conversation, isArchived), conversation) { talk in
-            talk.isArchived = isArchived
-            talk.archivedAt = isArchived ? Self.beginning + self.state.seconds : nil
-        }
     }
 
     public func rename(_ conversation: String, to name: String) async throws {

@@ -26,6 +26,9 @@ extension FakeMessages {
         }
         let conversations = lock.withLock {
             state.talks.values.map(\.conversation).filter { $0.participants.contains(user) }
+                .map { talk in
+                    state.changes.filter { $0.conversationId == talk.id }.reduce(into: talk) { $1.apply(to: &$0) }
+                }
                 .sorted { ($0.listDate, $0.id) > ($1.listDate, $1.id) }
         }
         if list.value != conversations { list.send(conversations) }
@@ -114,17 +117,19 @@ extension FakeMessages {
         state.talks[id]!.conversation.unreadCount = Int(talk.conversation.lastSequence - max(read, own))
     }
 
-    /// Changes a message in place, and tells where it is.
-    func changeMessage(_ message: Message, _ body: (inout Message) throws -> Void) throws -> Message {
-        var talk = try talk(message.conversationId)
-        guard let index = talk.log.firstIndex(where: { $0.id == message.id }) else {
-            throw PresenceError(.notFound, "there is no message \(message.id)")
+    /// Changes a message in place.
+    func changeMessage(
+        _ message: String, in conversation: String, _ body: (inout Message) throws -> Void
+    ) throws -> Message {
+        var talk = try talk(conversation)
+        guard let index = talk.log.firstIndex(where: { $0.id == message }) else {
+            throw PresenceError(.notFound, "there is no message \(message)")
         }
         try body(&talk.log[index])
         state.version += 1
         talk.log[index].version = state.version
         if index == talk.log.count - 1 { talk.conversation.lastMessage = talk.log[index] }
-        state.talks[message.conversationId] = talk
+        state.talks[conversation] = talk
         return talk.log[index]
     }
 
@@ -142,6 +147,7 @@ extension FakeMessages {
             message.readBy = others.filter { $0.user != stored.senderId && ($0.read ?? 0) >= number }.map(\.user)
             return message
         }
-        return held + talk.outbox
+        let waiting = state.changes.filter { $0.conversationId == talk.conversation.id }
+        return (held + talk.outbox).map { message in waiting.reduce(into: message) { $1.apply(to: &$0) } }
     }
 }

@@ -11,7 +11,8 @@ import PresenceMessages
 /// fake.receive("Hello", from: "bob", in: "c1")
 /// ```
 ///
-/// While it ``isOffline``, sends wait as in the outbox, marks are taken, and everything else fails with `notConnected`.
+/// While it ``isOffline``, messages, edits, deletions and settings wait as in the outbox, marks are taken, and everything
+/// else fails with `notConnected`.
 // @unchecked: `state` is only touched with the lock.
 public final class FakeMessages: @unchecked Sendable {
     /// What was asked of it.
@@ -52,6 +53,10 @@ public final class FakeMessages: @unchecked Sendable {
         var calls: [Call] = []
         var failures: [(matches: @Sendable (Call) -> Bool, error: any Error)] = []
         var refusals: [PresenceError] = []
+        /// What waits for a connection, in order.
+        var changes: [MessageChange] = []
+        var changeRefusals: [PresenceError] = []
+        var refusedChanges: [MessageChange] = []
         var isOffline = false
         var delay: Duration?
         /// By the creator's key.
@@ -68,6 +73,7 @@ public final class FakeMessages: @unchecked Sendable {
     let lock = NSLock()
     var state = State()
     let list = Feed<[ChatConversation]>()
+    let refused = Feed<[MessageChange]>([])
 
     /// The time that the fake begins at; each message is a second later.
     public static let beginning = Date(timeIntervalSince1970: 1_763_712_000)
@@ -134,6 +140,11 @@ public final class FakeMessages: @unchecked Sendable {
         lock.withLock { state.refusals.append(error) }
     }
 
+    /// The server refuses the next change that waited for a connection.
+    public func refuseNextChange(_ error: PresenceError = PresenceError(.forbidden, "refused by the test")) {
+        lock.withLock { state.changeRefusals.append(error) }
+    }
+
     /// Whether there is no connection. What waited is sent when there is one.
     public var isOffline: Bool {
         get { lock.withLock { state.isOffline } }
@@ -142,10 +153,9 @@ public final class FakeMessages: @unchecked Sendable {
                 state.isOffline = newValue
                 return Array(state.talks.keys)
             }
-            for id in talks {
-                lock.withLock { drain(id) }
-                publish(id)
-            }
+            for id in talks { lock.withLock { drain(id) } }
+            if !newValue { refused.send(lock.withLock { makeChanges() }) }
+            for id in talks { publish(id) }
         }
     }
 

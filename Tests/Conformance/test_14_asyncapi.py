@@ -222,6 +222,7 @@ async def people_are_notified(room):
     await inboxes.mark(ana, seen=2, read=[2], archived=[3])
     await phone.hear("notificationCounts")
     await inboxes.inbox(ana)
+    await ana.did("getNotifications", before=3, limit=10)
     await ana.did("unsubscribe", notifications=True, conversationList=True)
 
 
@@ -291,6 +292,10 @@ WRONG = [
     ("bad_request", {"type": "markNotifications", "archived": ["1"]}),
     ("validation_failed", {"type": "markNotifications", "seen": -1}),
     ("validation_failed", {"type": "markNotifications", "read": [0]}),
+    ("bad_request", {"type": "getNotifications", "before": "1"}),
+    ("validation_failed", {"type": "getNotifications", "before": 0}),
+    ("bad_request", {"type": "getNotifications", "limit": "1"}),
+    ("validation_failed", {"type": "getNotifications", "limit": 51}),
     ("validation_failed", {"type": "setVisibility", "visibility": {"receipts": "contacts"}}),
     ("bad_request", {"type": "get"}),
     ("bad_request", {"type": "get", "users": [None]}),

@@ -7,7 +7,7 @@ import pytest
 
 from support.accounts import ON, Accounts
 from support.api import API
-from support.inboxes import agree, counts, hears, inbox, mark, newest, notify, post, titles, told
+from support.inboxes import agree, counts, hears, inbox, mark, newest, notify, pages, post, titles, told
 from support.patience import PATIENCE, eventually
 from support.room import Room
 from support.raw import text
@@ -71,6 +71,51 @@ async def test_the_seen_mark_only_moves_forward_and_not_beyond_the_last(room):
     assert after["unseen"] == 0 and after["seen"] == 3 and after["version"] > before["version"]
     await notify(room, phone.user)
     assert (await inbox(phone))["unseen"] == 1
+
+
+async def test_older_ones_are_read_in_pages(room):
+    phone, web = await devices(room)
+    for number in range(1, 81):
+        await notify(room, phone.user, title=f"{number}")
+    await mark(phone, seen=80, read=[5])
+    await mark(phone, archived=[9, 75])
+    held = await inbox(web)
+    assert [item["seq"] for item in held["items"]] == [80, 79, 78, 77, 76] + list(range(74, 29, -1))
+    page = await pages(web, before=30, limit=20)
+    assert [item["seq"] for item in page["items"]] == list(range(29, 9, -1)) and counts(page) == counts(held)
+    page = await pages(web, before=10)
+    assert [item["seq"] for item in page["items"]] == [8, 7, 6, 5, 4, 3, 2, 1] and page["first"] == 1
+    assert [item["seq"] for item in page["items"] if "read" in item] == [5]
+    assert (await pages(web, before=1))["items"] == []
+    newest_page = await pages(web)
+    assert newest_page["items"] == held["items"]
+    assert (await pages(web, before=2**53 - 1, limit=1))["items"] == held["items"][:1]
+    assert (await pages(web, limit=2))["items"] == held["items"][:2]
+
+
+async def test_a_page_that_would_be_too_long_has_fewer(start):
+    room = Room(start(SETTINGS | {"max_server_message_bytes": 16_384}))
+    ana = await room.come("ana")
+    for number in range(12):
+        await notify(room, ana.user, title=f"{number}", data={"x": "y" * 2_000})
+    seqs, before = [], 2**53 - 1
+    while before > 1:
+        page = await pages(ana, before=before)
+        assert 1 <= len(page["items"]) < 12
+        seqs += [item["seq"] for item in page["items"]]
+        before = seqs[-1]
+    assert seqs == list(range(12, 0, -1))
+
+
+@pytest.mark.parametrize("code,field,members", [
+    ("bad_request", "before", {"before": "1"}), ("validation_failed", "before", {"before": 0}),
+    ("bad_request", "limit", {"limit": 1.5}), ("validation_failed", "limit", {"limit": 0}),
+    ("validation_failed", "limit", {"limit": 51}),
+], ids=lambda value: str(value)[:30])
+async def test_pages_that_cannot_be_are_refused(room, code, field, members):
+    ana = await room.come("ana")
+    assert (await ana.refused(code, "getNotifications", **members))["field"] == field
+    assert (await pages(ana, limit=50))["items"] == []
 
 
 async def test_marks_come_to_the_other_devices_and_not_to_the_one_that_made_them(room):
@@ -290,6 +335,7 @@ async def test_where_it_is_switched_off_nobody_knows_it(start):
     ana = await room.come("ana")
     await ana.refused("unknown_type", "subscribe", notifications=True)
     await ana.refused("unknown_type", "markNotifications", seen=1)
+    await ana.refused("unknown_type", "getNotifications")
     assert (await room.api.request("POST", "/v1/notifications", {}, token=room.backend)).status == 404
 
 

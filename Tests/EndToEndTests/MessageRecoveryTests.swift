@@ -44,6 +44,44 @@ import Testing
         #expect(try await server.stop() == 0)
     }
 
+    @Test func `kill -9 of client and server loses no change that was promised, makes none twice and keeps the order`()
+        async throws
+    {
+        let server = try await Presenced()
+        let reader = PresenceMessages(server.client("bob"))
+        let places = try await [
+            reader.directConversation(with: "ana").id, reader.createGroup(with: ["ana", "cy"], name: "Trip").id,
+        ]
+        let directory = try TemporaryDirectory()
+        let writer = try await Writer(server, token: server.token("ana"), places: places, directory: directory)
+        var promised: Set<String> = []
+        for round in 0..<4 {
+            let known = promised.compactMap { $0.split(separator: ".").first.flatMap { Int($0) } }
+            promised.formUnion(
+                try await writer.promises(["changes", "\((known.max() ?? 0) + 2)"], killAfter: 15 + 4 * round) {
+                    if round % 2 == 1 { server.kill() }
+                })
+            if round % 2 == 1 { try await server.start() }
+        }
+        #expect(try await writer.drain() == 0)
+        for message in try await Self.all(reader, in: places).joined() {
+            let edits = message.editHistory?.map(\.text) ?? []
+            guard !message.isDeleted else {
+                #expect(message.editCount == 3, "an edit is lost, or there twice")
+                continue
+            }
+            let number = message.text.split(separator: ".")[0]
+            let all = (0...message.editCount).map { $0 == 0 ? "\(number)" : "\(number).\($0)" }
+            #expect(edits + [message.text] == all, "edits are out of order, or there twice")
+            for edit in 1...3 where edit > message.editCount {
+                #expect(!promised.contains("\(number).\(edit)"), "an edit is lost")
+            }
+            #expect(!promised.contains("\(number).d"), "a deletion is lost")
+        }
+        #expect(promised.count >= 60)
+        #expect(try await server.stop() == 0)
+    }
+
     @Test func `who was away for longer than the server keeps gets the newest page, and pages back to the first kept`()
         async throws
     {
@@ -139,20 +177,25 @@ import Testing
 
         /// Lets it write until it was promised so many, and kills it; what was promised. `halfway` comes before.
         func write(from first: Int, killAfter count: Int, halfway: () -> Void) async throws -> Set<Int> {
+            Set(try await promises(["\(first)"], killAfter: count, halfway: halfway).compactMap { Int($0) })
+        }
+
+        /// The same with other orders.
+        func promises(_ orders: [String], killAfter count: Int, halfway: () -> Void) async throws -> Set<String> {
             let (lines, line) = AsyncStream<String>.makeStream()
             let process = try ChildProcess(
-                [Self.program, url.absoluteString, directory.path, "\(first)"], environment: environment
+                [Self.program, url.absoluteString, directory.path] + orders, environment: environment
             ) { text in
                 if let text { line.yield(text) } else { line.finish() }
             }
-            var numbers: Set<Int> = []
+            var promises: Set<String> = []
             for await text in lines {
-                numbers.insert(try #require(text.split(separator: " ").last.flatMap { Int($0) }))
-                if numbers.count == count / 2 { halfway() }
-                if numbers.count == count { process.signal(SIGKILL) }
+                promises.insert(String(try #require(text.split(separator: " ").last)))
+                if promises.count == count / 2 { halfway() }
+                if promises.count == count { process.signal(SIGKILL) }
             }
             #expect(try await Patience.end(of: process) == 128 + SIGKILL)
-            return numbers
+            return promises
         }
 
         /// Lets it send what waits.

@@ -82,6 +82,32 @@ import Testing
         #expect(all.map(\.text) == (1...number).map(String.init) && all.last?.sequence == Int64(number))
     }
 
+    @Test func `who has receipts off reads unseen, and what they read is seen again once they are on`() async throws {
+        let (client, other) = (server.client("quiet-ana"), server.client("quiet-bob"))
+        let (ana, bob) = (PresenceMessages(client), PresenceMessages(other))
+        let id = try await ana.directConversation(with: "quiet-bob").id
+        try await other.setVisibility(receipts: .nobody)
+        #expect(try await other.visibility().receipts == .nobody)
+        let (own, seen) = (Sightings(ana.messages(in: id)), Sightings(bob.messages(in: id)))
+        try await ana.send("one", in: id)
+        try await seen.until("it arrives") { $0.last?.text == "one" && $0.last?.sequence == 1 }
+        await bob.markRead(in: id)
+        let list = Sightings(bob.conversationList)
+        try await list.until("it is read") { $0.first?.unreadCount == 0 }
+        let talks = Sightings(ana.conversationList)
+        try await talks.until("arrived, and not read") { list in
+            list.first?.member("quiet-bob").map { $0.delivered == 1 && $0.read == nil } == true
+        }
+        try await own.until("delivered, and no more") { $0.last?.status == .delivered }
+
+        try await other.setVisibility(receipts: .everyone)
+        try await ana.send("two", in: id)
+        try await seen.until("the second") { $0.last?.sequence == 2 }
+        await bob.markRead(in: id)
+        let read = try await own.until("both are read") { $0.last?.status == .read }
+        #expect(read.allSatisfy { $0.status == .read })
+    }
+
     @Test func `who wrote offline before ever being connected is told so, and a known conversation is shown offline`()
         async throws
     {

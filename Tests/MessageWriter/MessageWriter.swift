@@ -5,6 +5,8 @@ import PresenceMessages
 /// Writes messages again and again, online and offline, until it is killed: what the tests of the outbox kill.
 ///
 ///     message-writer URL DIRECTORY FIRST     texts FIRST, FIRST+1, … into two conversations; lines "kept N" as promised
+///     message-writer URL DIRECTORY changes FIRST   the same, and changes each: edits N.1, N.2 and N.3, the deletion N.d of
+///                                            each third; then the conversation is muted for N thousand seconds more: N.m
 ///     message-writer URL DIRECTORY drain     sends what waits, says "done", and ends
 ///
 /// MESSAGE_TOKEN is its token, MESSAGE_PLACES the ids of the two conversations (a and b).
@@ -23,6 +25,10 @@ struct MessageWriter {
             storage: try .directory(URL(fileURLWithPath: arguments[2])))
         let messages = PresenceMessages(client)
         client.connect()
+        if arguments[3] == "changes" {
+            for await state in client.connectionStates where state.isConnected { break }
+            return try await change(messages, client, places, from: Int(arguments[4])!)
+        }
         guard var number = Int(arguments[3]) else {
             for await count in messages.waiting where count == 0 { break }
             say("done")
@@ -36,6 +42,28 @@ struct MessageWriter {
             try await messages.send("\(number)", in: places[number % 2])
             say("kept \(number)")
             number += 1
+        }
+    }
+
+    private static func change(
+        _ messages: PresenceMessages, _ client: PresenceClient, _ places: [String], from first: Int
+    ) async throws {
+        for number in first... {
+            if number % 4 == 0 { client.networkChanged(isAvailable: true) }
+            if number % 4 == 2 { client.networkChanged(isAvailable: false) }
+            let place = places[number % 2]
+            let message = try await messages.send("\(number)", in: place)
+            say("kept \(number).0")
+            for edit in 1...3 {
+                try await messages.edit(message, text: "\(number).\(edit)")
+                say("kept \(number).\(edit)")
+            }
+            if number % 3 == 0 {
+                try await messages.delete(message)
+                say("kept \(number).d")
+            }
+            try await messages.mute(place, for: .seconds(1_000 * number))
+            say("kept \(number).m")
         }
     }
 

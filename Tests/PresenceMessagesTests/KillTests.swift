@@ -34,6 +34,58 @@ import Testing
         #expect(promised > 0)
     }
 
+    @Test(arguments: [5, 6, 7] as [UInt64])
+    func `kill -9 at any moment loses no change that was promised, makes none twice, and keeps their order`(
+        seed: UInt64
+    ) async throws {
+        var random = Seeded(state: seed)
+        let directory = try TemporaryDirectory()
+        let model = MessageServer(["a": ["ana", "bob"], "b": ["ana", "bob"]])
+        let server = try SocketMessageServer(model)
+        defer { server.stop() }
+        let began = Int(Date().timeIntervalSince1970 * 1_000)
+        var promised: Set<String> = []
+        for _ in 0..<4 {
+            for type in ["editMessage", "deleteMessage", "conversationSettings"] {
+                model.cut(type, Bool.random(using: &random) ? .before : .after)
+            }
+            // What was kept and not promised may be there: at most one more.
+            let known = promised.compactMap { $0.split(separator: ".").first.flatMap { Int($0) } }
+            promised.formUnion(
+                try await Self.promises(
+                    ["changes", "\((known.max() ?? 0) + 2)"], to: server.url, in: directory,
+                    killAfter: Int.random(in: 3...40, using: &random)))
+        }
+        let draining = try ChildProcess([Self.program, server.url.absoluteString, directory.path, "drain"])
+        #expect(await draining.status() == 0)
+        #expect(promised.count >= 12)
+        for place in ["a", "b"] {
+            for message in model.state.withLock({ $0.talks[place]!.log }) { Self.check(message, promised) }
+            let until = model.state.withLock { $0.talks[place]!.settings["ana"]?["mutedUntil"] as? Int } ?? began
+            let settled = promised.filter { $0.hasSuffix(".m") }.compactMap { Int($0.dropLast(2)) }
+            let newest = settled.filter { ($0 % 2 == 0) == (place == "a") }.max() ?? 0
+            #expect(until - began >= newest * 1_000_000, "a setting is lost, or an older one came after it")
+        }
+        let made = ["a", "b"].reduce(0) { count, place in count + model.state.withLock { $0.talks[place]!.log.count } }
+        #expect(made >= promised.filter { $0.hasSuffix(".0") }.count)
+    }
+
+    /// Its edits are there once, in their order, and all that was promised.
+    private static func check(_ message: MessageServer.Object, _ promised: Set<String>) {
+        let edits = (message["edits"] as? [MessageServer.Object] ?? []).compactMap { $0["text"] as? String }
+        let text = message["text"] as? String ?? ""
+        guard message["deletedAt"] == nil else {
+            #expect(message["editCount"] as? Int == 3, "an edit is lost, or there twice: \(message)")
+            return
+        }
+        let number = text.split(separator: ".")[0]
+        let last = text.contains(".") ? Int(text.split(separator: ".")[1])! : 0
+        let all = ["\(number)"] + (0..<last).map { "\(number).\($0 + 1)" }
+        #expect(edits + [text] == all && message["editCount"] as? Int ?? 0 == last, "edits out of order: \(message)")
+        for edit in 1...3 where edit > last { #expect(!promised.contains("\(number).\(edit)"), "an edit is lost") }
+        #expect(!promised.contains("\(number).d"), "a deletion is lost")
+    }
+
     /// Steele, Lea, Flood: SplitMix64.
     private struct Seeded: RandomNumberGenerator {
         var state: UInt64
@@ -56,18 +108,26 @@ import Testing
     private static func write(
         from first: Int, to url: URL, in directory: TemporaryDirectory, killAfter count: Int
     ) async throws -> Int {
+        let numbers = try await promises(["\(first)"], to: url, in: directory, killAfter: count).compactMap { Int($0) }
+        kept.withLock { $0[directory.path, default: []].formUnion(numbers) }
+        return numbers.max() ?? 0
+    }
+
+    /// The same, with other orders: what it was promised.
+    private static func promises(
+        _ orders: [String], to url: URL, in directory: TemporaryDirectory, killAfter count: Int
+    ) async throws -> [String] {
         let (lines, line) = AsyncStream<String>.makeStream()
-        let process = try ChildProcess([program, url.absoluteString, directory.path, "\(first)"]) { text in
+        let process = try ChildProcess([program, url.absoluteString, directory.path] + orders) { text in
             if let text { line.yield(text) } else { line.finish() }
         }
-        var numbers: [Int] = []
+        var promises: [String] = []
         for await text in lines {
-            numbers.append(Int(text.split(separator: " ")[1]) ?? 0)
-            if numbers.count == count { process.signal(SIGKILL) }
+            promises.append(String(text.split(separator: " ")[1]))
+            if promises.count == count { process.signal(SIGKILL) }
         }
         #expect(await process.status() == 128 + SIGKILL)
-        kept.withLock { [numbers] in $0[directory.path, default: []].formUnion(numbers) }
-        return numbers.max() ?? 0
+        return promises
     }
 
     /// Beside the tests in the build directory.

@@ -106,7 +106,7 @@ import Testing
     }
 
     /// The directory as soon as the former client has let it go.
-    private static func reopened(_ directory: TemporaryDirectory) async throws -> Storage {
+    static func reopened(_ directory: TemporaryDirectory) async throws -> Storage {
         while true {
             do {
                 return try .directory(URL(fileURLWithPath: directory.path))

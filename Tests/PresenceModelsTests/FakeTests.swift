@@ -36,10 +36,19 @@ import Testing
         try await presence.removeContacts(["cy"])
         try await presence.block(["eve", "mallory"])
         try await presence.unblock(["mallory"])
+        try await presence.setVisibility(receipts: .nobody)
         let visibility = try await presence.visibility()
         #expect(
-            visibility == MyVisibility(presence: .contacts, lastSeen: .everyone, contacts: ["bob"], blocked: ["eve"]))
-        #expect(presence.me.visibility == MyAudiences(presence: .contacts, contactsCount: 1, blockedCount: 1))
+            visibility
+                == MyVisibility(
+                    presence: .contacts, lastSeen: .everyone, receipts: .nobody, contacts: ["bob"], blocked: ["eve"]))
+        #expect(
+            presence.me.visibility
+                == MyAudiences(presence: .contacts, receipts: .nobody, contactsCount: 1, blockedCount: 1))
+        let error = await #expect(throws: PresenceError.self) {
+            try await presence.setVisibility(receipts: .contacts)
+        }
+        #expect(error?.code == .validationFailed)
     }
 
     @Test func `an error is scripted for the calls that it is meant for, once`() async throws {

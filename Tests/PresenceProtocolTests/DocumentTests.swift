@@ -16,12 +16,12 @@ struct DocumentTests {
     /// Messages of a feature that only some clients use: the codec passes them over.
     static let featureTypes: Set = [
         "ownAccount", "conversation", "conversationInfo", "message", "messages", "messagesReset", "messageUpdated",
-        "notification", "notificationCounts", "sent",
+        "notification", "notificationCounts", "notifications", "sent",
     ]
     /// Requests of conversations, messages and notifications: a feature decodes them.
     static let featureRequests: Set = [
         "changeMembers", "conversationSettings", "deleteMessage", "editMessage", "getConversation", "getMessages",
-        "mark", "markNotifications", "renameConversation", "send",
+        "getNotifications", "mark", "markNotifications", "renameConversation", "send",
     ]
     /// What the codec knows a part of: a feature adds members to it.
     private static func isWhole(_ example: Example) -> Bool {

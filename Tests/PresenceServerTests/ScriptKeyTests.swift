@@ -171,6 +171,7 @@ import Testing
         }
         dan.sendText(#"{"type":"subscribe","id":80,"notifications":true}"#)
         dan.sendText(#"{"type":"markNotifications","id":81,"seen":2,"read":[2],"archived":[2]}"#)
+        dan.sendText(#"{"type":"getNotifications","id":82,"before":2}"#)
         try world.run(for: 200)
     }
 

@@ -8,11 +8,18 @@ extension PresenceClient {
     ///   - presence: who sees the user at all. To everyone else the user looks unknown.
     ///   - lastSeen: of those, who sees since when the user is offline. It is mutual: the user sees it only of people
     ///     who may see theirs.
+    ///   - receipts: whether the members of a conversation see up to where the user has read: `everyone` or `nobody`. It
+    ///     is mutual, and switched on again it shows later marks only.
     ///
-    ///   What is `nil` stays as it is; at first both are `everyone`.
-    /// - Throws: `notConnected` or `connectionLost`, as ``createConversation(with:)``.
-    public func setVisibility(presence: Audience? = nil, lastSeen: Audience? = nil) async throws {
-        try await change(.setVisibility(VisibilityChange(presence: presence?.wire, lastSeen: lastSeen?.wire)))
+    ///   What is `nil` stays as it is; at first all are `everyone`.
+    /// - Throws: `notConnected` or `connectionLost`, as ``createConversation(with:)``; `validationFailed` for receipts that
+    ///   only contacts would see.
+    public func setVisibility(
+        presence: Audience? = nil, lastSeen: Audience? = nil, receipts: Audience? = nil
+    ) async throws {
+        try await change(
+            .setVisibility(
+                VisibilityChange(presence: presence?.wire, lastSeen: lastSeen?.wire, receipts: receipts?.wire)))
     }
 
     /// Who may see the user, and the user's lists. ``Me/visibility`` follows the settings.

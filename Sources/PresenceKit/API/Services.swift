@@ -59,7 +59,7 @@ public protocol ConversationService: Sendable {
 
 /// Who may see the user.
 public protocol VisibilityService: Sendable {
-    func setVisibility(presence: Audience?, lastSeen: Audience?) async throws
+    func setVisibility(presence: Audience?, lastSeen: Audience?, receipts: Audience?) async throws
     func visibility() async throws -> MyVisibility
     func addContacts(_ users: [String]) async throws
     func removeContacts(_ users: [String]) async throws

@@ -164,6 +164,7 @@ extension MyVisibility {
     fileprivate init(_ lists: VisibilityLists) {
         self.init(
             presence: Audience(lists.visibility.presence), lastSeen: Audience(lists.visibility.lastSeen),
+            receipts: lists.visibility.receipts.map { Audience($0) } ?? .everyone,
             contacts: lists.contacts.map(\.string), blocked: lists.blocks.map(\.string))
     }
 }
@@ -172,6 +173,7 @@ extension MyAudiences {
     fileprivate init(_ own: OwnVisibility) {
         self.init(
             presence: Audience(own.visibility.presence), lastSeen: Audience(own.visibility.lastSeen),
+            receipts: own.visibility.receipts.map { Audience($0) } ?? .everyone,
             contactsCount: own.contacts, blockedCount: own.blocks)
     }
 }

@@ -146,11 +146,18 @@ extension FakePresence {
 
     // MARK: Visibility
 
-    public func setVisibility(presence: Audience?, lastSeen: Audience?) async throws {
-        try await noteOnline(.setVisibility(presence, lastSeen))
+    public func setVisibility(
+        presence: Audience? = nil, lastSeen: Audience? = nil, receipts: Audience? = nil
+    ) async throws {
+        try await noteOnline(.setVisibility(presence, lastSeen, receipts: receipts))
+        guard receipts != .contacts else {
+            throw PresenceError(
+                .validationFailed, "receipts must be one of everyone, nobody", field: "visibility.receipts")
+        }
         changeVisibility {
             if let presence { $0.presence = presence }
             if let lastSeen { $0.lastSeen = lastSeen }
+            if let receipts { $0.receipts = receipts }
         }
     }
 

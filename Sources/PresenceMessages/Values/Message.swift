@@ -35,6 +35,8 @@ public struct Message: Codable, Hashable, Sendable, Identifiable {
     public var version: Int64
     /// Why it failed.
     public var failure: PresenceError?
+    /// Whether it is shown with a change that the server has not made yet. It is not stored.
+    public var hasPendingChange = false
     public var schemaVersion: Int
 
     public var isEdited: Bool { editCount > 0 }

@@ -7,9 +7,12 @@ import PresenceKit
 ///     → {"make":"k1","user":"k1","url":"ws://…","token":"…","watch":["p1","p2"]}
 ///     → {"leave":"k1"}    → {"come":"k1"}    → {"status":"k1","chosen":"busy","number":6}
 ///     → {"name":"k1","displayName":"…","number":7}
+///     → {"follow":"k1","conversation":"g1"}
+///     → {"say":"k1","conversation":"g1","message":"k1-1","text":"…","number":8}
 ///     ← {"at":1763…,"client":"k1","state":"live"}
 ///     ← {"at":1763…,"client":"k1","user":"p1","status":"online","version":…,"name":"…","live":true}
 ///     ← {"at":1763…,"client":"k1","number":7,"saved":true}
+///     ← {"at":1763…,"client":"k1","conversation":"g1","log":["1 p1-1","2 k1-1"]}       place and id of each message held
 ///
 /// It ends when its input does.
 @main
@@ -33,6 +36,10 @@ struct Crowd {
                 members[name]?.choose(order.chosen == "busy" ? .busy : .auto, number: order.number ?? 0)
             } else if let name = order.name {
                 members[name]?.rename(order.displayName ?? "", number: order.number ?? 0)
+            } else if let name = order.follow {
+                members[name]?.follow(order.conversation ?? "")
+            } else if let name = order.say {
+                members[name]?.say(order)
             }
         }
     }
@@ -54,6 +61,8 @@ struct Order: Decodable {
     var come: String?
     var status: String?
     var name: String?
+    var follow: String?
+    var say: String?
 
     var user: String?
     var url: URL?
@@ -62,4 +71,7 @@ struct Order: Decodable {
     var chosen: String?
     var displayName: String?
     var number: Int?
+    var conversation: String?
+    var message: String?
+    var text: String?
 }

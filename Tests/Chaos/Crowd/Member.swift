@@ -1,9 +1,11 @@
 import Foundation
 import PresenceKit
+import PresenceMessages
 
 /// One client, and what it shows.
 final class Member: Sendable {
     let client: PresenceClient
+    private let messages: PresenceMessages
     private let name: String
 
     init(_ name: String, _ order: Order) {
@@ -17,6 +19,7 @@ final class Member: Sendable {
         client = PresenceClient(
             url: order.url!, token: order.token!, device: Device(id: "\(name)-device", kind: .phone),
             configuration: configuration)
+        messages = PresenceMessages(client)
         let client = client
         Task {
             for await state in client.connectionStates { Report(client: name, state: Self.word(state)).write() }
@@ -48,6 +51,26 @@ final class Member: Sendable {
         }
     }
 
+    /// From now on it says what it holds of a conversation.
+    func follow(_ conversation: String) {
+        Task { [messages, name] in
+            for await list in messages.messages(in: conversation) {
+                Report(client: name, conversation, list).write()
+            }
+        }
+    }
+
+    /// Says something, with a connection or without: it is kept, and sent when it can be.
+    func say(_ order: Order) {
+        Task { [messages, name] in
+            let message = Message(
+                id: order.message ?? "", conversationId: order.conversation ?? "", senderId: name,
+                text: order.text ?? "")
+            let kept = try? await messages.send(message)
+            Report(client: name, number: order.number, saved: kept != nil).write()
+        }
+    }
+
     private static func word(_ state: ConnectionState) -> String {
         switch state {
         case .idle: "idle"
@@ -72,6 +95,9 @@ struct Report: Encodable {
     var live: Bool?
     var number: Int?
     var saved: Bool?
+    var conversation: String?
+    var log: [String]?
+    var failed: String?
 
     /// One line at a time, whole.
     private static let lock = NSLock()
@@ -84,6 +110,13 @@ struct Report: Encodable {
 }
 
 extension Report {
+    init(client: String, _ conversation: String, _ list: [Message]) {
+        self.init(
+            client: client, conversation: conversation,
+            log: list.compactMap { message in message.sequence.map { "\($0) \(message.id)" } },
+            failed: list.first { $0.status == .failed }.map { "\($0.id): \($0.failure?.message ?? "")" })
+    }
+
     init(client: String, _ person: Person) {
         self.init(
             client: client, user: person.user, status: person.presence.status.rawValue,

@@ -7,6 +7,8 @@ import subprocess
 
 from support import processes
 
+from .talks import CrowdVoice
+
 PROGRAM = os.environ.get("CROWD") or os.path.join(os.path.dirname(os.environ["PRESENCED"]), "chaos-crowd")
 
 
@@ -53,9 +55,12 @@ class Member:
         self.answers = {}
         self.number = 0
         self.is_made = False
+        self.voice = CrowdVoice(self)
         crowd.members[user] = self
 
     def take(self, report):
+        if "log" in report:
+            return self.voice.take(report)
         if state := report.get("state"):
             if state == "live" and self.wants_in:
                 self.ledger.connected(self.user)

@@ -6,6 +6,7 @@ import time
 from support.client import Client
 
 from . import timing
+from .talks import Voice
 
 
 class Window(Client):
@@ -35,6 +36,7 @@ class Window(Client):
             ledger.heard_stale(self.user)
         elif kind == "live":
             self.person.is_stale = False
+        self.person.voice.hear(message)
         self.log.clear()
         self.arrivals.clear()
         if len(self.unread) > 200:
@@ -53,6 +55,7 @@ class Person:
         self.wants_in = False
         self.task = None
         self.number = 0
+        self.voice = Voice(self)
 
     # Coming and going.
 
@@ -82,7 +85,7 @@ class Person:
         # In one go: what is asked before the answer waits until they are let in.
         connecting = self.window.begin(
             "connect", token=self.token, device={"id": self.user + "-device", "kind": "phone"})
-        subscribing = self.window.begin("subscribe", users=self.watches)
+        subscribing = self.window.begin("subscribe", users=self.watches, **self.voice.subscription)
         connected = await connecting
         if connected["type"] != "connected":
             subscribing.cancel()
@@ -91,7 +94,7 @@ class Person:
         self.is_stale = False
         self.ledger.connected(self.user)
         if (await subscribing)["type"] != "subscribed":
-            await self.window.insists("subscribe", users=self.watches)
+            await self.window.insists("subscribe", users=self.watches, **self.voice.subscription)
         self.is_watching = True
 
     async def leave(self, manner):

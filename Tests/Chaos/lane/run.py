@@ -14,6 +14,7 @@ from .ledger import Ledger
 from .lines import Line
 from .people import Person
 from .stage import Stage
+from .talks import Talks
 
 WATCHED = 15
 """People that each client watches."""
@@ -48,11 +49,13 @@ class Run:
             else:
                 self.people[name] = Member(name, line, self.stage.mint, self.ledger, self.crowd, watches)
         self.faults = Faults(self.stage, self.people, self.ledger, self.random)
+        self.talks = Talks(self.people, self.ledger, self.random)
         self.metronome = asyncio.create_task(self.measure_lag())
         for person in self.people.values():
             person.come()
             await asyncio.sleep(0.004)
         await self.quiet(30)
+        await self.talks.make()
 
     async def end(self):
         self.metronome.cancel()
@@ -114,12 +117,12 @@ class Run:
         return both
 
     async def life(self):
-        """People change what they say and are called; some leave, each in their own way."""
+        """People write to each other, change what they say and are called; some leave, each in their own way."""
         here = [person for person in self.people.values() if person.is_watching and not person.line.is_frozen
                 and person.line.server and not person.line.server.is_taken_off]
         actors = self.random.sample(here, min(len(here), 20))
         leaving, changing = actors[:8], actors[8:]
-        tasks = []
+        tasks = [self.talks.life()]
         for number, person in enumerate(changing):
             tasks.append(self.rename(person) if number % 2 else self.choose(person))
         for number, person in enumerate(leaving):
@@ -178,6 +181,7 @@ class Run:
                     wrong.append(f"{person.user} shows {user} in a version older than was shown before")
                 elif shown.setdefault(user, (status, name, version)) != (status, name, version):
                     wrong.append(f"{person.user} shows {user} as {status, name, version}, others as {shown[user]}")
+        wrong += self.talks.disagreements()
         if not wrong:
             self.versions |= {user: version for user, (_, _, version) in shown.items()}
         return wrong
@@ -189,6 +193,7 @@ class Run:
             name = (person.get("profile") or {}).get("displayName")
             if name not in truth.names:
                 self.ledger.breach(f"stored is the name {name}, acknowledged was {truth.name}")
+        await self.talks.check()
         status, report = await self.stage.doctor()
         if status != 0:
             self.ledger.breach("presenced doctor is not content:\n" + report)

@@ -39,6 +39,13 @@ async def mark(client, **members):
     return reply
 
 
+async def pages(client, **members):
+    """A page of older ones."""
+    reply = await client.did("getNotifications", **members)
+    assert reply["type"] == "notifications", reply
+    return reply
+
+
 def told(client):
     """The `notification` events so far."""
     return [event for event in client.log if event["type"] == "notification"]

@@ -162,14 +162,38 @@ import Testing
             await until { model.messages.first?.text == "On my way" }
             #expect(model.messages[0].isEdited && model.editing == nil && model.text == "a draft")
 
-            fake.isOffline = true
+            fake.fail(with: PresenceError(.storageFailed, "no space is left"))
             model.beginEditing(model.messages[0])
             model.text = "Nearly there"
             await model.send()
-            #expect(model.editing != nil && model.text == "Nearly there")
-            #expect(model.errorMessage == "There is no connection to the server.")
+            #expect(model.editing != nil && model.text == "Nearly there" && model.errorMessage != nil)
             model.cancelEditing()
             #expect(model.text == "a draft")
+        }
+    }
+
+    @Test func `a change without a connection is shown and made later, and what is refused then can be looked at`()
+        async
+    {
+        await following(model) {
+            for text in ["one", "two", "three"] { await write(text) }
+            await until { model.messages.count == 3 }
+            fake.isOffline = true
+            model.beginEditing(model.messages[0])
+            model.text = "ONE"
+            await model.send()
+            await model.delete(model.messages[1])
+            await until { model.messages.map(\.hasPendingChange) == [true, true, false] }
+            #expect(model.editing == nil && model.messages[0].text == "ONE" && model.messages[1].isDeleted)
+            #expect(fake.texts(in: "c1") == ["one", "two", "three"] && model.errorMessage == nil)
+
+            fake.refuseNextChange()
+            fake.isOffline = false
+            await until { model.messages.map(\.text) == ["one", "", "three"] && model.refusedChanges.count == 1 }
+            #expect(model.refusedChanges.first?.failure?.code == .forbidden)
+            await model.retry(model.refusedChanges[0])
+            await until { model.messages.first?.text == "ONE" && model.refusedChanges.isEmpty }
+            #expect(model.messages.first?.editCount == 1)
         }
     }
 

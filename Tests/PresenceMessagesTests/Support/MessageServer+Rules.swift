@@ -43,6 +43,9 @@ extension MessageServer {
         case "mark":
             mark(peer.user, asked["delivered"] as? Int, asked["read"] as? Int, in: talk, &state)
             return [(peer, ["type": "ok", "id": id!])] + list(talk, state)
+        case "editMessage", "deleteMessage", "conversationSettings":
+            return change(asked, type, id!, in: talk, peer, &state)
+        case "markNotifications", "getNotifications": return notices(asked, type, id!, peer, &state)
         default: return id.map { [(peer, ["type": "ok", "id": $0])] } ?? []
         }
     }
@@ -80,6 +83,10 @@ extension MessageServer {
                 news = Array(news.dropFirst(state.partLimit))
                 answers.append(["conversations": [part]])
             } while !news.isEmpty
+        }
+        if asked["notifications"] != nil {
+            state.peers[number]!.isNotified = true
+            answers += state.notices.subscribed(parts: state.partLimit)
         }
         if answers.isEmpty { answers = [[:]] }
         return answers.enumerated().map { place, answer in
@@ -137,6 +144,6 @@ extension MessageServer {
             "unread": talk.log.count - max(talk.reads[user] ?? 0, ownNewest),
         ]
         if let last = talk.log.last { object["lastMessage"] = last }
-        return object
+        return object.merging(talk.settings[user] ?? [:]) { $1 }
     }
 }

@@ -15,12 +15,15 @@ final class MessageServer: Sendable {
         var version = 0
         var reads: [String: Int] = [:]
         var delivered: [String: Int] = [:]
+        /// What each member has set: muted, archived.
+        var settings: [String: Object] = [:]
         /// Changes before this version are forgotten.
         var forgottenBefore = 0
     }
 
     struct State {
         var talks: [String: Talk] = [:]
+        var notices = Notices()
         var peers: [Int: Peer] = [:]
         var lastPeer = 0
         var asked: [Object] = []
@@ -40,6 +43,7 @@ final class MessageServer: Sendable {
         var user = "ana"
         var follows: Set<String> = []
         var lists = false
+        var isNotified = false
     }
 
     let state = Locked(State())

@@ -11,8 +11,8 @@ struct Deed: Equatable {
         case leave
         case rename
         case beginTyping
-        /// The message is sent.
-        case endTyping
+        /// The message is sent, of so many characters.
+        case endTyping(length: Int)
     }
 }
 
@@ -52,7 +52,7 @@ enum Screenplay {
             case .message:
                 let typing = min(longestTyping, max(1, Double(row.textLength) / typingSpeed))
                 add(.beginTyping, at: max(last[person], seconds - typing))
-                add(.endTyping, at: seconds)
+                add(.endTyping(length: row.textLength), at: seconds)
             }
             wasSeen[person] = true
             last[person] = seconds

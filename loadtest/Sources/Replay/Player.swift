@@ -29,6 +29,13 @@ struct Player {
     /// What they show of each conversation they take part in; who types, and by which version.
     var conversations: [ConversationID: (version: Int64, users: [UserID])] = [:]
 
+    /// What they hold of the messages of each, by its id.
+    var chats: [String: Chat] = [:]
+    /// Messages and marks that the server has not answered, by the number of the request.
+    var sends: [Int64: ChatTruth.Sent] = [:]
+    var marks: [Int64: String] = [:]
+    var written = 0
+
     var stage = Stage.none
     /// While they type: when that must be said again.
     var typingAgain: Instant?

@@ -9,8 +9,10 @@ struct ReplayCommand: ParsableCommand {
         discussion: """
             The trace has rows of time_ms,event,user,text_length with the events join, leave, message and rename; the \
             graph has lines of two names. The people of the trace are put on nodes of the graph, and each watches all \
-            their neighbours. After the last event and a moment of quiet, what every watcher shows is compared with \
-            the truth and with a fresh get, person by person: any difference fails the run.
+            their neighbours. They write to each other in conversations of up to ten, texts as long as in the trace, and \
+            mark what they get. After the last event and a moment of quiet, what every watcher shows is compared with \
+            the truth and with a fresh get, person by person; so are everybody's messages, marks and counts, those of people \
+            who have left too: any difference fails the run.
             """
     )
 
@@ -42,8 +44,8 @@ struct ReplayCommand: ParsableCommand {
         let name = String(UInt32.random(in: .min ... .max), radix: 36)
         let trace = try Trace(Self.read(trace), file: trace)
         let cast = try Cast(trace, Graph(Self.read(graph), file: graph), prefix: "replay-\(name)")
-        // A connection each, one that asks at the end, and as many again that are still saying goodbye.
-        let engine = try server.engine(connections: 2 * cast.players + 1)
+        // A connection each, those that ask at the end, and as many again that are still saying goodbye.
+        let engine = try server.engine(connections: 2 * cast.players + 1 + ReplayRun.mostCheckers)
         let run = ReplayRun(self, trace: trace, cast: cast, engine: engine, mint: mint)
         defer { run.finish() }
         try engine.run(run)

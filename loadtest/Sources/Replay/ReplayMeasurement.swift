@@ -11,6 +11,9 @@ struct ReplayMeasurement {
     /// Messages of people without neighbours: nobody to type to.
     var alone = 0
     var conversations = 0
+    /// Messages and marks that the server has acknowledged.
+    var sent = 0
+    var marks = 0
     /// Events that reached watchers.
     var events = 0
     /// Events whose change was already followed by another: shown, but not timed.
@@ -24,10 +27,13 @@ struct ReplayMeasurement {
     var offline = Latencies()
     var renaming = Latencies()
     var typing = Latencies()
+    /// To each member who is here, the sender too.
+    var delivering = Latencies()
     /// By how much the tool itself was late in playing.
     var lateness = Latencies()
 
-    /// Facts that were compared: a watcher and a person each, and every person asked for.
+    /// Facts that were compared: a watcher and a person each, and every person asked for; a member's messages, and a
+    /// member's marks and counts, of each conversation.
     var compared = 0
     var differences: [String] = []
     var failures: [String] = []

@@ -18,6 +18,8 @@ struct ReplayReport: Report {
     let renames: Int
     let messages: Int
     let conversations: Int
+    let sent: Int
+    let marks: Int
     let events: Int
     let overtaken: Int
     let repeated: Int
@@ -27,6 +29,7 @@ struct ReplayReport: Report {
     let offline: Latencies.Summary?
     let renaming: Latencies.Summary?
     let typing: Latencies.Summary?
+    let delivering: Latencies.Summary?
     let ownCPUShare: Double
     let bottlenecks: [String]
     /// Facts compared with the truth, and those that differ.
@@ -56,6 +59,8 @@ struct ReplayReport: Report {
         renames = measurement.renames
         messages = measurement.messages
         conversations = measurement.conversations
+        sent = measurement.sent
+        marks = measurement.marks
         events = measurement.events
         overtaken = measurement.overtaken
         repeated = measurement.repeated
@@ -64,6 +69,7 @@ struct ReplayReport: Report {
         offline = measurement.offline.summary
         renaming = measurement.renaming.summary
         typing = measurement.typing.summary
+        delivering = measurement.delivering.summary
         self.ownCPUShare = ownCPUShare
         bottlenecks = Bottlenecks.find(cpuShare: ownCPUShare, lateness: measurement.lateness)
         compared = measurement.compared
@@ -83,12 +89,13 @@ struct ReplayReport: Report {
             "  deeds            \(formatted(joins)) joined, \(formatted(lostLines)) lost their line, "
                 + "\(formatted(leaves)) left (\(formatted(vanished)) without goodbye), \(formatted(renames)) renamed, "
                 + "\(formatted(messages)) messages typed in \(formatted(conversations)) conversations",
+            "  messages         \(formatted(sent)) sent and acknowledged, \(formatted(marks)) marks",
             "  events           \(formatted(events)) received; \(formatted(overtaken)) overtaken by a newer change, "
                 + "\(formatted(repeated)) that changed nothing",
         ]
         for (name, summary) in [
             ("connected", connecting), ("seen to come", online), ("seen to go", offline), ("seen renamed", renaming),
-            ("seen typing", typing),
+            ("seen typing", typing), ("message there", delivering),
         ] {
             guard let summary else { continue }
             lines.append("  \(name.padding(toLength: 17, withPad: " ", startingAt: 0))\(summary)")

@@ -19,7 +19,7 @@ extension ReplayRun {
         case .leave: return leave(person, due(deed))
         case .rename: rename(person, due(deed))
         case .beginTyping: return beginTyping(person, due(deed))
-        case .endTyping: endTyping(person)
+        case .endTyping(let length): endTyping(person, length, due(deed))
         }
         return true
     }
@@ -98,11 +98,12 @@ extension ReplayRun {
         }
     }
 
-    private func endTyping(_ person: Int) {
+    private func endTyping(_ person: Int, _ length: Int, _ due: Instant) {
         measurement.messages += 1
         guard case .made(let conversation) = players[person].stage else { return measurement.alone += 1 }
         players[person].typingAgain = nil
         request(.typing(conversation: conversation, typing: false), of: person)
+        write(length, person, in: conversation, due)
     }
 
     /// Once in, a player introduces themselves if nobody knows them yet, and watches everyone whom they know.
@@ -115,10 +116,6 @@ extension ReplayRun {
             request(.subscribe(subscribe), of: person)
         }
         watchConversations(person, Array(players[person].conversations.keys))
-    }
-
-    func watchConversations(_ person: Int, _ conversations: [ConversationID]) {
-        guard !conversations.isEmpty else { return }
-        request(.subscribe(ClientMessage.Subscribe(conversations: conversations)), of: person)
+        watchList(person)
     }
 }

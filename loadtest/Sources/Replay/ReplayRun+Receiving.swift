@@ -4,13 +4,19 @@ import PresenceProtocol
 extension ReplayRun {
     func received(_ message: UnsafeRawBufferPointer, on connection: ConnectionID, tag: Int, at: Instant) {
         lastReceived = at
+        let kind = ChatWire.Kind(message)
         let decoded: ServerMessage
         do {
+            if let kind, tag < players.count, try hear(kind, message, tag, at) { return }
             decoded = try cache.decode(message)
+            if case .error(let error) = decoded { return refuse(error, tag) }
+            if isChecker(tag) { return try check(decoded, kind, message, connection, tag) }
+        } catch let failure as Failure {
+            return engine.stop(failure)
         } catch {
             return engine.stop(Failure("the server sent something that cannot be read: \(error)"))
         }
-        if case .error(let error) = decoded { return refuse(error, tag) }
+        if kind == .sent { return answered(tag) }
         if isAsker(tag) { return answerAsker(decoded, connection) }
         switch decoded {
         case .connected(_, let welcome): connected(tag, connection, welcome, at)
@@ -24,7 +30,10 @@ extension ReplayRun {
             gather(conversation)
             players[tag].stage = .made(conversation.id)
             answered(tag)
-        case .ok, .profileUpdated: answered(tag)
+        case .ok(let id):
+            marked(id, tag)
+            answered(tag)
+        case .profileUpdated: answered(tag)
         case .presence(let user, let presence, _): see(user, presence, tag, at)
         case .profile(let user, let profile, _): see(user, profile, tag, at)
         case .typing(let event): see(event, tag, at)
@@ -68,6 +77,10 @@ extension ReplayRun {
     /// Everyone who takes part in a new conversation hears of it, as an app would tell them, and watches it.
     private func gather(_ conversation: ServerMessage.Conversation) {
         measurement.conversations += 1
+        if chatTruths[conversation.id.string] == nil {
+            chatTruths[conversation.id.string] = ChatTruth(
+                members: conversation.participants.compactMap(cast.place(of:)))
+        }
         for place in conversation.participants.compactMap(cast.place(of:)) where place < players.count {
             players[place].conversations[conversation.id] = (-1, [])
             watchConversations(place, [conversation.id])
@@ -144,7 +157,7 @@ extension ReplayRun {
             watchers: here.map { ($0, cast.watched[$0], players[$0].shown) },
             typing: here.flatMap { place in players[place].conversations.map { (place, $0.key, $0.value.users) } })
         measurement.compared = cast.users.count + here.reduce(0) { $0 + cast.watched[$1].count }
-        phase = .done
-        engine.stop()
+        phase = .checking
+        beginChecks()
     }
 }

@@ -2,9 +2,9 @@ import PresenceProtocol
 
 /// The replay scenario: plays every deed at its time, waits for quiet, and compares.
 ///
-///     playing → settling → asking → done
+///     playing → settling → asking → checking → done
 final class ReplayRun: Scenario {
-    enum Phase { case playing, settling, asking, done }
+    enum Phase { case playing, settling, asking, checking, done }
 
     let options: ReplayCommand
     let cast: Cast
@@ -18,6 +18,13 @@ final class ReplayRun: Scenario {
     /// What the fresh `get` said, by place.
     var asked: [Shown]
     var unanswered = 0
+    /// What is true of each conversation, by its id.
+    var chatTruths: [String: ChatTruth] = [:]
+    /// When each message was due, by its id.
+    var written: [String: Instant] = [:]
+    /// Those for whom somebody is still to ask at the end, and who asks, by their tags.
+    var unchecked: [Int] = []
+    var checkers: [Int: Checker] = [:]
     /// Nothing counts as quiet before: people whose line was dropped go only then.
     var quietNotBefore = Instant(nanoseconds: 0)
     var lastReceived = Instant.now()
@@ -80,7 +87,7 @@ final class ReplayRun: Scenario {
         switch phase {
         case .playing: play(now)
         case .settling: settle(now)
-        case .asking, .done: break
+        case .asking, .checking, .done: break
         }
         if phase != .playing || isBehind, now > patienceEnds {
             giveUp()
@@ -159,19 +166,26 @@ final class ReplayRun: Scenario {
     /// The tag that is no player's is the one who asks at the end.
     func isAsker(_ tag: Int) -> Bool { tag == players.count }
 
-    func name(_ tag: Int) -> String { isAsker(tag) ? "\(cast.users[0])-asker" : cast.users[tag].string }
+    /// Larger ones are of those who ask for somebody.
+    func isChecker(_ tag: Int) -> Bool { tag > players.count }
+
+    func name(_ tag: Int) -> String {
+        if isChecker(tag) { return cast.users[tag - players.count - 1].string }
+        return isAsker(tag) ? "\(cast.users[0])-asker" : cast.users[tag].string
+    }
 
     func dial(tag: Int) {
         do {
             let connection = try engine.dial(tag: tag)
-            if !isAsker(tag) { players[tag].line = .opening(connection) }
+            if tag < players.count { players[tag].line = .opening(connection) }
         } catch {
             engine.stop(error)
         }
     }
 
     func opened(_ connection: ConnectionID, tag: Int) {
-        let device = Device.only(of: name(tag), kind: isAsker(tag) ? .bot : players[tag].device)
+        let device = Device.only(
+            of: name(tag) + (isChecker(tag) ? "-asker" : ""), kind: tag < players.count ? players[tag].device : .bot)
         let connect = ClientMessage.Connect(token: mint.token(user: name(tag)), device: device)
         engine.send(ClientMessage(id: 1, .connect(connect)).encoded(), on: connection)
     }
@@ -195,7 +209,7 @@ final class ReplayRun: Scenario {
             switch phase {
             case .playing: "\(formatted(nextDeed)) of \(formatted(deeds.count)) deeds"
             case .settling: "waiting for quiet"
-            case .asking, .done: "comparing"
+            case .asking, .checking, .done: "comparing"
             }
         let events = formatted(measurement.events)
         return "\(what), \(formatted(here)) of \(formatted(players.count)) people here, \(events) events received"

@@ -24,14 +24,18 @@ public struct Me: Hashable, Sendable {
 public struct MyAudiences: Hashable, Sendable {
     public var presence: Audience
     public var lastSeen: Audience
+    /// `everyone` or `nobody`.
+    public var receipts: Audience
     public var contactsCount: Int
     public var blockedCount: Int
 
     public init(
-        presence: Audience = .everyone, lastSeen: Audience = .everyone, contactsCount: Int = 0, blockedCount: Int = 0
+        presence: Audience = .everyone, lastSeen: Audience = .everyone, receipts: Audience = .everyone,
+        contactsCount: Int = 0, blockedCount: Int = 0
     ) {
         self.presence = presence
         self.lastSeen = lastSeen
+        self.receipts = receipts
         self.contactsCount = contactsCount
         self.blockedCount = blockedCount
     }

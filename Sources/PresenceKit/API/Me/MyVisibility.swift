@@ -4,14 +4,20 @@ public struct MyVisibility: Hashable, Sendable {
     public var presence: Audience
     /// Of those: who also sees since when the user is offline.
     public var lastSeen: Audience
+    /// Whether the members of a conversation see up to where the user has read: `everyone` or `nobody`.
+    public var receipts: Audience
     /// Those shown what `contacts` may see, in the order of their ids.
     public var contacts: [String]
     /// The users who never see anything, in the order of their ids.
     public var blocked: [String]
 
-    public init(presence: Audience, lastSeen: Audience, contacts: [String] = [], blocked: [String] = []) {
+    public init(
+        presence: Audience, lastSeen: Audience, receipts: Audience = .everyone, contacts: [String] = [],
+        blocked: [String] = []
+    ) {
         self.presence = presence
         self.lastSeen = lastSeen
+        self.receipts = receipts
         self.contacts = contacts
         self.blocked = blocked
     }

@@ -102,6 +102,24 @@ enum NotificationMessage {
         return json + [0x7D]
     }
 
+    /// As many of a page as go into one message: a client asks for what is before the last of them.
+    static func page(_ reading: NotificationReading, id: Int64?, limit: Int) -> [UInt8] {
+        var json: [UInt8] = []
+        ServerMessageWriter.begin("notifications", id: id, to: &json)
+        reading.counts.write(to: &json)
+        JSONWriter.key("items", to: &json)
+        json.append(UInt8(ascii: "["))
+        var isFirst = true
+        for item in reading.items where !item.json.isEmpty {
+            let object = item.object
+            guard isFirst || json.count + object.count + 3 <= limit else { break }
+            if !isFirst { json.append(UInt8(ascii: ",")) }
+            isFirst = false
+            json += object
+        }
+        return json + Array("]}".utf8)
+    }
+
     private static func list(_ name: StaticString, _ seqs: [Int64], to json: inout [UInt8]) {
         JSONWriter.key(name, to: &json)
         json += Array(("[" + seqs.map { String($0) }.joined(separator: ",") + "]").utf8)

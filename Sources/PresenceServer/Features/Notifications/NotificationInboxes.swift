@@ -125,16 +125,7 @@ final class NotificationInboxes {
         _ user: UserID, version: Int64 = 0, told seq: Int64 = 0,
         done: @escaping (Result<NotificationReading, RedisFailure>) -> Void
     ) {
-        let keys = shard.partitions.keys(of: user)
-        let settings = shard.configuration
-        shard.store.run(
-            .readNotifications,
-            keys: [keys.shards, keys.floor, keys.notifications(user), keys.notificationMarks(user)],
-            arguments: [
-                keys.events, shard.link.incarnation, user.string, String(settings[Notifications.keep]),
-                String(settings[Notifications.keepFor]), String(Self.shown), String(version), String(seq),
-            ], lane: .commands
-        ) { [unowned shard] result in
+        run(user, [Int64(Self.shown), version, seq, 0]) { [unowned shard] result in
             guard !shard.link.noticeFencing(in: result) else { return done(.failure(.disconnected(sent: false))) }
             done(
                 result.flatMap { value in
@@ -145,6 +136,23 @@ final class NotificationInboxes {
                     return .success(reading)
                 })
         }
+    }
+
+    /// Reads a page: at most `limit` that come before a seq; `Int64.max` is none.
+    func read(_ page: NotificationRequest.Page, of user: UserID, reply: @escaping StoreReply) {
+        run(user, [page.limit, 0, 0, min(page.before, 1 << 52)], reply)
+    }
+
+    private func run(_ user: UserID, _ numbers: [Int64], _ reply: @escaping StoreReply) {
+        let keys = shard.partitions.keys(of: user)
+        let settings = shard.configuration
+        shard.store.run(
+            .readNotifications,
+            keys: [keys.shards, keys.floor, keys.notifications(user), keys.notificationMarks(user)],
+            arguments: [
+                keys.events, shard.link.incarnation, user.string, String(settings[Notifications.keep]),
+                String(settings[Notifications.keepFor]),
+            ] + numbers.map { String($0) }, lane: .commands, reply: reply)
     }
 
     // MARK: Changes

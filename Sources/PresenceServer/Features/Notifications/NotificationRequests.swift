@@ -10,6 +10,13 @@ enum NotificationRequest {
         let archived: [Int64]
     }
 
+    /// What a user wants to see of older ones.
+    struct Page {
+        /// Those before this seq.
+        let before: Int64
+        let limit: Int64
+    }
+
     /// What a backend tells users.
     struct New {
         var users: [UserID] = []
@@ -35,6 +42,7 @@ enum NotificationRequest {
 
     /// Seqs in one `markNotifications`.
     static let mostMarks = 1_000
+    static let mostInPage: Int64 = 50
     static let mostTitle = 200
     static let mostBody = 1_000
     static let mostData = 2_048
@@ -62,6 +70,14 @@ enum NotificationRequest {
         return Marks(
             seen: try seen?.checkedCount("seen") ?? 0, read: try seqs(read, "read"),
             archived: try seqs(archived, "archived"))
+    }
+
+    static func page(_ members: ClientMembers) throws(DecodingFailure) -> Page {
+        let before = try members["before"]?.checkedInteger("before") ?? .max
+        let limit = try members["limit"]?.checkedInteger("limit") ?? mostInPage
+        guard before > 0 else { throw .invalid("before", "must be at least 1") }
+        guard (1...mostInPage).contains(limit) else { throw .invalid("limit", "must be from 1 to \(mostInPage)") }
+        return Page(before: before, limit: limit)
     }
 
     /// - Parameter limit: of users.

@@ -39,6 +39,10 @@ final class Notifications: Feature {
             "markNotifications", price: { RequestPrice.ids($0.read.count + $0.archived.count) },
             decode: { (members, _) throws(DecodingFailure) in try NotificationRequest.marks(members) }
         ) { [unowned self] in mark($0, $1) }
+        registry.request(
+            "getNotifications", price: { RequestPrice.ids(Int($0.limit)) },
+            decode: { (members, _) throws(DecodingFailure) in try NotificationRequest.page(members) }
+        ) { [unowned self] in get($0, $1) }
         registerRoutes(in: &registry)
     }
 
@@ -70,6 +74,19 @@ final class Notifications: Feature {
                 return shard.replies.error(.damagedRecord(context.id), to: context.connection)
             }
             shard.replies.send(NotificationMessage.counts(counts, id: context.id), to: context.connection)
+        }
+    }
+
+    private func get(_ page: NotificationRequest.Page, _ context: RequestContext) {
+        shard.write(context.connection, context.id, changes: false) { [unowned self] done in
+            inboxes.read(page, of: context.user, reply: done)
+        } succeeded: { [unowned shard] words in
+            guard let reading = NotificationReading(.array(words)) else {
+                shard.noteDamage("notifications", of: context.user)
+                return shard.replies.error(.damagedRecord(context.id), to: context.connection)
+            }
+            let limit = shard.configuration.limits.maxServerMessageBytes
+            shard.replies.send(NotificationMessage.page(reading, id: context.id, limit: limit), to: context.connection)
         }
     }
 }

@@ -41,13 +41,16 @@ import Testing
         let call = bench.call(.readVisibility)
         #expect(bench.bodies == [.getVisibility])
         let id = bench.lastID
-        let visibility = Visibility(presence: .contacts, lastSeen: .nobody)
+        let visibility = Visibility(presence: .contacts, lastSeen: .nobody, receipts: .nobody)
         bench.receive(.visibility(id: id, .init(visibility: visibility, contacts: ["a", "b"]), more: true))
         #expect(bench.answer(to: call) == nil)
         bench.receive(.visibility(id: id, .init(visibility: visibility, contacts: ["c"], blocks: ["d"]), more: false))
         guard case .success(.visibility(let mine)) = bench.answer(to: call) else { Issue.record("none"); return }
         #expect(
-            mine == MyVisibility(presence: .contacts, lastSeen: .nobody, contacts: ["a", "b", "c"], blocked: ["d"]))
+            mine
+                == MyVisibility(
+                    presence: .contacts, lastSeen: .nobody, receipts: .nobody, contacts: ["a", "b", "c"],
+                    blocked: ["d"]))
     }
 
     @Test mutating func `an answer that the connection takes with it is lost`() {

@@ -1,9 +1,9 @@
 -- flags: allow-oom
 -- uses: notification-lib
--- Reads the newest notifications of a user, and all that are unseen.
+-- Reads the newest notifications of a user, and all that are unseen; or a page of those before a seq.
 -- KEYS: shards, floor, notifications, notificationMarks
 -- ARGV: now, channel, incarnation, user, most kept, ms for which they are kept, how many, version and newest seq that the
---       reader was told (0: it has nothing)
+--       reader was told (0: it has nothing), the seq before which the page ends (0: no page)
 -- Replies {OK, version, unseen, unread, seen, first, last, then of each, newest first: seq, u or r, the notification, or ''
 -- if the reader was told} or {FENCED}.
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
@@ -15,8 +15,9 @@ if told > b.last then b.last, b.changed = told, true end
 if b.changed then save(b, ARGV[2], ARGV[4], {}) end
 local unseen, unread, first = countsOf(b)
 local reply = { 'OK', int(b.version), int(unseen), int(unread), int(b.seen), int(first), int(b.last) }
-local left, wanted = math.max(unseen, tonumber(ARGV[7])), {}
+local left, wanted, before = math.max(unseen, tonumber(ARGV[7])), {}, tonumber(ARGV[10])
 local i = #b.states
+if before > 0 then left, i = tonumber(ARGV[7]), placeAfter(b, before - 1) - 1 end
 while i > 0 and left > 0 do
     local state = stateOf(b, i)
     if state ~= 'x' then

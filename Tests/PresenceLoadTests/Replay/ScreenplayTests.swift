@@ -14,7 +14,8 @@ import Testing
     @Test func `anyone's first event connects them, a leave too`() throws {
         #expect(
             try deeds("1000,message,p,5\n2000,rename,q,0\n3000,leave,r,0\n") == [
-                deed(1, .join), deed(1, .beginTyping), deed(1, .endTyping), deed(2, .join, 1), deed(2, .rename, 1),
+                deed(1, .join), deed(1, .beginTyping), deed(1, .endTyping(length: 5)), deed(2, .join, 1),
+                deed(2, .rename, 1),
                 deed(3, .join, 2), deed(3, .leave, 2),
             ])
     }
@@ -30,15 +31,15 @@ import Testing
     {
         #expect(
             try deeds("0,join,p,0\n20000,message,p,50\n21000,message,p,50\n100000,message,p,5000\n") == [
-                deed(0, .join), deed(10, .beginTyping), deed(20, .endTyping), deed(20, .beginTyping),
-                deed(21, .endTyping), deed(70, .beginTyping), deed(100, .endTyping),
+                deed(0, .join), deed(10, .beginTyping), deed(20, .endTyping(length: 50)), deed(20, .beginTyping),
+                deed(21, .endTyping(length: 50)), deed(70, .beginTyping), deed(100, .endTyping(length: 5_000)),
             ])
     }
 
     @Test func `typing that begins before another's event comes before it`() throws {
         #expect(
             try deeds("0,join,p,0\n0,join,q,0\n9000,rename,q,0\n10000,message,p,20\n").map(\.act) == [
-                .join, .join, .beginTyping, .rename, .endTyping,
+                .join, .join, .beginTyping, .rename, .endTyping(length: 20),
             ])
     }
 

@@ -1,0 +1,204 @@
+import Foundation
+import PresenceKit
+
+/// What the app's backend told the own user, over a ``PresenceKit/PresenceClient``.
+///
+/// ```swift
+/// let notifications = PresenceNotifications(client)
+/// for await inbox in notifications.inbox { show(inbox.notifications, badge: inbox.unseenCount) }
+/// ```
+///
+/// It guarantees: each notification comes at least once, to each device; the counts are the server's, of one moment, and the
+/// same on all devices. What the user marks is shown at once, is in the client's storage when the call returns, and stays
+/// there until the server has taken it, over restarts and breaks.
+///
+/// One of it for each client. A sign-out of the client forgets everything.
+public actor PresenceNotifications {
+    nonisolated let client: PresenceClient
+    private let clock: any Clock<Duration>
+    private nonisolated let events: AsyncStream<LibraryEvent>.Continuation
+    private var isRestored = false
+    /// Who waits for it.
+    private var restorations: [CheckedContinuation<Void, Never>] = []
+
+    /// The own user, as far as it is known.
+    var own: String?
+    /// Counts the connections and the sign-outs, so that an answer for an earlier one has no effect.
+    var generation = 0
+    var isConnected = false
+
+    var held = HeldNotifications()
+    private var loops = Loops<NotificationInbox>()
+    private var isWanted = false
+    private var isSubscribing = false
+    /// Why the server does not tell them: `unknownType` if it has none.
+    public private(set) var problem: PresenceError?
+
+    /// Marks that the server has not taken, in order.
+    var waiting: [WaitingMarks] = []
+    var isMarking = false
+
+    /// - Parameters:
+    ///   - client: whose connection and storage it uses.
+    ///   - clock: tells when to try again what the server found too fast.
+    public init(_ client: PresenceClient, clock: any Clock<Duration> = ContinuousClock()) {
+        self.client = client
+        self.clock = clock
+        let (stream, events) = AsyncStream.makeStream(of: LibraryEvent.self)
+        self.events = events
+        Task { [weak self] in
+            await self?.restore()
+            await client.attach { events.yield($0) }
+            for await event in stream { await self?.handle(event) }
+        }
+    }
+
+    deinit { events.finish() }
+
+    private func restore() async {
+        if let kept = try? await client.keptWrites(ofKinds: [WaitingMarks.kind]) {
+            own = kept.owner
+            waiting = kept.writes.filter { kept.owner == nil || $0.owner == kept.owner }.compactMap(WaitingMarks.init)
+        }
+        isRestored = true
+        restorations.forEach { $0.resume() }
+        restorations = []
+    }
+
+    /// Waits for what an earlier process left: for the disk, not for a connection.
+    func restored() async {
+        if !isRestored { await withCheckedContinuation { restorations.append($0) } }
+    }
+
+    // MARK: What happens
+
+    private func handle(_ event: LibraryEvent) {
+        switch event {
+        case .connected(let user): connected(user)
+        case .event("notification", let data), .event("notificationCounts", let data):
+            guard isWanted, let event = try? Wire.read(Wire.Notified.self, data) else { return }
+            held.heard(event)
+            publish()
+        case .event: break
+        case .forgotten: forget()
+        }
+    }
+
+    private func connected(_ user: String) {
+        generation += 1
+        isConnected = true
+        if own != user {
+            own = user
+            waiting.removeAll { $0.owner != user }
+        }
+        held.begin()
+        if isWanted { subscribe() }
+        pump()
+    }
+
+    private func forget() {
+        generation += 1
+        (isConnected, own, waiting, problem) = (false, nil, [], nil)
+        if held.isKnown { loops.publish(NotificationInbox()) }
+        held = HeldNotifications()
+    }
+
+    /// A request failed: whether it may be made again on this connection, after the delay that was waited for.
+    func mayRetry(after error: PresenceError, _ asked: Int) async -> Bool {
+        guard asked == generation, error.isPassing else { return false }
+        switch error.code {
+        case .connectionLost, .notConnected, .signedOut:
+            // The next connection brings it.
+            isConnected = false
+            return false
+        default:
+            try? await clock.sleep(for: error.delay)
+            return asked == generation
+        }
+    }
+
+    // MARK: Reading
+
+    /// All that is shown, newest first: as soon as it is known, then after each change, with what has changed since the
+    /// loop's last element. It begins with the newest 50 and all unseen ones; ``loadEarlier(limit:)`` adds the page before.
+    public nonisolated var inbox: PresenceUpdates<NotificationInbox> {
+        PresenceUpdates(
+            InboxSequence(
+                LoopSequence<NotificationInbox>(begin: { await self.begin($0, $1) }, end: { await self.end($0) })))
+    }
+
+    private func begin(_ id: UUID, _ loop: AsyncStream<NotificationInbox>.Continuation) async {
+        await restored()
+        loops.add(id, loop, held.isKnown ? shown : nil)
+        client.connect()
+        want()
+    }
+
+    private func end(_ id: UUID) { loops.remove(id) }
+
+    /// From now on they are told, on every connection.
+    private func want() {
+        guard !isWanted else { return }
+        isWanted = true
+        subscribe()
+    }
+
+    private func subscribe() {
+        guard isConnected, !isSubscribing else { return }
+        isSubscribing = true
+        Task {
+            var asked = self.generation
+            repeat {
+                asked = self.generation
+                await self.askForList()
+            } while self.isConnected && asked != self.generation
+            self.isSubscribing = false
+        }
+    }
+
+    private func askForList() async {
+        while true {
+            let asked = generation
+            do throws(PresenceError) {
+                let parts: [Data] = try await client.ask("subscribe", Ask.Notifications())
+                let answers = try parts.map { (data) throws(PresenceError) in
+                    try Wire.read(Wire.SubscribedToNotifications.self, data)
+                }
+                guard asked == generation else { return }
+                let isAll = held.answered(answers.compactMap(\.notifications))
+                problem = nil
+                publish()
+                if isAll { return }
+                held.begin()
+            } catch {
+                if asked == generation, !error.isPassing { problem = error }
+                guard await mayRetry(after: error, asked) else { return }
+            }
+        }
+    }
+
+    var shown: NotificationInbox { held.inbox(over: waiting.map(\.marks)) }
+
+    func publish() {
+        if held.isKnown { loops.publish(shown) }
+    }
+
+    /// Adds the page before the oldest notification that is shown.
+    ///
+    /// - Parameter limit: 1 to 50.
+    /// - Returns: whether there may be more.
+    /// - Throws: `notConnected`, `connectionLost`; `unknownType` if the server does not know of pages.
+    @discardableResult
+    public func loadEarlier(limit: Int = 50) async throws -> Bool {
+        // A page is read again if something changed meanwhile, which it does not know; not for ever.
+        for _ in 0..<10 where held.hasEarlier {
+            let page = try await client.ask(
+                "getNotifications", Ask.NotificationPage(before: held.oldest, limit: limit), Wire.Notified.self)
+            guard held.isLive else { break }
+            guard held.take(page: page) else { continue }
+            publish()
+            break
+        }
+        return held.hasEarlier
+    }
+}

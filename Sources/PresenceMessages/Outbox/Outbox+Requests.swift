@@ -1,0 +1,52 @@
+import Foundation
+import PresenceKit
+
+// What the server is asked for; the same whenever it is asked.
+extension Ask.Send {
+    init(_ message: Message, after: Int64) {
+        self.init(
+            conversation: message.conversationId,
+            message: Content(
+                id: message.id, text: message.text,
+                attachments: message.attachments.isEmpty
+                    ? nil
+                    : message.attachments.map {
+                        Wire.Attachment(
+                            id: $0.id, kind: $0.type.rawValue, url: $0.url, thumbnailURL: $0.thumbnailURL,
+                            sizeBytes: $0.sizeBytes)
+                    },
+                priority: message.isPriority ? Wire.Priority(reason: message.priorityReason) : nil),
+            after: after)
+    }
+}
+
+extension PresenceClient {
+    /// Makes a change: a second time it changes nothing.
+    ///
+    /// - Returns: the message as it is now, of a change of one.
+    func make(_ change: MessageChange) async throws(PresenceError) -> Wire.Message? {
+        let conversation = change.conversationId
+        switch change.kind {
+        case .edit(let message, let text):
+            let edit = Ask.Edit(conversation: conversation, message: message, text: text)
+            return try await ask("editMessage", edit, Wire.OneMessage.self).message
+        case .delete(let message):
+            let delete = Ask.Delete(conversation: conversation, message: message)
+            return try await ask("deleteMessage", delete, Wire.OneMessage.self).message
+        case .mute(nil): try await set(Ask.Settings(conversation: conversation, muted: true))
+        case .mute(let until?):
+            // It may be over already: then it only takes the place of what was set before.
+            let left = Int64((until.timeIntervalSinceNow * 1_000).rounded())
+            try await set(
+                Ask.Settings(conversation: conversation, muted: left > 0, muteFor: left > 0 ? left : nil))
+        case .unmute: try await set(Ask.Settings(conversation: conversation, muted: false))
+        case .archive(let isArchived):
+            try await set(Ask.Settings(conversation: conversation, archived: isArchived))
+        }
+        return nil
+    }
+
+    private func set(_ settings: Ask.Settings) async throws(PresenceError) {
+        let _: [Data] = try await ask("conversationSettings", settings)
+    }
+}

@@ -1,0 +1,144 @@
+import Foundation
+import PresenceKit
+import PresenceMessages
+
+// Changes of messages and settings: without a connection they wait, and are shown.
+extension FakeMessages {
+    @discardableResult
+    public func edit(_ message: Message, text: String) async throws -> Message {
+        try await note(.edit(message.id, text: text), needsConnection: false)
+        try MessageRule.check(text: text, attachments: message.attachments)
+        return try change(message, .edit(message: message.id, text: text))
+    }
+
+    @discardableResult
+    public func delete(_ message: Message) async throws -> Message {
+        try await note(.delete(message.id), needsConnection: false)
+        return try change(message, .delete(message: message.id))
+    }
+
+    public func mute(_ conversation: String, for duration: Duration?) async throws {
+        try await note(.mute(conversation, duration), needsConnection: false)
+        let now = lock.withLock { Self.beginning + state.seconds }
+        _ = try change(.mute(until: duration.map { now + $0 / .seconds(1) }), in: conversation)
+    }
+
+    public func unmute(_ conversation: String) async throws {
+        try await note(.unmute(conversation), needsConnection: false)
+        _ = try change(.unmute, in: conversation)
+    }
+
+    public func archive(_ conversation: String, _ isArchived: Bool) async throws {
+        try await note(.archive(conversation, isArchived), needsConnection: false)
+        _ = try change(.archive(isArchived), in: conversation)
+    }
+
+    public var refusedChanges: PresenceUpdates<[MessageChange]> { refused.updates }
+
+    private func change(_ message: Message, _ kind: MessageChange.Kind) throws -> Message {
+        let (change, made) = try change(kind, in: message.conversationId)
+        if let made { return made }
+        var expected = message
+        change.apply(to: &expected)
+        return expected
+    }
+
+    /// Makes a change, or keeps it for a connection.
+    private func change(
+        _ kind: MessageChange.Kind, in conversation: String
+    ) throws -> (MessageChange, made: Message?) {
+        let result: (MessageChange, made: Message?) = try lock.withLock {
+            let change = MessageChange(
+                conversationId: conversation, user: user, kind: kind, madeAt: Self.beginning + state.seconds)
+            guard state.isOffline else { return (change, made: try make(change)) }
+            state.changes.append(change)
+            return (change, made: nil)
+        }
+        publish(conversation)
+        return result
+    }
+
+    /// With the lock held: the server makes a change.
+    private func make(_ wanted: MessageChange) throws -> Message? {
+        let id = wanted.conversationId
+        guard let message = wanted.messageId else {
+            try change(id) { wanted.apply(to: &$0) }
+            return nil
+        }
+        let owner = try talk(id).conversation.owner
+        return try changeMessage(message, in: id) { stored in
+            if case .edit = wanted.kind {
+                guard stored.senderId == user else { throw PresenceError(.forbidden, "somebody else's message") }
+                guard !stored.isDeleted else { throw PresenceError(.conflict, "a deleted message") }
+            } else {
+                guard stored.senderId == user || owner == user else {
+                    throw PresenceError(.forbidden, "somebody else's message")
+                }
+            }
+            wanted.apply(to: &stored)
+            stored.hasPendingChange = false
+        }
+    }
+
+    /// With the lock held: what waited is made; what is refused can be looked at. All that is refused.
+    func makeChanges() -> [MessageChange] {
+        let waiting = state.changes
+        state.changes = []
+        for var change in waiting {
+            do {
+                if !state.changeRefusals.isEmpty { throw state.changeRefusals.removeFirst() }
+                _ = try make(change)
+            } catch {
+                change.failure = error as? PresenceError
+                state.refusedChanges.append(change)
+            }
+        }
+        return state.refusedChanges
+    }
+
+    // MARK: What was refused
+
+    public func retry(_ id: String) async throws {
+        try await note(.retry(id), needsConnection: false)
+        if let change = takeRefused(id) {
+            let others = lock.withLock {
+                state.changes.append(change)
+                return state.isOffline ? state.refusedChanges : makeChanges()
+            }
+            refused.send(others)
+            return publish(change.conversationId)
+        }
+        try changeFailed(id) { talk, index in talk.outbox[index].advance(to: .sending, at: Self.beginning) }
+    }
+
+    public func discard(_ id: String) async throws {
+        try await note(.discard(id), needsConnection: false)
+        if takeRefused(id) != nil { return refused.send(lock.withLock { state.refusedChanges }) }
+        try changeFailed(id) { talk, index in talk.outbox.remove(at: index) }
+    }
+
+    private func takeRefused(_ id: String) -> MessageChange? {
+        lock.withLock {
+            guard let index = state.refusedChanges.firstIndex(where: { $0.id == id }) else { return nil }
+            var change = state.refusedChanges.remove(at: index)
+            change.failure = nil
+            return change
+        }
+    }
+
+    private func changeFailed<Value>(_ id: String, _ body: (inout Talk, Int) -> Value) throws {
+        let conversation = try lock.withLock {
+            let found = state.talks.values.first { talk in
+                talk.outbox.contains { $0.id == id && $0.status == .failed }
+            }
+            guard var talk = found, let index = talk.outbox.firstIndex(where: { $0.id == id }) else {
+                throw PresenceError(.notFound, "nothing that has failed has the id \(id)")
+            }
+            _ = body(&talk, index)
+            state.talks[talk.conversation.id] = talk
+            drain(talk.conversation.id)
+            return talk.conversation.id
+        }
+        publish(conversation)
+    }
+}

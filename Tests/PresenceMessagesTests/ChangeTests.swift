@@ -1,0 +1,180 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import PresenceKit
+@testable import PresenceMessages
+
+/// Edits, deletions and settings: kept first, in order with the messages, once.
+@Suite(.timeLimit(.minutes(1))) struct ChangeTests {
+    private func sent(_ scene: Scene, _ texts: String...) async throws -> [Message] {
+        var messages: [Message] = []
+        for text in texts { messages.append(try await scene.messages.send(text, in: "c1")) }
+        _ = try await scene.messages.waiting.until { $0 == 0 }
+        return messages
+    }
+
+    @Test func `with a connection a change is answered by the server, and a refusal is thrown`() async throws {
+        let scene = Scene()
+        await scene.connected()
+        let messages = try await sent(scene, "one", "two")
+        let edited = try await scene.messages.edit(messages[0], text: "ONE")
+        #expect(edited.text == "ONE" && edited.editCount == 1 && !edited.hasPendingChange)
+        #expect(try await scene.messages.delete(messages[1]).isDeleted)
+        let error = await #expect(throws: PresenceError.self) {
+            try await scene.messages.edit(messages[1], text: "again")
+        }
+        #expect(error?.code == .conflict)
+        var refused = scene.messages.refusedChanges.makeAsyncIterator()
+        #expect(await refused.next() == [], "who was told is not told again")
+        #expect(try await scene.client.keptWrites(ofKinds: Outbox.kinds).writes.isEmpty)
+    }
+
+    @Test func `without one it returns at once, is shown, and is made with the next connection, in order`() async throws
+    {
+        let scene = Scene()
+        await scene.connected()
+        var loop = scene.messages.messages(in: "c1").makeAsyncIterator()
+        var list = scene.messages.conversationList.makeAsyncIterator()
+        let messages = try await sent(scene, "one", "two")
+        await loop.reaches { $0.count == 2 && $0.allSatisfy { $0.sequence != nil } }
+        await list.reaches { !$0.isEmpty }
+        scene.server.isThere(false)
+        #expect(try await scene.messages.edit(messages[0], text: "first").text == "first")
+        try await scene.messages.edit(messages[0], text: "second")
+        #expect(try await scene.messages.delete(messages[1]).isDeleted)
+        let third = try await scene.messages.send("three", in: "c1")
+        try await scene.messages.edit(third, text: "THREE")
+        try await scene.messages.mute("c1", for: .seconds(3_600))
+        try await scene.messages.archive("c1")
+        let shown = await loop.reaches { $0.count == 3 && $0[2].text == "THREE" }
+        #expect(shown?.map(\.text) == ["second", "", "THREE"])
+        #expect(shown?.map(\.hasPendingChange) == [true, true, true] && shown?[1].isDeleted == true)
+        let settings = await list.reaches { $0.first?.isArchived == true }
+        #expect(settings?.first?.isMuted == true && settings?.first?.mutedUntil != nil)
+        #expect(scene.server.texts(in: "c1") == ["one", "two"])
+
+        scene.server.isThere(true)
+        scene.client.networkChanged(isAvailable: true)
+        _ = try await scene.messages.waiting.until { $0 == 0 }
+        let made = await loop.reaches { $0.allSatisfy { !$0.hasPendingChange && $0.sequence != nil } }
+        #expect(made?.map(\.text) == ["second", "", "THREE"])
+        #expect(made?.first?.editHistory?.map(\.text) == ["one", "first"])
+        await list.reaches { $0.first?.isArchived == true && $0.first?.isMuted == true }
+        let asked = scene.server.state.withLock { $0.asked.compactMap { $0["type"] as? String } }
+        let changes = asked.filter {
+            ["send", "editMessage", "deleteMessage", "conversationSettings"].contains($0)
+        }
+        #expect(
+            changes.dropFirst(2) == [
+                "editMessage", "editMessage", "deleteMessage", "send", "editMessage", "conversationSettings",
+                "conversationSettings",
+            ])
+    }
+
+    @Test(arguments: [MessageServer.Cut.before, .after])
+    func `a break while it is made does neither lose nor double it`(cut: MessageServer.Cut) async throws {
+        let scene = Scene()
+        await scene.connected()
+        let messages = try await sent(scene, "one")
+        for type in ["editMessage", "deleteMessage", "conversationSettings"] { scene.server.cut(type, cut) }
+        try await scene.messages.edit(messages[0], text: "two")
+        try await scene.messages.edit(messages[0], text: "three")
+        try await scene.messages.archive("c1")
+        _ = try await scene.messages.waiting.until { $0 == 0 }
+        let stored = scene.server.state.withLock { $0.talks["c1"]!.log[0] }
+        #expect(stored["text"] as? String == "three" && stored["editCount"] as? Int == 2)
+        try await scene.messages.delete(messages[0])
+        _ = try await scene.messages.waiting.until { $0 == 0 }
+        let (deleted, settings) = scene.server.state.withLock {
+            ($0.talks["c1"]!.log[0]["deletedAt"] != nil, $0.talks["c1"]!.settings["ana"]?["archived"] as? Bool)
+        }
+        #expect(deleted && settings == true)
+    }
+
+    @Test func `what is refused later is told, after a launch too, and can be made again or dropped`() async throws {
+        let directory = try TemporaryDirectory()
+        let server = MessageServer()
+        do {
+            let scene = Scene(server, storage: try .directory(URL(fileURLWithPath: directory.path)))
+            await scene.connected()
+            let messages = try await sent(scene, "one", "two")
+            server.isThere(false)
+            for message in messages { try await scene.messages.edit(message, text: "x") }
+            await scene.client.disconnect()
+        }
+        for _ in 0..<2 { server.refuse("editMessage", ["code": "forbidden"]) }
+        do {
+            let scene = Scene(server, storage: try await OutboxTests.reopened(directory))
+            server.isThere(true)
+            await scene.connected()
+            var refused = scene.messages.refusedChanges.makeAsyncIterator()
+            let both = await refused.reaches { $0.count == 2 }
+            #expect(both?.allSatisfy { $0.failure?.code == .forbidden && $0.conversationId == "c1" } == true)
+            server.isThere(false)
+            await scene.client.disconnect()
+        }
+        let scene = Scene(server, storage: try await OutboxTests.reopened(directory))
+        var refused = scene.messages.refusedChanges.makeAsyncIterator()
+        let both = try #require(await refused.reaches { $0.count == 2 })
+        try await scene.messages.discard(both[0].id)
+        try await scene.messages.retry(both[1].id)
+        await refused.reaches { $0.isEmpty }
+        server.isThere(true)
+        await scene.connected()
+        _ = try await scene.messages.waiting.until { $0 == 0 }
+        #expect(server.texts(in: "c1") == ["one", "x"])
+        let error = await #expect(throws: PresenceError.self) { try await scene.messages.discard(both[0].id) }
+        #expect(error?.code == .notFound)
+    }
+
+    @Test func `what the server finds too fast does not hold up its caller`() async throws {
+        let scene = Scene()
+        await scene.connected()
+        let messages = try await sent(scene, "one")
+        scene.server.refuse("editMessage", ["code": "rate_limited", "retryAfter": 5_000])
+        let shown = try await scene.messages.edit(messages[0], text: "two")
+        #expect(shown.text == "two" && scene.server.texts(in: "c1") == ["one"])
+        await scene.clock.sleepers(1)
+        scene.clock.advance(by: .seconds(5))
+        _ = try await scene.messages.waiting.until { $0 == 0 }
+        #expect(scene.server.texts(in: "c1") == ["two"])
+    }
+
+    @Test func `a time to be muted for that is over before there is a connection is none`() async throws {
+        let scene = Scene()
+        await scene.connected()
+        try await scene.messages.mute("c1")
+        _ = try await scene.messages.waiting.until { $0 == 0 }
+        #expect(scene.server.state.withLock { $0.talks["c1"]!.settings["ana"]?["muted"] as? Bool } == true)
+        scene.server.isThere(false)
+        try await scene.messages.mute("c1", for: .zero)
+        scene.server.isThere(true)
+        scene.client.networkChanged(isAvailable: true)
+        _ = try await scene.messages.waiting.until { $0 == 0 }
+        #expect(scene.server.state.withLock { $0.talks["c1"]!.settings["ana"]?["muted"] as? Bool } == nil)
+    }
+
+    @Test func `a sign-out ends all waiting, and forgets what waited`() async throws {
+        let scene = Scene()
+        await scene.connected()
+        let messages = try await sent(scene, "one")
+        scene.server.isThere(false)
+        try await scene.messages.edit(messages[0], text: "never")
+        await scene.client.signOut()
+        var waiting = scene.messages.waiting.makeAsyncIterator()
+        await waiting.reaches { $0 == 0 }
+        #expect(scene.server.texts(in: "c1") == ["one"])
+    }
+
+    @Test func `a message whose sending failed is not changed`() async throws {
+        let scene = Scene()
+        await scene.connected()
+        var loop = scene.messages.messages(in: "c1").makeAsyncIterator()
+        scene.server.refuse("send", ["code": "forbidden"])
+        let message = try await scene.messages.send("one", in: "c1")
+        await loop.reaches { $0.last?.status == .failed }
+        let error = await #expect(throws: PresenceError.self) { try await scene.messages.delete(message) }
+        #expect(error?.code == .notFound)
+    }
+}

@@ -1,0 +1,166 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import PresenceKit
+@testable import PresenceMessages
+
+/// The user's notifications, on a server in memory.
+@Suite(.timeLimit(.minutes(1))) struct NotificationTests {
+    private let server = MessageServer()
+
+    private func titles(_ inbox: NotificationInbox?) -> [String] { inbox?.notifications.map(\.title) ?? [] }
+
+    @Test func `they come newest first, with the counts and what has changed`() async throws {
+        for title in ["a", "b"] { server.notify(title) }
+        let (_, notifications) = Scene.notified(server)
+        var loop = notifications.inbox.makeAsyncIterator()
+        let first = await loop.reaches { $0.notifications.count == 2 }
+        #expect(titles(first) == ["b", "a"] && first?.unseenCount == 2 && first?.unreadCount == 2)
+        #expect(first?.changes == .init(added: ["n2", "n1"]))
+        server.notify("c", replaces: [1])
+        let second = await loop.reaches { $0.notifications.first?.title == "c" }
+        #expect(titles(second) == ["c", "b"] && second?.changes == .init(added: ["n3"], removed: ["n1"]))
+        #expect(second?.unseenCount == 2 && second?.hasEarlier == false)
+        var other = notifications.inbox.makeAsyncIterator()
+        #expect(await other.next()?.changes == .init(added: ["n3", "n2"]), "each loop has its own")
+    }
+
+    @Test func `what is seen, read and archived shows at once, and is told to the server`() async throws {
+        for title in ["a", "b", "c"] { server.notify(title) }
+        let (_, notifications) = Scene.notified(server)
+        var loop = notifications.inbox.makeAsyncIterator()
+        let all = try #require(await loop.reaches { $0.notifications.count == 3 }).notifications
+        try await notifications.markSeen()
+        let seen = await loop.reaches { $0.unseenCount == 0 }
+        #expect(seen?.notifications.allSatisfy(\.isSeen) == true && seen?.changes.changed == ["n3", "n2", "n1"])
+        try await notifications.markRead([all[0], all[1]])
+        #expect(await loop.reaches { $0.unreadCount == 1 }?.notifications.map(\.isRead) == [true, true, false])
+        try await notifications.archive([all[2]])
+        #expect(titles(await loop.reaches { $0.unreadCount == 0 }) == ["c", "b"])
+        try await notifications.markRead([all[0]])
+        await notifications.settled()
+        let held = server.state.withLock { ($0.notices.seen, $0.notices.read, $0.notices.items.map { $0 != nil }) }
+        #expect(held.0 == 3 && held.1 == [2, 3] && held.2 == [false, true, true])
+        #expect(server.asked("markNotifications").count <= 3, "what is marked is not marked again")
+    }
+
+    @Test func `marks without a connection wait for one, over launches`() async throws {
+        let directory = try TemporaryDirectory()
+        for title in ["a", "b", "c"] { server.notify(title) }
+        do {
+            let (client, notifications) = Scene.notified(
+                server, storage: try .directory(URL(fileURLWithPath: directory.path)))
+            var loop = notifications.inbox.makeAsyncIterator()
+            let all = try #require(await loop.reaches { $0.notifications.count == 3 }).notifications
+            server.isThere(false)
+            try await notifications.markSeen(upTo: all[1])
+            try await notifications.markRead([all[2]])
+            try await notifications.archive([all[1]])
+            let shown = await loop.reaches { $0.notifications.count == 2 }
+            #expect(shown?.unseenCount == 1 && shown?.unreadCount == 1)
+            await client.disconnect()
+        }
+        #expect(server.state.withLock { $0.notices.seen } == 0)
+        server.cut("markNotifications", .after)
+        let (client, notifications) = Scene.notified(server, storage: try await OutboxTests.reopened(directory))
+        var loop = notifications.inbox.makeAsyncIterator()
+        server.isThere(true)
+        client.networkChanged(isAvailable: true)
+        let shown = await loop.reaches { $0.notifications.count == 2 }
+        #expect(titles(shown) == ["c", "a"])
+        await notifications.settled()
+        #expect(server.state.withLock { $0.notices.seen == 2 && $0.notices.read == [1] })
+        #expect(try await client.keptWrites(ofKinds: [WaitingMarks.kind]).writes.isEmpty)
+    }
+
+    @Test func `after a break the list is what the server has then, in parts too`() async throws {
+        server.state.withLock { $0.partLimit = 3 }
+        for number in 1...7 { server.notify("\(number)") }
+        let (client, notifications) = Scene.notified(server)
+        var loop = notifications.inbox.makeAsyncIterator()
+        await loop.reaches { $0.notifications.count == 7 }
+        server.isThere(false)
+        server.notify("8", replaces: [2, 5])
+        server.isThere(true)
+        client.networkChanged(isAvailable: true)
+        let inbox = await loop.reaches { $0.notifications.first?.title == "8" }
+        #expect(titles(inbox) == ["8", "7", "6", "4", "3", "1"])
+        #expect(inbox?.changes == .init(added: ["n8"], removed: ["n5", "n2"]))
+    }
+
+    @Test func `older ones come a page at a time`() async throws {
+        for number in 1...120 { server.notify("\(number)") }
+        server.state.withLock { ($0.notices.seen, $0.partLimit) = (120, 100) }
+        let (_, notifications) = Scene.notified(server)
+        var loop = notifications.inbox.makeAsyncIterator()
+        let newest = await loop.reaches { $0.notifications.count == 50 }
+        #expect(newest?.hasEarlier == true && newest?.notifications.last?.title == "71")
+        #expect(try await notifications.loadEarlier())
+        #expect(await loop.reaches { $0.notifications.count == 100 }?.changes.added.count == 50)
+        #expect(try await notifications.loadEarlier() == false)
+        #expect(titles(await loop.reaches { $0.notifications.count == 120 }) == (1...120).reversed().map(String.init))
+        #expect(try await notifications.loadEarlier() == false)
+    }
+
+    @Test func `a server without notifications says so`() async throws {
+        server.refuse("subscribe", ["code": "unknown_type"])
+        let (_, notifications) = Scene.notified(server)
+        var loop = notifications.inbox.makeAsyncIterator()
+        let waiting = Task { await loop.next() }
+        while await notifications.problem == nil { await Task.yield() }
+        #expect(await notifications.problem?.code == .unknownType)
+        waiting.cancel()
+    }
+
+    @Test func `a sign-out empties the list, and another user's marks are not told`() async throws {
+        server.notify("a")
+        let (client, notifications) = Scene.notified(server)
+        var loop = notifications.inbox.makeAsyncIterator()
+        let all = try #require(await loop.reaches { $0.notifications.count == 1 }).notifications
+        server.isThere(false)
+        try await notifications.markRead(all)
+        await client.signOut()
+        await loop.reaches { $0.notifications.isEmpty }
+        #expect(await notifications.waiting.isEmpty && server.asked("markNotifications").isEmpty)
+    }
+
+    @Test func `an event that overtakes the answer of its subscription is not lost`() throws {
+        func notified(_ json: String) throws -> Wire.Notified {
+            try JSONDecoder().decode(Wire.Notified.self, from: Data(json.utf8))
+        }
+        let item = { (seq: Int) in #"{"seq":\#(seq),"id":"n\#(seq)","kind":"k","title":"\#(seq)","at":1}"# }
+        var held = HeldNotifications()
+        held.begin()
+        held.heard(
+            try notified(
+                #"{"notification":\#(item(3)),"version":6,"unseen":3,"unread":3,"seen":0,"first":1,"replaces":[1]}"#))
+        let isAll = held.answered([
+            try notified(#"{"items":[\#(item(2)),\#(item(1))],"version":5,"unseen":2,"unread":2,"seen":0,"first":1}"#)
+        ])
+        #expect(isAll && held.inbox(over: []).notifications.map(\.title) == ["3", "2"])
+        #expect(held.inbox(over: []).unseenCount == 3)
+        let isTaken = held.take(page: try notified(#"{"items":[],"version":5,"unseen":0,"unread":0}"#))
+        #expect(!isTaken, "an old page")
+        held.heard(
+            try notified(#"{"version":7,"unseen":0,"unread":1,"seen":3,"first":2,"read":[3],"kept":[3]}"#))
+        #expect(held.inbox(over: []).notifications.map(\.isRead) == [true])
+    }
+}
+
+extension Scene {
+    /// A client with its notifications.
+    static func notified(
+        _ server: MessageServer, storage: Storage = .memory()
+    ) -> (PresenceClient, PresenceNotifications) {
+        let scene = Scene(server, storage: storage)
+        return (scene.client, PresenceNotifications(scene.client, clock: scene.clock))
+    }
+}
+
+extension PresenceNotifications {
+    /// Until nothing waits.
+    func settled() async {
+        while !waiting.isEmpty || isMarking { await Task.yield() }
+    }
+}
