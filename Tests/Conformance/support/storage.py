@@ -65,13 +65,16 @@ class Storage:
     # The server
 
     def open(self):
-        storage = self
+        storage, self.is_gone = self, False
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
             def handle_one(self):
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                if storage.is_gone:
+                    self.close_connection = True
+                    return self.connection.close()
                 request = Request(self.command, self.path, self.headers, body)
                 storage.requests.append(request)
                 status, headers, body = storage.take(request)
@@ -100,6 +103,8 @@ class Storage:
         threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
 
     def close(self):
+        # Connections that are open go on without it.
+        self.is_gone = True
         self.server.shutdown()
         self.server.server_close()
 
