@@ -24,7 +24,8 @@ import Testing
         let substitutes = mistake.substitutes
         try #require(!substitutes.isEmpty, "no script holds what this replaces")
         let redis = try SimulatedRedis(substitutes: substitutes)
-        let found = (UInt64(1)...60).first { seed in
+        let first: UInt64 = mistake.isAboutNames ? 101 : 1
+        let found = (first..<first + 60).first { seed in
             // One that cannot be played to its end has found it, too.
             (try? Self.faults(of: seed, isAboutNames: mistake.isAboutNames, redis: redis)) != []
         }
@@ -60,18 +61,12 @@ import Testing
 
         static let all = [
             Mistake(
-                name: "an address is given back whoever has it",
-                old: "if redis.call('GET', KEYS[3]) == ARGV[5] then redis.call('DEL', KEYS[3]) end",
-                new: "redis.call('DEL', KEYS[3])"),
-            Mistake(
                 name: "a change of address is made though it is over",
-                old: "if wanted ~= ARGV[6] or held[4] ~= ARGV[7] then return { 'GONE' } end", new: ""),
-            Mistake(
-                name: "a change of address is not written down for others",
-                old: "redis.call('SADD', KEYS[2], ARGV[4])\nreturn { 'OK', address", new: "return { 'OK', address"),
+                old: "if wanted ~= ARGV[6] or held[4] ~= ARGV[7] then return { 'GONE' } end", new: "",
+                isAboutNames: true),
             Mistake(
                 name: "an address is taken from another account",
-                old: "if user ~= ARGV[5] then return { 'TAKEN', claim } end", new: ""),
+                old: "if user ~= ARGV[5] then return { 'TAKEN', claim } end", new: "", isAboutNames: true),
             Mistake(
                 name: "another's address is nobody's, whatever their account says", old: "return { 'OK', '1' }",
                 new: "return { 'OK', '0' }"),
