@@ -219,6 +219,16 @@ static const unsigned char disable_account_bytes[] = {
 };
 ASSET(disable_account)
 
+static const unsigned char email_state_bytes[] = {
+#embed "../PresenceServer/Features/Accounts/Scripts/email-state.lua"
+};
+ASSET(email_state)
+
+static const unsigned char end_email_bytes[] = {
+#embed "../PresenceServer/Features/Accounts/Scripts/end-email.lua"
+};
+ASSET(end_email)
+
 static const unsigned char forgot_bytes[] = {
 #embed "../PresenceServer/Features/Accounts/Scripts/forgot.lua"
 };

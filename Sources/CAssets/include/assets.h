@@ -69,6 +69,8 @@ struct asset asset_sign_up(void);
 struct asset asset_ask_email(void);
 struct asset asset_delete_account(void);
 struct asset asset_disable_account(void);
+struct asset asset_email_state(void);
+struct asset asset_end_email(void);
 struct asset asset_forgot(void);
 struct asset asset_holds_claim(void);
 struct asset asset_release_claim(void);

@@ -62,7 +62,7 @@ extension Accounts {
             usernames.release(of: user, done: then)
         }
         guard let photo, let photos else { return releaseName() }
-        photos.forget(photo, of: user, on: call, done: releaseName)
+        photos.forget(photo, of: user, done: releaseName)
     }
 
     // MARK: Backends
