@@ -141,6 +141,7 @@ let package = Package(
                 "Features/Typing/Scripts", "Features/Usernames/Scripts", "Features/Photos/Scripts",
                 "Features/Messages/Scripts", "Features/Webhooks/Scripts", "Features/History/Scripts",
                 "Features/Notifications/Scripts",
+                "Features/Push/Scripts",
             ],
             swiftSettings: unchecked
         ),

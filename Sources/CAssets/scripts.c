@@ -219,6 +219,16 @@ static const unsigned char disable_account_bytes[] = {
 };
 ASSET(disable_account)
 
+static const unsigned char email_state_bytes[] = {
+#embed "../PresenceServer/Features/Accounts/Scripts/email-state.lua"
+};
+ASSET(email_state)
+
+static const unsigned char end_email_bytes[] = {
+#embed "../PresenceServer/Features/Accounts/Scripts/end-email.lua"
+};
+ASSET(end_email)
+
 static const unsigned char forgot_bytes[] = {
 #embed "../PresenceServer/Features/Accounts/Scripts/forgot.lua"
 };
@@ -452,3 +462,30 @@ static const unsigned char notifications_bytes[] = {
 #embed "../PresenceServer/Features/Notifications/Scripts/notifications.lua"
 };
 ASSET(notifications)
+
+// ---- Pushes ----
+
+static const unsigned char set_device_bytes[] = {
+#embed "../PresenceServer/Features/Push/Scripts/set-device.lua"
+};
+ASSET(set_device)
+
+static const unsigned char drop_device_bytes[] = {
+#embed "../PresenceServer/Features/Push/Scripts/drop-device.lua"
+};
+ASSET(drop_device)
+
+static const unsigned char push_note_bytes[] = {
+#embed "../PresenceServer/Features/Push/Scripts/push-note.lua"
+};
+ASSET(push_note)
+
+static const unsigned char push_take_bytes[] = {
+#embed "../PresenceServer/Features/Push/Scripts/push-take.lua"
+};
+ASSET(push_take)
+
+static const unsigned char push_tell_bytes[] = {
+#embed "../PresenceServer/Features/Push/Scripts/push-tell.lua"
+};
+ASSET(push_tell)

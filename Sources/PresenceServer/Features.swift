@@ -19,6 +19,7 @@ enum Features {
         History.self,
         App.self,
         Webhooks.self,
+        Push.self,
         Console.self,
     ]
 }

@@ -17,8 +17,8 @@ PRESENCED=$(realpath "$PRESENCED")
 export PRESENCED PYTHONDONTWRITEBYTECODE=1
 cd "$(dirname "$0")"
 
-if ! /usr/bin/python3 -c 'import pytest, websockets, yaml, jsonschema, PIL' 2>/dev/null; then
-    echo "needs the Debian packages python3-pytest, python3-websockets, python3-yaml, python3-jsonschema and python3-pil" >&2
+if ! /usr/bin/python3 -c 'import pytest, websockets, yaml, jsonschema, PIL, h2' 2>/dev/null; then
+    echo "needs the Debian packages python3-pytest, python3-websockets, python3-yaml, python3-jsonschema, python3-pil and python3-h2" >&2
     exit 2
 fi
 parallel=""

@@ -11,6 +11,7 @@ import yaml
 from support import alert_cases
 from support.documents import Strict
 from support.programs import needed, run
+from support.pushes import Keys
 from support.receiver import Secret
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,7 +23,8 @@ SECRET = Secret(PLACE.name)
 SETTINGS = {
     "accounts.enabled": True, "app.enabled": True,
     # Nobody is there; nothing is told to it either.
-    "webhooks": [{"url": "http://127.0.0.1:9/", "secretFile": SECRET.file, "events": ["push.due"]}]}
+    "webhooks": [{"url": "http://127.0.0.1:9/", "secretFile": SECRET.file, "events": ["push.due"]}],
+    **Keys(PLACE.name).everything, "push.fcm.url": "http://127.0.0.1:9", "push.apns.url": "http://127.0.0.1:9"}
 """All that has metrics is switched on."""
 
 ONLY_WITH_TLS = {"presence_tls_certificate_expiry_timestamp_seconds": "gauge"}

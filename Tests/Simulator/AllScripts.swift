@@ -12,7 +12,7 @@ extension Script {
                 .conversation, .participants, .visibility, .policy, .join, .renew, .sweep, .fence, .reap,
             ] + Script.accounts + Usernames.plan.scripts + [.setPhoto]
             + Script.conversations.filter { ![.create, .participants].contains($0) } + Script.messageScripts
-            + Script.webhooks + [.history] + Script.notificationScripts
+            + Script.webhooks + [.history] + Script.notificationScripts + Script.push
         precondition(Set(scripts) == Set(Script.all(of: Features.all)), "a script is missing here")
         return scripts
     }()

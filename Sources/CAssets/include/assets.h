@@ -69,6 +69,8 @@ struct asset asset_sign_up(void);
 struct asset asset_ask_email(void);
 struct asset asset_delete_account(void);
 struct asset asset_disable_account(void);
+struct asset asset_email_state(void);
+struct asset asset_end_email(void);
 struct asset asset_forgot(void);
 struct asset asset_holds_claim(void);
 struct asset asset_release_claim(void);
@@ -160,3 +162,10 @@ struct asset asset_notification_lib(void);
 struct asset asset_notify(void);
 struct asset asset_mark_notifications(void);
 struct asset asset_notifications(void);
+
+// Pushes
+struct asset asset_set_device(void);
+struct asset asset_drop_device(void);
+struct asset asset_push_note(void);
+struct asset asset_push_take(void);
+struct asset asset_push_tell(void);

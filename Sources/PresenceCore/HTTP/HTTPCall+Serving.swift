@@ -36,6 +36,26 @@ extension HTTPCall {
         }
     }
 
+    /// Answers with bytes that were fetched for this answer alone. What does not go out at once counts as a download until the
+    /// client has it, so slow clients hold a bounded number of them. Beyond `limits.downloads` the answer is 503.
+    package func serve(fetched bytes: [UInt8], as content: HTTPContent) {
+        let selection = HTTPConditions(request).selection(length: bytes.count, tag: content.tag, modified: nil)
+        var response = content.response(selection, length: bytes.count, tag: content.tag, modified: nil)
+        let part = bytes[selection.range(of: bytes.count)]
+        guard request.method != "HEAD" else {
+            response.source = AnnouncedBody(length: part.count)
+            return respond(response)
+        }
+        response.body = Array(part.prefix(FileSource.piece))
+        let rest = part.dropFirst(FileSource.piece)
+        guard !rest.isEmpty else { return respond(response) }
+        guard let slot = api.transfers.beginDownload() else {
+            return respond(api.busy(.downloads, "too many files are being sent: try again later"))
+        }
+        response.source = FetchedSource(rest, slot, shard.jobs, exchange.socket)
+        respond(response)
+    }
+
     private func respond(_ answer: FileAnswer) {
         var response = answer.response
         guard !answer.rest.isEmpty, let file = answer.file else { return respond(response) }

@@ -34,20 +34,23 @@ package struct IntentKind: Hashable {
 package struct IntentStep {
     let script: Script
     let intent: Intent
+    let partition: Int?
     let keys: (PartitionKeys) -> [String]
     let arguments: [String]
     let next: ([RedisValue]) -> IntentProgress
 
     /// - Parameters:
-    ///   - intent: Whose partition it runs in.
+    ///   - intent: In whose subject's partition it runs.
+    ///   - partition: Where it runs instead: for a thing that is not kept where its name hashes.
     ///   - keys: Of that partition.
     ///   - next: Gets the words of the answer; never those of a `FENCED`.
     package init(
-        _ script: Script, _ intent: Intent, keys: @escaping (PartitionKeys) -> [String], arguments: [String] = [],
-        next: @escaping ([RedisValue]) -> IntentProgress
+        _ script: Script, _ intent: Intent, partition: Int? = nil, keys: @escaping (PartitionKeys) -> [String],
+        arguments: [String] = [], next: @escaping ([RedisValue]) -> IntentProgress
     ) {
         self.script = script
         self.intent = intent
+        self.partition = partition
         self.keys = keys
         self.arguments = arguments
         self.next = next

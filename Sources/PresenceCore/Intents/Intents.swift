@@ -79,7 +79,8 @@ package final class Intents {
     private func perform(_ step: IntentStep, of run: Run, _ intent: Intent) {
         run.steps += 1
         guard run.steps <= Self.mostSteps else { return fail(run, intent, .overloaded) }
-        let partition = shard.partitions.keys(of: step.intent.subject)
+        let partitions = shard.partitions
+        let partition = step.partition.map { partitions.keys($0) } ?? partitions.keys(of: step.intent.subject)
         let keys = step.keys(partition)
         precondition(
             keys.allSatisfy { $0.hasPrefix(partition.name + ":") }, "a step of \(intent.kind.name) leaves its partition"

@@ -113,8 +113,7 @@ package final class ShardLogic {
 
     /// A feature by its type; `nil` if it is switched off.
     package func feature<Wanted: Feature>(_ type: Wanted.Type) -> Wanted? {
-        for case let feature as Wanted in features { return feature }
-        return nil
+        features.lazy.compactMap { $0 as? Wanted }.first
     }
 
     // MARK: Inputs: sockets
@@ -155,15 +154,16 @@ package final class ShardLogic {
         let final: Set<UInt16> = [1000, 1005, 1008, 4004, 4006]
         let code = connection.closedWith?.rawValue ?? code ?? (hadCloseFrame ? 1005 : 1006)
         metrics.countClose(code)
+        // The frame in which a client says goodbye is the last that was heard of it.
+        if hadCloseFrame, connection.closedWith == nil { connection.lastHeard = clock.now }
         jobs.cancel(of: socket)
         dropHeld(of: connection)
         outboxes.release(connection)
         watchers.close(connection)
         watchers.remove(connection)
         replies.abandon(connection)
-        if let session = connection.session {
-            sessions.lost(session, lastHeard: connection.lastHeard, isFinal: final.contains(code))
-        }
+        guard let session = connection.session else { return }
+        sessions.lost(session, lastHeard: connection.lastHeard, isFinal: final.contains(code))
     }
 
     // MARK: Inputs: Redis

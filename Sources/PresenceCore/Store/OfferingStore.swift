@@ -38,7 +38,7 @@ extension PartitionKeys {
 
 extension ServerConfiguration {
     /// Whether the enabled ones among these features want events to be written down.
-    func needsOffers(for features: [any Feature.Type]) -> Bool {
+    package func needsOffers(for features: [any Feature.Type]) -> Bool {
         enabled(features).contains { $0.plan.needsOffers(self) }
     }
 }

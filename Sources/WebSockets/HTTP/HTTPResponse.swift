@@ -44,6 +44,7 @@ public struct HTTPResponse: Sendable {
         case 202: "Accepted"
         case 204: "No Content"
         case 206: "Partial Content"
+        case 302: "Found"
         case 304: "Not Modified"
         case 400: "Bad Request"
         case 401: "Unauthorized"

@@ -65,6 +65,12 @@ CASES = {
         {series("webhooks_dropped_total"): "0+1x20", series("webhooks_given_up_total"): "0x20"},
         {series("webhooks_dropped_total"): "5x20", series("webhooks_given_up_total"): "0x20"}),
     "PresenceWebhookOff": gauge("webhooks_off", 1, 0),
+    "PresencePushesFail": (
+        {series("pushes_queued"): "3x20", series("push_failures_total"): "0+1x20"},
+        {series("pushes_queued"): "3x18 0 3", series("push_failures_total"): "0+1x20"}),
+    "PresencePushesLost": (
+        {series("pushes_dropped_total"): "0+1x20", series("pushes_given_up_total"): "0x20"},
+        {series("pushes_dropped_total"): "5x20", series("pushes_given_up_total"): "0x20"}),
     "PresenceNotificationsRefused": counter("notifications_refused_total", 1, 0),
     "PresenceRefreshReused": counter("refresh_reuse_total", 1, "0.1"),
     "PresencePhotosKilled": counter("photos_killed_total", 1, 0),

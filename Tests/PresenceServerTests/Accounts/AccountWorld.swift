@@ -11,11 +11,12 @@ final class AccountWorld {
     let world: World
     private let folder: String
 
-    init(seed: UInt64 = 1, partitions: Int = 4) throws {
+    /// - Parameter redis: One that earlier worlds have used; it is emptied.
+    init(seed: UInt64 = 1, partitions: Int = 4, redis: SimulatedRedis? = nil) throws {
         let folder = FileManager.default.temporaryDirectory.path + "/accounts-\(UInt64.random(in: 0 ... .max))"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         self.folder = folder
-        world = try World(shards: 2, seed: seed) {
+        world = try World(shards: 2, seed: seed, redis: redis) {
             $0[.accountsEnabled] = 1
             $0.dataDirectory = folder
             $0.partitions = partitions

@@ -1,5 +1,6 @@
 import Foundation
 import PresenceProtocol
+import TestSupport
 import Testing
 
 @testable import PresenceCore
@@ -10,7 +11,7 @@ import Testing
 final class WebhookWorld {
     let world: World
     let log = Log()
-    private let secret: String
+    private let files: ScratchDirectory
 
     /// Written by jobs, which the simulation runs one at a time on its own thread.
     final class Log: @unchecked Sendable {
@@ -19,20 +20,35 @@ final class WebhookWorld {
         var answer: (QueuedWebhook) -> WebhookOutcome? = { _ in .taken }
     }
 
-    init(shards: Int = 2, queue: Int64 = 1_000) throws {
-        let secret = FileManager.default.temporaryDirectory.path + "/secret-\(UInt64.random(in: 0 ... .max))"
-        _ = FileManager.default.createFile(
-            atPath: secret, contents: Data("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".utf8),
-            attributes: [.posixPermissions: 0o600])
-        self.secret = secret
+    /// - Parameter apns: Whether pushes go to APNs too.
+    init(shards: Int = 2, queue: Int64 = 1_000, pushes: Bool = false, apns: Bool = false) throws {
+        let files = try ScratchDirectory()
+        self.files = files
+        let secret = try files.write("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", to: "secret")
+        let key = try files.write(Self.key, to: "key.p8")
+        for file in [secret, key] { chmod(file, 0o600) }
         world = try World(shards: shards) {
             $0[rows: .webhooks] = ["http://127.0.0.1:1/ \(secret)"]
             $0[.webhookQueue] = queue
+            $0[.pushEnabled] = pushes || apns ? 1 : 0
+            guard apns else { return }
+            $0[.pushQueue] = queue
+            $0[text: .apnsFile] = key
+            ($0[text: .apnsKeyID], $0[text: .apnsTeamID]) = ("KEY1234567", "TEAM123456")
+            $0[text: .apnsTopic] = "org.example.app"
         }
         for shard in world.shards { record(shard) }
     }
 
-    deinit { try? FileManager.default.removeItem(atPath: secret) }
+    /// Made for these tests.
+    private static let key = """
+        -----BEGIN PRIVATE KEY-----
+        MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgmCr1JOHvBSu5mkKu
+        wFRW98RN0MJw2YHRF4UPzDmAXWyhRANCAARoBKV3yFhqh7z03Zs+9LhfDVhIYXyC
+        cJb3IQe1u5439NL/w96tQU3kSXQ2Jvw4Ss3Zmyv2tGrY19s4nmUQGZ9k
+        -----END PRIVATE KEY-----
+
+        """
 
     func record(_ shard: SimulatedShard) {
         for queue in shard.logic.feature(Webhooks.self)!.courier!.queues {
@@ -40,6 +56,8 @@ final class WebhookWorld {
                 log.calls += events
                 return events.reduce(into: [:]) { $0[$1.id] = log.answer($1) }
             }
+            // Tokens are for calls, of which there are none here.
+            queue.prepare = { $0(true) }
         }
     }
 

@@ -24,6 +24,8 @@ extension Script {
         isAcknowledged: true)
     static let disableAccount = Script(
         "disable-account", asset_disable_account().text, library: accountLibrary, isAcknowledged: true)
+    static let emailState = Script("email-state", asset_email_state())
+    static let endEmail = Script("end-email", asset_end_email(), isAcknowledged: true)
     static let forgot = Script(
         "forgot", asset_forgot().text, library: accountLibrary, isAcknowledged: true)
     static let holdsClaim = Script("holds-claim", asset_holds_claim())
@@ -42,7 +44,7 @@ extension Script {
 
     static let accounts: [Script] = [
         .signUp, .guess, .signIn, .refreshGrant, .signOut, .account, .changeAccount,
-        .askEmail, .deleteAccount, .disableAccount, .forgot, .holdsClaim, .releaseClaim,
+        .askEmail, .deleteAccount, .disableAccount, .emailState, .endEmail, .forgot, .holdsClaim, .releaseClaim,
         .resetPassword, .setPassword, .switchEmail, .takeClaim, .verifyEmail, .wantEmail,
     ]
 }

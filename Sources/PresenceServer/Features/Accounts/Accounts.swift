@@ -24,6 +24,7 @@ final class Accounts: Feature {
     let rules: PasswordRules
     let own: OwnAccounts
     let mail: MailQueue
+    let emailChange: EmailChange
     private(set) var reuses: MetricCounter!
     /// `nil` until it is read from Redis, which is before the first call.
     private(set) var places: AddressPlaces?
@@ -42,6 +43,7 @@ final class Accounts: Feature {
         self.shard = shard
         own = OwnAccounts(shard)
         mail = MailQueue(shard)
+        emailChange = EmailChange(shard)
         let configuration = shard.configuration
         guard configuration.isOn(.accountsEnabled) else {
             rules = PasswordRules()
@@ -59,6 +61,7 @@ final class Accounts: Feature {
         registerRoutes(in: &registry)
         own.register(in: &registry)
         mail.register(in: &registry)
+        emailChange.register(in: &registry)
         registry.event("Z") { [unowned self] in forget($0) }
         reuses = registry.counter(
             "refresh_reuse_total", help: "refresh tokens shown again after they were replaced: signed out")

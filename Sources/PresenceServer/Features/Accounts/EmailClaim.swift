@@ -30,8 +30,8 @@ extension Accounts {
         guard let places else { return answer(nil) }
         let keys = shard.partitions.keys(of: claim.user)
         shard.store.run(
-            .holdsClaim, keys: [keys.account(claim.user)], arguments: [email.text, String(claim.number)],
-            lane: .commands
+            .holdsClaim, keys: [keys.shards, keys.unfinished, keys.account(claim.user)],
+            arguments: [keys.events, shard.link.incarnation, "", email.text, String(claim.number)], lane: .commands
         ) { [self] result in
             guard case .success(let value) = result, let word = value.array?.last?.string else { return answer(nil) }
             guard word == "0" else { return answer(true) }
@@ -46,7 +46,7 @@ extension Accounts {
         _ email: EmailAddress, _ claim: EmailClaim, in keys: PartitionKeys, done: @escaping StoreReply = { _ in }
     ) {
         shard.store.run(
-            .releaseClaim, keys: [keys.shards, keys.email(email)],
-            arguments: [shard.link.incarnation, claim.text], lane: .commands, reply: done)
+            .releaseClaim, keys: [keys.shards, keys.unfinished, keys.email(email)],
+            arguments: [keys.events, shard.link.incarnation, "", claim.text], lane: .commands, reply: done)
     }
 }

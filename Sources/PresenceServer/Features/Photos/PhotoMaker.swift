@@ -11,18 +11,17 @@ enum PhotoMaker {
     private static let executable = "/proc/self/exe"
 
     enum Outcome: Sendable {
-        case made
+        case made(photo: [UInt8], thumbnail: [UInt8])
         case notAnImage
         /// The process did what it may not, or took too long; by which signal it ended.
         case killed(Int32)
         case failed(String)
     }
 
-    /// Makes the picture, and keeps it under a name. Blocks.
-    static func make(_ file: UploadedFile, as name: PhotoName, in folder: PhotoFolder) -> Outcome {
+    /// Makes the picture and its thumbnail. Blocks.
+    static func make(_ file: UploadedFile) -> Outcome {
         let most = photo_most_bytes
         var result = photo_result()
-        var parts: (photo: [UInt8], thumbnail: [UInt8]) = ([], [])
         let head = 8
         let bytes = [UInt8](unsafeUninitializedCapacity: head + 2 * most) { room, count in
             // The process has the file's own descriptor, and the room is used within the call only.
@@ -31,17 +30,11 @@ enum PhotoMaker {
         }
         switch result.outcome {
         case photo_done:
-            parts.photo = Array(bytes[head..<head + result.picture])
-            parts.thumbnail = Array(bytes[(head + result.picture)...])
+            return .made(
+                photo: Array(bytes[head..<head + result.picture]), thumbnail: Array(bytes[(head + result.picture)...]))
         case photo_not_an_image: return .notAnImage
         case photo_killed: return .killed(result.signal)
         default: return .failed("the process that decodes pictures could not be run")
-        }
-        do throws(PhotoFolder.Failure) {
-            try folder.keep(parts.photo, parts.thumbnail, as: name)
-            return .made
-        } catch {
-            return .failed(error.description)
         }
     }
 }

@@ -12,14 +12,11 @@ extension Photos {
         guard let user = call.ownUser() else { return }
         // Nothing is decoded for somebody without an account.
         withAccount(call, user) { [self] in
-            let (name, folder) = (PhotoName(near: user, in: shard.partitions), folder)
             call.work(PhotoMaker.pool) {
-                PhotoMaker.make(file, as: name, in: folder)
+                PhotoMaker.make(file)
             } then: { [self] outcome in
                 switch outcome {
-                case .made:
-                    made.value += 1
-                    put(name, of: user, call)
+                case .made(let photo, let thumbnail): keep(photo, thumbnail, of: user, call)
                 case .notAnImage:
                     refused.value += 1
                     refuseImage(call)
@@ -29,13 +26,32 @@ extension Photos {
                     refuseImage(call)
                 case .failed(let reason):
                     shard.log("picture not made", ["reason": reason], level: .error)
-                    call.refuse(
-                        503,
-                        .init(
-                            code: .unavailable, message: "the server has no place for this now", retryAfter: 60_000))
+                    refuseForNow(call)
                 }
             }
         }
+    }
+
+    /// Off the threads that decode, which a slow store would keep from it.
+    private func keep(_ photo: [UInt8], _ thumbnail: [UInt8], of user: UserID, _ call: HTTPCall) {
+        let (name, store) = (PhotoName(near: user, in: shard.partitions), store)
+        call.work(store.pool) {
+            Result { () throws(PhotoStoreFailure) in try store.keep(photo, thumbnail, as: name) }
+        } then: { [self] result in
+            switch result {
+            case .success:
+                made.value += 1
+                put(name, of: user, call)
+            case .failure(let failure):
+                note(failure, "picture not kept")
+                refuseForNow(call)
+            }
+        }
+    }
+
+    private func refuseForNow(_ call: HTTPCall) {
+        call.refuse(
+            503, .init(code: .unavailable, message: "the server has no place for this now", retryAfter: 60_000))
     }
 
     private func refuseImage(_ call: HTTPCall) {
@@ -91,19 +107,19 @@ extension Photos {
             case "OK":
                 let response = response(name, words, user)
                 guard let former else { return call.respond(response) }
-                remove(former, on: call) { call.respond(response) }
+                remove(former) { call.respond(response) }
             case "CHANGED" where tries < Self.mostTries && words.count > 1:
                 put(name, after: words[1].string.flatMap { PhotoName($0) }, of: user, call, tries: tries + 1)
-            case "CHANGED": drop(name, call) { call.refuseUnavailable() }
-            case "NONE": drop(name, call) { call.refuseNoAccount() }
-            default: drop(name, call) { call.refuseDamaged(user) }
+            case "CHANGED": drop(name) { call.refuseUnavailable() }
+            case "NONE": drop(name) { call.refuseNoAccount() }
+            default: drop(name) { call.refuseDamaged(user) }
             }
         }
     }
 
-    private func drop(_ name: PhotoName?, _ call: HTTPCall, then: @escaping () -> Void) {
+    private func drop(_ name: PhotoName?, then: @escaping () -> Void) {
         guard let name else { return then() }
-        remove(name, on: call, done: then)
+        remove(name, done: then)
     }
 
     private func response(_ name: PhotoName?, _ words: [RedisValue], _ user: UserID) -> HTTPResponse {

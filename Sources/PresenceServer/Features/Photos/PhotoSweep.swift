@@ -1,12 +1,15 @@
-import Glibc
 import PresenceCore
 import PresenceProtocol
 
 /// Finds the files of pictures that belong to nobody, which a crash or another address in a profile leaves, and removes them.
 /// It looks at one folder after the other, so that all of them take `photos.sweep`.
 final class PhotoSweep {
+    /// By the first two digits of the names.
+    private static let parts = 256
+    /// In seconds. What was made longer ago than this, and belongs to nobody, is not about to.
+    static let grace: Int64 = 600
+
     private unowned let photos: Photos
-    private let folder: PhotoFolder
     private let removed: MetricCounter
     private var deadline: DeadlineKind!
     private var part = 0
@@ -17,11 +20,13 @@ final class PhotoSweep {
 
     init(_ photos: Photos, in registry: inout Registry) {
         self.photos = photos
-        folder = photos.folder
-        pause = max(1, photos.shard.configuration[.photoSweep] / Milliseconds(PhotoFolder.parts))
+        pause = max(1, photos.shard.configuration[.photoSweep] / Milliseconds(Self.parts))
         removed = registry.counter("photos_swept_total", help: "files of pictures that belonged to nobody")
         deadline = registry.deadline { [unowned self] _ in look() }
     }
+
+    /// What the names in a part begin with.
+    static func digits(of part: Int) -> String { (part < 16 ? "0" : "") + String(part, radix: 16) }
 
     /// The shard is live. One shard of a server is enough.
     func start() {
@@ -34,13 +39,16 @@ final class PhotoSweep {
         start()
         guard !isBusy else { return }
         isBusy = true
-        part = (part + 1) % PhotoFolder.parts
-        let (folder, part) = (folder, part)
+        part = (part + 1) % Self.parts
+        let (store, part) = (photos.store, part)
         do {
-            try shard.jobs.run(in: .files) {
-                folder.names(in: part, at: Int64(time(nil)))
+            try shard.jobs.run(in: store.pool) {
+                Result { () throws(PhotoStoreFailure) in try store.names(in: part) }
             } then: { [self] result in
-                guard case .success(let names) = result else { return isBusy = false }
+                guard case .success(.success(let names)) = result else {
+                    if case .success(.failure(let failure)) = result { photos.note(failure, "pictures not looked at") }
+                    return isBusy = false
+                }
                 BoundedConcurrency(names, window: 4) { [self] name, next in
                     check(name, next)
                 } done: { [self] in
@@ -69,12 +77,16 @@ final class PhotoSweep {
     }
 
     private func remove(_ name: PhotoName, _ next: @escaping () -> Void) {
-        let folder = folder
-        removed.value += 1
+        let store = photos.store
         do {
-            try shard.jobs.run(in: .files) {
-                folder.remove(name)
-            } then: { _ in
+            try shard.jobs.run(in: store.pool) {
+                Result { () throws(PhotoStoreFailure) in try store.remove(name) }
+            } then: { [self] result in
+                switch result {
+                case .success(.success): removed.value += 1
+                case .success(.failure(let failure)): photos.note(failure, "picture not removed")
+                case .failure: break
+                }
                 next()
             }
         } catch {

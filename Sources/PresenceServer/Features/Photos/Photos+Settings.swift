@@ -14,7 +14,29 @@ extension FeatureSetting {
         "photos.sweep", 3_600_000, in: 1_000...86_400_000,
         about: "How long it takes to look once at all files of pictures for those that belong to nobody.")
 
-    static let photos: [FeatureSetting] = [photoFolder, photoPublicURL, photoSweep]
+    static let s3Bucket = text(
+        "photos.s3.bucket", "",
+        about: "The bucket of S3-compatible storage in which pictures are; empty: they are in the folder.")
+    static let s3Endpoint = text(
+        "photos.s3.endpoint", "", about: "The address of the storage, without the bucket.")
+    static let s3Region = text(
+        "photos.s3.region", "us-east-1", about: "The storage's region, as signatures name it.")
+    static let s3Prefix = text(
+        "photos.s3.prefix", "", about: "What all keys in the bucket begin with.")
+    static let s3AccessKey = text(
+        "photos.s3.accessKey", "", about: "The name of the access key.")
+    static let s3SecretKeyFile = text(
+        "photos.s3.secretKeyFile", "", about: "A file with the secret of the access key, not readable by others.")
+    static let s3PublicURL = text(
+        "photos.s3.publicURL", "",
+        about:
+            "Where everybody can get what is in the bucket: this server sends browsers there. Empty: it fetches pictures for them."
+    )
+
+    static let s3: [FeatureSetting] = [
+        s3Bucket, s3Endpoint, s3Region, s3Prefix, s3AccessKey, s3SecretKeyFile, s3PublicURL,
+    ]
+    static let photos: [FeatureSetting] = [photoFolder, photoPublicURL, photoSweep] + s3
 }
 
 extension Photos {
@@ -31,11 +53,20 @@ extension Photos {
         guard folder.isEmpty || folder.hasPrefix("/") else {
             throw InvalidConfiguration(key: FeatureSetting.photoFolder.key, reason: "must be an absolute path")
         }
+        guard try S3Bucket.configured(configuration) == nil || folder.isEmpty else {
+            throw .of(.photoFolder, "must be empty, since photos.s3.bucket is told")
+        }
     }
 }
 
 extension ServerConfiguration {
-    var photoFolder: PhotoFolder {
+    var photoStore: any PhotoStore {
+        do throws(InvalidConfiguration) {
+            if let bucket = try S3Bucket.configured(self) { return S3Photos(bucket: bucket) }
+        } catch {
+            // `Photos.check` has read the same a moment ago. Pictures must not come to be in another place instead.
+            fatalError("\(error)")
+        }
         let folder = self[text: .photoFolder]
         return PhotoFolder(path: folder.isEmpty ? dataPath + "/photos" : folder)
     }

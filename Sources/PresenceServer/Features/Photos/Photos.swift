@@ -15,22 +15,26 @@ import WebSockets
 final class Photos: Feature {
     static let plan = FeaturePlan(
         name: "photos", isOptional: false, scripts: [.setPhoto], keys: [.photo], settings: FeatureSetting.photos,
-        pools: [PhotoMaker.pool], check: check)
+        pools: [PhotoMaker.pool, S3Photos.pool], check: check)
     /// Bytes of an upload: 5 MiB.
     static let mostBytes = 5 * 1024 * 1024
+    /// A name never means another picture.
+    static let cacheControl = "public, max-age=31536000, immutable"
     /// Changes of one user, for each shard: 20 at once, then one in two minutes.
     private static let rate = RateLimit(every: 120_000, burst: 20)
 
     unowned let shard: ShardLogic
-    let folder: PhotoFolder
+    let store: any PhotoStore
     private(set) var made: MetricCounter!
     private(set) var refused: MetricCounter!
     private(set) var killed: MetricCounter!
+    private var failures: MetricCounter!
     private var sweep: PhotoSweep?
+    private var isChecked = false
 
     init(_ shard: ShardLogic) {
         self.shard = shard
-        folder = shard.configuration.photoFolder
+        store = shard.configuration.photoStore
     }
 
     func register(in registry: inout Registry) {
@@ -41,6 +45,8 @@ final class Photos: Feature {
         killed = registry.counter(
             "photos_killed_total",
             help: "uploads whose decoding was ended for what it did, or for taking too long")
+        failures = registry.counter(
+            "photo_store_failures_total", help: "pictures that could not be kept, read or removed where they are")
         sweep = PhotoSweep(self, in: &registry)
         registry.upload(
             "PUT", "/v1/me/photo",
@@ -54,8 +60,28 @@ final class Photos: Feature {
     }
 
     func resynchronise(_ step: ResynchronisationStep, done: @escaping (RedisFailure?) -> Void) {
-        if step == .live { sweep?.start() }
+        if step == .live, let sweep {
+            sweep.start()
+            checkOnce()
+        }
         done(nil)
+    }
+
+    /// That pictures cannot be kept shows at the start, and not with the first upload. Nothing else waits for it.
+    private func checkOnce() {
+        guard shard.place.number == 0, !isChecked else { return }
+        isChecked = true
+        let store = store
+        try? shard.jobs.run(in: store.pool) {
+            Result { () throws(PhotoStoreFailure) in try store.check() }
+        } then: { [self] result in
+            if case .success(.failure(let failure)) = result { note(failure, "pictures cannot be kept") }
+        }
+    }
+
+    func note(_ failure: PhotoStoreFailure, _ what: String) {
+        failures.value += 1
+        shard.log(what, ["reason": failure.description], level: .error)
     }
 
     /// What clients are told of a picture.
@@ -67,27 +93,32 @@ final class Photos: Feature {
         guard let file = PhotoFile(call.texts[0]) else {
             return call.refuse(404, .badRequest, "there is no such file")
         }
-        var content = HTTPContent(
-            type: "image/jpeg", cacheControl: "public, max-age=31536000, immutable", tag: file.photo.text)
+        var content = HTTPContent(type: "image/jpeg", cacheControl: Self.cacheControl, tag: file.photo.text)
         // It is a picture wherever it is shown, and any page may show it.
         content.headers = [
             ("Content-Security-Policy", "default-src 'none'; sandbox"),
             ("Cross-Origin-Resource-Policy", "cross-origin"),
         ]
-        call.serve(file: folder.path(of: file), as: content)
+        store.serve(file, as: content, on: call) { [unowned self] in note($0, "picture not served") }
     }
 
     /// The picture of an account that was deleted.
-    func forget(_ name: PhotoName, of user: UserID, on call: HTTPCall, done: @escaping () -> Void) {
+    func forget(_ name: PhotoName, of user: UserID, done: @escaping () -> Void) {
         shard.store.command(["UNLINK", shard.partitions.keys(of: user).key(.photo, name.id)], lane: .commands) { _ in }
-        remove(name, on: call, done: done)
+        remove(name, done: done)
     }
 
     /// Removes files before the answer; if that fails, the sweep comes to them.
-    func remove(_ name: PhotoName, on call: HTTPCall, done: @escaping () -> Void) {
-        call.work(.files) { [folder] in
-            folder.remove(name)
-        } then: {
+    func remove(_ name: PhotoName, done: @escaping () -> Void) {
+        let store = store
+        do {
+            try shard.jobs.run(in: store.pool) {
+                Result { () throws(PhotoStoreFailure) in try store.remove(name) }
+            } then: { [self] result in
+                if case .success(.failure(let failure)) = result { note(failure, "picture not removed") }
+                done()
+            }
+        } catch {
             done()
         }
     }

@@ -2,7 +2,7 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// Takes what scripts have offered out of the partitions, and puts it before the endpoints that want it. One server at a time
+/// Takes what scripts have offered out of the partitions, and puts it into the queues of those who want it. One server at a time
 /// is the courier, by a lease; two at once do the same twice and change nothing by it, since each queue remembers the newest
 /// entry that it has of each partition.
 ///
@@ -10,10 +10,14 @@ import Redis
 /// partitions when it becomes the courier and every ``round``.
 final class Courier {
     private unowned let shard: ShardLogic
-    let queues: [WebhookQueue]
+    private(set) var queues: [WebhookQueue] = []
     private var beat: DeadlineKind!
-    private var dropped: MetricCounter!
+    private var due: DeadlineKind!
     private(set) var isCourier = false
+    /// Gets each event once more or less, before it leaves the partition; calls back with whether it has what it needs.
+    var onEvents: ([WebhookEvent], @escaping (Bool) -> Void) -> Void = { $1(true) }
+    /// This server has become the courier, or still is.
+    var onRound: () -> Void = {}
     /// By this shard's clock: nobody else is the courier before.
     private var leadsUntil: Milliseconds = 0
     private var nextBeat: Milliseconds = 0
@@ -31,34 +35,27 @@ final class Courier {
     /// Entries of one page; each may have some 100 KiB.
     private static let page = 50
 
-    init(_ shard: ShardLogic, _ endpoints: [WebhookEndpoint]) {
-        self.shard = shard
-        queues = endpoints.map { WebhookQueue(shard, $0) }
-    }
+    init(_ shard: ShardLogic) { self.shard = shard }
 
     func register(in registry: inout Registry) {
         beat = registry.deadline { [unowned self] _ in lead() }
-        let due = registry.deadline { [unowned self] key in
+        due = registry.deadline { [unowned self] key in
             if case .number(let place) = key { queues[Int(place)].isDue() }
-        }
-        dropped = registry.counter(
-            "webhooks_dropped_total",
-            help: "events that no endpoint will hear of: too many waited, or it is off")
-        let counters = WebhookCounters(in: &registry)
-        for (place, queue) in queues.enumerated() { queue.register(due, place: UInt64(place), counters) }
-        registry.gauge(
-            "webhooks_queued", help: "events that wait for endpoints, on the server that sends them"
-        ) {
-            [unowned self] in queues.reduce(0) { $0 + $1.waiting }
-        }
-        registry.gauge("webhooks_off", help: "endpoints that answered 410 and are not called any more") {
-            [unowned self] in queues.count { $0.isOff }
         }
         shard.overhear = { [unowned self] kind, partition in
             // Profiles, typing, conversations, settings: nothing is offered with these.
             guard isCourier, !"FTNCOVQ".utf8.contains(kind) else { return }
             look(at: partition)
         }
+    }
+
+    /// Gives each receiver its queue. While features register, after `register`.
+    func add(_ receivers: [any EventReceiver], _ counters: QueueCounters) -> [WebhookQueue] {
+        let added = receivers.enumerated().map { place, receiver in
+            WebhookQueue(shard, receiver, due, place: UInt64(queues.count + place), counters)
+        }
+        queues += added
+        return added
     }
 
     // MARK: The lease
@@ -100,6 +97,7 @@ final class Courier {
                 nextRound = shard.clock.now + Self.round
                 for partition in 0..<shard.partitions.count { look(at: partition) }
                 for queue in queues { queue.start() }
+                onRound()
             }
         }
     }
@@ -162,31 +160,18 @@ final class Courier {
             return body.map { (event, $0) }
         }.compactMap(\.self)
         var failed = false
-        BoundedConcurrency(queues, window: queues.count) { [self] queue, next in
-            let events = bodies.filter { queue.endpoint.events.contains($0.0.type) }
-            // An endpoint that wants none of these has nothing to remember.
-            guard !events.isEmpty || lost > 0 else { return next() }
-            queue.add(events, newest: newest, lost: lost, of: partition) { [self] dropped in
-                if let dropped { self.dropped.value += dropped } else { failed = true }
+        BoundedConcurrency(queues, window: max(1, queues.count)) { queue, next in
+            let entries = bodies.filter { queue.receiver.events.contains($0.0.type) }.flatMap { event, body in
+                queue.receiver.entries(of: event, body: body, partition: partition)
+            }
+            // A receiver that wants none of these has nothing to remember.
+            guard !entries.isEmpty || lost > 0 else { return next() }
+            queue.add(entries, newest: newest, lost: lost, of: partition) { isAdded in
+                if !isAdded { failed = true }
                 next()
             }
-        } done: {
-            done(!failed)
+        } done: { [self] in
+            onEvents(events) { done($0 && !failed) }
         }
-    }
-}
-
-/// What has become of events, over all endpoints.
-struct WebhookCounters {
-    let sent: MetricCounter
-    let failed: MetricCounter
-    let givenUp: MetricCounter
-
-    init(in registry: inout Registry) {
-        sent = registry.counter("webhooks_sent_total", help: "events that an endpoint has taken")
-        failed = registry.counter(
-            "webhook_failures_total", help: "tries to tell an endpoint of an event that failed")
-        givenUp = registry.counter(
-            "webhooks_given_up_total", help: "events that an endpoint did not take in 76 hours")
     }
 }

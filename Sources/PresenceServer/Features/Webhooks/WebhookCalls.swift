@@ -1,6 +1,6 @@
-import Dispatch
 import Foundation
 import OutgoingHTTP
+import PresenceCore
 import PresenceProtocol
 
 /// An event that waits for an endpoint, as Redis keeps it: `TRIES SUBJECT BODY`.
@@ -25,6 +25,10 @@ enum WebhookOutcome: Sendable, Equatable {
     case taken
     /// Not taken: why, in a few words that may be logged; how long the receiver asked to be left alone.
     case failed(String, retryAfter: Milliseconds)
+    /// Not taken, and it never will be: why.
+    case refused(String)
+    /// What it was for was not there any more at that time.
+    case gone(Timestamp)
     /// 410: the receiver wants nothing any more.
     case unwanted
 }
@@ -39,31 +43,8 @@ struct WebhookCalls: Sendable {
     /// In seconds. What takes longer belongs behind a queue of the receiver's own.
     private static let patience = 15.0
 
-    /// - Parameter time: Now, in ms since 1970.
     func send(_ events: [QueuedWebhook], at time: Timestamp) -> [String: WebhookOutcome] {
-        let answer = Answer()
-        Task {
-            answer.give(
-                await withTaskGroup(of: [String: WebhookOutcome].self) { group in
-                    for events in Dictionary(grouping: events, by: \.subject).values {
-                        group.addTask { await sendInTurn(events, at: time) }
-                    }
-                    return await group.reduce(into: [:]) { $0.merge($1) { _, new in new } }
-                })
-        }
-        return answer.wait()
-    }
-
-    private func sendInTurn(_ events: [QueuedWebhook], at time: Timestamp) async -> [String: WebhookOutcome] {
-        var outcomes: [String: WebhookOutcome] = [:]
-        let began = ContinuousClock.now
-        for event in events {
-            // With a receiver so slow, the rest of the batch would outlast the lease on it: it is left for the next one.
-            guard ContinuousClock.now - began < .seconds(5) || outcomes.isEmpty else { break }
-            let seconds = time / 1_000 + Int64((ContinuousClock.now - began) / .seconds(1))
-            outcomes[event.id] = await send(event, seconds: seconds)
-        }
-        return outcomes
+        WebhookBatch.send(events, at: time) { await send($0, seconds: $1 / 1_000) }
     }
 
     private func send(_ event: QueuedWebhook, seconds: Int64) async -> WebhookOutcome {
@@ -86,21 +67,29 @@ struct WebhookCalls: Sendable {
             return .failed(error.reason, retryAfter: 0)
         }
     }
+}
 
-    /// A thread that is made for waiting waits for a task.
-    private final class Answer: @unchecked Sendable {
-        // @unchecked: written once before `signal`, read once after `wait`.
-        private var outcomes: [String: WebhookOutcome] = [:]
-        private let isGiven = DispatchSemaphore(value: 0)
+extension WebhookEndpoint: EventReceiver {
+    var shown: String { Self.shown(url) }
+    var complaint: String { "webhook not taken" }
+    var pool: WorkerPlan { Webhooks.pool }
+    var mostAtATime: Int { 16 }
 
-        func give(_ outcomes: [String: WebhookOutcome]) {
-            self.outcomes = outcomes
-            isGiven.signal()
-        }
+    func mostWaiting(_ configuration: ServerConfiguration) -> Int64 { configuration[.webhookQueue] }
 
-        func wait() -> [String: WebhookOutcome] {
-            isGiven.wait()
-            return outcomes
-        }
+    func entries(of event: WebhookEvent, body: [UInt8], partition: Int) -> [WaitingEvent] {
+        [
+            WaitingEvent(
+                id: event.id(partition: partition), entry: event.entry, at: event.at, subject: event.subject,
+                body: body)
+        ]
+    }
+
+    func pause(after tries: Int, asked: Milliseconds, spread: Double) -> Milliseconds? {
+        RetrySchedule.pause(after: tries, asked: asked, spread: spread)
+    }
+
+    func send(_ events: [QueuedWebhook], at time: Timestamp) -> [String: WebhookOutcome] {
+        WebhookCalls(endpoint: self).send(events, at: time)
     }
 }

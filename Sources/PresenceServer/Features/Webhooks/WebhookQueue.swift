@@ -2,19 +2,23 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// What waits for one endpoint, in Redis, and who sends it: the courier, a batch at a time, on a thread of the pool.
+/// What waits for one receiver, in Redis, and who sends it: the courier, a batch at a time, on a thread of the pool.
 ///
 /// What was taken is leased: nobody else gets it for ``lease``, and after that anybody does.
 final class WebhookQueue {
-    let endpoint: WebhookEndpoint
+    let receiver: any EventReceiver
     private unowned let shard: ShardLogic
     private let keys: [String]
     private let partition: PartitionKeys
-    private var deadline: DeadlineKind!
-    private var place: UInt64 = 0
-    private var counters: WebhookCounters!
+    private let deadline: DeadlineKind
+    private let place: UInt64
+    private let counters: QueueCounters
     /// Makes the calls of a batch, on a thread of the pool.
     var send: @Sendable ([QueuedWebhook], Timestamp) -> [String: WebhookOutcome]
+    /// Comes before each batch; calls back with whether there is what sending needs.
+    var prepare: (@escaping (Bool) -> Void) -> Void = { $0(true) }
+    /// What an event was for is not there any more, as of that time.
+    var onGone: (QueuedWebhook, Timestamp) -> Void = { _, _ in }
     private var isOn = false
     private var isBusy = false
     /// More may have come while it was.
@@ -28,23 +32,20 @@ final class WebhookQueue {
     private(set) var waiting = 0
     private(set) var isOff = false
 
-    /// Calls of one endpoint at a time.
-    static let most = 16
     private static let mostBytes = 4 * 1_024 * 1_024
     /// Longer than a batch takes: 5 s, and 15 s of the last call.
     private static let lease: Milliseconds = 30_000
 
-    init(_ shard: ShardLogic, _ endpoint: WebhookEndpoint) {
+    init(
+        _ shard: ShardLogic, _ receiver: any EventReceiver, _ deadline: DeadlineKind, place: UInt64,
+        _ counters: QueueCounters
+    ) {
         self.shard = shard
-        self.endpoint = endpoint
-        partition = shard.partitions.keys(of: endpoint.id)
-        keys = [partition.shards] + partition.webhook(endpoint.id)
-        let calls = WebhookCalls(endpoint: endpoint)
-        send = { calls.send($0, at: $1) }
-    }
-
-    func register(_ deadline: DeadlineKind, place: UInt64, _ counters: WebhookCounters) {
+        self.receiver = receiver
         (self.deadline, self.place, self.counters) = (deadline, place, counters)
+        partition = shard.partitions.keys(of: receiver.id)
+        keys = [partition.shards] + partition.webhook(receiver.id)
+        send = { receiver.send($0, at: $1) }
     }
 
     /// This server is the courier.
@@ -82,25 +83,20 @@ final class WebhookQueue {
 
     // MARK: Adding
 
-    /// - Parameter done: Gets how many were dropped; `nil` if they may not have been added.
+    /// - Parameter done: Gets whether they are there, or were dropped.
     func add(
-        _ events: [(WebhookEvent, [UInt8])], newest: String, lost: Int64, of partition: Int,
-        done: @escaping (Int?) -> Void
+        _ events: [WaitingEvent], newest: String, lost: Int64, of partition: Int, done: @escaping (Bool) -> Void
     ) {
-        let entries = events.flatMap { event, body in
-            [
-                event.id(partition: partition), event.entry, String(event.at), event.subject,
-                String(decoding: body, as: UTF8.self),
-            ]
+        let entries = events.flatMap {
+            [$0.id, $0.entry, String($0.at), $0.subject, String(decoding: $0.body, as: UTF8.self)]
         }
+        let most = receiver.mostWaiting(shard.configuration)
         run(
-            .webhookEnqueue,
-            [
-                endpoint.url, String(partition), newest, String(shard.configuration[.webhookQueue]), String(lost),
-            ] + entries
+            .webhookEnqueue, [receiver.url, String(partition), newest, String(most), String(lost)] + entries
         ) { [self] words in
-            guard let words, words.first?.string == "OK" else { return done(nil) }
-            done(words.last?.int.map { Int($0) } ?? 0)
+            guard let words, words.first?.string == "OK" else { return done(false) }
+            counters.dropped.value += words.last?.int.map { Int($0) } ?? 0
+            done(true)
             wake()
         }
     }
@@ -116,7 +112,8 @@ final class WebhookQueue {
         guard shard.clock.now >= restsUntil else { return schedule(at: restsUntil) }
         isBusy = true
         isWanted = false
-        run(.webhookTake, [String(Self.most), String(Self.mostBytes), String(Self.lease)]) { [self] words in
+        let arguments = [String(receiver.mostAtATime), String(Self.mostBytes), String(Self.lease)]
+        run(.webhookTake, arguments) { [self] words in
             guard let words, isOn else { return finish(after: words == nil ? 1_000 : nil) }
             isOff = words.first?.string == "OFF"
             waiting = words.count > 1 ? Int(words[1].int ?? 0) : 0
@@ -129,14 +126,16 @@ final class WebhookQueue {
                 events.append(event)
             }
             guard !events.isEmpty else { return finish(after: words[2].int) }
-            call(events)
+            prepare { [self] isReady in
+                if isReady { call(events) } else { settle(events, [:]) }
+            }
         }
     }
 
     private func call(_ events: [QueuedWebhook]) {
         let (send, now) = (send, shard.clock.redisNow)
         do {
-            try shard.jobs.run(in: Webhooks.pool) {
+            try shard.jobs.run(in: receiver.pool) {
                 send(events, now)
             } then: { [self] result in
                 guard case .success(let outcomes) = result else { return finish(after: 1_000) }
@@ -149,20 +148,30 @@ final class WebhookQueue {
 
     private func settle(_ events: [QueuedWebhook], _ outcomes: [String: WebhookOutcome]) {
         var (arguments, taken, asked): ([String], Int, Milliseconds) = ([], 0, 0)
-        var reason: String?
+        var (reasons, isAnswered): (Set<String>, Bool) = ([], false)
         for event in events {
             switch outcomes[event.id] {
             case .taken?:
                 taken += 1
                 arguments += [event.id, "taken", "0", ""]
+            case .refused(let why)?:
+                counters.givenUp.value += 1
+                isAnswered = true
+                reasons.insert(why)
+                arguments += [event.id, "givenUp", "0", why]
+            case .gone(let at)?:
+                isAnswered = true
+                arguments += [event.id, "givenUp", "0", ""]
+                onGone(event, at)
             case .unwanted?:
                 arguments += [event.id, "unwanted", "0", "status 410"]
-                reason = "status 410: it is switched off"
+                reasons.insert("status 410: it is switched off")
             case .failed(let why, let wait)?:
                 counters.failed.value += 1
-                (reason, asked) = (why, max(asked, wait))
+                asked = max(asked, wait)
+                reasons.insert(why)
                 let spread = Double.random(in: -1...1, using: &shard.random)
-                if let pause = RetrySchedule.pause(after: event.tries + 1, asked: wait, spread: spread) {
+                if let pause = receiver.pause(after: event.tries + 1, asked: wait, spread: spread) {
                     arguments += [event.id, "failed", String(pause), why]
                 } else {
                     counters.givenUp.value += 1
@@ -172,14 +181,13 @@ final class WebhookQueue {
             }
         }
         counters.sent.value += taken
-        if let reason {
-            shard.log(
-                "webhook not taken", ["endpoint": WebhookEndpoint.shown(endpoint.url), "reason": reason],
-                level: .warning)
+        if !reasons.isEmpty {
+            let why = reasons.sorted().joined(separator: ", ")
+            shard.log(receiver.complaint, ["endpoint": receiver.shown, "reason": why], level: .warning)
         }
-        failures = taken > 0 || outcomes.isEmpty ? 0 : failures + 1
+        failures = taken > 0 || isAnswered || outcomes.isEmpty ? 0 : failures + 1
         let rest = failures > 0 ? max(RetrySchedule.rest(after: failures), asked) : asked
-        // Without any outcome the pool had no room.
+        // Without any outcome the pool had no room, or what is needed is not there.
         if rest > 0 || outcomes.isEmpty { restsUntil = shard.clock.now + max(rest, 1_000) }
         run(.webhookSettle, arguments) { [self] _ in
             isWanted = true

@@ -25,16 +25,43 @@ final class Webhooks: Feature {
         check: { configuration throws(InvalidConfiguration) in _ = try WebhookEndpoint.all(configuration) })
 
     private unowned let shard: ShardLogic
+    /// Of all who are told of events, those of other features too. One shard of a process is enough.
     let courier: Courier?
 
     init(_ shard: ShardLogic) {
         self.shard = shard
-        // The files were read before, by `check`. One shard of a process is enough.
-        let endpoints = (try? WebhookEndpoint.all(shard.configuration)) ?? []
-        courier = endpoints.isEmpty || shard.place.number > 0 ? nil : Courier(shard, endpoints)
+        let isNeeded = shard.configuration.needsOffers(for: Features.all)
+        courier = isNeeded && shard.place.number == 0 ? Courier(shard) : nil
     }
 
-    func register(in registry: inout Registry) { courier?.register(in: &registry) }
+    func register(in registry: inout Registry) {
+        guard let courier else { return }
+        courier.register(in: &registry)
+        // The files were read before, by `check`.
+        let endpoints = (try? WebhookEndpoint.all(shard.configuration)) ?? []
+        guard !endpoints.isEmpty else { return }
+        let queues = courier.add(endpoints, Self.counters(in: &registry))
+        registry.gauge(
+            "webhooks_queued", help: "events that wait for endpoints, on the server that sends them"
+        ) {
+            queues.reduce(0) { $0 + $1.waiting }
+        }
+        registry.gauge("webhooks_off", help: "endpoints that answered 410 and are not called any more") {
+            queues.count { $0.isOff }
+        }
+    }
+
+    private static func counters(in registry: inout Registry) -> QueueCounters {
+        QueueCounters(
+            sent: registry.counter("webhooks_sent_total", help: "events that an endpoint has taken"),
+            failed: registry.counter(
+                "webhook_failures_total", help: "tries to tell an endpoint of an event that failed"),
+            givenUp: registry.counter(
+                "webhooks_given_up_total", help: "events that an endpoint did not take in 76 hours"),
+            dropped: registry.counter(
+                "webhooks_dropped_total",
+                help: "events that no endpoint will hear of: too many waited, or it is off"))
+    }
 
     func resynchronise(_ step: ResynchronisationStep, done: @escaping (RedisFailure?) -> Void) {
         switch step {

@@ -62,7 +62,7 @@ extension Accounts {
             usernames.release(of: user, done: then)
         }
         guard let photo, let photos else { return releaseName() }
-        photos.forget(photo, of: user, on: call, done: releaseName)
+        photos.forget(photo, of: user, done: releaseName)
     }
 
     // MARK: Backends
@@ -100,6 +100,7 @@ extension PartitionKeys {
             shards, self.user(user), sessions(user), account(user), grants(user), contacts(user), blocks(user),
             creations(user), self.email(email), unfinished, username(user), floor, inbox(user), history(user),
             notifications(user), notificationMarks(user),
+            devices(user), pushed(user),
         ]
     }
 

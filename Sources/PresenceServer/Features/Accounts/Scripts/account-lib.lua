@@ -109,3 +109,12 @@ local function mailToken(key, field, digest)
     local kept, limit, rest = string.match(redis.call('HGET', key, field) or '', '^(%S+) (%d+) ?(.*)$')
     return kept == digest and tonumber(limit) > now and rest
 end
+
+-- An address that is claimed under this number is to be given up, with the change of address that is under way.
+-- Returns all that is: "NUMBER ADDRESS …".
+local function giveUp(key, number, address)
+    local releasing = redis.call('HGET', key, 'releasing')
+    releasing = (releasing and releasing .. ' ' or '') .. number .. ' ' .. address
+    redis.call('HSET', key, 'releasing', releasing)
+    return releasing
+end

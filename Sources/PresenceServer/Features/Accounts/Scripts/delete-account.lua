@@ -3,7 +3,8 @@
 -- Deletes an account, with its profile and all else that is known of the user, and ends their sessions. Who watches hears
 -- "Z user 0 at".
 -- KEYS: shards, user, sessions, account, grants, contacts, blocks, creations, email (any, if that is in another partition),
---       unfinished, username's record, floor, inbox, history, notifications, notificationMarks
+--       unfinished, username's record, floor, inbox, history, notifications, notificationMarks,
+--       devices, pushed
 -- ARGV: now, channel, incarnation, user, the hash that the password was compared with (hex; '' for a backend), intent by
 --       which the username is given up, intent by which they leave their conversations
 -- Replies {OK, address, number of its claim, name of the picture or ''}, {FENCED}, {NONE} or {CHANGED}.
@@ -15,7 +16,8 @@ if ARGV[5] ~= '' and held[2] ~= unhex(ARGV[5]) then return { 'CHANGED' } end
 signOutOthers(channel, user, KEYS[5], '')
 local at = int(math.max(now, tonumber(redis.call('HGET', KEYS[2], 'revokedAt') or '0')))
 local photo = redis.call('HGET', KEYS[2], 'photo') or ''
-redis.call('DEL', KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[14], KEYS[15], KEYS[16])
+redis.call('DEL', KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[14], KEYS[15], KEYS[16],
+    KEYS[17], KEYS[18])
 abandon(KEYS[11], KEYS[10], ARGV[6], KEYS[12])
 -- Tokens of the app's own for this user, from before, must open nothing that would look like them.
 redis.call('HSET', KEYS[2], 'revokedAt', at)

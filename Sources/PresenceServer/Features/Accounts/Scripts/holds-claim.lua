@@ -1,10 +1,11 @@
 -- Whether an account holds an address under this number, or is about to. If not, the claim was left behind by what broke off:
 -- it can never be meant again, since numbers only grow.
--- KEYS: account
--- ARGV: now, address, number
--- Replies {OK, 1 or 0}.
-local held = redis.call('HMGET', KEYS[1], 'email', 'claim', 'wanted', 'wish')
-if held[1] == ARGV[2] and held[2] == ARGV[3] then return { 'OK', '1' } end
+-- KEYS: shards, unfinished, account
+-- ARGV: now, channel, incarnation, intent or '', address, number
+-- Replies {OK, 1 or 0} or {FENCED}.
+if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
+local held = redis.call('HMGET', KEYS[3], 'email', 'claim', 'wanted', 'wish')
+if held[1] == ARGV[5] and held[2] == ARGV[6] then return { 'OK', '1' } end
 local wanted, limit = string.match(held[3] or '', '^(%S+) (%d+)$')
-if wanted == ARGV[2] and held[4] == ARGV[3] and tonumber(limit) > now then return { 'OK', '1' } end
+if wanted == ARGV[5] and held[4] == ARGV[6] and tonumber(limit) > now then return { 'OK', '1' } end
 return { 'OK', '0' }

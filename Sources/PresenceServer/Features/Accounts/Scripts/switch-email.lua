@@ -1,16 +1,23 @@
 -- uses: account-lib
--- The new address is claimed: from now on it is the account's, unless the wish is over.
--- KEYS: shards, floor, account, mail
--- ARGV: now, channel, incarnation, user, address, number, old address, a mail there that tells of it
--- Replies {OK, old address, number of its claim}, {FENCED}, or {GONE}: then the claim is given back.
-local channel, user = ARGV[2], ARGV[4]
+-- The new address is claimed: from now on it is the account's, unless the wish is over. The old one is to be given up.
+-- KEYS: shards, unfinished, floor, account, mail
+-- ARGV: now, channel, incarnation, intent, user, address, number, old address, a mail there that tells of it
+-- Replies {OK, releasing}, also if that was done before, {FENCED}, or {GONE}: then the claim is given up.
+local channel, user = ARGV[2], ARGV[5]
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
-local held = redis.call('HMGET', KEYS[3], 'email', 'claim', 'wanted', 'wish')
+local held = redis.call('HMGET', KEYS[4], 'email', 'claim', 'wanted', 'wish', 'releasing')
+if held[2] == ARGV[7] and held[1] == ARGV[6] then return { 'OK', held[5] or '' } end
 local wanted, limit = string.match(held[3] or '', '^(%S+) (%d+)$')
-if wanted ~= ARGV[5] or held[4] ~= ARGV[6] or tonumber(limit) <= now then return { 'GONE' } end
-redis.call('HSET', KEYS[3], 'email', ARGV[5], 'claim', ARGV[6], 'verified', '1')
+if wanted ~= ARGV[6] or held[4] ~= ARGV[7] then return { 'GONE' } end
+if tonumber(limit) <= now then
+    -- In the same moment, so that this number never comes back.
+    redis.call('HDEL', KEYS[4], 'wanted')
+    return { 'GONE' }
+end
+local releasing = giveUp(KEYS[4], held[2], held[1])
+redis.call('HSET', KEYS[4], 'email', ARGV[6], 'claim', ARGV[7], 'verified', '1')
 -- What was sent to the old address opens nothing any more.
-redis.call('HDEL', KEYS[3], 'wanted', 'change', 'verify', 'reset')
-accountChanged(channel, user, KEYS[3], KEYS[2])
-if held[1] == ARGV[7] then redis.call('RPUSH', KEYS[4], ARGV[8]) end
-return { 'OK', held[1], held[2] }
+redis.call('HDEL', KEYS[4], 'wanted', 'change', 'verify', 'reset')
+accountChanged(channel, user, KEYS[4], KEYS[3])
+if held[1] == ARGV[8] then redis.call('RPUSH', KEYS[5], ARGV[9]) end
+return { 'OK', releasing }

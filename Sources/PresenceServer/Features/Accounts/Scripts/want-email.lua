@@ -1,14 +1,21 @@
 -- uses: account-lib
--- The new address was confirmed. It is claimed in another partition, so that is written down first, under a number that
--- only grows: "wanted" is "ADDRESS UNTIL". What breaks off on the way goes on when the token is shown again, or is over
--- when its time is.
--- KEYS: shards, account
--- ARGV: now, incarnation, digest of the token (hex)
+-- The new address was confirmed. It is claimed in another partition, so that is written down first, as an intent, under a
+-- number that only grows and means one address: "wanted" is "ADDRESS UNTIL", "wish" its number. A wish for another address
+-- that is open is over; what it may have claimed is given up with this one: "releasing" is "NUMBER ADDRESS …".
+-- KEYS: shards, unfinished, account
+-- ARGV: now, channel, incarnation, intent, digest of the token (hex)
 -- Replies {OK, new address, number, old address}, {FENCED} or {GONE}.
-if fenced(KEYS[1], ARGV[2]) then return { 'FENCED' } end
-local address = mailToken(KEYS[2], 'change', ARGV[3])
+if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
+local address = mailToken(KEYS[3], 'change', ARGV[5])
 if not address then return { 'GONE' } end
-local limit = string.match(redis.call('HGET', KEYS[2], 'change'), '^%S+ (%d+)')
-local number = int(redis.call('HINCRBY', KEYS[2], 'wish', 1))
-redis.call('HSET', KEYS[2], 'wanted', address .. ' ' .. limit)
-return { 'OK', address, number, redis.call('HGET', KEYS[2], 'email') or '' }
+local held = redis.call('HMGET', KEYS[3], 'change', 'wanted', 'wish', 'email')
+local limit = string.match(held[1], '^%S+ (%d+)')
+local wanted = string.match(held[2] or '', '^(%S+) %d+$')
+local number = held[3]
+if wanted ~= address then
+    if wanted then giveUp(KEYS[3], number, wanted) end
+    number = int(redis.call('HINCRBY', KEYS[3], 'wish', 1))
+end
+redis.call('HSET', KEYS[3], 'wanted', address .. ' ' .. limit)
+redis.call('SADD', KEYS[2], ARGV[4])
+return { 'OK', address, number, held[4] or '' }

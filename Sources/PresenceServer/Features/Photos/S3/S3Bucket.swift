@@ -1,0 +1,99 @@
+import Foundation
+import Installation
+import PresenceCore
+import PresenceProtocol
+
+/// A bucket of S3-compatible storage, as the configuration has it. It is addressed by its path (`ENDPOINT/BUCKET/KEY`), which
+/// all such storage understands.
+struct S3Bucket: Sendable {
+    /// `https://HOST[:PORT]`, without the port that the scheme has anyway.
+    let endpoint: String
+    /// Of the endpoint, as the header `Host` has it.
+    let host: String
+    let name: String
+    /// What all keys begin with.
+    let prefix: String
+    /// What browsers are sent to, without a slash at the end; empty: this server fetches pictures for them.
+    let publicURL: String
+    let signer: S3Signer
+
+    /// - Throws: what is wrong with the first setting that cannot be, in words without anything of the key.
+    /// - Returns: `nil` if pictures are in a folder.
+    static func configured(_ configuration: ServerConfiguration) throws(InvalidConfiguration) -> S3Bucket? {
+        let name = configuration[text: .s3Bucket]
+        guard !name.isEmpty else {
+            for setting in FeatureSetting.s3
+            where setting != .s3Bucket && configuration[text: setting] != setting.standardText {
+                throw .of(.s3Bucket, "must be told as well, since \(setting.key) is")
+            }
+            return nil
+        }
+        return try S3Bucket(name, configuration)
+    }
+
+    private init(_ name: String, _ configuration: ServerConfiguration) throws(InvalidConfiguration) {
+        guard (3...63).contains(name.utf8.count), name.utf8.allSatisfy(Self.isOfName), !name.contains(".."),
+            let first = name.utf8.first, let last = name.utf8.last, ![first, last].contains(where: ".-".utf8.contains)
+        else { throw .of(.s3Bucket, "must be 3 to 63 small letters, digits, hyphens and single dots") }
+        self.name = name
+        (endpoint, host) = try Self.endpoint(configuration[text: .s3Endpoint])
+        prefix = configuration[text: .s3Prefix]
+        let segments = prefix.split(separator: "/", omittingEmptySubsequences: false)
+        guard prefix.utf8.count <= 512, prefix.utf8.allSatisfy(Self.isOfPrefix), !prefix.hasPrefix("/"),
+            !segments.dropLast().contains(where: { ["", ".", ".."].contains($0) })
+        else { throw .of(.s3Prefix, "must be letters, digits, and -._ with single slashes between, as in pictures/") }
+        publicURL = String(configuration[text: .s3PublicURL].reversed().drop { $0 == "/" }.reversed())
+        let isPlain = !publicURL.utf8.contains(where: "?#".utf8.contains)
+        guard publicURL.isEmpty || PhotoURL.isValid(publicURL + "/x") && isPlain else {
+            throw .of(.s3PublicURL, "must be an https URL, http for loopback only, without query and fragment")
+        }
+        signer = try S3Signer(configuration)
+    }
+
+    private static func isOfName(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x30...0x39, 0x61...0x7A, 0x2D, 0x2E: true
+        default: false
+        }
+    }
+
+    private static func isOfPrefix(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+        default: "-._/".utf8.contains(byte)
+        }
+    }
+
+    private static func endpoint(_ text: String) throws(InvalidConfiguration) -> (url: String, host: String) {
+        let isPlain = text.utf8.count <= 512 && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+        guard isPlain, let url = URLComponents(string: text), let scheme = url.scheme,
+            ["http", "https"].contains(scheme),
+            let host = url.host, !host.isEmpty, url.user == nil, url.password == nil, url.query == nil,
+            url.fragment == nil, ["", "/"].contains(url.path)
+        else { throw .of(.s3Endpoint, "must be https://HOST[:PORT] or http://HOST[:PORT], without a path") }
+        // What the signature has and what libcurl sends must be the same.
+        let isUsual = url.port == nil || url.port == (scheme == "https" ? 443 : 80)
+        let authority = host.lowercased() + (isUsual ? "" : ":\(url.port ?? 0)")
+        return ("\(scheme)://\(authority)", authority)
+    }
+
+    // MARK: Names
+
+    func key(of file: PhotoFile) -> String { prefix + file.name }
+
+    /// The file that a key names; `nil` for what is none of ours.
+    func file(of key: some StringProtocol) -> PhotoFile? {
+        key.hasPrefix(prefix) ? PhotoFile(String(key.dropFirst(prefix.count))) : nil
+    }
+
+    func path(of file: PhotoFile) -> String { "/\(name)/\(key(of: file))" }
+
+    /// Where everybody gets it; `nil` if only here.
+    func publicAddress(of file: PhotoFile) -> String? { publicURL.isEmpty ? nil : "\(publicURL)/\(file.name)" }
+}
+
+extension InvalidConfiguration {
+    static func of(_ setting: FeatureSetting, _ reason: String) -> InvalidConfiguration {
+        InvalidConfiguration(key: setting.key, reason: reason)
+    }
+}

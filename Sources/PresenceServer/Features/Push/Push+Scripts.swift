@@ -1,0 +1,36 @@
+import CAssets
+import PresenceCore
+import PresenceProtocol
+
+/// The scripts of this folder's feature.
+extension Script {
+    static let setDevice = Script("set-device", asset_set_device(), isAcknowledged: true)
+    static let dropDevice = Script("drop-device", asset_drop_device())
+    static let pushNote = Script("push-note", asset_push_note())
+    static let pushTake = Script("push-take", asset_push_take())
+    static let pushTell = Script("push-tell", asset_push_tell())
+
+    static let push: [Script] = [.setDevice, .dropDevice, .pushNote, .pushTake, .pushTell]
+}
+
+/// The keys of pushes. docs/architecture.md says what each holds.
+extension KeyFamily {
+    /// Where a user can be pushed to.
+    static let devices = KeyFamily(name: "devices", isPassing: false, type: "hash")
+    /// What they were pushed for and have not read.
+    static let pushed = KeyFamily(name: "pushed", isPassing: false, type: "hash")
+    /// What is due.
+    static let push = KeyFamily(name: "push", isPassing: false, type: "zset", isOfPartition: true)
+
+    /// The token with which pushes go to APNs, shared by all servers.
+    static let pushToken = KeyFamily(name: "push-token", isPassing: true, type: "string", expires: true)
+
+    static let pushes: [KeyFamily] = [.devices, .pushed, .push, .pushToken]
+}
+
+extension PartitionKeys {
+    func devices(_ id: UserID) -> String { key(.devices, id) }
+    func pushed(_ id: UserID) -> String { key(.pushed, id) }
+    var push: String { "\(name):push" }
+    func pushToken(_ id: Identifier) -> String { key(.pushToken, id) }
+}

@@ -1,0 +1,38 @@
+import PresenceCore
+import PresenceProtocol
+
+/// What operators can set about pushes. config/presenced.yaml has each with its sentence.
+extension FeatureSetting {
+    static let pushEnabled = flag(
+        "push.enabled", false,
+        about:
+            "Whether devices can be registered for pushes, and users who are truly away are pushed to: by FCM and APNs, and by "
+            + "your own sender, which an endpoint of webhooks tells of push.due.")
+    static let pushQueue = count(
+        "push.queue", 100_000, in: 100...1_000_000,
+        about:
+            "How many pushes may wait for FCM, and as many for APNs, and at most 1 KiB of Redis' memory for each of them on "
+            + "average. Of more, those go whose next try is furthest away.")
+    static let pushAuthorities = text(
+        "push.caFile", "",
+        about:
+            "The authorities that sign the certificates of FCM and APNs (PEM), where something between checks what is sent; "
+            + "empty: the system's.")
+    static let fcmFile = text(
+        "push.fcm.serviceAccountFile", "",
+        about: "The key of a service account of your Firebase project (JSON), not readable by others; empty: no FCM.")
+    static let fcmURL = text("push.fcm.url", "https://fcm.googleapis.com", about: "Where FCM is.")
+    static let apnsFile = text(
+        "push.apns.keyFile", "",
+        about: "A key for APNs of your Apple team (.p8), not readable by others; empty: no APNs.")
+    static let apnsKeyID = text("push.apns.keyID", "", about: "The id of that key, of 10 characters.")
+    static let apnsTeamID = text("push.apns.teamID", "", about: "The id of your Apple team, of 10 characters.")
+    static let apnsTopic = text("push.apns.topic", "", about: "The app's bundle id.")
+    static let apnsURL = text(
+        "push.apns.url", "https://api.push.apple.com",
+        about: "Where APNs is; for apps in development https://api.sandbox.push.apple.com.")
+
+    static let pushes: [FeatureSetting] = [
+        pushEnabled, pushQueue, pushAuthorities, fcmFile, fcmURL, apnsFile, apnsKeyID, apnsTeamID, apnsTopic, apnsURL,
+    ]
+}

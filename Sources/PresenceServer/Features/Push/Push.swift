@@ -1,0 +1,148 @@
+import Installation
+import PresenceCore
+import PresenceProtocol
+import Redis
+import WebSockets
+
+/// Finds out who is truly away when a message comes for them, and has their devices told: by FCM and APNs, and by a sender of
+/// the operator's own, which hears of it by webhook.
+///
+///     message.created ─▶ DuePushes: noted, due, decided ─▶ offer push.due ─▶ Courier ─▶ endpoints of webhooks
+///                                                                                  └─▶ PushService: FCM, APNs, one for each device
+///
+/// It is decided once for each user and conversation, until they have read it: at once if they have no session, otherwise after
+/// ``DuePushes/wait``, in which they may read it, or a device of theirs mark it delivered while they are active. What is noted
+/// is in Redis, so it falls due whatever dies meanwhile.
+final class Push: Feature {
+    /// A thread for each service.
+    static let pool = WorkerPlan(
+        "push", threads: { $0.isOn(.pushEnabled) ? PushServices.count($0) : 0 }, queue: { _ in 64 },
+        hasLowPriority: true)
+    static let plan = FeaturePlan(
+        name: "push", isOptional: false, scripts: Script.push, keys: KeyFamily.pushes, settings: FeatureSetting.pushes,
+        pools: [pool], needsOffers: { $0.isOn(.pushEnabled) }, check: Push.check)
+
+    private unowned let shard: ShardLogic
+    private let due: DuePushes?
+    private var removed: MetricCounter!
+    /// Whether APNs is told: then its devices must have tokens of its kind.
+    private let hasAPNs: Bool
+    private static let mostTokenBytes = 4_096
+
+    init(_ shard: ShardLogic) {
+        self.shard = shard
+        due = shard.configuration.isOn(.pushEnabled) ? DuePushes(shard) : nil
+        hasAPNs = !shard.configuration[text: .apnsFile].isEmpty
+    }
+
+    static func check(_ configuration: ServerConfiguration) throws(InvalidConfiguration) {
+        guard configuration.isOn(.pushEnabled) else { return }
+        let services = try PushServices.all(configuration)
+        let isTold = try WebhookEndpoint.all(configuration).contains { $0.events.contains("push.due") }
+        guard isTold || !services.isEmpty else {
+            throw InvalidConfiguration(
+                key: FeatureSetting.pushEnabled.key,
+                reason: "needs push.fcm, push.apns, or an endpoint in webhooks that is told of push.due")
+        }
+    }
+
+    func register(in registry: inout Registry) {
+        guard let due else { return }
+        if let courier = shard.feature(Webhooks.self)?.courier {
+            due.register(in: &registry, courier)
+            registerServices(in: &registry, courier)
+        }
+        let limits = RouteLimits(bodyBytes: 16_384)
+        registry.route("PUT", "/v1/me/devices/current", for: .users, limits: limits) {
+            [unowned self] (call) throws(DecodingFailure) in
+            try register(call)
+        }
+        registry.route("DELETE", "/v1/me/devices/current", for: .users, limits: limits) { [unowned self] call in
+            set("", "", call)
+        }
+    }
+
+    // MARK: Services
+
+    private func registerServices(in registry: inout Registry, _ courier: Courier) {
+        // The files were read before, by `check`.
+        let senders = (try? PushServices.all(shard.configuration)) ?? []
+        guard !senders.isEmpty else { return }
+        let counters = QueueCounters(
+            sent: registry.counter("pushes_sent_total", help: "pushes that FCM or APNs has taken"),
+            failed: registry.counter("push_failures_total", help: "tries to hand a push to FCM or APNs that failed"),
+            givenUp: registry.counter(
+                "pushes_given_up_total", help: "pushes that FCM or APNs refused, or did not take within an hour"),
+            dropped: registry.counter(
+                "pushes_dropped_total", help: "pushes that no device will get because too many waited"))
+        removed = registry.counter(
+            "push_devices_removed_total", help: "devices that FCM or APNs said are not registered any more")
+        let queues = courier.add(senders.map { PushService(sender: $0) }, counters)
+        registry.gauge("pushes_queued", help: "pushes that wait for FCM or APNs, on the server that sends them") {
+            queues.reduce(0) { $0 + $1.waiting }
+        }
+        for (queue, sender) in zip(queues, senders) {
+            queue.onGone = { [unowned self] in drop($0, of: sender.platform, as: $1) }
+            guard let apns = sender as? APNs else { continue }
+            let keeper = ProviderTokenKeeper(shard, apns.tokens)
+            queue.prepare = { keeper.prepare($0) }
+        }
+    }
+
+    /// The service does not know a device any more, as of `time`. One that has been registered since then stays. If this cannot
+    /// be written now, the next push for it will say so again.
+    private func drop(_ event: QueuedWebhook, of platform: String, as time: Timestamp) {
+        guard let message = PushMessage(event.body), let user = UserID(message.user) else { return }
+        let keys = shard.partitions.keys(of: user)
+        var token: [UInt8] = []
+        JSONWriter.string(message.pushToken, to: &token)
+        shard.store.run(
+            .dropDevice, keys: [keys.shards, keys.devices(user)],
+            arguments: [
+                keys.events, shard.link.incarnation, platform, String(decoding: token, as: UTF8.self), String(time),
+            ], lane: .commands
+        ) { [self] result in
+            guard !shard.link.noticeFencing(in: result), case .success(let value) = result else { return }
+            removed.value += Int(value.array?.last?.int ?? 0)
+        }
+    }
+
+    // MARK: Devices
+
+    private func register(_ call: HTTPCall) throws(DecodingFailure) {
+        let body = try RequestObject(json: call.body)
+        let (token, platform) = (try body.text("pushToken"), try body.text("platform"))
+        guard ["fcm", "apns"].contains(platform) else {
+            throw DecodingFailure.invalid("platform", "must be fcm or apns")
+        }
+        guard (1...Self.mostTokenBytes).contains(token.utf8.count),
+            token.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+        else {
+            throw DecodingFailure.invalid(
+                "pushToken", "must be 1 to \(Self.mostTokenBytes) printable ASCII characters without spaces")
+        }
+        guard !hasAPNs || platform != "apns" || APNs.isToken(token) else {
+            throw DecodingFailure.invalid("pushToken", "must be the token of APNs in hexadecimal")
+        }
+        var json: [UInt8] = []
+        JSONWriter.string(token, to: &json)
+        set(platform, String(decoding: json, as: UTF8.self), call)
+    }
+
+    /// - Parameters:
+    ///   - platform: empty to remove it.
+    ///   - token: as JSON.
+    private func set(_ platform: String, _ token: String, _ call: HTTPCall) {
+        guard let user = call.ownUser() else { return }
+        let keys = shard.partitions.keys(of: user)
+        let device = call.grant.map { "g:\($0.string)" } ?? "-"
+        call.write { [self] in
+            shard.store.run(
+                .setDevice, keys: [keys.shards, keys.devices(user), keys.grants(user)],
+                arguments: [keys.events, shard.link.incarnation, device, platform, token],
+                lane: .commands, reply: $0)
+        } succeeded: { _ in
+            .done
+        }
+    }
+}

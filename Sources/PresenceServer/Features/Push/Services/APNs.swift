@@ -1,0 +1,112 @@
+import Foundation
+import OutgoingHTTP
+import Passwords
+import PresenceProtocol
+
+/// The Apple Push Notification service, over HTTP/2.
+struct APNs: PushSender {
+    let url: String
+    let topic: String
+    let tokens: ProviderTokens
+    let tls: OutgoingTLS
+
+    var platform: String { "apns" }
+    var name: String { "\(url)/\(topic)" }
+
+    /// Whether a device's token is one of APNs: bytes in hexadecimal.
+    static func isToken(_ text: String) -> Bool {
+        (1...400).contains(text.utf8.count)
+            && text.utf8.allSatisfy {
+                (0x30...0x39).contains($0) || (0x41...0x46).contains($0) || (0x61...0x66).contains($0)
+            }
+    }
+
+    func send(_ message: PushMessage, id: String, at time: Timestamp) async -> WebhookOutcome {
+        guard Self.isToken(message.pushToken) else { return .refused("a token that is none") }
+        guard let token = tokens.held(at: time) else { return .failed("no provider token", retryAfter: 0) }
+        var request = OutgoingRequest("POST", "\(url)/3/device/\(message.pushToken)", body: Self.body(message))
+        request.headers = [
+            ("authorization", "bearer \(token)"), ("apns-topic", topic), ("apns-push-type", "alert"),
+            ("apns-priority", "10"), ("apns-id", Self.uuid(id)),
+            ("apns-collapse-id", Self.collapseID(message.conversation)), ("content-type", "application/json"),
+        ]
+        request.limits.total = PushService.patience
+        request.tls = tls
+        request.offersHTTP2 = true
+        do throws(OutgoingFailure) {
+            return Self.outcome(of: try await PushService.client.send(request), at: time)
+        } catch {
+            return .failed(error.reason, retryAfter: 0)
+        }
+    }
+
+    // MARK: What is sent
+
+    static func body(_ message: PushMessage) -> [UInt8] {
+        let content = Content(
+            aps: Alert(message, hasText: true), conversation: message.conversation, user: message.user)
+        // Of texts and numbers there is always JSON.
+        return (try? JSONEncoder.service.encode(content)).map { Array($0) } ?? []
+    }
+
+    private struct Content: Encodable {
+        let aps: Alert
+        let conversation: String
+        let user: String
+    }
+
+    struct Alert: Encodable {
+        let alert: [String: String]?
+        let badge: Int64
+        let sound = "default"
+        let threadID: String
+
+        /// - Parameter hasText: FCM puts the texts in itself.
+        init(_ message: PushMessage, hasText: Bool) {
+            alert = hasText ? ["title": message.title, "body": message.text] : nil
+            (badge, threadID) = (message.badge, message.conversation)
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case alert, badge, sound
+            case threadID = "thread-id"
+        }
+    }
+
+    /// At most 64 bytes: the conversation, or what stands for a longer one.
+    static func collapseID(_ conversation: String) -> String {
+        conversation.utf8.count <= 64 ? conversation : Sodium.sha256(Array(conversation.utf8)).hexadecimal
+    }
+
+    /// The same id at each try, so that one that came twice is one.
+    static func uuid(_ id: String) -> String {
+        let hash = Sodium.sha256(Array(id.utf8)).hexadecimal
+        var text = ""
+        for (index, character) in hash.prefix(32).enumerated() {
+            if [8, 12, 16, 20].contains(index) { text += "-" }
+            // Version and variant of RFC 9562.
+            text.append(index == 12 ? "8" : index == 16 ? "a" : character)
+        }
+        return text
+    }
+
+    // MARK: What is answered
+
+    static func outcome(of response: OutgoingResponse, at time: Timestamp) -> WebhookOutcome {
+        guard response.status != 200 else { return .taken }
+        let answer = try? JSONDecoder().decode(Answer.self, from: Data(response.body))
+        let reason = PushService.reason(response.status, answer?.reason)
+        switch response.status {
+        case 410: return .gone(answer?.timestamp ?? time)
+        // A wrong token of ours is 403, and a new one may be taken.
+        case 400, 404, 405, 413: return .refused(reason)
+        default: return PushService.failed(reason, response)
+        }
+    }
+
+    private struct Answer: Decodable {
+        let reason: String?
+        /// Since when the token is none, in ms since 1970.
+        let timestamp: Int64?
+    }
+}

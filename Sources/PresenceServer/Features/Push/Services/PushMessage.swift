@@ -1,0 +1,86 @@
+import Foundation
+import PresenceProtocol
+
+/// What one device is to be told, as it waits for a push service.
+struct PushMessage: Codable, Sendable, Equatable {
+    let pushToken: String
+    let user: String
+    let conversation: String
+    let title: String
+    let text: String
+    let badge: Int64
+
+    /// Bytes of JSON. Both services take 4,096 in all, of which ids and the rest are at most 1,500.
+    private static let (mostTitle, mostText) = (400, 2_000)
+
+    /// One for each device of a platform, of an event `push.due` as endpoints are told it.
+    static func all(for platform: String, in body: [UInt8]) -> [PushMessage] {
+        guard let due = try? JSONDecoder().decode(Due.self, from: Data(body)).data else { return [] }
+        let (title, text) = (cut(due.title, to: mostTitle), cut(due.text, to: mostText))
+        return due.devices.filter { $0.platform == platform }.map {
+            PushMessage(
+                pushToken: $0.pushToken, user: due.user, conversation: due.conversation, title: title, text: text,
+                badge: due.badge)
+        }
+    }
+
+    init(pushToken: String, user: String, conversation: String, title: String, text: String, badge: Int64) {
+        (self.pushToken, self.user, self.conversation) = (pushToken, user, conversation)
+        (self.title, self.text, self.badge) = (title, text, badge)
+    }
+
+    /// As it waits; `nil` for what no server has written.
+    init?(_ body: [UInt8]) {
+        guard let message = try? JSONDecoder().decode(PushMessage.self, from: Data(body)) else { return nil }
+        self = message
+    }
+
+    var body: [UInt8] {
+        // Of texts and a number there is always JSON.
+        (try? JSONEncoder.service.encode(self)).map { Array($0) } ?? []
+    }
+
+    /// As much of a text as takes so many bytes in JSON. What is cut ends with an ellipsis.
+    static func cut(_ text: String, to most: Int) -> String {
+        let ellipsis: Unicode.Scalar = "…"
+        var (bytes, end) = (0, text.unicodeScalars.startIndex)
+        for index in text.unicodeScalars.indices {
+            let scalar = text.unicodeScalars[index]
+            switch scalar.value {
+            case 0x22, 0x5C: bytes += 2
+            case ..<0x20: bytes += 6
+            default: bytes += UTF8.width(scalar)
+            }
+            if bytes <= most - UTF8.width(ellipsis) { end = text.unicodeScalars.index(after: index) }
+            if bytes > most { return String(text.unicodeScalars[..<end]) + String(ellipsis) }
+        }
+        return text
+    }
+
+    private struct Due: Decodable {
+        let data: Content
+
+        struct Content: Decodable {
+            let user: String
+            let conversation: String
+            let devices: [Device]
+            let title: String
+            let text: String
+            let badge: Int64
+        }
+
+        struct Device: Decodable {
+            let platform: String
+            let pushToken: String
+        }
+    }
+}
+
+extension JSONEncoder {
+    /// For push services: the same value is the same text.
+    static var service: JSONEncoder {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return encoder
+    }
+}

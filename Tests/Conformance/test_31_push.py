@@ -1,0 +1,148 @@
+"""Pushes: who is truly away is told once for each conversation until they read it, with the devices of sessions that are there."""
+
+import pytest
+
+from support.accounts import ON, Accounts, CheckedAPI
+from support.api import API
+from support.patience import PATIENCE, eventually
+from support.receiver import Receiver
+from support.room import Room
+from support.server import run
+from support.talks import group, say, talk
+
+LONG = 4 * PATIENCE
+DEVICE = "/v1/me/devices/current"
+
+
+@pytest.fixture
+def receiver(tmp_path):
+    receiver = Receiver(tmp_path)
+    yield receiver
+    receiver.close()
+
+
+def settings(receiver, **others):
+    return {"webhooks": [receiver.endpoint("push.due")], "push.enabled": True, "partitions": 8, "linger": 1_000, "lease": 6_000} | others
+
+
+async def due(receiver, count=1):
+    await eventually(lambda: len(receiver.calls) >= count, f"{count} pushes", within=LONG)
+    return [call.data for call in receiver.calls]
+
+
+async def test_who_has_no_session_is_told_of_at_once_and_once_until_they_read(start, receiver):
+    room = Room(start(settings(receiver)))
+    ana, bob = await room.come("ana"), await room.come("bob")
+    await ana.did("updateProfile", changes={"displayName": "Ana \"A\""})
+    id = (await talk(ana, bob))["id"]
+    token = room.token("bob")
+    answer = await CheckedAPI(room.server).request("PUT", DEVICE, {"pushToken": "first", "platform": "apns"}, token=token)
+    assert answer.status == 204, answer
+    answer = await CheckedAPI(room.server).request("PUT", DEVICE, {"pushToken": "to\"ken", "platform": "fcm"}, token=token)
+    assert answer.status == 204, answer
+    await bob.close()
+    await room.come("watcher")
+    for number in range(5):
+        await say(ana, id, f"message {number}")
+    told, = await due(receiver)
+    assert set(told) == {"user", "conversation", "devices", "title", "text", "badge"}
+    assert told["user"] == bob.user and told["conversation"] == id and told["title"] == "Ana \"A\""
+    assert told["devices"] == [{"platform": "fcm", "pushToken": "to\"ken"}]
+    assert told["text"].startswith("message ") and 1 <= told["badge"] <= 5
+    # Another conversation is another push; what is unread counts in both.
+    trip = await group(ana, bob, name="Trip")
+    await say(ana, trip["id"], "x" * 600)
+    told = (await due(receiver, 2))[1]
+    assert told["title"] == "Trip" and told["conversation"] == trip["id"] and told["badge"] == 6
+    assert told["text"] == "x" * 499 + "…"
+    # Once it is read, the next message is told again; and without a device, nobody's.
+    bob = await room.come("bob")
+    await bob.did("mark", conversation=id, read=5)
+    await bob.close()
+    assert (await CheckedAPI(room.server).request("DELETE", DEVICE, token=token)).status == 204
+    assert (await CheckedAPI(room.server).request("DELETE", DEVICE, token=token)).status == 204
+    await say(ana, id, "six")
+    told = (await due(receiver, 3))[2]
+    assert told["conversation"] == id and told["text"] == "six" and told["devices"] == [] and told["badge"] == 2
+    assert len(receiver.calls) == 3
+
+
+async def test_an_idle_desktop_does_not_swallow_a_push(start, receiver):
+    room = Room(start(settings(receiver)))
+    ana, bob = await room.come("ana"), await room.come("bob", "desktop")
+    id = (await talk(ana, bob))["id"]
+    await bob.activity("idle")
+    sent = await say(ana, id, "there?")
+    # That the desktop has it says nothing of its user.
+    await bob.did("mark", conversation=id, delivered=sent["seq"])
+    told, = await due(receiver)
+    assert told["user"] == bob.user and told["text"] == "there?"
+    assert receiver.calls[0].at * 1000 - sent["at"] > 9_900
+
+
+async def test_a_broken_line_does_not_swallow_a_push(start, receiver):
+    room = Room(start(settings(receiver, heartbeat_interval=1_000, heartbeat_timeout=1_000)))
+    ana, bob = await room.come("ana"), await room.come("bob")
+    id = (await talk(ana, bob))["id"]
+    await bob.close()
+    # It reads nothing more and answers no ping.
+    await room.raw("bob")
+    sent = await say(ana, id, "there?")
+    told, = await due(receiver)
+    assert told["user"] == bob.user and told["text"] == "there?"
+    # Interval, timeout, linger and 10 s.
+    assert receiver.calls[0].at * 1000 - sent["at"] < 13_000 + PATIENCE * 1000
+
+
+async def test_a_push_that_was_noted_falls_due_though_the_server_is_killed(start, receiver):
+    redis = start.redis()
+    server = start(settings(receiver), redis=redis)
+    room = Room(server)
+    ana, bob = await room.come("ana"), await room.come("bob")
+    id = (await talk(ana, bob))["id"]
+    await say(ana, id)
+    await eventually(lambda: "}:push" in redis.command("KEYS", "*}:push"), "it is noted", within=LONG)
+    server.kill()
+    room.leave()
+    server.start()
+    told, = await due(receiver)
+    assert told["user"] == bob.user
+    report = run("doctor", "--redis", redis.url, "--config", server.command[server.command.index("--config") + 1])
+    assert report.returncode == 0, report.stdout + report.stderr
+
+
+async def test_devices_go_with_the_session_that_they_belong_to(start, receiver):
+    room = Room(server := start(settings(receiver, **ON)))
+    accounts = Accounts(server)
+    ana, bob = await accounts.sign_up(), await accounts.sign_up()
+    tokens = {}
+    for name in ("phone", "tablet"):
+        signed_in = (await accounts.sign_in(bob.email)).json
+        tokens[name] = signed_in["accessToken"]
+        put = await CheckedAPI(server).request("PUT", DEVICE, {"pushToken": name, "platform": "fcm"}, token=tokens[name])
+        assert put.status == 204, put
+    client = await room.come("ana", token=ana.access)
+    conversation = (await client.did("createConversation", participants=[bob.user]))["conversation"]["id"]
+    assert (await API(server).request("DELETE", "/v1/sessions/current", token=tokens["phone"])).status == 204
+    await say(client, conversation)
+    told, = await due(receiver)
+    assert told["devices"] == [{"platform": "fcm", "pushToken": "tablet"}] and told["user"] == bob.user
+
+
+@pytest.mark.parametrize("body, field", [
+    ({"pushToken": "x"}, "platform"), ({"platform": "fcm"}, "pushToken"), ({"pushToken": "x", "platform": "web"}, "platform"),
+    ({"pushToken": "", "platform": "fcm"}, "pushToken"), ({"pushToken": "a b", "platform": "fcm"}, "pushToken"),
+    ({"pushToken": "x" * 4_097, "platform": "fcm"}, "pushToken"), ({"pushToken": 1, "platform": "fcm"}, "pushToken")],
+    ids=lambda value: str(value)[:30])
+async def test_a_device_that_cannot_be_is_refused(start, receiver, body, field):
+    room = Room(start(settings(receiver)))
+    answer = await CheckedAPI(room.server).request("PUT", DEVICE, body, token=room.token("ana"))
+    assert answer.status in (400, 422) and answer.json["field"] == field, answer
+    assert (await CheckedAPI(room.server).request("PUT", DEVICE, {"pushToken": "x", "platform": "fcm"}, token=room.backend)).status == 403
+    assert (await CheckedAPI(room.server).request("PUT", DEVICE, {"pushToken": "x", "platform": "fcm"})).status == 401
+
+
+async def test_off_there_are_no_devices(start):
+    room = Room(start({}))
+    answer = await room.api.request("PUT", DEVICE, {"pushToken": "x", "platform": "fcm"}, token=room.token("ana"))
+    assert answer.status == 404

@@ -1,0 +1,211 @@
+import Foundation
+import PresenceProtocol
+import Testing
+
+@testable import PresenceCore
+@testable import PresenceServer
+@testable import Simulator
+
+/// What somebody knows of an account of theirs.
+private struct Owner {
+    let user: String
+    var email: String
+    let password: String
+    var access: String?
+}
+
+/// One history, and what was wrong after it.
+final class AccountHistory {
+    private let accounts: AccountWorld
+    private var random: SplitMix64
+    private let addresses = ["ana@example.org", "bob@example.org", "cy@example.org"]
+    private let names = ["Soup", "soup", "Pie", "pie.2", "Rice"]
+    private let isAboutNames: Bool
+    /// Calls that have not been answered, and what their answers mean.
+    private var pending: [(call: SimulatedCall, heard: (SimulatedCall) -> Void)] = []
+    /// By user: those whose sign-up or sign-in was answered.
+    private var owners: [String: Owner] = [:]
+    private var world: World { accounts.world }
+    private(set) var faults: [String] = []
+
+    /// - Parameter redis: One that earlier histories have used.
+    init(seed: UInt64, isAboutNames: Bool = false, redis: SimulatedRedis? = nil) throws {
+        self.isAboutNames = isAboutNames
+        accounts = try AccountWorld(seed: seed, partitions: 8, redis: redis)
+        random = SplitMix64(seed &* 77)
+    }
+
+    private func pick<Element>(_ elements: [Element]) -> Element { elements.randomElement(using: &random)! }
+    private func password(of email: String) -> String { "the password of \(email.prefix(1))z" }
+
+    private func ask(
+        _ method: String, _ path: String, _ body: [String: Any], token: String? = nil,
+        heard: @escaping (SimulatedCall) -> Void = { _ in }
+    ) {
+        let call = SimulatedCall(method, path, body, token: token, to: pick(world.shards))
+        pending.append((call, heard))
+    }
+
+    func step() throws {
+        if isAboutNames, Int.random(in: 0..<2, using: &random) == 0 { changeName() }
+        switch Int.random(in: 0..<12, using: &random) {
+        case 0...2: signUp(pick(addresses))
+        case 3: signIn(pick(addresses))
+        case 4...5: askForAddress()
+        case 6...7: verify()
+        case 8: deleteAccount()
+        case 9: pick(world.shards).cut(.commands)
+        case 10 where Int.random(in: 0..<3, using: &random) == 0:
+            let place = Int.random(in: 0..<2, using: &random)
+            world.shards[place].die()
+            world.replaceShard(at: place)
+        default: break
+        }
+        try world.run(for: Milliseconds.random(in: 1...60, using: &random))
+        hear()
+    }
+
+    private func hear() {
+        let answered = pending.filter { $0.call.status != nil }
+        pending.removeAll { $0.call.status != nil }
+        for (call, heard) in answered { heard(call) }
+    }
+
+    private func learn(_ call: SimulatedCall, _ password: String) {
+        guard let user = call.json["user"] as? String, let account = call.json["account"] as? [String: Any],
+            let email = account["email"] as? String
+        else { return }
+        owners[user] = Owner(
+            user: user, email: email, password: owners[user]?.password ?? password,
+            access: call.json["accessToken"] as? String)
+    }
+
+    // MARK: What people do
+
+    private func signUp(_ email: String) {
+        let password = password(of: email)
+        var body = ["email": email, "password": password]
+        if isAboutNames { body["username"] = pick(names) }
+        ask("POST", "/v1/accounts", body) { [unowned self] in learn($0, password) }
+    }
+
+    private func changeName() {
+        guard let owner = someone else { return }
+        if Int.random(in: 0..<4, using: &random) == 0 {
+            ask("DELETE", "/v1/me/username", [:], token: owner.access)
+        } else {
+            ask("PUT", "/v1/me/username", ["username": pick(names)], token: owner.access)
+        }
+    }
+
+    private func signIn(_ email: String) {
+        // Those who have changed their address keep the password of the first.
+        let password = password(of: pick(addresses))
+        ask("POST", "/v1/sessions", ["email": email, "password": password]) { [unowned self] in
+            if $0.status == 200 { learn($0, password) }
+        }
+    }
+
+    private var someone: Owner? { owners.values.sorted { $0.user < $1.user }.randomElement(using: &random) }
+
+    private func askForAddress() {
+        guard let owner = someone else { return }
+        ask(
+            "POST", "/v1/me/email", ["password": owner.password, "email": pick(addresses)], token: owner.access)
+    }
+
+    /// Follows a link, an old one perhaps.
+    private func verify() {
+        guard let token = accounts.tokens("verify").suffix(6).randomElement(using: &random) else { return }
+        ask("POST", "/v1/emails/verify", ["token": token])
+    }
+
+    private func deleteAccount() {
+        guard let owner = someone else { return }
+        ask("DELETE", "/v1/me", ["password": owner.password], token: owner.access)
+    }
+
+    // MARK: Afterwards
+
+    private func expect(_ isTrue: Bool, _ what: @autoclosure () -> String) {
+        if !isTrue { faults.append(what()) }
+    }
+
+    /// Nothing is under way any more.
+    func settle() throws {
+        try world.run(for: 30_000)
+        hear()
+        try world.run(until: "both servers are live") { world.shards.allSatisfy { $0.logic.link.isLive } }
+    }
+
+    private func texts(_ command: [String]) throws -> [String?] {
+        (try world.redis.command(command).get().array ?? []).map(\.string)
+    }
+
+    private func waitUntilNothingIsUnfinished() throws {
+        let partitions = world.shards[0].logic.partitions
+        try world.run(until: "nothing is unfinished", within: 120_000) {
+            (0..<partitions.count).allSatisfy {
+                (try? self.world.redis.command(["SCARD", partitions.keys($0).unfinished]).get().int) == 0
+            }
+        }
+    }
+
+    /// Records, claims, accounts and profiles say the same, and nothing is left to be done.
+    func checkNames() throws {
+        let partitions = world.shards[0].logic.partitions
+        try waitUntilNothingIsUnfinished()
+        var owners: [String: String] = [:]
+        for key in try texts(["KEYS", "*:account:*"]).compactMap(\.self) {
+            let user = try #require(UserID(String(key.split(separator: ":", maxSplits: 2)[2])))
+            let keys = partitions.keys(of: user)
+            let record = try texts(["HMGET", keys.username(user), "held", "heldAs", "claim", "wish"])
+            expect(record[3] == nil, "the wish of \(user) is open")
+            let shown = try texts(["HMGET", key, "username"])[0]
+            expect(shown == record[1], "the account of \(user)")
+            let profile = try texts(["HMGET", keys.user(user), "profile"])[0] ?? ""
+            expect(profile.contains(#""username":"\#(shown ?? "")""#) == (shown != nil), "the profile: \(profile)")
+            guard let held = record[0], let number = record[2] else { continue }
+            expect(held == shown?.lowercased() && owners[held] == nil, "\(held) is shown as \(shown ?? "nothing")")
+            owners[held] = "\(user) \(number)"
+        }
+        for key in try texts(["KEYS", "*:name:*"]).compactMap(\.self) {
+            let name = String(key.split(separator: ":", maxSplits: 2)[2])
+            let claim = try world.redis.command(["GET", key]).get().string
+            expect(claim == owners[name], "the claim on \(name)")
+            owners[name] = nil
+        }
+        expect(owners.isEmpty, "names without a claim")
+        for name in Set(names.map { $0.lowercased() }) {
+            let call = try accounts.call("GET", "/v1/usernames/\(name)")
+            let claimed = try texts(["KEYS", "*:name:\(name)"]).isEmpty == false
+            expect(call.json["available"] as? Bool == !claimed, "\(name) is said to be what it is not")
+        }
+    }
+
+    func check() throws {
+        try waitUntilNothingIsUnfinished()
+        let keys = world.redis.command(["KEYS", "*:account:*"])
+        let accountKeys = (try keys.get().array ?? []).compactMap(\.string)
+        var holders: [String: String] = [:]
+        for key in accountKeys {
+            let fields = try texts(["HMGET", key, "email", "claim", "wanted", "releasing"])
+            expect(fields[2] == nil && fields[3] == nil, "a change of address is left open")
+            let (email, claim) = (try #require(fields[0]), try #require(fields[1]))
+            let user = String(key.split(separator: ":", maxSplits: 2)[2])
+            expect(holders[email] == nil, "two accounts have \(email)")
+            holders[email] = user
+            let places = try #require(world.shards[0].logic.feature(Accounts.self)?.places)
+            let claimed = try world.redis.command(["GET", places.keys(of: email).email(EmailAddress(email)!)]).get()
+            expect(claimed.string == "\(user) \(claim)", "the claim of \(email)")
+        }
+        for email in addresses {
+            let call = try accounts.call("POST", "/v1/accounts", ["email": email, "password": "a password of mine"])
+            if let holder = holders[email] {
+                expect(call.status == 409, "\(email) is \(holder)'s: \(call.json)")
+            } else {
+                expect(call.status == 201, "nobody has \(email): \(call.json)")
+            }
+        }
+    }
+}

@@ -1,0 +1,126 @@
+import Foundation
+import PresenceProtocol
+import Testing
+
+@testable import PresenceCore
+@testable import PresenceServer
+@testable import Simulator
+
+/// A change of address goes over three partitions: whatever dies on the way, it is made or not, and nothing is left of it.
+@Suite struct EmailChangeTests {
+    private let accounts: AccountWorld
+    private let old = "ana@example.org"
+    private let new = "anna@example.org"
+    private let password = "correct horse"
+
+    init() throws { accounts = try AccountWorld() }
+
+    private var world: World { accounts.world }
+
+    private func signUp(_ email: String) throws -> SimulatedCall {
+        try accounts.call("POST", "/v1/accounts", ["email": email, "password": password], at: 1)
+    }
+
+    private func signIn(_ email: String) throws -> SimulatedCall {
+        try accounts.call("POST", "/v1/sessions", ["email": email, "password": password], at: 1)
+    }
+
+    /// Up to the mail's token.
+    private func ask() throws -> String {
+        let ana = try signUp(old)
+        #expect(ana.status == 201)
+        let asked = try accounts.call(
+            "POST", "/v1/me/email", ["password": password, "email": new],
+            token: ana.json["accessToken"] as? String,
+            at: 1)
+        #expect(asked.status == 202)
+        return try accounts.mailToken("verify", to: new)
+    }
+
+    private func isUnfinished() throws -> Bool {
+        let partitions = world.shards[1].logic.partitions
+        return try (0..<partitions.count).contains {
+            try world.redis.command(["EXISTS", partitions.keys($0).unfinished]).get().int == 1
+        }
+    }
+
+    /// Has the first server die when it has run so many of the change's scripts.
+    private func dieAfter(_ count: Int) {
+        let scripts: [Script] = [.wantEmail, .takeClaim, .switchEmail, .releaseClaim, .endEmail]
+        var left = count
+        world.redis.ran = { [world] script, _, _ in
+            guard scripts.contains(script) else { return }
+            left -= 1
+            if left == 0 {
+                world.after(0) {
+                    world.shards[0].die()
+                    world.replaceShard(at: 0)
+                }
+            }
+        }
+    }
+
+    @Test(arguments: 1...5)
+    func `a change that its server dies of is made by another within a sweep`(_ step: Int) throws {
+        let token = try ask()
+        dieAfter(step)
+        _ = SimulatedCall("POST", "/v1/emails/verify", ["token": token], to: world.shards[0])
+        try world.run(for: 12_000)
+        #expect(try !isUnfinished())
+        #expect(try signIn(new).status == 200 && signIn(old).status == 401)
+        #expect(try signUp(old).status == 201, "the old address is free")
+        #expect(try signUp(new).reason == "email_taken")
+        let record = try world.redis.command(["KEYS", "*:account:*"]).get().array ?? []
+        for key in record.compactMap(\.string) {
+            let fields = try world.redis.command(["HMGET", key, "wanted", "releasing"]).get().array ?? []
+            #expect(fields.compactMap(\.string).isEmpty)
+        }
+        #expect(accounts.tokens("verify", to: new).count == 1)
+    }
+
+    @Test func `a change whose address is taken meanwhile is refused, and nothing is left of it`()
+        throws
+    {
+        let token = try ask()
+        #expect(try signUp(new).status == 201)
+        let verified = try accounts.call("POST", "/v1/emails/verify", ["token": token])
+        #expect(verified.status == 409 && verified.reason == "email_taken")
+        try world.run(for: 100)
+        #expect(try !isUnfinished() && signIn(old).status == 200)
+    }
+
+    @Test
+    func `a change whose time is over before it is carried on is not made, and its address is free`()
+        throws
+    {
+        let token = try ask()
+        dieAfter(2)
+        _ = SimulatedCall("POST", "/v1/emails/verify", ["token": token], to: world.shards[0])
+        try world.run(for: 300)
+        #expect(try isUnfinished())
+        world.redisEpoch += MailToken.lifetime
+        try world.run(for: 20_000)
+        try world.run(until: "both servers are live") {
+            world.shards.allSatisfy { $0.logic.link.isLive }
+        }
+        #expect(try !isUnfinished() && signIn(old).status == 200)
+        #expect(try signUp(new).status == 201)
+    }
+
+    @Test func `a second wish gives up what the first had claimed`() throws {
+        let token = try ask()
+        dieAfter(2)
+        _ = SimulatedCall("POST", "/v1/emails/verify", ["token": token], to: world.shards[0])
+        // Before a sweep comes to it.
+        try world.run(for: 20)
+        let access = try signIn(old).json["accessToken"] as? String
+        let third = "third@example.org"
+        _ = try accounts.call(
+            "POST", "/v1/me/email", ["password": password, "email": third], token: access, at: 1)
+        let next = try accounts.mailToken("verify", to: third)
+        #expect(try accounts.call("POST", "/v1/emails/verify", ["token": next], at: 1).status == 204)
+        try world.run(for: 12_000)
+        #expect(try !isUnfinished() && signIn(third).status == 200)
+        for email in [old, new] { #expect(try signUp(email).status == 201, "\(email) is free") }
+    }
+}

@@ -1,0 +1,216 @@
+import PresenceProtocol
+import Testing
+
+@testable import PresenceCore
+@testable import PresenceServer
+@testable import Simulator
+
+/// What decides whether somebody is truly away, on invented time.
+@Suite struct PushSimulationTests {
+    private final class Talk {
+        let webhooks: WebhookWorld
+        let world: World
+        let ana: SimulatedClient
+        let bob: SimulatedClient
+        private(set) var id = ConversationID("c")!
+        private var sent = 0
+
+        init(apns: Bool = false, queue: Int64 = 1_000) throws {
+            webhooks = try WebhookWorld(queue: queue, pushes: true, apns: apns)
+            world = webhooks.world
+            ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+            bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
+            try world.run(until: "there is a courier") { webhooks.couriers.count == 1 }
+            ana.send(.createConversation(participants: [UserID("bob")!]))
+            var made: ConversationID?
+            try world.run(until: "there is a conversation") {
+                made =
+                    self.ana.received.compactMap { if case .conversationCreated(_, let c) = $0 { c.id } else { nil } }
+                    .first
+                return made != nil
+            }
+            id = made!
+        }
+
+        func say() {
+            sent += 1
+            ana.sendText(
+                #"{"type":"send","id":\#(100 + sent),"conversation":"\#(id)","message":{"id":"m\#(sent)","text":"hi"}}"#
+            )
+        }
+
+        func mark(_ what: String, _ number: Int) {
+            bob.sendText(#"{"type":"mark","id":\#(500 + number),"conversation":"\#(id)","\#(what)":\#(number)}"#)
+        }
+
+        func set(_ members: String) {
+            bob.sendText(#"{"type":"conversationSettings","id":900,"conversation":"\#(id)",\#(members)}"#)
+        }
+
+        var pushes: [QueuedWebhook] { webhooks.calls("push.due", of: "bob") }
+        /// What APNs was handed.
+        var handed: [PushMessage] { webhooks.log.calls.compactMap { PushMessage($0.body) } }
+
+        func register(_ token: String) throws {
+            let body = ["pushToken": token, "platform": "apns"]
+            let call = SimulatedCall("PUT", "/v1/me/devices/current", body, token: "bob", to: world.shards[0])
+            try world.run(until: "the device is registered") { call.status == 204 }
+        }
+    }
+
+    @Test(arguments: ["idle", "background"]) func `a device that has it says nothing of a user who is not there`(
+        state: String
+    ) throws {
+        let talk = try Talk()
+        talk.bob.sendText(#"{"type":"activity","id":800,"state":"\#(state)"}"#)
+        try talk.world.run(for: 1_000)
+        talk.say()
+        try talk.world.run(for: 100)
+        talk.mark("delivered", 1)
+        try talk.world.run(for: 9_000)
+        #expect(talk.pushes.isEmpty)
+        try talk.world.run(until: "the push", within: 2_000) { talk.pushes.count == 1 }
+        // Read on the desktop after all: the next one is another.
+        talk.mark("read", 1)
+        try talk.world.run(for: 1_000)
+        talk.say()
+        try talk.world.run(for: 1_000)
+        talk.mark("read", 2)
+        try talk.world.run(for: 60_000)
+        #expect(talk.pushes.count == 1)
+    }
+
+    @Test func `a service is handed a push for each device, and one that it does not know is removed`() throws {
+        let talk = try Talk(apns: true)
+        try talk.register("0a0b")
+        talk.webhooks.log.answer = { PushMessage($0.body) == nil ? .taken : .gone(.max) }
+        talk.say()
+        try talk.world.run(until: "it is handed over", within: 15_000) { talk.handed.count == 1 }
+        let push = try #require(talk.handed.first)
+        #expect(push.pushToken == "0a0b" && push.text == "hi" && push.badge == 1 && push.user == "bob")
+        #expect(push.conversation == talk.id.string)
+        try talk.world.run(for: 1_000)
+        talk.mark("read", 1)
+        try talk.world.run(for: 1_000)
+        talk.say()
+        try talk.world.run(until: "the next is due", within: 15_000) { talk.pushes.count == 2 }
+        try talk.world.run(for: 3_600_000)
+        #expect(talk.handed.count == 1)
+    }
+
+    @Test func `a device that was registered since stays`() throws {
+        let talk = try Talk(apns: true)
+        try talk.register("0a0b")
+        talk.webhooks.log.answer = { PushMessage($0.body) == nil ? .taken : .gone(1) }
+        talk.say()
+        try talk.world.run(until: "it is handed over", within: 15_000) { talk.handed.count == 1 }
+        talk.mark("read", 1)
+        try talk.world.run(for: 1_000)
+        talk.say()
+        try talk.world.run(until: "it is handed over again", within: 15_000) { talk.handed.count == 2 }
+    }
+
+    @Test func `a push is tried six times within an hour`() throws {
+        let talk = try Talk(apns: true)
+        try talk.register("0a0b")
+        talk.webhooks.log.answer = {
+            PushMessage($0.body) == nil ? .taken : .failed("status 503", retryAfter: 60_000)
+        }
+        talk.say()
+        try talk.world.run(for: 20_000)
+        #expect(talk.handed.count == 1)
+        try talk.world.run(for: 2 * 3_600_000)
+        #expect(talk.handed.count == 6)
+    }
+
+    @Test func `what a service refuses is not tried again`() throws {
+        let talk = try Talk(apns: true)
+        try talk.register("0a0b")
+        talk.webhooks.log.answer = { PushMessage($0.body) == nil ? .taken : .refused("status 400 BadDeviceToken") }
+        talk.say()
+        try talk.world.run(for: 3_600_000)
+        #expect(talk.handed.count == 1)
+    }
+
+    @Test func `a session that says nothing is pushed for after ten seconds, once for a flood`() throws {
+        let talk = try Talk()
+        for _ in 0..<5 { talk.say() }
+        try talk.world.run(for: 9_500)
+        #expect(talk.pushes.isEmpty)
+        try talk.world.run(until: "the push", within: 1_500) { talk.pushes.count == 1 }
+        for _ in 0..<5 { talk.say() }
+        try talk.world.run(for: 120_000)
+        #expect(talk.pushes.count == 1)
+    }
+
+    @Test(arguments: ["delivered", "read"]) func `what has come to a device by then is not pushed`(mark: String) throws
+    {
+        let talk = try Talk()
+        for number in 1...3 {
+            talk.say()
+            try talk.world.run(for: 9_000)
+            talk.mark(mark, number)
+            try talk.world.run(for: 500)
+        }
+        try talk.world.run(for: 120_000)
+        #expect(talk.pushes.isEmpty)
+    }
+
+    @Test func `a message that came while an earlier one was delivered has ten seconds of its own`() throws {
+        let talk = try Talk()
+        talk.say()
+        try talk.world.run(for: 5_000)
+        talk.mark("delivered", 1)
+        try talk.world.run(for: 4_500)
+        talk.say()
+        try talk.world.run(for: 9_000)
+        #expect(talk.pushes.isEmpty)
+        try talk.world.run(for: 15_000)
+        #expect(talk.pushes.count == 1)
+    }
+
+    @Test(arguments: [#""muted":true"#, #""muted":true,"muteFor":3600000"#, #""archived":true"#])
+    func `what is muted or archived, before or meanwhile, is not pushed`(setting: String) throws {
+        for isLate in [false, true] {
+            let talk = try Talk()
+            if isLate { talk.say() }
+            try talk.world.run(for: 1_000)
+            talk.set(setting)
+            try talk.world.run(for: 1_000)
+            talk.say()
+            try talk.world.run(for: 120_000)
+            #expect(talk.pushes.isEmpty)
+        }
+    }
+
+    @Test func `a line that broke is pushed for within linger and ten seconds, and again once it is read`() throws {
+        let talk = try Talk()
+        talk.bob.lost()
+        talk.say()
+        try talk.world.run(until: "the push", within: talk.world.configuration.linger + 11_000) {
+            talk.pushes.count == 1
+        }
+        try talk.world.run(for: 30_000)
+        talk.say()
+        try talk.world.run(for: 60_000)
+        #expect(talk.pushes.count == 1)
+        try talk.bob.connect(to: talk.world.shards[1])
+        talk.mark("read", 2)
+        try talk.world.run(for: 1_000)
+        talk.bob.close(code: 1000)
+        try talk.world.run(for: 1_000)
+        talk.say()
+        try talk.world.run(until: "the next push, at once", within: 3_000) { talk.pushes.count == 2 }
+    }
+
+    @Test func `a push that is noted is told though the courier dies`() throws {
+        let talk = try Talk()
+        talk.bob.lost()
+        talk.say()
+        try talk.world.run(for: 3_000)
+        try #require(talk.webhooks.couriers.first).die()
+        try talk.world.run(until: "the push", within: 60_000) { talk.pushes.count == 1 }
+        try talk.world.run(for: 120_000)
+        #expect(Set(talk.pushes.map(\.id)).count == 1)
+    }
+}
