@@ -18,7 +18,8 @@ extension WebSocketServer {
         http.output =
             http.output[http.written...]
             + response.encoded(
-                keepAlive: http.keepsAlive, withBody: !http.isHead, date: date.value(now: loop.now), request: http.requestName)
+                keepAlive: http.keepsAlive, withBody: !http.isHead, date: date.value(now: loop.now),
+                request: http.requestName)
         http.written = 0
         if let source = response.source {
             if http.isHead || source.length == 0 {

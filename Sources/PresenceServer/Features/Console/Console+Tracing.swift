@@ -15,7 +15,9 @@ extension Console {
         let isUser = Self.member("conversation", in: call) == nil
         let subject = try Self.id(isUser ? "user" : "conversation", in: call)
         let after = Self.member("after", in: call) ?? "0"
-        guard let after = Int64(after), after >= 0 else { throw .invalid("after", "must be a number of an earlier answer") }
+        guard let after = Int64(after), after >= 0 else {
+            throw .invalid("after", "must be a number of an earlier answer")
+        }
         let now = shard.clock.now
         let key = (isUser ? "user " : "conversation ") + subject.string
         let fresh = Trace(shard.randomName(), of: subject, isUser: isUser, now: now)

@@ -43,7 +43,9 @@ final class Console: Feature {
 
     func resynchronise(_ step: ResynchronisationStep, done: @escaping (RedisFailure?) -> Void) {
         if step == .lost || step == .live {
-            for trace in traces { trace.note(step == .lost ? "lost" : "live", at: shard.clock.redisNow, now: shard.clock.now) }
+            for trace in traces {
+                trace.note(step == .lost ? "lost" : "live", at: shard.clock.redisNow, now: shard.clock.now)
+            }
         }
         done(nil)
     }

@@ -21,6 +21,7 @@ extension Console {
         guard phones.count == Self.players.count else {
             return call.refuse(404, .notFound, "this server makes no tokens: it has no secret of its own")
         }
-        call.respond(.json(200, #"{"phones":[\#(phones.joined(separator: ","))],"expiresIn":\#(Self.playgroundToken)}"#))
+        call.respond(
+            .json(200, #"{"phones":[\#(phones.joined(separator: ","))],"expiresIn":\#(Self.playgroundToken)}"#))
     }
 }

@@ -62,7 +62,8 @@ enum TracedEvent {
     /// `PRESENCE LASTSEEN …`, by their first letters.
     private static func visibility(_ event: StoreEvent) -> String {
         let audiences = ["e": "everyone", "c": "contacts", "n": "nobody"]
-        return zip(["presence", "last seen"], event.words).map { "\($0): \(audiences[$1] ?? $1)" }.joined(separator: ", ")
+        return zip(["presence", "last seen"], event.words).map { "\($0): \(audiences[$1] ?? $1)" }.joined(
+            separator: ", ")
     }
 
     private static func conversation(_ event: StoreEvent) -> String {
