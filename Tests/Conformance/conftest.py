@@ -8,7 +8,7 @@ from support.browser import Browser
 from support.client import BREACHES
 from support.redis import Redis
 from support.room import ROOMS, Room
-from support.server import BINARY, Server
+from support.server import BINARY, LIVING, Server
 
 LONGEST_TEST = 180
 """Seconds after which a test that hangs is given up."""
@@ -59,6 +59,15 @@ def pytest_pyfunc_call(pyfuncitem):
     asyncio.run(bounded())
     assert not BREACHES, "the server broke rules that hold always:\n" + "\n".join(BREACHES[:10])
     return True
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    """A test that failed shows what its servers logged."""
+    report = (yield).get_result()
+    if report.when == "call" and report.failed:
+        for server in LIVING:
+            report.sections.append((f"the end of the log of {server.url}", server.logged()))
 
 
 @pytest.fixture(scope="module")

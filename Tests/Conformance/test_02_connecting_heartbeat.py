@@ -10,7 +10,10 @@ from support.proxy import Proxy
 
 INTERVAL, TIMEOUT, LINGER = 0.5, 0.5, 0.6
 BOUND = INTERVAL + TIMEOUT + LINGER
-SETTINGS = {"heartbeat_interval": 500, "heartbeat_timeout": 500, "linger": 600, "lease": 2_500, "renewal": 300}
+LEASE = max(2.5, SLACK)
+SETTINGS = {
+    "heartbeat_interval": 500, "heartbeat_timeout": 500, "linger": 600, "lease": int(LEASE * 1000), "renewal": 300,
+}
 
 
 async def test_connected_tells_the_heartbeat_and_linger(room):

@@ -11,8 +11,10 @@ from support.patience import A_MOMENT, PATIENCE, SLACK, now
 from support.processes import find
 from support.room import Room
 
-LINGER, LEASE, RENEWAL, SWEEP = 1.5, 2.0, 0.4, 0.3
-SETTINGS = {"linger": 1_500, "lease": 2_000, "renewal": 400, "sweep": 300}
+LINGER, RENEWAL, SWEEP = 1.5, 0.4, 0.3
+LEASE = max(2.0, SLACK)
+"""Seconds: a machine that stalls for a shorter time does not make a living server look dead."""
+SETTINGS = {"linger": 1_500, "lease": int(LEASE * 1000), "renewal": 400, "sweep": 300}
 GHOSTS_GONE = LEASE + 2 * SWEEP
 
 

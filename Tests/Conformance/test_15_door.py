@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import pty
+import select
 import signal
 import socket
 import ssl
@@ -244,12 +245,19 @@ def test_a_terminal_that_goes_takes_the_server_with_it(directory):
         os.execv(BINARY, [BINARY, "serve", "--port", "0", "--data-dir", directory])
     try:
         said = b""
-        while b"listening on" not in said:
-            said += os.read(terminal, 4096)
+
+        def hear(words):
+            nonlocal said
+            deadline = time.monotonic() + PATIENCE
+            while words not in said:
+                left = max(0, deadline - time.monotonic())
+                assert select.select([terminal], [], [], left)[0], f"never {words}: {said}"
+                said += os.read(terminal, 4096)
+
+        hear(b"listening on")
         # A wish to reload is one, as long as the terminal is there.
         os.kill(child, signal.SIGHUP)
-        while b"reloading" not in said:
-            said += os.read(terminal, 4096)
+        hear(b"reloading")
     finally:
         os.close(terminal)
     deadline = time.monotonic() + PATIENCE

@@ -136,6 +136,29 @@ struct BreakTests {
         }
     }
 
+    @Test func `after the machine stood still, Redis has its time again`() async throws {
+        try await Client.with(server.unix, .with { $0.commandTimeout = 400 }) { client in
+            await client.ready()
+            let (loop, redis) = (client.loop, server.pid)
+            server.pause()
+            let answer = await client.wait { (connection, done: @escaping (Answer) -> Void) in
+                connection.onState = { _ in Issue.record("the connection was dropped") }
+                let goesOn = LoopTimer(loop) { kill(redis, SIGCONT) }
+                let stall = LoopTimer(loop) {
+                    usleep(600_000)
+                    goesOn.set(after: 100)
+                }
+                connection.send(["PING"]) { answer in
+                    stall.cancel()
+                    goesOn.cancel()
+                    done(answer)
+                }
+                stall.set(after: 0)
+            }
+            #expect(answer == .success(.status("PONG")))
+        }
+    }
+
     @Test func `many breaks in a row leave nothing behind`() async throws {
         try await Client.with(server.unix) { client in
             let before = openFiles()

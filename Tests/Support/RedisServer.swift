@@ -5,7 +5,7 @@ package import Redis
 /// A real `redis-server` in a temporary directory, on a Unix socket and a free TCP port. It ends with this object, and
 /// with the test process.
 package final class RedisServer {
-    package let port: UInt16
+    package private(set) var port: UInt16 = 0
     package var socketPath: String { place.file("socket") }
     /// Its address, as a server is told it.
     package var url: String { "unix://\(socketPath)" }
@@ -19,9 +19,17 @@ package final class RedisServer {
     /// Ready to serve when this returns.
     package init(_ arguments: [String] = []) throws {
         place = try TemporaryDirectory()
-        port = try FreePort.find()
         self.arguments = arguments
-        try start()
+        for attempt in 1... {
+            port = try FreePort.find()
+            do {
+                try start()
+                return
+            } catch let failure as Failure where failure.log.contains("Address already in use") && attempt < 5 {
+                // Somebody else has found it, too.
+                continue
+            }
+        }
     }
 
     /// Starts it (again), at the same addresses; returns when a line of its log contains `line`.

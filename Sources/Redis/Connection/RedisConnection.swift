@@ -50,6 +50,8 @@ public final class RedisConnection {
     /// When the oldest of them was sent: ms on the loop's clock.
     public var oldestPendingSince: Int64? { commands.oldest?.since }
 
+    /// When this loop last found itself late by much: ms on its clock. Commands sent before have their time from then on.
+    private var stoodStillUntil = Int64.min / 2
     private let loop: EventLoop
     private let name: String
     private let options: RedisOptions
@@ -188,18 +190,23 @@ public final class RedisConnection {
     }
 
     private func checkOldest() {
-        guard let oldest = commands.oldest else { return }
-        if loop.now - oldest.since >= options.commandTimeout {
+        guard let first = commands.oldest else { return }
+        let lateness = loop.now - deadline(of: first)
+        if lateness >= 0 {
             // If it was us who stood still, the answers are here.
             link?.drain()
         }
+        // If it was the machine, Redis stood still as well.
+        if lateness > options.commandTimeout / 4 { stoodStillUntil = loop.now }
         guard let oldest = commands.oldest else { return }
-        guard loop.now - oldest.since >= options.commandTimeout else {
-            return watch.set(at: oldest.since + options.commandTimeout)
-        }
+        guard loop.now >= deadline(of: oldest) else { return watch.set(at: deadline(of: oldest)) }
         if dialler.drop() {
             ended("no answer within \(options.commandTimeout) ms") { .timedOut(sent: $0) }
         }
+    }
+
+    private func deadline(of command: PendingCommands.Command) -> Int64 {
+        max(command.since, stoodStillUntil) + options.commandTimeout
     }
 }
 

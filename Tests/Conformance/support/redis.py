@@ -14,11 +14,26 @@ from .ports import free_port
 class Redis:
     def __init__(self):
         self.directory = tempfile.mkdtemp(prefix="presence-redis-")
-        self.port = free_port()
-        self.url = f"redis://127.0.0.1:{self.port}"
+        self.port = None
         self.start()
 
+    @property
+    def url(self):
+        return f"redis://127.0.0.1:{self.port}"
+
     def start(self):
+        """Starts it (again), then at the same port."""
+        is_new = self.port is None
+        for _ in range(5):
+            if is_new:
+                self.port = free_port()
+            if self.begin():
+                return
+            assert is_new, "redis-server does not start again"
+        raise AssertionError("redis-server does not start")
+
+    def begin(self):
+        """Whether it serves; else it has ended, as it does if somebody else has found its port, too."""
         with open(os.path.join(self.directory, "log"), "ab") as log:
             self.process = subprocess.Popen(
                 [shutil.which("redis-server") or "/usr/bin/redis-server"]
@@ -27,9 +42,13 @@ class Redis:
                 stdout=log, stderr=log, cwd=self.directory, start_new_session=True,
                 preexec_fn=processes.end_with_parent)
         deadline = time.monotonic() + 20
-        while self.command("PING") != "PONG":
-            assert time.monotonic() < deadline, "redis-server does not start"
+        own = f"process_id:{self.process.pid}"
+        while own not in self.command("INFO", "server").split() or self.command("PING") != "PONG":
+            if self.process.poll() is not None:
+                return False
+            assert time.monotonic() < deadline, "redis-server is never ready"
             time.sleep(0.02)
+        return True
 
     def command(self, *words):
         """The answer of one command, as plain lines."""

@@ -22,6 +22,10 @@ def run(*arguments, timeout=30):
     return subprocess.run([BINARY, *arguments], capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL)
 
 
+LIVING = []
+"""The servers that are not closed."""
+
+
 class Server:
     """A running server; `configuration` has the short names of `settings.KEYS`.
 
@@ -43,6 +47,7 @@ class Server:
         if shards:
             self.command += ["--shards", str(shards)]
         self.command += arguments
+        LIVING.append(self)
         try:
             self.start()
         except BaseException:
@@ -125,6 +130,8 @@ class Server:
                 self.stop(within=10)
             except subprocess.TimeoutExpired:
                 self.kill()
+        if self in LIVING:
+            LIVING.remove(self)
         self.log.close()
         log = self.whole_log()
         if self.owns_directory:

@@ -6,7 +6,7 @@ import Testing
 @testable import PresenceKit
 
 /// A process that writes is killed at any moment: what it was answered is neither lost nor done twice.
-@Suite(.timeLimit(.minutes(1))) struct KillTests {
+@Suite(.timeLimit(.minutes(3))) struct KillTests {
     /// What the server was told, in order, and what it has told.
     private actor Heard {
         private(set) var names: [Int] = []

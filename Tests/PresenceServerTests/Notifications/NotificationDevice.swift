@@ -78,7 +78,7 @@ final class NotificationDevice {
 
     /// Stops watching, or its line breaks.
     func leave() {
-        guard isIn else { return }
+        guard isIn, isWatching else { return }
         if history.draw(0...1) == 0 { return client.lost() }
         isWatching = false
         say(#""type":"unsubscribe","notifications":true"#)

@@ -46,17 +46,20 @@ import Testing
 
         static let all: [Mistake] = [
             Mistake(
-                name: "what is posted again is told again", old: "if not find(b, id, 2) then", new: "if true then",
+                name: "what is posted again is told again", old: "if not find(b, id, 1, 1) then", new: "if true then",
                 faults: ["twice", " of [\"n"]),
             Mistake(
-                name: "a change has no version of its own", old: "b.version = nextVersion(b.version, b.floor)",
-                new: "b.version = math.max(b.version, 1)", faults: ["version 1 of"]),
+                name: "a change has no version of its own", old: "b.version = nextVersion(previous, b.floor)",
+                new: "b.version = math.max(previous, 1)", faults: ["version 1 of"]),
+            Mistake(
+                name: "who missed an event is not told so", old: "int(now), int(previous), int(unseen)",
+                new: "int(now), '0', int(unseen)", faults: ["keeps [", "a device of"]),
             Mistake(
                 name: "the mark of what was seen goes back", old: "if seen > b.seen then",
                 new: "if seen > 0 and seen ~= b.seen then", faults: ["had seen", "has seen"]),
             Mistake(
                 name: "what is replaced stays", old: "                retire(b, place)\n", new: "",
-                faults: ["was replaced, and", "a device of"]),
+                faults: ["was replaced, and", "a device of", "keeps ["]),
             Mistake(
                 name: "others are not told what is replaced",
                 old: "news.replaces[#news.replaces + 1] = int(seqOf(b, place))", new: "", faults: ["a device of"]),
@@ -72,15 +75,15 @@ import Testing
                 old: "b.gone[#b.gone + 1] = int(seqOf(b, i))\n    setState(b, i, 'x')", new: "drop(b, i)",
                 faults: ["was archived by", "was replaced, and", " of [\"n"]),
             Mistake(
-                name: "unread counts what was read", old: "if state == 'u' then unread",
-                new: "if state ~= 'x' then unread", faults: ["unread of"]),
+                name: "unread counts what was read", old: "count(b.states, 'u'), first",
+                new: "count(b.states, '[ur]'), first", faults: ["unread of"]),
             Mistake(
-                name: "what is too much is dropped untold", old: "first = first or seq", new: "first = 1",
+                name: "what is too much is dropped untold", old: "first and seqOf(b, first) or b.last + 1", new: "1",
                 faults: ["a device of"]),
             Mistake(
-                name: "some of what was unseen is not read", old: "if left > 0 and state ~= 'x' then",
-                new: "if left > 0 and state ~= 'x' and i > 1 then",
-                faults: ["is lost to", "unseen of", "unread of", "keeps"]),
+                name: "some of what was unseen is not read", old: "while i > 0 and left > 0 do",
+                new: "while i > 1 and left > 0 do",
+                faults: ["is lost to", "unseen of", "unread of", "keeps", "a device of"]),
         ]
     }
 }

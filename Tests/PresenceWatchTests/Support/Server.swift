@@ -60,6 +60,8 @@ final class Server: Sendable {
             url: try #require(URL(string: url)), token: try await token(user), device: Device(kind: kind),
             configuration: configuration)
         client.connect()
+        // On a busy machine the first connection takes longer than a call waits.
+        for await state in client.connectionStates where state.isConnected { break }
         return client
     }
 }

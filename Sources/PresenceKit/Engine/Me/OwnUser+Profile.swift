@@ -65,7 +65,7 @@ extension OwnUser {
         remove(profile.stored(write))
     }
 
-    /// A change could not be stored; whether the server may have it all the same.
+    /// A change could not be stored; whether the server may be told of it all the same.
     mutating func withdraw(_ write: String) -> Bool {
         keptStamp += 1
         return profile.withdraw(write)

@@ -4,8 +4,10 @@ import PresenceProtocol
 /// Profile changes that are kept until the server has acknowledged them: in order, with the newest value per member.
 ///
 /// What was sent and not answered when the connection broke is sent again: the values are whole, so a second time
-/// changes nothing. Each is a ``QueuedWrite`` too, so that it outlives the process. Of those not sent there is one: a
-/// write holds all that was unsent when it was made, and takes the place of the older ones once it is in the storage.
+/// changes nothing. Each is a ``QueuedWrite`` too, so that it outlives the process, and is sent once it is in the storage:
+/// a process that died in between would be followed by one that knows only older changes, and sends them over it. Of those
+/// not sent there is one: a write holds all that was unsent when it was made, and takes the place of the older ones once it
+/// is in the storage.
 struct ProfileQueue: Sendable {
     /// A change as it was made, and the writes in the storage that hold it.
     struct Part: Sendable {
@@ -16,8 +18,6 @@ struct ProfileQueue: Sendable {
         var owner: UserID?
         /// Whether an earlier process left it.
         var isRecalled = false
-        /// Whether the server may have made it.
-        var wasSent = false
     }
 
     /// A call whose change the server has stored.
@@ -29,6 +29,8 @@ struct ProfileQueue: Sendable {
     private var next: [Part] = []
     /// Acknowledged, refused or replaced, and not yet out of the storage: it would come back with the next process.
     private var removing: [Part] = []
+    /// The changes that are not in the storage yet.
+    private var storing: Set<String> = []
     /// The older writes of which each write takes the place when it is stored.
     private var replacing: [String: [String]] = [:]
     /// Not answered while `removing` is not empty.
@@ -61,6 +63,7 @@ struct ProfileQueue: Sendable {
         let older = next.filter { $0.owner == owner && !$0.isRecalled }
         if !older.isEmpty { replacing[id] = older.flatMap(\.ids) }
         next.append(Part(changes: changes, ids: [id], owner: owner))
+        storing.insert(id)
         refusal = nil
         return Self.merged(older).merged(with: changes)
     }
@@ -86,42 +89,35 @@ struct ProfileQueue: Sendable {
     private mutating func collapse(_ id: String, owner: UserID?) {
         let older = next.flatMap(\.ids)
         replacing[id] = older
-        next = [
-            Part(
-                changes: Self.merged(next), ids: older + [id], owner: owner, wasSent: next.contains(where: \.wasSent))
-        ]
+        next = [Part(changes: Self.merged(next), ids: older + [id], owner: owner)]
     }
 
     // MARK: The storage
 
     /// A write is in the storage; the older ones to take out, whose place it takes.
     mutating func stored(_ id: String) -> [String] {
+        storing.remove(id)
         guard let replaced = replacing.removeValue(forKey: id).map(Set.init),
             let index = next.firstIndex(where: { $0.ids.last == id })
         else { return [] }
         let older = next[..<index].filter { replaced.isSuperset(of: $0.ids) }
         let gone = older.flatMap(\.ids) + next[index].ids.dropLast()
         next[index].changes = Self.merged(older).merged(with: next[index].changes)
-        next[index].wasSent = next[index].wasSent || older.contains(where: \.wasSent)
         next[index].ids = [id]
         let places = next[..<index].indices.filter { replaced.isSuperset(of: next[$0].ids) }
         for place in places.reversed() { next.remove(at: place) }
         return gone
     }
 
-    /// A write could not be stored: nobody is promised it, and what other writes hold stays. Whether the server may have
-    /// made it.
+    /// A write could not be stored: nobody is promised it, and what other writes hold stays. Whether the server may be told
+    /// of it all the same, because another write holds it.
     mutating func withdraw(_ id: String) -> Bool {
+        storing.remove(id)
         replacing[id] = nil
-        // What is not there any more was answered by the server; what became one with others goes with them.
-        let isUnsent = next.contains { $0.ids == [id] && !$0.wasSent }
-        func strip(_ parts: inout [Part]) {
-            parts.removeAll { $0.ids == [id] }
-            for index in parts.indices { parts[index].ids.removeAll { $0 == id } }
-        }
-        strip(&next)
-        if sent != nil { strip(&sent!) }
-        return !isUnsent
+        let isAlone = next.contains { $0.ids == [id] }
+        next.removeAll { $0.ids == [id] }
+        for index in next.indices { next[index].ids.removeAll { $0 == id } }
+        return !isAlone
     }
 
     /// Writes are out of the storage.
@@ -131,14 +127,15 @@ struct ProfileQueue: Sendable {
 
     // MARK: The server
 
-    /// What to send now, if there is anything and nothing is on its way.
+    /// What to send now, if anything of what is stored waits and nothing is on its way.
     mutating func take(at uptime: Duration) -> Wire.ProfileChanges? {
         guard sent == nil, !next.isEmpty else { return nil }
         if let retryAt, retryAt > uptime { return nil }
         retryAt = nil
-        for index in next.indices { next[index].wasSent = true }
-        sent = next
-        next = []
+        let stored = next.prefix { storing.isDisjoint(with: $0.ids) }
+        guard !stored.isEmpty else { return nil }
+        next.removeFirst(stored.count)
+        sent = Array(stored)
         return Self.merged(sent!)
     }
 

@@ -39,6 +39,8 @@ struct NotificationCounts: Equatable {
 /// What a script has published about a user's notifications (`Scripts/notification-lib.lua`).
 struct NotificationEvent {
     let counts: NotificationCounts
+    /// The version before.
+    let previous: Int64
     /// Whose request it was; `-` for nobody's.
     let session: String
     let replaces: [Int64]
@@ -51,12 +53,15 @@ struct NotificationEvent {
 
     /// `nil` for what no script of ours publishes.
     init?(_ event: StoreEvent) {
-        let words = Array(event.rest).split(separator: 0x20, maxSplits: 8, omittingEmptySubsequences: false)
-        guard words.count == 9, let counts = NotificationCounts(version: event.version, words[..<4]) else { return nil }
+        let words = Array(event.rest).split(separator: 0x20, maxSplits: 9, omittingEmptySubsequences: false)
+        guard words.count == 10, let previous = Int64(String(decoding: words[0], as: UTF8.self)),
+            let counts = NotificationCounts(version: event.version, words[1..<5])
+        else { return nil }
+        self.previous = previous
         self.counts = counts
-        session = String(decoding: words[4], as: UTF8.self)
-        (replaces, read, archived) = (Self.list(words[5]), Self.list(words[6]), Self.list(words[7]))
-        item = Array(words[8])
+        session = String(decoding: words[5], as: UTF8.self)
+        (replaces, read, archived) = (Self.list(words[6]), Self.list(words[7]), Self.list(words[8]))
+        item = Array(words[9])
         // `{"seq":12,"id":…`
         let digits = item.dropFirst(7).prefix { (0x30...0x39).contains($0) }
         seq = Int64(String(decoding: digits, as: UTF8.self)) ?? 0

@@ -164,6 +164,11 @@ final class NotificationInboxes {
             return
         }
         guard version > subscriber.told.version else { return }
+        guard news.previous <= subscriber.told.version else {
+            // An event was lost, and the break is not known of yet.
+            subscriber.wanted = version
+            return mark(subscriber)
+        }
         subscriber.told.version = version
         subscriber.told.seq = max(subscriber.told.seq, news.seq)
         // The answer to its request says it.

@@ -40,6 +40,7 @@ import Testing
     private mutating func append(_ changes: ProfileChanges) {
         lastID += 1
         _ = queue.append(changes, id: "w\(lastID)", owner: "ana")
+        _ = queue.stored("w\(lastID)")
     }
 
     private mutating func acknowledge() {
@@ -158,8 +159,22 @@ import Testing
         holds(queue.acknowledge() == ["x", "y", "w1"])
     }
 
+    @Test mutating func `what is not stored yet is not sent, nor what is newer`() {
+        append(ProfileChanges(displayName: .set("A")))
+        _ = queue.append(ProfileChanges(displayName: .set("B")), id: "2", owner: "ana")
+        _ = queue.append(ProfileChanges(locale: .set("de")), id: "3", owner: "ana")
+        holds(queue.take(at: .zero) == ProfileChanges(displayName: .set("A")))
+        _ = queue.acknowledge()
+        holds(queue.take(at: .zero) == nil)
+        _ = queue.stored("2")
+        holds(queue.take(at: .zero) == ProfileChanges(displayName: .set("B")))
+        _ = queue.acknowledge()
+        _ = queue.stored("3")
+        holds(queue.take(at: .zero) == ProfileChanges(locale: .set("de")))
+    }
+
     @Test mutating func `a write that could not be stored is not sent`() {
-        append(ProfileChanges(displayName: .set("B")))
+        _ = queue.append(ProfileChanges(displayName: .set("B")), id: "w1", owner: "ana")
         holds(!queue.withdraw("w1"))
         holds(queue.take(at: .zero) == nil)
     }

@@ -95,8 +95,9 @@ end
 local function list(seqs) return #seqs > 0 and table.concat(seqs, ',') or '-' end
 
 -- What has changed gets a version, is written, and told to all of the user's sessions:
--- "I user version at UNSEEN UNREAD SEEN FIRST SESSION REPLACES READ ARCHIVED ITEM". SESSION (or -) asked for it; the lists
--- are of seqs with commas (or -); ITEM is a new notification, as it is kept, or nothing.
+-- "I user version at PREVIOUS UNSEEN UNREAD SEEN FIRST SESSION REPLACES READ ARCHIVED ITEM". PREVIOUS is the version before:
+-- who was told an older one has missed something. SESSION (or -) asked for it; the lists are of seqs with commas (or -);
+-- ITEM is a new notification, as it is kept, or nothing.
 local function save(b, channel, user, news)
     if #b.gone > 0 then redis.call('HDEL', b.entries, unpack(b.gone)) end
     if b.states == '' then
@@ -104,11 +105,12 @@ local function save(b, channel, user, news)
     else
         redis.call('HSET', b.entries, 'index', b.states .. b.records)
     end
-    b.version = nextVersion(b.version, b.floor)
+    local previous = b.version
+    b.version = nextVersion(previous, b.floor)
     redis.call('HSET', b.marks, 'last', int(b.last), 'seen', int(b.seen), 'version', int(b.version),
         'kept', b.states ~= '' and '1' or '0')
     local unseen, unread, first = countsOf(b)
-    redis.call('PUBLISH', channel, table.concat({ 'I', user, int(b.version), int(now), int(unseen), int(unread),
-        int(b.seen), int(first), news.session or '-', list(news.replaces or {}), list(news.read or {}),
+    redis.call('PUBLISH', channel, table.concat({ 'I', user, int(b.version), int(now), int(previous), int(unseen),
+        int(unread), int(b.seen), int(first), news.session or '-', list(news.replaces or {}), list(news.read or {}),
         list(news.archived or {}), news.item or '' }, ' '))
 end
