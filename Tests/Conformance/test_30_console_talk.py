@@ -120,6 +120,9 @@ async def test_a_trace_tells_what_happens_in_order_and_without_texts(room):
     sent = await user.sees("message", f"number 1 from {ana.user}, new")
     await user.sees("message", "edited")
     assert sent["subject"] == id and sent["version"] == 1
+    body = {"users": [ana.user], "id": "n1", "kind": "order", "title": "A private title"}
+    assert (await room.api.request("POST", "/v1/notifications", body, token=room.backend)).status == 202
+    await user.sees("notifications", "1 unseen, 1 unread")
     for kind, about in (("typing", ana.user), ("message", "new"), ("conversation", f"{bob.user} has read 1"), ("message", "edited")):
         await conversation.sees(kind, about)
     assert [each["at"] for each in conversation.events] == sorted(each["at"] for each in conversation.events)
