@@ -1,8 +1,5 @@
 """The console's conversations, live trace and playground, as an operator uses them."""
 
-import asyncio
-
-from support.accounts import ON
 from support.patience import eventually
 from support.ports import free_port
 from support.api import API
@@ -57,11 +54,6 @@ async def test_the_conversations_of_a_user_are_told_without_texts(room):
     for query, status in (({}, 400), ({"user": "a%20b"}, 422)):
         answer = await ask(room, "GET", "/v1/console/conversations", **query)
         assert (answer.status, answer.json["field"]) == (status, "user")
-
-
-async def test_a_server_without_conversations_says_so(start):
-    room = Room(start(SETTINGS | {"disabledFeatures": ["conversations", "typing", "messages"]}))
-    assert (await ask(room, "GET", "/v1/console/conversations", user="ana")).status == 404
 
 
 async def test_conversations_are_found_and_shown(chromium, room):

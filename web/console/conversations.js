@@ -62,11 +62,16 @@ class Conversation extends Screen {
     const about = h("div", {}, h("p", { class: "quiet" }, "Reading…"));
     const members = h("div");
     const messages = h("div");
+    /** A server may have no messages (disabledFeatures). */
+    const none = (error) => {
+      if (error.status !== 404) throw error;
+      return { messages: [] };
+    };
     let shown;
     every(2_000, this.signal, async () => {
       const path = `/v1/conversations/${encodeURIComponent(id)}`;
       try {
-        const [{ conversation }, page] = await Promise.all([api.ask("GET", path, { signal: this.signal }), api.ask("GET", `${path}/messages?limit=20`, { signal: this.signal })]);
+        const [{ conversation }, page] = await Promise.all([api.ask("GET", path, { signal: this.signal }), api.ask("GET", `${path}/messages?limit=20`, { signal: this.signal }).catch(none)]);
         problem.textContent = "";
         const key = JSON.stringify([conversation, page.messages]);
         if (key === shown) return;

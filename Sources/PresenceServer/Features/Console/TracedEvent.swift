@@ -43,7 +43,8 @@ enum TracedEvent {
         case UInt8(ascii: "F"): members(event).keys.sorted().joined(separator: ", ")
         case UInt8(ascii: "O"): event.words.first ?? ""
         case UInt8(ascii: "V"): visibility(event)
-        case UInt8(ascii: "I"): zip(["unseen", "unread"], event.words.dropFirst()).map { "\($1) \($0)" }.joined(separator: ", ")
+        case UInt8(ascii: "I"):
+            zip(["unseen", "unread"], event.words.dropFirst()).map { "\($1) \($0)" }.joined(separator: ", ")
         case UInt8(ascii: "N"): conversation(event)
         case UInt8(ascii: "C"): "now \(few(event.words))"
         case UInt8(ascii: "M"): message(event)
