@@ -2,11 +2,12 @@ import Foundation
 
 /// Gives the terminal back as it was, also from a signal handler: at a crash nothing else would.
 enum CrashRestore {
-    // The next three are written by the main actor only, and read by it and by a signal handler that may interrupt any
-    // thread: `descriptor` is set last and taken first, and so guards the settings.
-    // They live as long as the process; the handler finds the settings made, since they are by the first arming.
+    // Written by the main actor only; read by it and by a signal handler that may interrupt any thread. Set last and taken
+    // first, it guards the settings.
     nonisolated(unsafe) private static var descriptor: Int32 = -1
+    // Never freed. Written by the main actor only; the handler finds it made, since it is by the first arming.
     nonisolated(unsafe) private static let settings = UnsafeMutablePointer<termios>.allocate(capacity: 1)
+    // Used by the main actor only.
     nonisolated(unsafe) private static var isHandling = false
 
     private static let crashes = [SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV]

@@ -148,6 +148,18 @@ async def test_an_empty_list_is_answered_empty(room):
     assert reply["conversationList"] == [] and reply["users"] == []
 
 
+async def test_unsubscribing_and_subscribing_at_once_is_subscribed(room):
+    """The first waits for an answer to come, and the second is read meanwhile."""
+    ana, bob = await people(room, "ana", "bob")
+    await listed(ana)
+    begun = [
+        ana.begin("status", status="busy"), ana.begin("unsubscribe", conversationList=True),
+        ana.begin("subscribe", users=[], conversationList=True),
+    ]
+    assert [reply["type"] for reply in await asyncio.gather(*begun)] == ["ok", "unsubscribed", "subscribed"]
+    await sees(ana, (await talk(bob, ana))["id"], last=0)
+
+
 async def test_a_long_list_comes_in_parts(start):
     room = Room(start(SETTINGS | {"max_server_message_bytes": 16_384}))
     ana, bob = await people(room, "ana", "bob")

@@ -129,6 +129,19 @@ async def test_long_answers_come_in_parts(room):
     assert [item["seq"] for item in held["items"]] == list(range(80, 0, -1))
 
 
+async def test_unsubscribing_and_subscribing_at_once_is_subscribed(room):
+    """The first waits for an answer to come, and the second is read meanwhile."""
+    phone, web = await devices(room)
+    await inbox(phone)
+    begun = [
+        phone.begin("markNotifications", seen=1), phone.begin("unsubscribe", notifications=True),
+        phone.begin("subscribe", users=[], notifications=True),
+    ]
+    assert [reply["type"] for reply in await asyncio.gather(*begun)] == ["notificationCounts", "unsubscribed", "subscribed"]
+    await notify(room, phone.user, id="n1")
+    await eventually(lambda: [event["notification"]["id"] for event in phone.events("notification")] == ["n1"], "it is told")
+
+
 async def test_unsubscribing_ends_it(room):
     phone, web = await devices(room)
     await inbox(phone), await inbox(web)

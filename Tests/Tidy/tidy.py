@@ -7,8 +7,10 @@ Each exception stands here with its reason or its present size, so that it can s
 
 import re
 import sys
+import time
 from pathlib import Path
 
+BEGAN = time.monotonic()
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 IMPORTS = {
@@ -207,5 +209,5 @@ for check in CHECKS:
     check()
 for each in faults:
     print(f"FAILED {each}")
-print(f"{len(CHECKS)} {'failed' if faults else 'passed'} in 0.1s")
+print(f"{len(CHECKS)} {'failed' if faults else 'passed'} in {time.monotonic() - BEGAN:.1f}s")
 sys.exit(1 if faults else 0)

@@ -27,8 +27,9 @@ final class PushReader {
         self.channels = channels
     }
 
-    /// Makes the link's reader call us. Unretained: our owner holds us for as long as the link is open.
+    /// Makes the link's reader call us.
     func attach(to link: Link) {
+        // Unretained: our owner holds us for as long as the link is open, and only the link's loop calls us.
         link.read(with: Self.functions, context: Unmanaged.passUnretained(self).toOpaque())
     }
 

@@ -59,7 +59,6 @@ final class ConversationLists {
 
     /// From now on what changes is kept for the connection; it is told once `isReady`.
     func begin(_ connection: Connection, _ user: UserID) -> Subscriber {
-        if let known = users[user]?.first(where: { $0.connection === connection }) { return known }
         let subscriber = Subscriber(connection, user)
         users[user, default: []].append(subscriber)
         return subscriber
@@ -68,6 +67,8 @@ final class ConversationLists {
     /// It gets what has changed meanwhile.
     func ready(_ subscriber: Subscriber) {
         guard users[subscriber.user]?.contains(where: { $0 === subscriber }) == true else { return }
+        // It takes the place of an earlier one.
+        unsubscribe(subscriber.connection)
         subscriber.isReady = true
         mark(subscriber)
     }
@@ -77,8 +78,9 @@ final class ConversationLists {
         if !subscriber.isReady { remove(subscriber.user) { $0 === subscriber } }
     }
 
+    /// One that is not ready was begun by a later request: it stays.
     func unsubscribe(_ connection: Connection) {
-        if let user = connection.session?.user.id { remove(user) { $0.connection === connection } }
+        if let user = connection.session?.user.id { remove(user) { $0.connection === connection && $0.isReady } }
     }
 
     func ended(_ session: Session) { remove(session.user.id) { $0.connection.isClosed } }
@@ -169,7 +171,7 @@ final class ConversationLists {
 
     private func frames(for connection: Connection) -> [UInt8] {
         guard let user = connection.session?.user.id, !isAway(connection),
-            let subscriber = users[user]?.first(where: { $0.connection === connection }), subscriber.isReady
+            let subscriber = users[user]?.first(where: { $0.connection === connection && $0.isReady })
         else { return [] }
         let pending = subscriber.pending.sorted { $0.value.version < $1.value.version }
         (subscriber.pending, subscriber.bytes) = ([:], 0)

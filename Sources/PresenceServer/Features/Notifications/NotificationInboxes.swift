@@ -84,7 +84,6 @@ final class NotificationInboxes {
     /// From now on what happens is noted for the connection; it is told once `ready`.
     func begin(_ connection: Connection, _ user: UserID) -> Subscriber {
         users[user]?.removeAll { $0.connection.isClosed }
-        if let known = users[user]?.first(where: { $0.connection === connection }) { return known }
         let subscriber = Subscriber(connection, user)
         users[user, default: []].append(subscriber)
         return subscriber
@@ -93,10 +92,11 @@ final class NotificationInboxes {
     /// It is answered with this.
     func ready(_ subscriber: Subscriber, _ reading: NotificationReading) {
         guard users[subscriber.user]?.contains(where: { $0 === subscriber }) == true else { return }
+        // It takes the place of an earlier one.
+        unsubscribe(subscriber.connection)
         subscriber.isReady = true
         subscriber.told = Place(version: reading.counts.version, seq: reading.last)
         subscriber.written = subscriber.told
-        (subscriber.frames, subscriber.bytes) = ([], 0)
         mark(subscriber)
     }
 
@@ -105,9 +105,10 @@ final class NotificationInboxes {
         if !subscriber.isReady { remove(subscriber.user) { $0 === subscriber } }
     }
 
+    /// One that is not ready was begun by a later request: it stays.
     func unsubscribe(_ connection: Connection) {
         guard let user = connection.session?.user.id else { return }
-        remove(user) { $0.connection === connection }
+        remove(user) { $0.connection === connection && $0.isReady }
     }
 
     func ended(_ session: Session) { remove(session.user.id) { $0.connection.isClosed } }
@@ -184,11 +185,11 @@ final class NotificationInboxes {
 
     /// A request of the connection was not answered, and may have been carried out: its event was not told.
     func doubt(_ connection: Connection) {
-        guard let user = connection.session?.user.id,
-            let subscriber = users[user]?.first(where: { $0.connection === connection })
-        else { return }
-        subscriber.isInDoubt = true
-        mark(subscriber)
+        guard let user = connection.session?.user.id else { return }
+        for subscriber in users[user] ?? [] where subscriber.connection === connection {
+            subscriber.isInDoubt = true
+            mark(subscriber)
+        }
     }
 
     // MARK: Writing
@@ -202,7 +203,7 @@ final class NotificationInboxes {
     /// Called when the connection takes something.
     private func frames(for connection: Connection) -> [UInt8] {
         guard let user = connection.session?.user.id,
-            let subscriber = users[user]?.first(where: { $0.connection === connection }), subscriber.isReady
+            let subscriber = users[user]?.first(where: { $0.connection === connection && $0.isReady })
         else { return [] }
         let frames = Array(subscriber.frames.joined())
         (subscriber.frames, subscriber.bytes, subscriber.written) = ([], 0, subscriber.told)
