@@ -72,7 +72,9 @@ def setting(text: str) -> tuple[str, str]:
 def stage_for(scenario, options) -> tuple[Cores, Stage]:
     apart = getattr(scenario, "REDIS_APART", False)
     cores = Cores.choose(options.server_core, options.client_core, options.pin, redis_apart=apart)
-    return cores, Stage(Binaries.find(), cores, options.time_limit, settings=dict(options.set))
+    # A check of Redis alone builds nothing.
+    binaries = Binaries.find() if getattr(scenario, "NEEDS_BINARIES", True) else None
+    return cores, Stage(binaries, cores, options.time_limit, settings=dict(options.set))
 
 
 def main() -> int:

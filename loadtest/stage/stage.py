@@ -25,7 +25,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 class Stage:
     """Use it in a `with`: at its end, however it comes, every process is gone and the directory too."""
 
-    def __init__(self, binaries: Binaries, cores: Cores, time_limit: float, settings: dict[str, str] = {}):
+    def __init__(self, binaries: Binaries | None, cores: Cores, time_limit: float, settings: dict[str, str] = {}):
         """`settings`: of all our servers, beside their defaults and what a scenario needs."""
         self.binaries = binaries
         self.cores = cores

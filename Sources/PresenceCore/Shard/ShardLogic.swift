@@ -162,6 +162,8 @@ package final class ShardLogic {
         let final: Set<UInt16> = [1000, 1005, 1008, 4004, 4006]
         let code = connection.closedWith?.rawValue ?? code ?? (hadCloseFrame ? 1005 : 1006)
         metrics.countClose(code)
+        // The frame in which a client says goodbye is the last that was heard of it.
+        if hadCloseFrame, connection.closedWith == nil { connection.lastHeard = clock.now }
         jobs.cancel(of: socket)
         dropHeld(of: connection)
         outboxes.release(connection)
