@@ -19,6 +19,11 @@ extension ShardLogic {
             "session", ["session": session.id, "request": trace.name(on: connection.socket) ?? "-"], level: .debug)
     }
 
+    /// The name of the request has come whose event is the partition's next.
+    func noteRequest(_ event: StoreEvent, partition: Int) {
+        trace?.announce(event.words.first ?? "-", partition: partition)
+    }
+
     /// An event has come.
     func noteChange(_ event: StoreEvent, partition: Int) {
         guard let trace else { return }

@@ -183,10 +183,7 @@ package final class ShardLogic {
     package func handle(event payload: UnsafeRawBufferPointer, partition: Int) {
         metrics.eventsIn += 1
         guard let event = StoreEvent(payload) else { return }
-        if event.kind == StoreEvent.request {
-            trace?.announce(event.words.first ?? "-", partition: partition)
-            return
-        }
+        if event.kind == StoreEvent.request { return noteRequest(event, partition: partition) }
         link.sawVersion(event.version, partition: partition)
         if let overhear { overhear(event.kind, partition) }
         if let observe { observe(event) }
