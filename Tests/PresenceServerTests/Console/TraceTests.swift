@@ -91,6 +91,8 @@ import Testing
         #expect(!isHeard)
         #expect(try kinds().isEmpty && isHeard)
         try SimulatedClient("kim", in: world).connect(to: shard)
+        // The event is on its way as the client's answer is.
+        try world.run(for: 100)
         #expect(try kinds() == ["presence"])
         try world.run(for: 9_000)
         #expect(isHeard)
