@@ -89,7 +89,7 @@ class Conversation extends Screen {
         if (!this.signal.aborted) problem.textContent = error.status === 404 ? "There is no such conversation." : `This conversation cannot be read: ${error.message}.`;
       }
     });
-    const card = (name, part, ...more) => h("section", { class: "card", "aria-label": name }, h("h2", {}, name), part, ...more);
+    const card = (name, part, ...more) => h("section", { class: part === messages ? "card whole" : "card", "aria-label": name }, h("h2", {}, name), part, ...more);
     return [h("p", {}, h("a", { href: "#/conversations" }, "Conversations")), title, problem,
       h("div", { class: "columns" }, card("Conversation", about, h("p", {}, h("a", { href: traceLink("conversation", id) }, "Follow its events"))),
         card("Members", members), card("The newest messages", messages, h("p", { class: "quiet" }, "Texts are not shown here.")))];

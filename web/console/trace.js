@@ -62,7 +62,7 @@ class TraceScreen extends Screen {
     return h("section", { class: "card", "aria-label": "Events" }, h("h2", {}, `Events of the ${kind} `, h("code", {}, id)), count, problem,
       h("div", { class: "actions" }, pause, clear),
       h("div", { class: "scroll events", tabindex: "0", role: "region", "aria-label": "Events, the newest first" }, h("table", {},
-        h("thead", {}, h("tr", {}, ...["Time", "Event", "Of", "What", "Version"].map((text) => h("th", { scope: "col" }, text)))), rows)));
+        h("thead", {}, h("tr", {}, ...["Time", "Event", "Of", "What", "Version"].map((text) => h("th", { scope: "col", class: text === "Version" && "number" }, text)))), rows)));
   }
 
   #add(rows, events) {
