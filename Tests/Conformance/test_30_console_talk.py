@@ -168,7 +168,7 @@ async def test_events_are_shown_as_they_happen(chromium, room):
         newest = await page.value("document.querySelector('tbody tr').innerText")
         assert "Profile" in newest and "private word" not in await page.value("document.body.innerText")
         await press(page, "Pause")
-        await page.until("document.querySelector('[aria-pressed=true]')")
+        await page.until("!!document.querySelector('[aria-pressed=true]')")
         await press(page, "Clear")
         await page.until("!document.querySelector('tbody tr')")
         await ana.status("auto")
@@ -244,7 +244,7 @@ async def test_two_phones_talk_and_one_is_cut_off(chromium, start):
 
 async def test_a_phone_that_was_cut_off_lingers_first(chromium, start):
     """The switch loses the connection, and does not say goodbye."""
-    room = Room(start(SETTINGS | {"linger": 60_000}))
+    room = Room(start(SETTINGS | {"linger": 60_000, "lease": 70_000}))
     async with chromium:
         page = await console(chromium, room, "/playground")
         await says(page, "Ana", "Online · on phone")

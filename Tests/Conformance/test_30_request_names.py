@@ -19,7 +19,7 @@ def session(client):
     return client.connected["session"]
 
 
-def lines(server, event, **fields):
+def lines(server, event, /, **fields):
     """Lines of the log of an event that have these fields, each as a dictionary."""
     found = []
     for line in server.whole_log().splitlines():
@@ -31,7 +31,7 @@ def lines(server, event, **fields):
     return found
 
 
-async def line(server, event, **fields):
+async def line(server, event, /, **fields):
     found = await eventually(lambda: lines(server, event, **fields), f"{event} {fields}")
     return found[0]
 
