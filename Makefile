@@ -163,13 +163,16 @@ test-package: $(if $(filter file,$(origin PACKAGE_BUILD)),.build-package/release
 # The server goes on in the foreground, so that Ctrl-C reaches it; what to try next is told once it serves.
 run: build
 	@token=$$($(RELEASE)/presenced token $(DEMO_USER) --data-dir '$(DATA_DIR)') || exit 1; \
-	exec $(RELEASE)/presenced serve --accounts --app --port $(PORT) --data-dir '$(DATA_DIR)' > >(while IFS= read -r line; do \
+	exec $(RELEASE)/presenced serve --accounts --app --console --port $(PORT) --data-dir '$(DATA_DIR)' > >(while IFS= read -r line; do \
 	    echo "$$line"; url=$${line#listening on }; \
 	    printf '%s\n' '' \
 	        "A token for the user $(DEMO_USER), good for a day:" '' "  $$token" '' \
 	        'Try next, in another terminal:' '' \
 	        "  $$(sed 's|^ws|http|; s|/v1/ws$$|/app|' <<<"$$url")" \
 	        '      in a browser: sign up, see people, type to them' \
+	        "  $$(sed 's|^ws|http|; s|/v1/ws$$|/console|' <<<"$$url")" \
+	        '      for operators: numbers, people, and a playground with two phones. It asks for a token:' \
+	        "      $(RELEASE)/presenced token console --role backend --expires 1h --data-dir $(DATA_DIR)" \
 	        '  make demo$(if $(filter-out file default undefined,$(origin PORT)), PORT=$(PORT))$(if $(filter-out file default undefined,$(origin DATA_DIR)), DATA_DIR=$(DATA_DIR))' \
 	        '      simulated people who come, go, type and change their names' \
 	        "  PRESENCE_TOKEN=\$$($(RELEASE)/presenced token $(DEMO_USER) --data-dir $(DATA_DIR)) $(RELEASE)/presence-watch --url $$url alma bruno chloe" \

@@ -149,3 +149,23 @@ static const unsigned char console_outbox_js_bytes[] = {
 #embed "../../web/console/outbox.js"
 };
 ASSET(console_outbox_js)
+
+static const unsigned char console_conversations_js_bytes[] = {
+#embed "../../web/console/conversations.js"
+};
+ASSET(console_conversations_js)
+
+static const unsigned char console_webhooks_js_bytes[] = {
+#embed "../../web/console/webhooks.js"
+};
+ASSET(console_webhooks_js)
+
+static const unsigned char console_trace_js_bytes[] = {
+#embed "../../web/console/trace.js"
+};
+ASSET(console_trace_js)
+
+static const unsigned char console_playground_js_bytes[] = {
+#embed "../../web/console/playground.js"
+};
+ASSET(console_playground_js)

@@ -46,18 +46,18 @@ void clws_accept_key(const char *key, char accept[29])
     lws_b64_encode_string((const char *)hash, sizeof(hash), accept, accept_length + 1);
 }
 
-int clws_answer_upgrade(void *args, const char *accept, const char *protocol)
+int clws_answer_upgrade(void *args, const char *accept, const char *protocol, const char *name)
 {
     // libwebsockets calls with the place behind "Sec-WebSocket-Accept: …\r\n", the last of its own headers.
-    static const char name[] = "Sec-WebSocket-Accept: ";
+    static const char header[] = "Sec-WebSocket-Accept: ";
     struct lws_process_html_args *answer = args;
-    char *value = answer->p - 2 - accept_length, *line = value - (sizeof(name) - 1);
-    if (memcmp(line, name, sizeof(name) - 1) != 0)
+    char *value = answer->p - 2 - accept_length, *line = value - (sizeof(header) - 1);
+    if (memcmp(line, header, sizeof(header) - 1) != 0)
         return -1;
     memcpy(value, accept, accept_length);
-    if (!protocol)
-        return 0;
-    int length = snprintf(answer->p, (size_t)answer->max_len, "Sec-WebSocket-Protocol: %s\r\n", protocol);
+    int length = snprintf(
+        answer->p, (size_t)answer->max_len, "%s%s%sX-Request-Id: %s\r\n", protocol ? "Sec-WebSocket-Protocol: " : "",
+        protocol ? protocol : "", protocol ? "\r\n" : "", name);
     // Room for the empty line that ends the head.
     if (length < 0 || length + 2 >= answer->max_len)
         return -1;

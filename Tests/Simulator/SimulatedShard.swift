@@ -47,7 +47,7 @@ final class SimulatedShard {
             isAlone: false, random: SplitMix64(world.random.next()),
             logger: Logger(label: name) { _ in SwiftLogNoOpLogHandler() },
             features: world.features,
-            sign: { user, grant, _, now in "\(user)#\(now)#\(grant)" }
+            sign: { user, grant, _, now in "\(user)#\(now)#\(grant?.string ?? "-")" }
         ) { [unowned world] token, now in
             let result = Self.verify(token, now)
             return world.signaturesTakeTime ? .signature { result } : .done(result)

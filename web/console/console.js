@@ -7,10 +7,16 @@ import "./person.js";
 import "./limits.js";
 import "./doctor.js";
 import "./outbox.js";
+import "./conversations.js";
+import "./webhooks.js";
+import "./trace.js";
+import "./playground.js";
 
 const SCREENS = [
   ["/overview", "Overview", "overview-screen"], ["/people", "People", "people-screen"], ["/person", "", "person-screen"],
-  ["/limits", "Limits", "limits-screen"], ["/doctor", "Doctor", "doctor-screen"], ["/outbox", "Outbox", "outbox-screen"],
+  ["/conversations", "Conversations", "conversations-screen"], ["/conversation", "", "conversation-screen"], ["/trace", "Live trace", "trace-screen"],
+  ["/webhooks", "Webhooks", "webhooks-screen"], ["/outbox", "Outbox", "outbox-screen"], ["/limits", "Limits", "limits-screen"], ["/doctor", "Doctor", "doctor-screen"],
+  ["/playground", "Playground", "playground-screen"],
 ];
 
 class Console extends HTMLElement {

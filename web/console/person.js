@@ -5,9 +5,9 @@ import { api, duration, every, time } from "./api.js";
 const STATUSES = { online: "Online", away: "Away", busy: "Busy", offline: "Offline" };
 const DAY = 86_400_000;
 
-const facts = (pairs) => h("dl", {}, ...pairs.filter(([, value]) => value !== undefined && value !== null && value !== "").flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
+export const facts = (pairs) => h("dl", {}, ...pairs.filter(([, value]) => value !== undefined && value !== null && value !== "").flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
 
-const table = (name, heads, rows) => h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": name }, h("table", {},
+export const table = (name, heads, rows) => h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": name }, h("table", {},
   h("thead", {}, h("tr", {}, ...heads.map((text) => h("th", { scope: "col" }, text)))),
   h("tbody", {}, ...rows.map((cells) => h("tr", {}, ...cells.map((cell) => h("td", {}, cell)))))));
 
@@ -41,7 +41,8 @@ class Person extends Screen {
       h("p", {}, h("a", { href: "#/people" }, "All people")), h("div", { class: "title" }, avatar, name), this.#problem, this.#done,
       h("div", { class: "columns" },
         card("What a backend sees", parts.presence, this.#viewer()), card("Sessions", parts.sessions, this.#acts()),
-        card("Visibility", parts.visibility), account, history),
+        card("Visibility", parts.visibility, h("p", {}, h("a", { href: `#/trace/user/${encodeURIComponent(this.#user)}` }, "Follow their events"), " · ",
+          h("a", { href: `#/conversations/${encodeURIComponent(this.#user)}` }, "Their conversations"))), account, history),
     ];
   }
 

@@ -122,6 +122,10 @@ struct asset asset_console_person_js(void);
 struct asset asset_console_limits_js(void);
 struct asset asset_console_doctor_js(void);
 struct asset asset_console_outbox_js(void);
+struct asset asset_console_conversations_js(void);
+struct asset asset_console_webhooks_js(void);
+struct asset asset_console_trace_js(void);
+struct asset asset_console_playground_js(void);
 
 // Conversations
 struct asset asset_create(void);

@@ -28,8 +28,8 @@ const char *clws_upgrade_head(void);
 void clws_accept_key(const char *key, char accept[29]);
 
 /// Inside LWS_CALLBACK_ADD_HEADERS, whose argument `args` is: makes libwebsockets' answer to `clws_upgrade_head` the
-/// answer to the client's request. `protocol` may be NULL. Not 0 if the answer is not as expected.
-int clws_answer_upgrade(void *args, const char *accept, const char *protocol);
+/// answer to the client's request, which is called `name`. `protocol` may be NULL. Not 0 if the answer is not as expected.
+int clws_answer_upgrade(void *args, const char *accept, const char *protocol, const char *name);
 
 /// Lets libwebsockets read from a connection at once. Not 0 when the connection has ended in it.
 /// Not to be called inside a callback.

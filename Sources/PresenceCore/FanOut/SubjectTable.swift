@@ -79,7 +79,7 @@ extension Identifier {
         return string.withUTF8 { body(UnsafeRawBufferPointer($0)) }
     }
 
-    func has(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    package func has(_ bytes: UnsafeRawBufferPointer) -> Bool {
         withBytes { $0.count == bytes.count && $0.elementsEqual(bytes) }
     }
 }

@@ -20,10 +20,11 @@ enum Compression {
                 name)
     }
 
+    /// - Parameter level: 1 to 9. Of 5, 6 takes twice as long and saves 2 % (JSON).
     /// - Returns: `nil` if it would not be smaller.
-    static func gzip(_ bytes: [UInt8]) -> [UInt8]? {
+    static func gzip(_ bytes: [UInt8], level: Int32 = 5) -> [UInt8]? {
         let packed = [UInt8](unsafeUninitializedCapacity: bytes.count - 1) { room, count in
-            count = bytes.withUnsafeBytes { czlib_gzip($0.baseAddress, $0.count, room.baseAddress, room.count) }
+            count = bytes.withUnsafeBytes { czlib_gzip($0.baseAddress, $0.count, room.baseAddress, room.count, level) }
         }
         return packed.isEmpty ? nil : packed
     }

@@ -19,16 +19,20 @@ extension HTTPAPI {
     /// Refuses a call by its head, before anything of its body is kept, or notes what was found out.
     package func admission(of request: inout HTTPRequest, _ exchange: HTTPExchangeID) -> BodyAdmission {
         let route = route(of: request)
+        follow(exchange, request, to: route)
         guard ListenerRole(rawValue: request.tag)?.leads(to: route) ?? false, case .api(let entry, _) = route else {
             request.keepsBody = false
             return .granted
         }
         guard request.head.contentLength ?? 0 <= entry.limits.bodyBytes else {
-            return .refused(tooLarge(entry.limits))
+            let response = tooLarge(entry.limits)
+            noteAnswer(exchange, response)
+            return .refused(response)
         }
         var now: Result<Admission, Refusal>?
         var isWithin = true
         admit(exchange, request, entry) { found in
+            if case .failure(let refusal) = found { noteAnswer(exchange, refusal.response) }
             if isWithin { now = found } else { settle(exchange, found) }
         }
         isWithin = false

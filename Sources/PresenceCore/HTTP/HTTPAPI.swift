@@ -23,7 +23,9 @@ package struct HTTPAPI {
     package func respond(_ exchange: HTTPExchangeID, _ response: HTTPResponse) {
         guard Compression.isWorth(response) else { return finish(exchange, response) }
         var response = response
-        response.headers.append(("Vary", "Accept-Encoding"))
+        if !response.headers.contains(where: { $0.name == "Vary" }) {
+            response.headers.append(("Vary", "Accept-Encoding"))
+        }
         guard acceptsGzip(exchange) else { return finish(exchange, response) }
         let whole = response
         do throws(WorkRefusal) {
@@ -42,6 +44,7 @@ package struct HTTPAPI {
     private func finish(_ exchange: HTTPExchangeID, _ response: HTTPResponse) {
         var response = response
         response.isLast = logic.isDraining
+        noteAnswer(exchange, response)
         send(exchange, response)
     }
 
@@ -51,6 +54,8 @@ package struct HTTPAPI {
 
     package func handle(_ exchange: HTTPExchangeID, _ request: HTTPRequest) {
         let route = route(of: request)
+        // (One with a body was followed when that was judged.)
+        if request.head.contentLength ?? 0 == 0 { follow(exchange, request, to: route) }
         guard ListenerRole(rawValue: request.tag)?.leads(to: route) ?? false else {
             return refuse(exchange, 404, .badRequest, "there is nothing at this path")
         }
@@ -78,6 +83,21 @@ package struct HTTPAPI {
         case .badID: refuse(exchange, 400, .validationFailed, "an id is 1 to 128 bytes of printable ASCII", "id")
         case .api(let entry, let ids): begin(exchange, request, entry, ids)
         }
+    }
+
+    /// Debug logs name what is asked for without any id.
+    func follow(_ exchange: HTTPExchangeID, _ request: HTTPRequest, to route: Route) {
+        guard let trace = logic.trace else { return }
+        trace.begin(request.name, on: exchange.socket)
+        var path = "-"
+        if case .api(let entry, _) = route { path = entry.path }
+        if Route.isCore(request.path) { path = request.path }
+        logic.log("call", ["request": request.name, "method": request.method, "path": path], level: .debug)
+    }
+
+    func noteAnswer(_ exchange: HTTPExchangeID, _ response: HTTPResponse) {
+        guard let name = logic.trace?.name(on: exchange.socket) else { return }
+        logic.log("answered", ["request": name, "status": "\(response.status)"], level: .debug)
     }
 
     private func begin(
@@ -125,7 +145,8 @@ package struct HTTPAPI {
 
     private func handle(_ call: HTTPCall, _ entry: HTTPRouteEntry) {
         do throws(DecodingFailure) {
-            try entry.handle(call)
+            guard let trace = logic.trace else { return try entry.handle(call) }
+            try trace.following(call.request.name) { () throws(DecodingFailure) in try entry.handle(call) }
         } catch {
             call.respond(.error(Self.status(of: error.code), error.errorMessage))
         }

@@ -13,6 +13,17 @@ extension HTTPCall {
         respond(response)
     }
 
+    /// The same with what is compressed already. Either form has an ETag of its own.
+    package func serve(_ bytes: PackedBytes, as content: HTTPContent) {
+        guard let packed = bytes.gzip else { return serve(bytes.plain, as: content) }
+        var content = content
+        content.headers.append(("Vary", "Accept-Encoding"))
+        guard api.acceptsGzip(exchange) else { return serve(bytes.plain, as: content) }
+        content.headers.append(("Content-Encoding", "gzip"))
+        content.tag = content.tag.map { $0 + "-gzip" }
+        serve(packed, as: content)
+    }
+
     /// Answers with a file; 404 if there is none. It is opened and read off the loop, and held in memory a piece of 64 KiB at
     /// a time. Beyond `limits.downloads` of longer ones the answer is 503.
     ///

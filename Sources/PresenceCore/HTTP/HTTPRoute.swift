@@ -117,6 +117,8 @@ package enum Route {
 /// A call that a feature has registered.
 package struct HTTPRouteEntry {
     let method: String
+    /// As it was registered.
+    let path: String
     let audience: Route.Audience
     let limits: RouteLimits
     /// Its body goes to a file.
@@ -135,6 +137,7 @@ package struct HTTPRouteEntry {
         handle: @escaping (HTTPCall) throws(DecodingFailure) -> Void
     ) {
         self.method = method
+        self.path = path
         self.audience = audience
         self.limits = limits
         self.isUpload = isUpload

@@ -64,7 +64,7 @@ package struct Registry {
     /// An event of the scripts, by its letter.
     package mutating func event(_ letter: Unicode.Scalar, _ handle: @escaping (StoreEvent) -> Void) {
         precondition(letter.isASCII && events[Int(letter.value)] == nil, "two features register the event \(letter)")
-        let isCore = [StoreEvent.presence, StoreEvent.profile].contains(UInt8(letter.value))
+        let isCore = [StoreEvent.presence, StoreEvent.profile, StoreEvent.request].contains(UInt8(letter.value))
         precondition(!isCore, "the event \(letter) is the core's")
         events[Int(letter.value)] = handle
     }

@@ -14,7 +14,11 @@ extension ShardLogic {
         do throws(DecodingFailure) {
             let members: ClientMembers
             (members, id) = try ClientMembers.scan(bytes)
-            try registry.request(of: members.requestType())(self, members, id, connection)
+            let type = try members.requestType()
+            let handle = try registry.request(of: type)
+            try follow(id, of: connection, type: type) { () throws(DecodingFailure) in
+                try handle(self, members, id, connection)
+            }
         } catch {
             let id = error.id ?? id
             guard admits(connection, id, tokens: 1, of: connection.session?.user.id) else { return }

@@ -12,6 +12,19 @@ local now = clock()
 -- Lua's own conversion turns large integers into 1.7e+12. ('%.0f' would say the same at five times the cost.)
 local function int(number) return string.format('%d', number) end
 
+-- Servers that log requests (level debug) name the one that a script runs for as the last key. Each event is then preceded by
+-- "@ - 0 TIME NAME", so that all servers know whose change it is. The key is no key, and the script does not see it.
+local redis = redis
+local request = string.match(KEYS[#KEYS] or '', '^[^{]*{p%d+}:request:(.+)$')
+if request then
+    table.remove(KEYS)
+    local plain = redis
+    redis = setmetatable({ call = function(command, ...)
+        if command == 'PUBLISH' then plain.call('PUBLISH', (...), '@ - 0 ' .. int(now) .. ' ' .. request) end
+        return plain.call(command, ...)
+    end }, { __index = plain })
+end
+
 -- A version only grows: past the last one, past the partition's floor, and not behind the clock.
 local function nextVersion(last, floorKey)
     local floor = tonumber(redis.call('GET', floorKey) or '0')

@@ -92,6 +92,7 @@ extension ShardLogic {
             to: &payload)
         replies.send(payload, to: connection)
         connection.isGreeted = true
+        noteSession(of: connection)
         if !link.isLive { connection.staleness = .stale }
         scheduleTokenCheck(connection)
         for feature in features { feature.sessionGreeted(session) }

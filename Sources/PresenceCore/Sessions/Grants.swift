@@ -1,7 +1,8 @@
 import PresenceProtocol
 
-/// Makes a token of the installation's own for a device of a user: for so long, from now. `nil` if there is no secret.
-package typealias TokenSigner = (_ user: UserID, _ grant: Identifier, _ lifetime: Milliseconds, _ now: Timestamp) ->
+/// Makes a token of the installation's own for a user, or for a device of theirs (`grant`): for so long, from now. `nil` if there
+/// is no secret.
+package typealias TokenSigner = (_ user: UserID, _ grant: Identifier?, _ lifetime: Milliseconds, _ now: Timestamp) ->
     String?
 
 /// Tokens that the server itself has issued to a device (`grant`). They are short, but a connection opened with one goes on

@@ -48,6 +48,10 @@ package final class ShardLogic {
     package var random: any RandomNumberGenerator
     /// Told of each event, for a feature that has to know where something happens.
     package var overhear: ((_ kind: UInt8, _ partition: Int) -> Void)?
+    /// The same with the event itself, lent for the call, while an operator looks at what happens to somebody.
+    package var observe: ((StoreEvent) -> Void)?
+    /// `nil` at the log levels above debug.
+    let trace: RequestTrace?
     private let logger: Logger
     /// Which of the process' shards this is.
     package let place: (number: Milliseconds, of: Milliseconds)
@@ -70,7 +74,10 @@ package final class ShardLogic {
     ) {
         self.configuration = configuration
         self.clock = clock
-        self.store = configuration.needsOffers(for: features) ? OfferingStore(store) : store
+        let trace = logger.logLevel <= .debug ? RequestTrace() : nil
+        let traced: any Store = if let trace { TracingStore(store, trace) } else { store }
+        self.trace = trace
+        self.store = configuration.needsOffers(for: features) ? OfferingStore(traced) : traced
         self.sockets = sockets
         jobs = Jobs(workers)
         self.random = random
@@ -174,8 +181,11 @@ package final class ShardLogic {
     package func handle(event payload: UnsafeRawBufferPointer, partition: Int) {
         metrics.eventsIn += 1
         guard let event = StoreEvent(payload) else { return }
+        if event.kind == StoreEvent.request { return noteRequest(event, partition: partition) }
         link.sawVersion(event.version, partition: partition)
         if let overhear { overhear(event.kind, partition) }
+        if let observe { observe(event) }
+        if trace != nil { noteChange(event, partition: partition) }
         switch event.kind {
         case StoreEvent.presence: handle(.presence, event)
         case StoreEvent.profile: handle(.profile, event)
@@ -213,7 +223,10 @@ package final class ShardLogic {
 
     /// The loop's turn is over: what is pending is written, at the latest when so many ms are over as it returns.
     func endTurn() -> Milliseconds? {
+        let before = metrics.deliveries
         let wait = delivery.flush(commandsPending: store.pending)
+        // (What is gathered still goes out with the next flush.)
+        if trace != nil, wait == nil || metrics.deliveries > before { noteDeliveries(metrics.deliveries - before) }
         boundOutboxes()
         return wait
     }
@@ -266,23 +279,6 @@ package final class ShardLogic {
     package func refuse(_ connection: Connection, _ message: String) {
         log("session refused", ["reason": message])
         close(connection, .tryAgainLater, reason: reconnectAdvice())
-    }
-
-    func announceStaleness(since: Timestamp) {
-        var payload: [UInt8] = []
-        ServerMessageWriter.stale(since: since, to: &payload)
-        delivery.staleMessage = WebSocketFrame.text(payload)
-        announce(.stale)
-    }
-
-    func announceLive() { announce(.live) }
-
-    private func announce(_ staleness: Connection.Staleness) {
-        // Clients not greeted yet are told with `connected`.
-        for case let connection? in watchers.connections where connection.isGreeted {
-            connection.staleness = staleness
-            watchers.markMail(connection)
-        }
     }
 
     /// Redis holds something that no server has written: clients get nothing of it, and `presenced doctor` finds it. The

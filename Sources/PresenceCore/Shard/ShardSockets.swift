@@ -63,6 +63,7 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
 
     func departed(_ socket: SocketID) {
         logic.jobs.cancel(of: socket)
+        logic.trace?.end(socket)
         spare.remove(socket)
         if let block = addressPlaces.remove(socket) { addresses.give(block) }
     }
@@ -91,6 +92,7 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
             return turnAway(socket)
         }
         guard !logic.isDraining, takePlace(of: request.peer, socket) else { return turnAway(socket) }
+        logic.trace?.begin(request.request.name, on: socket)
         logic.opened(
             socket, headerToken: bearerToken(request.authorization),
             address: logic.failedTokens.block(of: request.peer))

@@ -9,6 +9,9 @@ package struct StoreEvent {
     /// A person's profile register, likewise.
     package static let profile = UInt8(ascii: "F")
 
+    /// Not a change: the rest is the name of the request whose event comes next in this partition (`RequestTrace`).
+    package static let request = UInt8(ascii: "@")
+
     /// A letter, which says whose event it is.
     package let kind: UInt8
     /// The id of its subject; as `subject` for callers that need more than to look it up.

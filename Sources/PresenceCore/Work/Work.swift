@@ -27,7 +27,7 @@ extension ShardLogic {
             }
         }
         do throws(WorkRefusal) {
-            try jobs.run(in: pool, for: connection.socket, job, then: answer)
+            try jobs.run(in: pool, for: connection.socket, job, then: trace?.carry(answer) ?? answer)
         } catch {
             answer(.failure(error))
         }
@@ -39,13 +39,14 @@ extension HTTPCall {
     package func work<Value: Sendable>(
         _ pool: WorkerPlan, _ job: @escaping @Sendable () -> Value, then: @escaping (Value) -> Void
     ) {
-        do throws(WorkRefusal) {
-            try shard.jobs.run(in: pool, for: exchange.socket, job) { result in
-                switch result {
-                case .success(let value): then(value)
-                case .failure(let refusal): respond(.overloaded(refusal))
-                }
+        func answer(_ result: Result<Value, WorkRefusal>) {
+            switch result {
+            case .success(let value): then(value)
+            case .failure(let refusal): respond(.overloaded(refusal))
             }
+        }
+        do throws(WorkRefusal) {
+            try shard.jobs.run(in: pool, for: exchange.socket, job, then: shard.trace?.carry(answer) ?? answer)
         } catch {
             respond(.overloaded(error))
         }

@@ -51,6 +51,8 @@ final class HTTPConnection {
     var missing = 0
     /// Counts the requests.
     var number: UInt32 = 0
+    /// What the latest one is called.
+    var requestName = ""
     /// Its one entry among the server's `idles` has not come up yet.
     var isTimed = false
     var isHead = false

@@ -4,6 +4,8 @@ public struct HTTPRequest: Sendable {
     public var body: [UInt8] = []
     /// The client's address: the peer's, or the one a trusted proxy names.
     public var peer: PeerAddress
+    /// What it is called in logs and in its answer (`X-Request-Id`).
+    public var name = ""
     /// Whether it came over TLS.
     public var isSecure = false
     /// That of the listener that its connection came through.

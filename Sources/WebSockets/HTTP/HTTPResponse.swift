@@ -23,10 +23,13 @@ public struct HTTPResponse: Sendable {
 
     /// As bytes of HTTP/1.1. A HEAD request gets everything but the body.
     ///
-    /// - Parameter date: the value of `Date`; empty for none.
-    func encoded(keepAlive: Bool, withBody: Bool = true, date: String = "") -> [UInt8] {
+    /// - Parameters:
+    ///   - date: the value of `Date`; empty for none.
+    ///   - request: what the request is called; empty for nothing.
+    func encoded(keepAlive: Bool, withBody: Bool = true, date: String = "", request: String = "") -> [UInt8] {
         var head = "HTTP/1.1 \(status) \(Self.reason(status))\r\n"
         if !date.isEmpty { head += "Date: \(date)\r\n" }
+        if !request.isEmpty { head += "X-Request-Id: \(request)\r\n" }
         for (name, value) in headers {
             head += "\(name): \(value.replacing(where: { $0.isNewline }, with: " "))\r\n"
         }

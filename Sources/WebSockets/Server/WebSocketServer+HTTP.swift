@@ -18,7 +18,8 @@ extension WebSocketServer {
         http.output =
             http.output[http.written...]
             + response.encoded(
-                keepAlive: http.keepsAlive, withBody: !http.isHead, date: date.value(now: loop.now))
+                keepAlive: http.keepsAlive, withBody: !http.isHead, date: date.value(now: loop.now),
+                request: http.requestName)
         http.written = 0
         if let source = response.source {
             if http.isHead || source.length == 0 {
@@ -48,6 +49,8 @@ extension WebSocketServer {
         var request = HTTPRequest(
             head: head, peer: configuration.proxies.client(of: peer, head.headers["x-forwarded-for"]),
             isSecure: table[index].isSecure, tag: extras.tag)
+        http.requestName = requestNames.next(head.headers["x-request-id"])
+        request.name = http.requestName
         http.isHead = head.method == "HEAD"
         http.acceptsGzip = head.acceptsGzip
         if head.asksForWebSocket {
@@ -155,7 +158,8 @@ extension WebSocketServer {
         wake(index, http, at: 1)
         http.output =
             http.output[http.written...]
-            + response.encoded(keepAlive: false, withBody: !http.isHead, date: date.value(now: loop.now))
+            + response.encoded(
+                keepAlive: false, withBody: !http.isHead, date: date.value(now: loop.now), request: http.requestName)
         http.written = 0
         // There may be no request that was begun to be answered.
         table[index].state = .http
@@ -189,6 +193,7 @@ extension WebSocketServer {
         guard !pump(index, http, lingers: lingers) else { return }
         guard http.keepsAlive else { return leave(index, http, lingers: lingers) }
         http.stage = .head
+        http.requestName = ""
         http.isHead = false
         begins(index)
         // Does nothing from inside `advance`, which goes on by itself.

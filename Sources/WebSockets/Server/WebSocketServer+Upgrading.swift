@@ -99,7 +99,8 @@ extension WebSocketServer {
         guard let upgrading, upgrading.socket == table.id(index), let arguments else { return -1 }
         return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 29) { accept in
             clws_accept_key(upgrading.request.request.headers["sec-websocket-key"] ?? "", accept.baseAddress)
-            return clws_answer_upgrade(arguments, accept.baseAddress, upgrading.subprotocol)
+            return clws_answer_upgrade(
+                arguments, accept.baseAddress, upgrading.subprotocol, upgrading.request.request.name)
         }
     }
 }

@@ -34,6 +34,7 @@ public final class WebSocketServer {
     }
 
     var table = ConnectionTable()
+    var requestNames = RequestName()
     /// From `stopListening` on: no connection is kept after its answer.
     var isStopping = false
     /// nil after `shutdown`.

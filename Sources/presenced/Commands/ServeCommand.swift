@@ -51,6 +51,9 @@ struct ServeCommand: AsyncParsableCommand {
     @Flag(help: "Serve the app: pages at /app on which people sign up, sign in and see each other.")
     var app = false
 
+    @Flag(help: "Serve the console: pages for operators at /console, for this machine or on api.port.")
+    var console = false
+
     @Option(help: ArgumentHelp("trace, debug, info, notice, warning, error or critical.", valueName: "level"))
     var logLevel: String?
 
@@ -65,6 +68,7 @@ struct ServeCommand: AsyncParsableCommand {
         if sharePort { flags["sharePort"] = "true" }
         if accounts { flags["accounts.enabled"] = "true" }
         if app { flags["app.enabled"] = "true" }
+        if console { flags["console.enabled"] = "true" }
         flags["logLevel"] = logLevel
         return flags
     }

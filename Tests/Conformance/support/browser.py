@@ -23,7 +23,8 @@ TYPES = {".js": "text/javascript; charset=utf-8", ".html": "text/html; charset=u
          ".svg": "image/svg+xml", ".ts": "text/plain; charset=utf-8"}
 SHARED = {
     "console": "console/index.html", "console/parts.js": "app/parts.js", "console/app.css": "app/app.css",
-    "console/icon.svg": "app/icon.svg", "console/presence.js": "presence.js"}
+    "console/icon.svg": "app/icon.svg",
+    **{f"console/{name}.js": f"{name}.js" for name in ("presence", "presence-messages", "presence-log", "presence-outbox")}}
 """What the console has at paths of its own."""
 
 

@@ -142,7 +142,7 @@ class OpenAPI(Document):
                 faults = list(self.faults(value, header["schema"]))
                 assert not faults, f"{what}: {name}: {value}: {faults}"
         # What the document says of every answer.
-        usual = {"content-type", "content-length", "connection", "date", "x-content-type-options", "vary"}
+        usual = {"content-type", "content-length", "connection", "date", "x-content-type-options", "vary", "x-request-id"}
         strange = {name.lower() for name in answer.headers.keys()} - usual - stated.keys()
         assert not strange, f"{what}: headers {strange} are not described"
         if method == "HEAD" or "content" not in response:

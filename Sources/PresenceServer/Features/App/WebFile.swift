@@ -5,13 +5,14 @@ import PresenceCore
 struct WebFile: Sendable {
     let path: String
     let content: HTTPContent
-    let bytes: [UInt8]
+    let bytes: PackedBytes
 
     init(_ path: String, _ type: String, _ asset: asset, _ headers: [(name: String, value: String)]) {
         self.path = path
-        bytes = Array(UnsafeBufferPointer(start: asset.bytes, count: asset.count))
+        let plain = Array(UnsafeBufferPointer(start: asset.bytes, count: asset.count))
+        bytes = PackedBytes(plain)
         // Asked for each time and mostly answered 304: a new server's pages never run with an old server's scripts.
-        var content = HTTPContent(type: type, cacheControl: "no-cache", tag: Self.tag(of: bytes))
+        var content = HTTPContent(type: type, cacheControl: "no-cache", tag: Self.tag(of: plain))
         content.headers = headers
         self.content = content
     }

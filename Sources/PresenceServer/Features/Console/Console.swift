@@ -1,13 +1,18 @@
+import Foundation
 import PresenceCore
 import PresenceProtocol
+import Redis
 import WebSockets
 
 /// The console at `/console`: pages on which operators see what the servers do and who is here, and the calls that only these
 /// pages need. What it shows comes over HTTP with the token of a backend, and nothing is gathered while nobody asks.
 final class Console: Feature {
-    static let plan = FeaturePlan(name: "console", settings: [.consoleEnabled], pools: [doctorThread])
+    static let plan = FeaturePlan(name: "console", settings: [.consoleEnabled], pools: [doctorThread, redisThread])
 
     unowned let shard: ShardLogic
+    /// Those that this shard hears events for.
+    var traces: [Trace] = []
+    var endOfTraces: DeadlineKind!
 
     init(_ shard: ShardLogic) { self.shard = shard }
 
@@ -26,6 +31,38 @@ final class Console: Feature {
         registry.route("GET", "/v1/console/doctor") { [unowned self] in report($0) }
         registry.route("POST", "/v1/console/doctor") { [unowned self] in examine($0) }
         registry.route("GET", "/v1/console/outbox") { [unowned self] in outbox($0) }
+        registry.route("GET", "/v1/console/conversations") { [unowned self] (call) throws(DecodingFailure) in
+            try conversations(call)
+        }
+        registry.route("GET", "/v1/console/webhooks") { [unowned self] in webhooks($0) }
+        registry.route("POST", "/v1/console/webhooks/{id}/retry") { [unowned self] in retryWebhook($0) }
+        registry.route("GET", "/v1/console/trace") { [unowned self] (call) throws(DecodingFailure) in try trace(call) }
+        registry.route("POST", "/v1/console/playground") { [unowned self] in playground($0) }
+        endOfTraces = registry.deadline { [unowned self] _ in endTraces() }
+    }
+
+    func resynchronise(_ step: ResynchronisationStep, done: @escaping (RedisFailure?) -> Void) {
+        if step == .lost || step == .live {
+            for trace in traces {
+                trace.note(step == .lost ? "lost" : "live", at: shard.clock.redisNow, now: shard.clock.now)
+            }
+        }
+        done(nil)
+    }
+
+    /// The value of a member of a call's query.
+    static func member(_ name: String, in call: HTTPCall) -> String? {
+        let pair = call.request.query.split(separator: "&").first { $0.hasPrefix(name + "=") }
+        return pair.map { String($0.dropFirst(name.utf8.count + 1)).removingPercentEncoding ?? "" }
+    }
+
+    /// An id in a call's query.
+    static func id(_ name: String, in call: HTTPCall) throws(DecodingFailure) -> Identifier {
+        guard let text = member(name, in: call) else { throw .missing(name) }
+        guard let id = Identifier(text) else {
+            throw .invalid(name, "must be 1 to 128 bytes of printable ASCII without space")
+        }
+        return id
     }
 
     /// Where there is no port for operators and backends, the pages are for this machine.

@@ -18,6 +18,14 @@ extension WebFile {
         WebFile("/console/limits.js", script, asset_console_limits_js(), []),
         WebFile("/console/doctor.js", script, asset_console_doctor_js(), []),
         WebFile("/console/outbox.js", script, asset_console_outbox_js(), []),
+        WebFile("/console/conversations.js", script, asset_console_conversations_js(), []),
+        WebFile("/console/webhooks.js", script, asset_console_webhooks_js(), []),
+        WebFile("/console/trace.js", script, asset_console_trace_js(), []),
+        WebFile("/console/playground.js", script, asset_console_playground_js(), []),
+        // For the phones of the playground.
+        WebFile("/console/presence-messages.js", script, asset_presence_messages_js(), []),
+        WebFile("/console/presence-log.js", script, asset_presence_log_js(), []),
+        WebFile("/console/presence-outbox.js", script, asset_presence_outbox_js(), []),
     ]
 
     /// As the app's, and with pictures of its own server only.

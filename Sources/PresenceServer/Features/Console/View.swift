@@ -1,4 +1,3 @@
-import Foundation
 import PresenceCore
 import PresenceProtocol
 
@@ -15,13 +14,5 @@ extension Console {
             }
             call.respond(.json(200, shown.json))
         }
-    }
-
-    private static func id(_ name: String, in call: HTTPCall) throws(DecodingFailure) -> UserID {
-        let pair = call.request.query.split(separator: "&").first { $0.hasPrefix(name + "=") }
-        guard let pair else { throw .missing(name) }
-        guard let text = String(pair.dropFirst(name.utf8.count + 1)).removingPercentEncoding, let id = UserID(text)
-        else { throw .invalid(name, "must be 1 to 128 bytes of printable ASCII without space") }
-        return id
     }
 }

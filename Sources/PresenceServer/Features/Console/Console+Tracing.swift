@@ -1,0 +1,61 @@
+import EventLoops
+import Foundation
+import PresenceCore
+import PresenceProtocol
+import WebSockets
+
+/// The live trace: the events of one user or conversation as they reach this server, without texts. While nobody looks, no event
+/// costs more than a comparison.
+extension Console {
+    /// Of the process, by what they are of. The shard that made one hears for it.
+    private static let all = Locked<[String: Trace]>([:])
+    private static let mostTraces = 16
+
+    func trace(_ call: HTTPCall) throws(DecodingFailure) {
+        let isUser = Self.member("conversation", in: call) == nil
+        let subject = try Self.id(isUser ? "user" : "conversation", in: call)
+        let after = Self.member("after", in: call) ?? "0"
+        guard let after = Int64(after), after >= 0 else {
+            throw .invalid("after", "must be a number of an earlier answer")
+        }
+        let now = shard.clock.now
+        let key = (isUser ? "user " : "conversation ") + subject.string
+        let fresh = Trace(shard.randomName(), of: subject, isUser: isUser, now: now)
+        let (trace, isNew) = Self.all.withLock { all -> (Trace?, Bool) in
+            if let found = all[key] { return (found, false) }
+            guard all.count < Self.mostTraces else { return (nil, false) }
+            all[key] = fresh
+            return (fresh, true)
+        }
+        guard let trace else {
+            return call.refuse(retryAfter: Trace.patience, "others look at too many users and conversations")
+        }
+        if isNew { hear(for: trace) }
+        call.respond(.json(200, trace.answer(after: after, of: Self.member("trace", in: call), now: now)))
+    }
+
+    private func hear(for trace: Trace) {
+        traces.append(trace)
+        shard.observe = { [unowned self] in observe($0) }
+        shard.deadlines.set(endOfTraces, .none, at: shard.clock.now + Trace.patience)
+    }
+
+    func endTraces() {
+        let now = shard.clock.now
+        let over = traces.filter { $0.isOver(now: now) }
+        for trace in over {
+            let key = (trace.isUser ? "user " : "conversation ") + trace.subject.string
+            Self.all.withLock { $0[key] = nil }
+        }
+        traces.removeAll { trace in over.contains { $0 === trace } }
+        guard !traces.isEmpty else { return shard.observe = nil }
+        shard.deadlines.set(endOfTraces, .none, at: now + Trace.patience / 2)
+    }
+
+    private func observe(_ event: StoreEvent) {
+        for trace in traces {
+            guard TracedEvent.concerns(event, trace.subject, isUser: trace.isUser) else { continue }
+            trace.add(now: shard.clock.now) { TracedEvent.json(event) }
+        }
+    }
+}
