@@ -123,7 +123,7 @@ async def test_without_a_connection_texts_wait_and_are_sent_once_when_it_is_back
         await page.go("about:blank")
         line.mend()
         await page.go(line.origin + f"/app#/talk/{id}")
-        await page.until(f"{BUBBLES}.join() === 'one,two,three' && {STATUS}?.startsWith(' · Delivered') || {STATUS} === ' · Sent'")
+        await page.until(f"{BUBBLES}.join() === 'one,two,three' && [' · Delivered', ' · Sent'].some((each) => {STATUS}?.startsWith(each))")
         assert await page.value("document.querySelector('[name=text]').value") == "a draft"
         assert [each["text"] for each in await stored(accounts, id)] == ["one", "two", "three"]
         # What is refused says so, and can be sent again or given up.
