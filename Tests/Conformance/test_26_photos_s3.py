@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from support.accounts import ON, PASSWORD, Accounts, refused, together
-from support.patience import eventually
+from support.patience import PATIENCE, eventually
 from support.pictures import alike, jpeg, noise, png, scene, shown
 from support.room import Room
 from support.server import run
@@ -100,7 +100,7 @@ async def test_what_belongs_to_nobody_is_swept_page_by_page_and_nothing_else(beg
         storage.put(key)
     # Those are young by the storage's clock: each part has been looked at since.
     looked = len(storage.requests)
-    await eventually(lambda: len({each.query["prefix"] for each in storage.requests[looked:] if each.lists}) == 256, "a whole look")
+    await eventually(lambda: len({each.query["prefix"] for each in storage.requests[looked:] if each.lists}) == 256, "a whole look", within=3 * PATIENCE)
     assert storage.keys() == sorted(orphans + others + keys_of(kept))
     storage.ahead = 3_600
     await eventually(lambda: storage.keys() == sorted(others + keys_of(kept)), "nothing is left that is nobody's")
@@ -128,7 +128,7 @@ async def test_a_server_killed_within_an_upload_leaves_the_former_picture(begin,
     await eventually(lambda: len(storage.keys()) == 4, "the thumbnail has come all the same")
     storage.ahead = 3_600
     server.start()
-    await eventually(lambda: storage.keys() == keys_of(first), "what the crash has left is swept")
+    await eventually(lambda: storage.keys() == keys_of(first), "what the crash has left is swept", within=3 * PATIENCE)
     path = urlsplit((await ana.me())["profile"]["photoURL"]).path
     assert (await fetch(f"http://{server.host}:{server.port}{path}"))[0] == 200
 
@@ -269,4 +269,4 @@ async def test_the_doctor_and_the_commands_for_accounts_work_with_it(begin, stor
     deleted = run("user", "delete", ana.user, "--yes", "--config", config, "--data-dir", server.directory)
     assert deleted.returncode == 0, deleted
     storage.ahead = 3_600
-    await eventually(lambda: storage.keys() == [], "the picture is swept")
+    await eventually(lambda: storage.keys() == [], "the picture is swept", within=3 * PATIENCE)

@@ -27,6 +27,13 @@ import Testing
             atPath: secret, contents: Data("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".utf8),
             attributes: [.posixPermissions: 0o600])
         defer { try? FileManager.default.removeItem(atPath: secret) }
+        // What counts only together with others, by what its key begins with.
+        let needs = [
+            "photos.s3.": [
+                "photos.s3.bucket": "pictures", "photos.s3.endpoint": "https://s3.example.org",
+                "photos.s3.accessKey": "key", "photos.s3.secretKeyFile": secret,
+            ], "push.enabled": ["webhooks": "https://a \(secret) push.due"],
+        ]
         for setting in Setting.all {
             // What counts over TLS alone is set together with it, and a certificate with its key.
             var base = ServerConfiguration()
@@ -42,11 +49,18 @@ import Testing
                     others["PRESENCE_REDIS_TLS_CERTIFICATE_FILE"] = "c"
                 }
             }
+            for (prefix, keys) in needs where setting.key.hasPrefix(prefix) {
+                for (key, text) in keys where key != setting.key {
+                    let other = try #require(Setting.all.first { $0.key == key })
+                    try other.read([text], into: &base)
+                    others[other.variable] = text
+                }
+            }
             var changed = base
             for text in [
                 "always", "debug", "true", "a:ES256:f,b:EdDSA:g", "unix:///s", "4s", "1s", "20s", "7", "8192", "20000",
                 "https://a,https://b", "10.0.0.0/8,::1", "typing", "neutral", "2000h", "/folder",
-                "https://a", "https://a \(secret) message.created,http://127.0.0.1:8 \(secret)",
+                "https://a", "https://a \(secret) message.created,http://127.0.0.1:8 \(secret)", secret,
             ] {
                 let texts = setting.isList ? text.split(separator: ",").map(String.init) : [text]
                 var candidate = base

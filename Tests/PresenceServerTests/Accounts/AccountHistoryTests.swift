@@ -25,7 +25,7 @@ import Testing
         try #require(!substitutes.isEmpty, "no script holds what this replaces")
         let redis = try SimulatedRedis(substitutes: substitutes)
         let first: UInt64 = mistake.isAboutNames ? 101 : 1
-        let found = (first..<first + 60).first { seed in
+        let found = (first..<first + 240).first { seed in
             // One that cannot be played to its end has found it, too.
             (try? Self.faults(of: seed, isAboutNames: mistake.isAboutNames, redis: redis)) != []
         }
