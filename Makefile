@@ -203,7 +203,7 @@ build-tests: setup-tests
 	@$(BUILD_TESTS) --build-tests
 
 check test: build-tests
-	@Tests/run --build $(TEST_BUILD) $(if $(filter check,$@),check,all)
+	@Tests/run --build $(TEST_BUILD) $(if $(REPEAT),--repeat) $(if $(filter check,$@),check,all)
 
 test-%: build-tests
 	@Tests/run --build $(TEST_BUILD) $* $(if $(FILTER),--filter '$(FILTER)')

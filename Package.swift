@@ -187,7 +187,7 @@ let package = Package(
         .executableTarget(
             name: "presenced",
             dependencies: [
-                "PresenceCore", "PresenceServer", "Installation", "Tokens",
+                "PresenceCore", "PresenceServer", "Installation", "ProcessSignals", "Tokens",
                 .product(name: "ArgumentParser", package: "swift-argument-parser", condition: server),
                 .product(name: "Configuration", package: "swift-configuration", condition: server),
                 .product(name: "Logging", package: "swift-log", condition: server),
@@ -196,8 +196,9 @@ let package = Package(
             ],
             swiftSettings: ours
         ),
+        .target(name: "ProcessSignals", swiftSettings: ours),
         // What the clients on a terminal share.
-        .target(name: "TerminalClients", dependencies: ["PresenceKit"], swiftSettings: ours),
+        .target(name: "TerminalClients", dependencies: ["PresenceKit", "ProcessSignals"], swiftSettings: ours),
         .executableTarget(
             name: "presence-chat",
             dependencies: [
@@ -332,7 +333,7 @@ let package = Package(
         .testTarget(
             name: "PresencedTests",
             dependencies: [
-                "presenced", "PresenceCore", "PresenceServer", "PresenceProtocol", "Installation", "Tokens",
+                "presenced", "PresenceCore", "PresenceServer", "PresenceProtocol", "Installation", "ProcessSignals", "Tokens",
                 .product(name: "Logging", package: "swift-log", condition: server),
                 .product(name: "Yams", package: "Yams", condition: server),
             ],

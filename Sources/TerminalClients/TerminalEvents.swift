@@ -1,5 +1,6 @@
 import Dispatch
 import Foundation
+import ProcessSignals
 
 /// What comes from the terminal, and signals to this process.
 package enum TerminalEvent: Hashable, Sendable {
@@ -18,28 +19,25 @@ package enum TerminalEvent: Hashable, Sendable {
 /// Keys and signals as one sequence. They are taken from `init` on, as long as this object lives.
 package final class TerminalEvents {
     package let events: AsyncStream<TerminalEvent>
-    private let sources: [any DispatchSourceProtocol]
+    private let signals: ProcessSignals
+    private let keys: (any DispatchSourceRead)?
 
     /// - Parameter descriptor: of the terminal, or `nil` for nothing but signals to end. It must stay open meanwhile.
     package init(reading descriptor: Int32?) {
         let (events, continuation) = AsyncStream<TerminalEvent>.makeStream()
         self.events = events
-        var signals: [(Int32, TerminalEvent)] = [SIGINT, SIGTERM].map { ($0, .stop($0)) }
+        var meanings: [Int32: TerminalEvent] = [SIGINT: .stop(SIGINT), SIGTERM: .stop(SIGTERM)]
         if descriptor != nil {
-            signals += [
-                (SIGQUIT, .stop(SIGQUIT)), (SIGHUP, .hangup), (SIGWINCH, .resized), (SIGTSTP, .suspend),
-                (SIGCONT, .resumed),
-            ]
+            meanings[SIGQUIT] = .stop(SIGQUIT)
+            meanings[SIGHUP] = .hangup
+            meanings[SIGWINCH] = .resized
+            meanings[SIGTSTP] = .suspend
+            meanings[SIGCONT] = .resumed
         }
-        var sources: [any DispatchSourceProtocol] = signals.map { number, event in
-            // Else it would do what it does by itself, besides.
-            signal(number, SIG_IGN)
-            let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
-            source.setEventHandler { continuation.yield(event) }
-            source.resume()
-            return source
+        signals = ProcessSignals(meanings.keys) { [meanings] number in
+            if let event = meanings[number] { continuation.yield(event) }
         }
-        if let descriptor {
+        keys = descriptor.map { descriptor in
             let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: .global())
             source.setEventHandler {
                 var bytes = [UInt8](repeating: 0, count: 256)
@@ -52,10 +50,9 @@ package final class TerminalEvents {
                 }
             }
             source.resume()
-            sources.append(source)
+            return source
         }
-        self.sources = sources
     }
 
-    deinit { sources.forEach { $0.cancel() } }
+    deinit { keys?.cancel() }
 }

@@ -53,22 +53,8 @@ struct PresenceChat: AsyncParsableCommand {
     var storage: String?
 
     func run() async throws {
-        signal(SIGPIPE, SIG_IGN)
-        Output.reservePlaces()
-        let outcome: Outcome
-        do throws(Failure) {
-            outcome = try await chat()
-        } catch {
-            outcome = .failed(error)
-        }
-        switch outcome {
-        case .done: break
-        // As a shell counts a process ended by a signal.
-        case .stopped(let signal): throw ExitCode(128 + signal)
-        case .failed(let error):
-            Complaint.print(error.sentence, by: "presence-chat")
-            throw ExitCode(error.kind.rawValue)
-        }
+        let status = await Outcome.status(of: "presence-chat") { () async throws(Failure) in try await chat() }
+        if status != 0 { throw ExitCode(status) }
     }
 
     private func chat() async throws(Failure) -> Outcome {

@@ -48,23 +48,8 @@ struct PresenceWatch: AsyncParsableCommand {
     var once = false
 
     func run() async throws {
-        // The reader of our lines may leave: the write reports that, and it is no reason to die.
-        signal(SIGPIPE, SIG_IGN)
-        Output.reservePlaces()
-        let outcome: Outcome
-        do throws(Failure) {
-            outcome = try await watch()
-        } catch {
-            outcome = .failed(error)
-        }
-        switch outcome {
-        case .done: break
-        // As a shell counts a process ended by a signal.
-        case .stopped(let signal): throw ExitCode(128 + signal)
-        case .failed(let error):
-            Complaint.print(error.sentence, by: "presence-watch")
-            throw ExitCode(error.kind.rawValue)
-        }
+        let status = await Outcome.status(of: "presence-watch") { () async throws(Failure) in try await watch() }
+        if status != 0 { throw ExitCode(status) }
     }
 
     private func watch() async throws(Failure) -> Outcome {

@@ -22,6 +22,11 @@ class Box:
         return "250 taken"
 
 
+def mail_server(box, port):
+    """A mail server that is told its name: it would ask the network for it, once a connection, for up to 20 seconds."""
+    return Controller(box, hostname="127.0.0.1", port=port, server_hostname="localhost")
+
+
 async def test_mails_wait_until_the_mail_server_takes_them(start):
     port, box = free_port(), Box()
     server = start(ON | {"mail.url": f"smtp://127.0.0.1:{port}", "mail.from": "Ann <ann@example.org>"}, shards=1)
@@ -32,7 +37,7 @@ async def test_mails_wait_until_the_mail_server_takes_them(start):
         return await API(server).metric("presence_mails_failed_total") >= 1
 
     await eventually(failed, "a try that failed")
-    controller = Controller(box, hostname="127.0.0.1", port=port)
+    controller = mail_server(box, port)
     await asyncio.to_thread(controller.start)
     try:
         await eventually(lambda: box.mails, "the mail", within=3 * PATIENCE)
@@ -54,7 +59,7 @@ async def test_a_server_sends_what_another_has_left_behind(start):
     accounts = Accounts(first)
     ana = await accounts.sign_up()
     first.kill()
-    controller = Controller(box, hostname="127.0.0.1", port=port)
+    controller = mail_server(box, port)
     await asyncio.to_thread(controller.start)
     try:
         start(ON | {"mail.url": f"smtp://127.0.0.1:{port}", "partitions": 8}, redis=redis, shards=1)

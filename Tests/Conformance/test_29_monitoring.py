@@ -136,7 +136,7 @@ def test_each_alert_leads_to_its_paragraph():
         address, _, anchor = rule["annotations"]["runbook_url"].partition("#")
         assert address.endswith("/docs/operations.md") and anchor == slug(rule["alert"]), rule
         assert anchor in found, f"docs/operations.md has no heading for {rule['alert']}"
-    # And none for an alert that is no more.
+    # No heading describes an alert that was removed.
     text = (ROOT / "docs/operations.md").read_text()
     assert set(re.findall(r"^#+ (Presence[A-Z]\w+)$", text, re.M)) == {rule["alert"] for rule in rules}
 

@@ -51,6 +51,12 @@ def statuses(told):
     return [each["status"] for each in told]
 
 
+async def later(change):
+    """A change some milliseconds later, for clocks that differ: what begins and ends within one is no interval."""
+    await asyncio.sleep(0.02)
+    return await change
+
+
 async def several(room, person, count):
     """Waits until so many intervals are over, and returns them."""
     async def enough():
@@ -72,12 +78,12 @@ async def test_statuses_follow_one_another_and_the_last_has_no_end(room):
     ana = await room.come("ana")
     bob = await room.come("bob", "web")
     began = (await ana.subscribe(bob))[0]["presence"]["since"]
-    await bob.activity("idle")
+    await later(bob.activity("idle"))
     away = (await ana.sees(bob, status="away"))["since"]
-    await bob.status("busy")
+    await later(bob.status("busy"))
     busy = (await ana.sees(bob, status="busy"))["since"]
-    await bob.status("auto")
-    await bob.activity("active")
+    await later(bob.status("auto"))
+    await later(bob.activity("active"))
     await ana.sees(bob, status="online")
     last = (await ana.truth(bob))["since"]
     told = await intervals(room, bob)
@@ -94,7 +100,7 @@ async def test_leaving_ends_it_and_coming_back_begins_another(room):
     for count in (1, 2):
         # For longer than the server's clock and that of Redis may differ.
         await asyncio.sleep(A_MOMENT)
-        await bob.close()
+        await later(bob.close())
         gone = await ana.sees(bob, status="offline")
         told = await intervals(room, bob)
         assert statuses(told) == ["online"] * count
@@ -106,9 +112,9 @@ async def test_leaving_ends_it_and_coming_back_begins_another(room):
 
 async def test_a_text_or_another_device_is_not_another_interval(room):
     bob = await room.come("bob", "web")
-    await bob.status("auto", text="Reading")
+    await later(bob.status("auto", text="Reading"))
     phone = await room.come("bob", "phone")
-    await phone.close()
+    await later(phone.close())
     assert statuses(await intervals(room, bob)) == ["online"]
 
 
@@ -141,7 +147,7 @@ async def test_of_two_devices_the_last_one_counts_and_idleness_ends_with_it(room
     ana = await room.come("ana")
     bob, phone = await room.come("bob", "web"), await room.come("bob", "phone")
     await ana.subscribe(bob)
-    await phone.activity("idle")
+    await later(phone.activity("idle"))
     bob.abort()
     phone.abort()
     gone = await ana.sees(bob, status="offline")
@@ -198,13 +204,13 @@ async def test_an_invisible_user_was_last_there_when_they_hid(room):
     ana = await room.come("ana")
     bob = await room.come("bob", "web")
     await ana.subscribe(bob)
-    await bob.status("invisible")
+    await later(bob.status("invisible"))
     gone = await ana.sees(bob, status="offline")
     assert (await intervals(room, bob))[-1]["to"] == gone["lastSeen"]
-    await bob.activity("idle")
-    await bob.activity("active")
+    await later(bob.activity("idle"))
+    await later(bob.activity("active"))
     assert statuses(await intervals(room, bob)) == ["online"]
-    await bob.status("auto")
+    await later(bob.status("auto"))
     back = await ana.sees(bob, status="online")
     assert (await intervals(room, bob))[-1] == {"status": "online", "from": back["since"]}
 
@@ -212,18 +218,18 @@ async def test_an_invisible_user_was_last_there_when_they_hid(room):
 async def test_what_nobody_may_see_is_not_kept(room):
     bob = await room.come("bob", "web")
     await bob.did("setVisibility", visibility={"presence": "nobody"})
-    await bob.activity("idle")
-    await bob.activity("active")
+    await later(bob.activity("idle"))
+    await later(bob.activity("active"))
     assert [each for each in await intervals(room, bob) if "to" in each] == []
     await bob.did("setVisibility", visibility={"presence": "everyone"})
-    await bob.activity("idle")
+    await later(bob.activity("idle"))
     assert statuses(await intervals(room, bob)) == ["online", "away"]
 
 
 async def test_a_viewer_is_told_what_they_may_see(room):
     ana = await room.come("ana")
     bob = await room.come("bob", "web")
-    await bob.activity("idle")
+    await later(bob.activity("idle"))
     whole = await intervals(room, bob)
     assert await intervals(room, bob, viewer=ana.user) == whole and statuses(whole) == ["online", "away"]
     for visibility in ({"lastSeen": "contacts"}, {"presence": "contacts"}, {"presence": "everyone", "lastSeen": "nobody"}):
@@ -246,16 +252,10 @@ async def test_a_viewer_is_told_what_they_may_see(room):
 # How much
 
 
-async def a_millisecond():
-    """And some, for clocks that differ: what begins and ends within one is no interval."""
-    await asyncio.sleep(0.02)
-
-
 async def toggled(bob, times):
     for _ in range(times):
         for activity in ("idle", "active"):
-            await a_millisecond()
-            await bob.activity(activity)
+            await later(bob.activity(activity))
 
 
 async def test_at_most_so_many_are_kept_and_the_answer_says_from_when_on(start):
@@ -275,7 +275,7 @@ async def test_they_go_when_their_time_is_over(start):
     redis = start.redis()
     room = Room(start(KEPT | {"history.keepFor": "2s"}, redis=redis))
     bob = await room.come("bob", "web")
-    await bob.activity("idle")
+    await later(bob.activity("idle"))
     first = (await intervals(room, bob))[0]
 
     async def forgotten():

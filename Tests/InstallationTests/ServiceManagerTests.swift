@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test(arguments: ["relative", "vsock:2:1234", "/" + String(repeating: "x", count: 107)])
-    func `what is no socket is an error that names it`(name: String) {
+    func `an address that is not a socket is an error that names it`(name: String) {
         #expect {
             _ = try ServiceManager(environment: ["NOTIFY_SOCKET": name])
         } throws: {

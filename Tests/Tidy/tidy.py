@@ -41,8 +41,10 @@ IMPORTS = {
     "PresenceAccounts": {"PresenceDomain", "PresenceKit"},
     "PresenceAccountModels": {"PresenceAccounts", "PresenceDomain", "PresenceKit"},
     "PresenceAccountsTesting": {"PresenceAccounts", "PresenceDomain", "PresenceKit", "PresenceKitTesting"},
-    "presenced": {"PresenceCore", "PresenceServer", "PresenceProtocol", "Installation", "Tokens", "EventLoops"},
-    "TerminalClients": {"PresenceKit"},
+    "ProcessSignals": set(),
+    "presenced": {
+        "PresenceCore", "PresenceServer", "PresenceProtocol", "Installation", "ProcessSignals", "Tokens", "EventLoops"},
+    "TerminalClients": {"PresenceKit", "ProcessSignals"},
     "presence-watch": {"PresenceKit", "TerminalClients"},
     "presence-chat": {"PresenceKit", "PresenceMessages", "PresenceMessageModels", "PresenceModels", "TerminalClients"},
 }

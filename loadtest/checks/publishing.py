@@ -1,8 +1,13 @@
-"""What a change costs Redis by the number of shards that are connected and of those that watch, and what it costs to follow.
+"""What a change costs Redis, by how many shards are connected and how many of them watch; and what following a subject costs.
 
-The scripts are the server's; the shards are connections that subscribe as shards do. Four ways of telling are compared: one
-channel for everybody, which is what servers do; a channel of the subject, followed by those who watch, or heard by all through
-one pattern; and a set of watchers in Redis, each of whom has a channel. docs/architecture.md says what is planned, and why.
+The scripts are the server's. The shards are connections that subscribe as shards do. Four ways to publish are compared:
+
+- one channel that every shard hears, as servers do today;
+- a channel for each subject, which only the shards that watch it subscribe to;
+- the same channels, heard by all shards through one pattern;
+- a set in Redis of the shards that watch, each with a channel of its own.
+
+docs/architecture.md says what is planned, and why.
 """
 
 import selectors

@@ -1,3 +1,5 @@
+import TerminalClients
+
 /// Makes keys of the bytes that a terminal sends, however they are cut.
 ///
 /// ```text
@@ -70,7 +72,7 @@ struct ChatKeyDecoder: Sendable {
         pending.append(byte)
         guard (0x40...0x7E).contains(byte) || pending.count >= Self.longest else { return nil }
         defer { pending = [] }
-        return Self.sequence(pending[2..<(pending.count - 1)], byte)
+        return Self.meaning(NavigationKey(pending[2..<(pending.count - 1)], byte))
     }
 
     private static func single(_ byte: UInt8) -> ChatKey {
@@ -91,24 +93,17 @@ struct ChatKeyDecoder: Sendable {
         }
     }
 
-    private static func sequence(_ parameters: ArraySlice<UInt8>, _ final: UInt8) -> ChatKey {
-        switch final {
-        case UInt8(ascii: "A"): return .up
-        case UInt8(ascii: "C"): return .right
-        case UInt8(ascii: "D"): return .left
-        case UInt8(ascii: "H"): return .home
-        case UInt8(ascii: "F"): return .end
-        case UInt8(ascii: "~"):
-            // A modifier may follow after a semicolon.
-            switch String(decoding: parameters.prefix { $0 != UInt8(ascii: ";") }, as: UTF8.self) {
-            case "1", "7": return .home
-            case "4", "8": return .end
-            case "3": return .delete
-            case "5": return .pageUp
-            case "6": return .pageDown
-            default: return .other
-            }
-        default: return .other
+    private static func meaning(_ key: NavigationKey?) -> ChatKey {
+        switch key {
+        case .up: .up
+        case .right: .right
+        case .left: .left
+        case .home: .home
+        case .end: .end
+        case .delete: .delete
+        case .pageUp: .pageUp
+        case .pageDown: .pageDown
+        case .down, nil: .other
         }
     }
 }

@@ -1,3 +1,5 @@
+import TerminalClients
+
 /// Makes keys of the bytes that a terminal sends, however they are cut.
 ///
 /// ```text
@@ -35,7 +37,7 @@ struct KeyDecoder: Sendable {
             // Parameters come before the one byte that says what it is.
             guard (0x40...0x7E).contains(byte) || pending.count >= Self.longest else { return nil }
             defer { pending = [] }
-            return Self.sequence(pending[2..<(pending.count - 1)], byte)
+            return Self.meaning(NavigationKey(pending[2..<(pending.count - 1)], byte))
         }
     }
 
@@ -53,22 +55,15 @@ struct KeyDecoder: Sendable {
         }
     }
 
-    private static func sequence(_ parameters: ArraySlice<UInt8>, _ final: UInt8) -> Key {
-        switch final {
-        case UInt8(ascii: "A"): return .up
-        case UInt8(ascii: "B"): return .down
-        case UInt8(ascii: "H"): return .home
-        case UInt8(ascii: "F"): return .end
-        case UInt8(ascii: "~"):
-            // A modifier may follow after a semicolon.
-            switch String(decoding: parameters.prefix { $0 != UInt8(ascii: ";") }, as: UTF8.self) {
-            case "1", "7": return .home
-            case "4", "8": return .end
-            case "5": return .pageUp
-            case "6": return .pageDown
-            default: return .other
-            }
-        default: return .other
+    private static func meaning(_ key: NavigationKey?) -> Key {
+        switch key {
+        case .up: .up
+        case .down: .down
+        case .home: .home
+        case .end: .end
+        case .pageUp: .pageUp
+        case .pageDown: .pageDown
+        case .right, .left, .delete, nil: .other
         }
     }
 }

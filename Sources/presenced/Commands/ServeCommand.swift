@@ -4,6 +4,7 @@ import Installation
 import Logging
 import PresenceCore
 import PresenceServer
+import ProcessSignals
 
 /// Runs the server until it is told to stop.
 struct ServeCommand: AsyncParsableCommand {
@@ -85,7 +86,9 @@ struct ServeCommand: AsyncParsableCommand {
         signal(SIGPIPE, SIG_IGN)
         OpenFileLimit.raise()
         let terminal = Terminal()
-        let signals = Signals(SIGTERM, SIGINT, SIGHUP)
+        let (requests, request) = AsyncStream<Int32>.makeStream()
+        // To stop by SIGTERM and SIGINT; to reload by SIGHUP, or to stop (see `Terminal`).
+        let signals = ProcessSignals([SIGTERM, SIGINT, SIGHUP]) { request.yield($0) }
         let logger = Logger(label: "presenced") { _ in LineLogHandler(level: configuration.logLevel) }
         let daemon = Daemon(configuration: configuration, logger: logger)
         let manager = try await Self.explainingFailure { try ServiceManager() }
@@ -104,7 +107,7 @@ struct ServeCommand: AsyncParsableCommand {
                 logger.warning("standard output cannot be written", metadata: ["line": "\(line)"])
             }
         }
-        let stopping = Task { [requests = signals.requests] in
+        let stopping = Task {
             for await number in requests {
                 if number == SIGHUP, !terminal.isGone {
                     manager?.reloading()

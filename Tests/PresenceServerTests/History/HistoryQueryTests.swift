@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test(arguments: ["from=x", "from", "to=-1", "limit=0", "limit=1001", "viewer=a%20b", "viewer=%4", "from=5&to=4"])
-    func `what is no question is refused`(text: String) {
+    func `a malformed query is refused`(text: String) {
         #expect(throws: DecodingFailure.self) { try HistoryQuery(text) }
     }
 

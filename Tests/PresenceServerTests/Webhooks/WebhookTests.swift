@@ -27,7 +27,7 @@ import Testing
         "", " ", "whsec_", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_%%%%", "whsec_AAAA",
         "whsec_" + String(repeating: "A", count: 88) + "AAAA", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw x",
     ])
-    func `what is no secret is refused without being told`(text: String) {
+    func `a malformed secret is refused, and the error does not contain it`(text: String) {
         #expect {
             try WebhookSecret(text)
         } throws: {

@@ -64,7 +64,7 @@ struct OtherRequestTests {
         #expect(answers() == [.success([made])])
     }
 
-    @Test mutating func `parts are collected until there is no more`() {
+    @Test mutating func `parts are collected up to the last one`() {
         bench.connect()
         ask()
         let first = "{\"type\":\"subscribed\",\"id\":\(lastID),\"users\":[],\"more\":true}"
