@@ -24,11 +24,20 @@ import Testing
             queuedAt: Date(timestamp: 1_000))
     }
 
-    /// A storage that is closed again when this returns.
+    /// A storage that is closed again soon after this returns.
     private func opened<Result>(
         people: Int = 10_000, writes: Int = 10_000, _ body: (Storage) async throws -> Result
     ) async throws -> Result {
-        try await body(try Storage.directory(url, people: people, writes: writes))
+        while true {
+            let storage: Storage
+            do {
+                storage = try Storage.directory(url, people: people, writes: writes)
+            } catch StorageError.inUse {
+                await Task.yield()
+                continue
+            }
+            return try await body(storage)
+        }
     }
 
     @Test func `people are there after a launch, the newest of each`() async throws {

@@ -22,6 +22,9 @@ final class StorageDirectory: Sendable {
         guard flock(number, LOCK_EX | LOCK_NB) == 0 else { throw StorageError.inUse(url.path) }
     }
 
+    /// A process that is being started holds the file, too, until it becomes another program: so it is not enough to close it.
+    deinit { flock(lock.fileDescriptor, LOCK_UN) }
+
     func path(_ name: String) -> String { url.appendingPathComponent(name).path }
 
     /// The id that this device keeps: made once. It outlives a sign-out: it is the device's, and no user's.
