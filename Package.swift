@@ -7,11 +7,14 @@ let optimised: [SwiftSetting] = Context.environment["BUILD_OPTIMISED"] == "1" ? 
 
 /// What every Swift target of ours is compiled with. Warnings are errors in our own code only:
 /// the setting does not reach packages, nor those who depend on us.
-let ours: [SwiftSetting] =
-    [
-        .swiftLanguageMode(.v6),
-        .treatAllWarnings(as: .error),
-    ] + optimised
+let strict: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .treatAllWarnings(as: .error),
+]
+let ours: [SwiftSetting] = strict + optimised
+
+/// Of tests that play no histories: to optimise them takes twice as long as to compile them, and makes nothing faster.
+let tests = strict
 
 /// The server's own targets without the checks at run time that two accesses to a property do not overlap: a quarter of
 /// the instructions of a delivery. Debug builds, which are what all tests run, have them. No product that an app uses has
@@ -256,31 +259,31 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log", condition: server),
             ],
             path: "Tests/Simulator", swiftSettings: ours),
-        .testTarget(name: "EventLoopsTests", dependencies: ["EventLoops"], swiftSettings: ours),
+        .testTarget(name: "EventLoopsTests", dependencies: ["EventLoops"], swiftSettings: tests),
         .testTarget(
-            name: "WorkersTests", dependencies: ["Workers", "EventLoops", "NumberedQueues"], swiftSettings: ours),
+            name: "WorkersTests", dependencies: ["Workers", "EventLoops", "NumberedQueues"], swiftSettings: tests),
         .testTarget(
             name: "OutgoingHTTPTests", dependencies: ["OutgoingHTTP", "EventLoops", "TestSupport"],
-            exclude: ["servers.py"], swiftSettings: ours),
+            exclude: ["servers.py"], swiftSettings: tests),
         .testTarget(
-            name: "WebSocketsTests", dependencies: ["WebSockets", "EventLoops", "TestSupport"], swiftSettings: ours),
-        .testTarget(name: "RedisTests", dependencies: ["Redis", "EventLoops", "TestSupport"], swiftSettings: ours),
-        .testTarget(name: "PresenceProtocolTests", dependencies: ["PresenceProtocol"], swiftSettings: ours),
+            name: "WebSocketsTests", dependencies: ["WebSockets", "EventLoops", "TestSupport"], swiftSettings: tests),
+        .testTarget(name: "RedisTests", dependencies: ["Redis", "EventLoops", "TestSupport"], swiftSettings: tests),
+        .testTarget(name: "PresenceProtocolTests", dependencies: ["PresenceProtocol"], swiftSettings: tests),
         .testTarget(
             name: "InstallationTests",
             dependencies: [
                 "Installation", "Tokens", "Redis", "TestSupport",
                 .product(name: "Logging", package: "swift-log", condition: server),
             ],
-            swiftSettings: ours),
+            swiftSettings: tests),
         .testTarget(
             name: "TokensTests",
             dependencies: [
                 "Tokens", "Installation", "PresenceProtocol", "TestSupport",
                 .product(name: "JWTKit", package: "jwt-kit", condition: server),
             ],
-            swiftSettings: ours),
-        .testTarget(name: "PasswordsTests", dependencies: ["Passwords"], swiftSettings: ours),
+            swiftSettings: tests),
+        .testTarget(name: "PasswordsTests", dependencies: ["Passwords"], swiftSettings: tests),
         .testTarget(
             name: "PresenceServerTests",
             dependencies: [
@@ -307,37 +310,38 @@ let package = Package(
                 "PresenceAccountModels", "PresenceAccountsTesting", "PresenceProtocol", "PresenceTransport",
                 "EventLoops", "WebSockets", "TestSupport", "kit-writer",
             ],
-            swiftSettings: ours),
-        .testTarget(name: "PresenceDomainTests", dependencies: ["PresenceDomain"], swiftSettings: ours),
+            swiftSettings: tests),
+        .testTarget(name: "PresenceDomainTests", dependencies: ["PresenceDomain"], swiftSettings: tests),
         .testTarget(
             name: "PresenceModelsTests",
             dependencies: ["PresenceDomain", "PresenceKit", "PresenceKitTesting", "PresenceModels"],
-            swiftSettings: ours),
+            swiftSettings: tests),
         .testTarget(
             name: "PresenceAccountsTests",
             dependencies: [
                 "PresenceAccounts", "PresenceAccountModels", "PresenceAccountsTesting", "PresenceDomain",
                 "PresenceKit", "PresenceKitTesting", "PresenceModels", "TestSupport", "session-writer",
             ],
-            swiftSettings: ours),
+            swiftSettings: tests),
         .testTarget(
             name: "PresenceMessagesTests",
             dependencies: [
                 "PresenceMessages", "PresenceMessageModels", "PresenceMessagesTesting", "PresenceKit",
                 "PresenceKitTesting", "TestSupport", "message-writer",
             ],
-            swiftSettings: ours),
+            swiftSettings: tests),
         .testTarget(
             name: "PresenceURLSessionTests", dependencies: ["PresenceKit", "PresenceURLSession", "PresenceTransport"],
-            swiftSettings: ours),
+            swiftSettings: tests),
         .testTarget(
             name: "PresencedTests",
             dependencies: [
-                "presenced", "PresenceCore", "PresenceServer", "PresenceProtocol", "Installation", "ProcessSignals", "Tokens",
+                "presenced", "PresenceCore", "PresenceServer", "PresenceProtocol", "Installation", "ProcessSignals",
+                "Tokens",
                 .product(name: "Logging", package: "swift-log", condition: server),
                 .product(name: "Yams", package: "Yams", condition: server),
             ],
-            swiftSettings: ours),
+            swiftSettings: tests),
         .testTarget(
             name: "PresenceWatchTests",
             dependencies: [
@@ -345,7 +349,7 @@ let package = Package(
                 "PresenceMessageModels", "PresenceMessagesTesting", "PresenceKitTesting", "TerminalClients",
                 "TestSupport",
             ],
-            swiftSettings: ours),
+            swiftSettings: tests),
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
@@ -353,12 +357,12 @@ let package = Package(
                 "PresenceMessages", "PresenceModels", "TestSupport", "message-writer",
             ],
             exclude: ["watcher.py"],
-            swiftSettings: ours),
+            swiftSettings: tests),
         .testTarget(
             name: "PresenceLoadTests",
             dependencies: [
                 "presence-load", "PresenceProtocol",
                 .product(name: "Crypto", package: "swift-crypto", condition: server),
-            ], swiftSettings: ours),
+            ], swiftSettings: tests),
     ]
 )

@@ -192,6 +192,29 @@ async def test_an_address_that_is_taken_cannot_be_had(accounts):
         == [False, True]
 
 
+@pytest.mark.parametrize("end", ["password", "reset", "disable"])
+async def test_a_change_that_somebody_else_asked_for_ends_with_their_sessions(start, end):
+    server = start(ON)
+    accounts = Accounts(server)
+    ana = await accounts.sign_up()
+    new = accounts.address("thief")
+    assert (await ana.call("POST", "/v1/me/email", {"password": PASSWORD, "email": new})).status == 202
+    token = await accounts.mail(new, 1, "verify")
+    if end == "password":
+        changed = await ana.call("POST", "/v1/me/password", {"password": PASSWORD, "newPassword": ANOTHER})
+    elif end == "reset":
+        assert (await accounts.post("/v1/passwords/forgot", email=ana.email)).status == 202
+        reset = await accounts.mail(ana.email, 1, "reset")
+        changed = await accounts.post("/v1/passwords/reset", token=reset, password=ANOTHER)
+    else:
+        changed = await accounts.api.request("POST", f"/v1/users/{ana.user}/account/disable", token=Room(server).backend)
+    assert changed.status == 204, changed
+    refused(await accounts.post("/v1/emails/verify", token=token), 401, "unauthorized", "token_expired")
+    assert (await accounts.post("/v1/passwords/forgot", email=new)).status == 202
+    bob = await accounts.sign_up(new)
+    assert bob.user != ana.user
+
+
 async def test_where_accounts_are_hidden_a_taken_address_is_not_told(start):
     accounts = Accounts(start(ON | {"accounts.hideExisting": True}))
     people = []
@@ -201,8 +224,26 @@ async def test_where_accounts_are_hidden_a_taken_address_is_not_told(start):
         await accounts.post("/v1/emails/verify", token=await accounts.mail(email, 1, "verify"))
         people.append(await accounts.signed_in(email))
     ana, bob = people
-    assert (await ana.call("POST", "/v1/me/email", {"password": PASSWORD, "email": bob.email})).status == 202
+    # A link to an address of one's own opens nothing after another was asked for, whether that one is taken or not.
+    wanted = accounts.address("wanted")
+    assert (await ana.call("POST", "/v1/me/email", {"password": PASSWORD, "email": wanted})).status == 202
+    token = await accounts.mail(wanted, 1, "verify")
+    asked = {"password": PASSWORD, "email": bob.email}
+    assert (await ana.call("POST", "/v1/me/email", asked)).status == 202
+    refused(await accounts.post("/v1/emails/verify", token=token), 401, "unauthorized", "token_expired")
     assert (await ana.me())["account"]["email"] == ana.email
+    # It counts as a mail as well, and none is sent.
+    assert (await ana.call("POST", "/v1/me/email", asked)).status == 202
+    refused(await ana.call("POST", "/v1/me/email", asked), 429, "rate_limited")
+    assert not any("new address" in mail for mail in accounts.mails(bob.email))
+
+
+async def test_where_accounts_are_hidden_a_username_does_not_tell(start):
+    accounts = Accounts(start(ON | {"accounts.hideExisting": True}))
+    email = accounts.address()
+    answer = await accounts.post("/v1/accounts", email=email, password=PASSWORD, username="zq81x")
+    assert answer.status == 202
+    assert (await accounts.api.request("GET", "/v1/usernames/zq81x")).json["available"] is True
 
 
 async def test_three_mails_an_hour_to_new_addresses(accounts):

@@ -18,6 +18,7 @@ from PIL import Image
 
 from support import pictures
 from support.accounts import DOCUMENT, ON, PASSWORD, Accounts, refused, together
+from support.api import API
 from support.patience import eventually
 from support.pictures import alike, bare_png, jpeg, noise, png, scene, shown
 from support.processes import children
@@ -439,6 +440,20 @@ async def test_what_a_crash_left_is_swept(start):
     await eventually(lambda: len(files(server)) == 3, "what belongs to nobody is gone")
     assert os.path.exists(young) and (await fetch(kept["photoURL"]))[0] == (await fetch(kept["thumbnailURL"]))[0] == 200
     assert (await fetch(other["photoURL"]))[0] == 404
+
+
+async def test_pictures_of_another_installation_are_left_alone(start, tmp_path):
+    """Its Redis does not know them, as one that has lost its data would not."""
+    settings = ON | {"photos.folder": str(tmp_path / "pictures"), "photos.sweep": "1s"}
+    ana = await Accounts(start(settings)).sign_up()
+    kept, _, _ = await uploaded(ana, jpeg(scene()))
+    await eventually(lambda: (tmp_path / "pictures" / "installation").exists(), "they are marked")
+    for file in (tmp_path / "pictures").glob("*/*"):
+        os.utime(file, (time.time() - 3_600,) * 2)
+    other = start(settings)
+    await eventually(lambda: "the pictures of another installation" in other.whole_log(), "it is told")
+    assert (await API(other).metric("presence_photo_store_failures_total")) == 1
+    assert (await fetch(kept["photoURL"]))[0] == 200 and len(list((tmp_path / "pictures").glob("*/*"))) == 2
 
 
 async def test_a_server_killed_among_uploads_leaves_each_with_a_picture_that_is_there(start):

@@ -100,10 +100,12 @@ async def test_what_belongs_to_nobody_is_swept_page_by_page_and_nothing_else(beg
         storage.put(key)
     # Those are young by the storage's clock: each part has been looked at since.
     looked = len(storage.requests)
-    await eventually(lambda: len({each.query["prefix"] for each in storage.requests[looked:] if each.lists}) == 256, "a whole look", within=3 * PATIENCE)
+    await eventually(lambda: len({each.query["prefix"] for each in storage.requests[looked:] if each.lists}) == 256, "a whole look",
+                     within=6 * PATIENCE)
     assert storage.keys() == sorted(orphans + others + keys_of(kept))
     storage.ahead = 3_600
-    await eventually(lambda: storage.keys() == sorted(others + keys_of(kept)), "nothing is left that is nobody's")
+    await eventually(lambda: storage.keys() == sorted(others + keys_of(kept)), "nothing is left that is nobody's",
+                     within=6 * PATIENCE)
     assert not storage.wrong and (await fetch(kept["photoURL"]))[0] == 200
 
 

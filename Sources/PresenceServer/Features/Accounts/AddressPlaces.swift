@@ -19,6 +19,9 @@ struct AddressPlaces {
     /// As what guesses for an address are counted.
     func guesses(of address: String) -> Identifier { Identifier(hash(address).hexadecimal)! }
 
+    /// What pictures are marked with as this installation's: another one, or a Redis that has lost everything, has another key.
+    var installation: String { hash("installation").hexadecimal }
+
     private func hash(_ address: String) -> [UInt8] { Sodium.mac(Array(address.utf8), key: key) }
 }
 

@@ -28,6 +28,6 @@ extension WebFile {
         WebFile("/console/presence-outbox.js", script, asset_presence_outbox_js(), []),
     ]
 
-    /// As the app's, and with pictures of its own server only.
+    /// As the app's: with pictures from wherever a profile says they are.
     private static let consolePage = page(pictures: "'self' https:")
 }

@@ -80,6 +80,32 @@ struct PhotoFolder: PhotoStore {
         return names.sorted { $0.text < $1.text }
     }
 
+    private var markPath: String { path + "/" + PhotoStoreFailure.markName }
+
+    func mark() throws(PhotoStoreFailure) -> String? {
+        let descriptor = open(markPath, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        guard descriptor >= 0 else {
+            if errno == ENOENT { return nil }
+            throw PhotoStoreFailure("the mark of the pictures cannot be opened", code: errno)
+        }
+        defer { close(descriptor) }
+        var bytes = [UInt8](repeating: 0, count: 256)
+        let count = bytes.withUnsafeMutableBytes { Glibc.read(descriptor, $0.baseAddress, $0.count) }
+        guard count >= 0 else { throw PhotoStoreFailure("the mark of the pictures cannot be read", code: errno) }
+        return String(decoding: bytes[..<count], as: UTF8.self)
+    }
+
+    func setMark(_ mark: String) throws(PhotoStoreFailure) {
+        // The first upload makes the folder.
+        guard access(path, F_OK) == 0 else { return }
+        let new = "\(markPath).\(getpid())"
+        unlink(new)
+        try write(Array(mark.utf8), to: new)
+        guard rename(new, markPath) == 0 else {
+            throw PhotoStoreFailure("the mark of the pictures cannot be written", code: errno)
+        }
+    }
+
     /// The first upload makes it, or finds that it cannot be made.
     func check() {}
 

@@ -17,6 +17,12 @@ protocol PhotoStore: Sendable {
     /// - Parameter part: The first two digits of the names, as a number.
     func names(in part: Int) throws(PhotoStoreFailure) -> [PhotoName]
 
+    /// What ``setMark(_:)`` has written; `nil` if nothing has, or not even a picture is there. Blocks.
+    func mark() throws(PhotoStoreFailure) -> String?
+
+    /// Says whose pictures these are. Blocks.
+    func setMark(_ mark: String) throws(PhotoStoreFailure)
+
     /// Whether it can be used, as far as that is known without changing anything. Blocks.
     func check() throws(PhotoStoreFailure)
 
@@ -27,8 +33,28 @@ protocol PhotoStore: Sendable {
         _ file: PhotoFile, as content: HTTPContent, on call: HTTPCall, failed: @escaping (PhotoStoreFailure) -> Void)
 }
 
+extension PhotoStore {
+    /// Whether these are the pictures of this installation; `false` if that has only now been said, by the first that asks.
+    ///
+    /// - Throws: also ``PhotoStoreFailure/foreign``.
+    func isOurs(_ installation: String) throws(PhotoStoreFailure) -> Bool {
+        guard let held = try mark() else {
+            try setMark(installation)
+            return false
+        }
+        guard held == installation else { throw .foreign }
+        return true
+    }
+}
+
 /// Why a picture could not be kept, read or removed, in words that may be logged.
-struct PhotoStoreFailure: Error, CustomStringConvertible {
+struct PhotoStoreFailure: Error, Equatable, CustomStringConvertible {
+    /// The sweep would take all of them for nobody's.
+    static let foreign = PhotoStoreFailure(
+        "these are the pictures of another installation, or this one's Redis has lost its data. If they are this one's, remove "
+            + "the file \(markName) beside them")
+    static let markName = "installation"
+
     let description: String
 
     init(_ description: String) { self.description = description }

@@ -3,6 +3,8 @@ import PresenceProtocol
 
 /// Finds the files of pictures that belong to nobody, which a crash or another address in a profile leaves, and removes them.
 /// It looks at one folder after the other, so that all of them take `photos.sweep`.
+///
+/// What Redis does not know is nobody's, so it touches no pictures that are marked as another installation's.
 final class PhotoSweep {
     /// By the first two digits of the names.
     private static let parts = 256
@@ -15,6 +17,8 @@ final class PhotoSweep {
     private var part = 0
     private let pause: Milliseconds
     private var isBusy = false
+    private var isForeign = false
+    private var isOurs = false
 
     private var shard: ShardLogic { photos.shard }
 
@@ -37,18 +41,24 @@ final class PhotoSweep {
     private func look() {
         guard shard.link.isLive else { return }
         start()
-        guard !isBusy else { return }
+        guard !isBusy, let installation = shard.feature(Accounts.self)?.places?.installation else { return }
         isBusy = true
         part = (part + 1) % Self.parts
-        let (store, part) = (photos.store, part)
+        // Once a round is enough for what only an operator changes.
+        if part == 0 { isOurs = false }
+        let (store, part, asks) = (photos.store, part, !isOurs)
         do {
             try shard.jobs.run(in: store.pool) {
-                Result { () throws(PhotoStoreFailure) in try store.names(in: part) }
+                Result { () throws(PhotoStoreFailure) -> [PhotoName]? in
+                    if asks, try !store.isOurs(installation) { return nil }
+                    return try store.names(in: part)
+                }
             } then: { [self] result in
-                guard case .success(.success(let names)) = result else {
-                    if case .success(.failure(let failure)) = result { photos.note(failure, "pictures not looked at") }
+                guard case .success(.success(let names?)) = result else {
+                    if case .success(.failure(let failure)) = result { note(failure) }
                     return isBusy = false
                 }
+                isOurs = true
                 BoundedConcurrency(names, window: 4) { [self] name, next in
                     check(name, next)
                 } done: { [self] in
@@ -58,6 +68,13 @@ final class PhotoSweep {
         } catch {
             isBusy = false
         }
+    }
+
+    /// Once is enough for what only somebody can change.
+    private func note(_ failure: PhotoStoreFailure) {
+        guard failure != .foreign || !isForeign else { return }
+        isForeign = failure == .foreign
+        photos.note(failure, "pictures not looked at")
     }
 
     /// Its user's record says whether it is theirs still.

@@ -26,7 +26,9 @@ extension Accounts {
                 case nil: call.refuseUnavailable()
                 // A wish of their own that has broken off.
                 case true? where claim.user == account.user && email != account.email: ask(for: email, call, account)
-                case true? where shard.configuration.isOn(.hideExisting): call.respond(.accepted)
+                // All happens as for an address that is free, but for the mail.
+                case true? where shard.configuration.isOn(.hideExisting):
+                    ask(for: email, call, account, isMailed: false)
                 case true?: call.refuseTaken()
                 case false?: ask(for: email, call, account)
                 }
@@ -34,21 +36,24 @@ extension Accounts {
         }
     }
 
-    private func ask(for email: EmailAddress, _ call: HTTPCall, _ account: Confirmed) {
+    private func ask(
+        for email: EmailAddress, _ call: HTTPCall, _ account: Confirmed, isMailed: Bool = true
+    ) {
         let keys = shard.partitions.keys(of: account.user)
         let token = MailToken(user: account.user, purpose: .change)
+        let mail = MailText.change(to: email, token, self).encoded
         call.ask {
             shard.store.run(
                 .askEmail, keys: [keys.shards, keys.account(account.user), keys.mail],
                 arguments: [
                     shard.link.incarnation, account.held.bytes.hexadecimal, email.text, token.digest,
-                    String(MailToken.lifetime), MailText.change(to: email, token, self).encoded,
+                    String(MailToken.lifetime), isMailed ? mail : "",
                 ], lane: .commands, reply: $0)
         } answered: { [self] value in
             switch value.array?.first?.string {
             case "OK":
                 call.respond(.accepted)
-                mail.deliver(keys)
+                self.mail.deliver(keys)
             case "CHANGED": call.refuseCredentials()
             case "TOOFAST": call.refuse(retryAfter: 3_600_000, "too many mails were asked for within an hour")
             default: call.refuseDamaged(account.user)

@@ -19,7 +19,9 @@ extension Accounts {
     func signUp(_ call: HTTPCall) throws(DecodingFailure) {
         let body = try RequestObject(json: call.body)
         let (address, password) = (try body.text("email"), try body.text("password"))
-        let (named, username) = (try body.optionalText("displayName"), try body.optionalText("username"))
+        let (named, wished) = (try body.optionalText("displayName"), try body.optionalText("username"))
+        // Whether it was taken would tell whether there is a new account.
+        let username = shard.configuration.isOn(.hideExisting) ? nil : wished
         let idempotency = try body.optionalText("idempotency") ?? ""
         let device = try SigningDevice(body)
         guard let email = EmailAddress(address) else { return call.refuseEmail() }

@@ -118,3 +118,12 @@ local function giveUp(key, number, address)
     redis.call('HSET', key, 'releasing', releasing)
     return releasing
 end
+
+-- A change of address that has been asked for is over, and so is one that is under way: it may have been
+-- somebody else who asked. What was claimed for it is given up when its intent ends.
+local function dropChange(key)
+    local held = redis.call('HMGET', key, 'wanted', 'wish')
+    local wanted = string.match(held[1] or '', '^(%S+) %d+$')
+    if wanted then giveUp(key, held[2], wanted) end
+    redis.call('HDEL', key, 'change', 'wanted')
+end

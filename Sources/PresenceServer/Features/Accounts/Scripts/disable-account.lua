@@ -1,5 +1,5 @@
 -- uses: account-lib
--- A backend disables an account, which signs it out everywhere, or enables it.
+-- A backend disables an account, which signs it out everywhere and ends a change of its address, or enables it.
 -- KEYS: shards, user, account, grants
 -- ARGV: now, channel, incarnation, user, 1 or ''
 -- Replies {OK}, {FENCED} or {NONE}.
@@ -11,6 +11,7 @@ if ARGV[5] == '' then
 else
     redis.call('HSET', KEYS[3], 'disabled', '1')
     redis.call('HDEL', KEYS[3], 'reset')
+    dropChange(KEYS[3])
     signOutOthers(channel, user, KEYS[4], '')
 end
 return { 'OK' }

@@ -1,5 +1,5 @@
 -- uses: account-lib
--- Sets a password, and signs out all other devices.
+-- Sets a password, signs out all other devices, and ends a change of address.
 -- KEYS: shards, floor, account, grants, mail
 -- ARGV: now, channel, incarnation, user, the hash that the password was compared with (hex), the new one (hex),
 --       grant that stays signed in ('' none), a mail that tells of it ('' none)
@@ -8,6 +8,7 @@ if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
 if (redis.call('HGET', KEYS[3], 'password') or '') ~= unhex(ARGV[5]) then return { 'CHANGED' } end
 redis.call('HSET', KEYS[3], 'password', unhex(ARGV[6]))
 redis.call('HDEL', KEYS[3], 'reset')
+dropChange(KEYS[3])
 signOutOthers(ARGV[2], ARGV[4], KEYS[4], ARGV[7])
 if ARGV[8] ~= '' then redis.call('RPUSH', KEYS[5], ARGV[8]) end
 return { 'OK' }

@@ -10,7 +10,7 @@ if held[2] == ARGV[7] and held[1] == ARGV[6] then return { 'OK', held[5] or '' }
 local wanted, limit = string.match(held[3] or '', '^(%S+) (%d+)$')
 if wanted ~= ARGV[6] or held[4] ~= ARGV[7] then return { 'GONE' } end
 if tonumber(limit) <= now then
-    -- In the same moment, so that this number never comes back.
+    -- In the same moment: nothing is done by this number any more.
     redis.call('HDEL', KEYS[4], 'wanted')
     return { 'GONE' }
 end

@@ -10,9 +10,10 @@ local address = mailToken(KEYS[3], 'change', ARGV[5])
 if not address then return { 'GONE' } end
 local held = redis.call('HMGET', KEYS[3], 'change', 'wanted', 'wish', 'email')
 local limit = string.match(held[1], '^%S+ (%d+)')
-local wanted = string.match(held[2] or '', '^(%S+) %d+$')
+local wanted, ends = string.match(held[2] or '', '^(%S+) (%d+)$')
 local number = held[3]
-if wanted ~= address then
+-- One that has run out is over, too: its number must not come back.
+if wanted ~= address or tonumber(ends) <= now then
     if wanted then giveUp(KEYS[3], number, wanted) end
     number = int(redis.call('HINCRBY', KEYS[3], 'wish', 1))
 end

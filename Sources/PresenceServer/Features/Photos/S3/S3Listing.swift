@@ -71,7 +71,7 @@ struct S3Listing: Sendable {
     /// - Parameter parts: Year, month, day, hour, minute, second, in UTC.
     private static func seconds(_ parts: [Int32?]) -> Int64? {
         let numbers = parts.compactMap(\.self)
-        guard numbers.count == 6 else { return nil }
+        guard numbers.count == 6, (1970...9999).contains(numbers[0]) else { return nil }
         var time = tm()
         (time.tm_year, time.tm_mon, time.tm_mday) = (numbers[0] - 1900, numbers[1] - 1, numbers[2])
         (time.tm_hour, time.tm_min, time.tm_sec) = (numbers[3], numbers[4], numbers[5])

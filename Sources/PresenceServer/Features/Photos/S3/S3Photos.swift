@@ -85,6 +85,18 @@ struct S3Photos: PhotoStore {
         return names.sorted { $0.text < $1.text }
     }
 
+    func mark() throws(PhotoStoreFailure) -> String? {
+        try read(bucket.markPath).map { String(decoding: $0.prefix(256), as: UTF8.self) }
+    }
+
+    func setMark(_ mark: String) throws(PhotoStoreFailure) {
+        var request = S3Request("PUT", bucket.markPath)
+        request.headers = [("content-type", "text/plain")]
+        request.body = Array(mark.utf8)
+        let answer = try call(request)
+        guard answer.status == 200 else { throw Self.refusal(answer) }
+    }
+
     func check() throws(PhotoStoreFailure) {
         let answer = try call(S3Request("HEAD", "/\(bucket.name)"))
         guard answer.status == 200 else { throw Self.refusal(answer) }
@@ -103,7 +115,7 @@ struct S3Photos: PhotoStore {
                     headers: [("Location", address), ("Cache-Control", "public, max-age=3600")] + content.headers))
         }
         call.work(Self.pool) {
-            Result { () throws(PhotoStoreFailure) in try read(file) }
+            Result { () throws(PhotoStoreFailure) in try read(bucket.path(of: file)) }
         } then: { result in
             switch result {
             case .success(let bytes?): call.serve(fetched: bytes, as: content)
@@ -117,8 +129,8 @@ struct S3Photos: PhotoStore {
     }
 
     /// `nil` if it is not there.
-    private func read(_ file: PhotoFile) throws(PhotoStoreFailure) -> [UInt8]? {
-        let answer = try call(S3Request("GET", bucket.path(of: file)))
+    private func read(_ path: String) throws(PhotoStoreFailure) -> [UInt8]? {
+        let answer = try call(S3Request("GET", path))
         switch answer.status {
         case 200: return answer.body
         case 404: return nil

@@ -11,6 +11,8 @@ public struct WebhookConsole {
 
     /// Entries that one step changes.
     private static let step = 500
+    /// Of more waiting entries, the oldest is not looked for.
+    private static let mostListed = 1_000
     /// ms: what is tried again sooner may be under way.
     private static let lease: Timestamp = 30_000
 
@@ -26,7 +28,7 @@ public struct WebhookConsole {
         public let events: [String]
         /// How many wait.
         public let queued: Int64
-        /// When the oldest that waits happened, in ms since 1970.
+        /// When the oldest that waits happened, in ms since 1970. Not looked for among very many.
         public let oldest: Int64?
         public let sent: Int64
         /// Tries.
@@ -44,16 +46,19 @@ public struct WebhookConsole {
         try WebhookEndpoint.all(configuration).map { endpoint in
             let (redis, keys) = keys(of: endpoint.url)
             let names = ["sent", "failed", "givenUp", "dropped", "failure", "off"]
-            let answers = try redis.askAtOnce([["HMGET", keys[0]] + names, ["ZCARD", keys[1]], ["HKEYS", keys[2]]])
+            let answers = try redis.askAtOnce([["HMGET", keys[0]] + names, ["ZCARD", keys[1]]])
+            let queued = answers[1].int ?? 0
+            // A list of a million ids would keep Redis from everything else.
+            let ids = try queued > Self.mostListed ? [] : redis.ask("HKEYS", keys[2]).array ?? []
             let texts = (answers[0].array ?? []).map(\.string)
             func number(_ place: Int) -> Int64 { texts.count > place ? texts[place].flatMap { Int64($0) } ?? 0 : 0 }
             // An id begins with the time: msg_1763712000000_0_17.
-            let oldest = (answers[2].array ?? []).compactMap { id in
+            let oldest = ids.compactMap { id in
                 id.string?.split(separator: "_").dropFirst().first.flatMap { Int64($0) }
             }.min()
             let failure = texts.count > 4 ? texts[4]?.split(separator: " ", maxSplits: 1).map(String.init) : nil
             return Endpoint(
-                url: WebhookEndpoint.shown(endpoint.url), events: endpoint.events.sorted(), queued: answers[1].int ?? 0,
+                url: WebhookEndpoint.shown(endpoint.url), events: endpoint.events.sorted(), queued: queued,
                 oldest: oldest, sent: number(0), failed: number(1), givenUp: number(2), dropped: number(3),
                 lastFailure: failure?.last, lastFailureAt: failure?.first.flatMap { Int64($0) },
                 offSince: texts.count > 5 ? texts[5].flatMap { Int64($0) } : nil)
