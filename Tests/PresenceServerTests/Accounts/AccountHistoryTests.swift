@@ -25,7 +25,7 @@ import Testing
         try #require(!substitutes.isEmpty, "no script holds what this replaces")
         let redis = try SimulatedRedis(substitutes: substitutes)
         let first: UInt64 = mistake.isAboutNames ? 101 : 1
-        let found = (first..<first + 240).first { seed in
+        let found = (first..<first + 60).first { seed in
             // One that cannot be played to its end has found it, too.
             (try? Self.faults(of: seed, isAboutNames: mistake.isAboutNames, redis: redis)) != []
         }
@@ -60,10 +60,6 @@ import Testing
         }
 
         static let all = [
-            Mistake(
-                name: "a change of address is made though it is over",
-                old: "if wanted ~= ARGV[6] or held[4] ~= ARGV[7] then return { 'GONE' } end", new: "",
-                isAboutNames: true),
             Mistake(
                 name: "an address is taken from another account",
                 old: "if user ~= ARGV[5] then return { 'TAKEN', claim } end", new: "", isAboutNames: true),

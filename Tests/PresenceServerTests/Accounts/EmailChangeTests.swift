@@ -107,6 +107,24 @@ import Testing
         #expect(try signUp(new).status == 201)
     }
 
+    @Test(arguments: [1, 2])
+    func `a new password ends a change that is under way, and gives up what it has claimed`(_ step: Int) throws {
+        let token = try ask()
+        dieAfter(step)
+        _ = SimulatedCall("POST", "/v1/emails/verify", ["token": token], to: world.shards[0])
+        try world.run(for: 20)
+        let access = try signIn(old).json["accessToken"] as? String
+        let another = "battery staple"
+        let changed = try accounts.call(
+            "POST", "/v1/me/password", ["password": password, "newPassword": another], token: access, at: 1)
+        #expect(changed.status == 204)
+        try world.run(for: 12_000)
+        #expect(try !isUnfinished())
+        let signedIn = try accounts.call("POST", "/v1/sessions", ["email": old, "password": another], at: 1)
+        #expect(signedIn.status == 200)
+        #expect(try signUp(new).status == 201, "the address that was claimed is free")
+    }
+
     @Test func `a second wish gives up what the first had claimed`() throws {
         let token = try ask()
         dieAfter(2)
