@@ -103,6 +103,57 @@ import Testing
         #expect(talk.handed.count == 1)
     }
 
+    @Test func `the newest 20 devices are told, and none that has not been used for long`() throws {
+        let talk = try PushTalk()
+        let bob = UserID("bob")!
+        let keys = talk.world.shards[0].logic.partitions.keys(of: bob)
+        for number in 1...23 {
+            let used = number == 23 ? 1 : 9_000_000_000_000
+            let grant = String(repeating: "k", count: 16) + "1 \(used) 1 - phone \"x\""
+            _ = try talk.world.redis.command(["HSET", keys.grants(bob), "g\(number)", grant]).get()
+            let value = "fcm \(number) \"t\(number)\""
+            _ = try talk.world.redis.command(["HSET", keys.devices(bob), "g:g\(number)", value]).get()
+        }
+        talk.say()
+        try talk.world.run(until: "the push", within: 15_000) { talk.pushes.count == 1 }
+        let body = try #require(talk.pushes.first).body
+        let told = PushMessage.all(for: "fcm", in: body, at: 0).map(\.pushToken)
+        #expect(told == (3...22).reversed().map { "t\($0)" })
+    }
+
+    @Test func `a device is stored for a session that is there, and a token once`() throws {
+        let talk = try PushTalk(apns: true)
+        let bob = UserID("bob")!
+        let keys = talk.world.shards[0].logic.partitions.keys(of: bob)
+        func set(_ device: String, _ token: String) throws {
+            let shard = talk.world.shards[0]
+            shard.run(
+                .setDevice,
+                keys: [keys.shards, keys.devices(bob), keys.grants(bob), keys.user(bob), keys.pushed(bob)],
+                arguments: [keys.events, shard.logic.link.incarnation, device, "apns", "\"\(token)\""],
+                lane: .commands
+            ) { _ in }
+            try talk.world.run(for: 100)
+        }
+        func devices() throws -> [String] {
+            try talk.world.redis.command(["HKEYS", keys.devices(bob)]).get().array?.compactMap(\.string).sorted() ?? []
+        }
+        try set("g:gone", "0a")
+        #expect(try devices() == [])
+        let grant = String(repeating: "k", count: 16) + "1 9000000000000 1 - phone \"x\""
+        _ = try talk.world.redis.command(["HSET", keys.grants(bob), "g1", grant]).get()
+        _ = try talk.world.redis.command(["HSET", keys.grants(bob), "g2", grant]).get()
+        try set("-", "0a")
+        try set("g:g1", "0a")
+        #expect(try devices() == ["g:g1"])
+        try set("g:g2", "0b")
+        #expect(try devices() == ["g:g1", "g:g2"])
+        // A session that has ended goes with the next call.
+        _ = try talk.world.redis.command(["HDEL", keys.grants(bob), "g1"]).get()
+        try set("g:g2", "0b")
+        #expect(try devices() == ["g:g2"])
+    }
+
     @Test func `a pause that is asked for one device holds up no other push`() throws {
         let talk = try PushTalk(apns: true)
         try talk.register("0a0b")
@@ -136,5 +187,29 @@ import Testing
         try talk.world.run(for: 1_000)
         _ = try talk.world.redis.command(["ZADD", keys.push, "XX", "9000000000000", "bob \(talk.id)"]).get()
         try talk.world.run(until: "the push", within: 45_000) { talk.pushes.count == 1 }
+    }
+
+    @Test func `what falls due while a partition is looked at is decided after it, not with the next round`() throws {
+        let webhooks = try WebhookWorld(pushes: true)
+        let world = webhooks.world
+        try world.run(until: "there is a courier") { webhooks.couriers.count == 1 }
+        let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+        // More than are noted at a time, and several of each partition.
+        let users = (0..<54).map { UserID("u\($0)")! }
+        for group in 0..<6 { ana.send(.createConversation(participants: Array(users[group * 9..<group * 9 + 9]))) }
+        var made: [ConversationID] = []
+        try world.run(until: "there are conversations") {
+            made = ana.received.compactMap { if case .conversationCreated(_, let c) = $0 { c.id } else { nil } }
+            return made.count == 6
+        }
+        // Rounds come every 30 s.
+        try world.run(for: 31_000)
+        for (number, id) in made.enumerated() {
+            ana.sendText(
+                #"{"type":"send","id":\#(500 + number),"conversation":"\#(id)","message":{"id":"m","text":"hi"}}"#)
+        }
+        try world.run(until: "all are told", within: 5_000) {
+            Set(webhooks.calls("push.due").map(\.subject)).count == users.count
+        }
     }
 }

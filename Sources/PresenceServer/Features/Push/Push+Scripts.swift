@@ -18,7 +18,7 @@ extension Script {
     static let pushCheck = push("push-check", asset_push_check())
 
     static let push: [Script] = [
-        .setDevice, .dropDevice, .pushNote, .pushTake, .pushMessage, .pushLater, .pushTell, .pushCheck,
+        .setDevice, .dropDevice, .pushNote, .pushTake, .pushTell, .pushMessage, .pushLater, .pushCheck,
     ]
 }
 
