@@ -7,7 +7,9 @@ import Testing
 /// What a push service is handed of what waits for it.
 @Suite struct PushServiceTests {
     private struct Taking: PushSender {
-        let (platform, name, url) = ("apns", "test", "https://example.org")
+        let platform = "apns"
+        let name = "test"
+        let url = "https://example.org"
 
         func send(_ message: PushMessage, id: String, at time: Timestamp) async -> WebhookOutcome { .taken }
     }
