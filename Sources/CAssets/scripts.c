@@ -475,6 +475,26 @@ static const unsigned char drop_device_bytes[] = {
 };
 ASSET(drop_device)
 
+static const unsigned char push_lib_bytes[] = {
+#embed "../PresenceServer/Features/Push/Scripts/push-lib.lua"
+};
+ASSET(push_lib)
+
+static const unsigned char push_later_bytes[] = {
+#embed "../PresenceServer/Features/Push/Scripts/push-later.lua"
+};
+ASSET(push_later)
+
+static const unsigned char push_check_bytes[] = {
+#embed "../PresenceServer/Features/Push/Scripts/push-check.lua"
+};
+ASSET(push_check)
+
+static const unsigned char push_message_bytes[] = {
+#embed "../PresenceServer/Features/Push/Scripts/push-message.lua"
+};
+ASSET(push_message)
+
 static const unsigned char push_note_bytes[] = {
 #embed "../PresenceServer/Features/Push/Scripts/push-note.lua"
 };

@@ -1,5 +1,7 @@
 """Pushes: who is truly away is told once for each conversation until they read it, with the devices of sessions that are there."""
 
+import time
+
 import pytest
 
 from support.accounts import ON, Accounts, CheckedAPI
@@ -129,10 +131,56 @@ async def test_devices_go_with_the_session_that_they_belong_to(start, receiver):
     assert told["devices"] == [{"platform": "fcm", "pushToken": "tablet"}] and told["user"] == bob.user
 
 
+async def put(server, token, platform="fcm", access=None):
+    answer = await CheckedAPI(server).request("PUT", DEVICE, {"pushToken": token, "platform": platform}, token=access)
+    assert answer.status == 204, answer
+
+
+async def test_a_device_gets_nothing_after_the_users_tokens_were_revoked_until_it_is_registered_again(start, receiver):
+    room = Room(start(settings(receiver)))
+    ana, bob = await room.come("ana"), await room.come("bob")
+    id = (await talk(ana, bob))["id"]
+    await put(room.server, "lost", access=room.token("bob"))
+    await bob.close()
+    revoked = await room.api.request("POST", f"/v1/users/{bob.user}/revokeTokens", token=room.backend)
+    assert revoked.status == 200, revoked
+    await say(ana, id)
+    told, = await due(receiver)
+    assert told["devices"] == [] and told["user"] == bob.user
+    # Registered with a new one; nothing of before has reached it, so the same conversation is told again.
+    await put(room.server, "new", access=room.token("bob", iat=max(time.time(), revoked.json["notBefore"] / 1000)))
+    await say(ana, id, "two")
+    told = (await due(receiver, 2))[1]
+    assert told["devices"] == [{"platform": "fcm", "pushToken": "new"}] and told["text"] == "two" and told["badge"] == 2
+
+
+async def test_a_deleted_message_hides_no_earlier_one(start, receiver):
+    room = Room(start(settings(receiver)))
+    ana, bob = await room.come("ana"), await room.come("bob")
+    id = (await talk(ana, bob))["id"]
+    await say(ana, id, "first")
+    second = await say(ana, id, "second")
+    await ana.did("deleteMessage", conversation=id, message=second["id"])
+    told, = await due(receiver)
+    assert told["user"] == bob.user and told["text"] == "first"
+
+
+async def test_one_device_is_told_once_though_two_sessions_have_registered_it(start, receiver):
+    room = Room(server := start(settings(receiver, **ON)))
+    accounts = Accounts(server)
+    ana, bob = await accounts.sign_up(), await accounts.sign_up()
+    for token in ("same", "other", "same"):
+        await put(server, token, access=(await accounts.sign_in(bob.email)).json["accessToken"])
+    client = await room.come("ana", token=ana.access)
+    await say(client, (await client.did("createConversation", participants=[bob.user]))["conversation"]["id"])
+    told, = await due(receiver)
+    assert sorted(device["pushToken"] for device in told["devices"]) == ["other", "same"]
+
+
 @pytest.mark.parametrize("body, field", [
     ({"pushToken": "x"}, "platform"), ({"platform": "fcm"}, "pushToken"), ({"pushToken": "x", "platform": "web"}, "platform"),
     ({"pushToken": "", "platform": "fcm"}, "pushToken"), ({"pushToken": "a b", "platform": "fcm"}, "pushToken"),
-    ({"pushToken": "x" * 4_097, "platform": "fcm"}, "pushToken"), ({"pushToken": 1, "platform": "fcm"}, "pushToken")],
+    ({"pushToken": "x" * 1_025, "platform": "fcm"}, "pushToken"), ({"pushToken": 1, "platform": "fcm"}, "pushToken")],
     ids=lambda value: str(value)[:30])
 async def test_a_device_that_cannot_be_is_refused(start, receiver, body, field):
     room = Room(start(settings(receiver)))

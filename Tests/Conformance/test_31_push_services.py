@@ -119,6 +119,20 @@ async def test_what_fcm_does_not_take_now_is_tried_again_and_what_it_refuses_is_
     assert "status 503" in room.server.whole_log() and "status 400 INVALID_ARGUMENT" in room.server.whole_log()
 
 
+async def test_what_waits_is_not_sent_to_a_device_that_was_taken_away(start, services):
+    services.fcm = lambda push: (503, {}) if push.token == "left" else (200, {})
+    room = Room(start(services.settings()))
+    ana, bob = await room.come("ana"), await away(room, "bob", "fcm", "left")
+    await say(ana, (await talk(ana, bob))["id"], "a secret")
+    await sent(services, "fcm")
+    gone = await CheckedAPI(room.server).request("DELETE", DEVICE, token=room.token("bob"))
+    assert gone.status == 204, gone
+    # The next try would be after 8 to 12 s. The queue is empty then, and nothing was sent or counted as given up.
+    await metric(room.server, "pushes_queued", 0)
+    assert len(services.pushes) == 1
+    assert await API(room.server).metric("presence_pushes_given_up_total") == 0
+
+
 async def test_an_access_token_that_fcm_does_not_take_is_asked_for_anew(start, services):
     services.fcm = lambda push: (401 if push.headers["authorization"] == "Bearer access-1" else 200, {})
     room = Room(start(services.settings()))

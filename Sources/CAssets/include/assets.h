@@ -173,3 +173,7 @@ struct asset asset_drop_device(void);
 struct asset asset_push_note(void);
 struct asset asset_push_take(void);
 struct asset asset_push_tell(void);
+struct asset asset_push_lib(void);
+struct asset asset_push_later(void);
+struct asset asset_push_check(void);
+struct asset asset_push_message(void);

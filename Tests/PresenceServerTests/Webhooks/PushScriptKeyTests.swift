@@ -21,7 +21,7 @@ extension ScriptKeyTests {
                 ) { _ in }
             }
             for token in ["\"first\"", "\"second\""] {
-                run(.setDevice, [keys.grants(bob)], ["-", "fcm", token])
+                run(.setDevice, [keys.grants(bob), keys.user(bob), keys.pushed(bob)], ["-", "fcm", token])
             }
             ana.send(.createConversation(participants: [bob]))
             try world.run(for: 1_000)
@@ -31,6 +31,7 @@ extension ScriptKeyTests {
             try world.run(until: "the push") { webhooks.calls("push.due", of: "bob").count == 1 }
             let told = String(decoding: webhooks.calls("push.due")[0].body, as: UTF8.self)
             #expect(told.contains(#""devices":[{"platform":"fcm","pushToken":"second"}]"#), "\(told)")
+            try runOthers(on: shard, of: bob, in: made, world)
             // Registered since, of another platform, another token; then that one.
             run(.dropDevice, [], ["fcm", "\"second\"", "1"])
             run(.dropDevice, [], ["apns", "\"second\"", "9000000000000"])
@@ -41,5 +42,24 @@ extension ScriptKeyTests {
             try world.run(for: 100)
             #expect(try world.redis.command(["HLEN", keys.devices(bob)]).get().int == 0)
         }
+    }
+
+    /// Those that run when a message was deleted, when a decision is put off, and before a push is tried.
+    private func runOthers(on shard: SimulatedShard, of bob: UserID, in made: ConversationID, _ world: World) throws {
+        let (keys, own) = (shard.logic.partitions.keys(of: made), shard.logic.partitions.keys(of: bob))
+        var answers: [String] = []
+        func run(_ script: Script, _ names: [String], _ arguments: [String]) {
+            shard.run(script, keys: names, arguments: arguments, lane: .commands) {
+                answers.append((try? $0.get()).flatMap { $0.array?.first?.string ?? $0.string } ?? "")
+            }
+        }
+        run(.pushMessage, [keys.conversation(made), keys.log(made)], ["0", "10"])
+        run(.pushCheck, [own.devices(bob), own.grants(bob), own.user(bob)], ["fcm", "1000", "\"second\""])
+        _ = try world.redis.command(["ZADD", own.push, "1", "bob \(made)"]).get()
+        run(
+            .pushLater, [own.shards, own.push, own.pushed(bob)],
+            [own.events, shard.logic.link.incarnation, "bob", made.string, "0", "60000", "60000", "1", "0"])
+        try world.run(until: "they are answered") { answers.count == 3 }
+        #expect(answers[0].hasPrefix("m 1 ") && answers[1...] == ["1", "OK"])
     }
 }

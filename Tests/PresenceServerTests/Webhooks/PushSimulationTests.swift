@@ -7,61 +7,10 @@ import Testing
 
 /// What decides whether somebody is truly away, on invented time.
 @Suite struct PushSimulationTests {
-    private final class Talk {
-        let webhooks: WebhookWorld
-        let world: World
-        let ana: SimulatedClient
-        let bob: SimulatedClient
-        private(set) var id = ConversationID("c")!
-        private var sent = 0
-
-        init(apns: Bool = false, queue: Int64 = 1_000) throws {
-            webhooks = try WebhookWorld(queue: queue, pushes: true, apns: apns)
-            world = webhooks.world
-            ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
-            bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
-            try world.run(until: "there is a courier") { webhooks.couriers.count == 1 }
-            ana.send(.createConversation(participants: [UserID("bob")!]))
-            var made: ConversationID?
-            try world.run(until: "there is a conversation") {
-                made =
-                    self.ana.received.compactMap { if case .conversationCreated(_, let c) = $0 { c.id } else { nil } }
-                    .first
-                return made != nil
-            }
-            id = made!
-        }
-
-        func say() {
-            sent += 1
-            ana.sendText(
-                #"{"type":"send","id":\#(100 + sent),"conversation":"\#(id)","message":{"id":"m\#(sent)","text":"hi"}}"#
-            )
-        }
-
-        func mark(_ what: String, _ number: Int) {
-            bob.sendText(#"{"type":"mark","id":\#(500 + number),"conversation":"\#(id)","\#(what)":\#(number)}"#)
-        }
-
-        func set(_ members: String) {
-            bob.sendText(#"{"type":"conversationSettings","id":900,"conversation":"\#(id)",\#(members)}"#)
-        }
-
-        var pushes: [QueuedWebhook] { webhooks.calls("push.due", of: "bob") }
-        /// What APNs was handed.
-        var handed: [PushMessage] { webhooks.log.calls.compactMap { PushMessage($0.body) } }
-
-        func register(_ token: String) throws {
-            let body = ["pushToken": token, "platform": "apns"]
-            let call = SimulatedCall("PUT", "/v1/me/devices/current", body, token: "bob", to: world.shards[0])
-            try world.run(until: "the device is registered") { call.status == 204 }
-        }
-    }
-
     @Test(arguments: ["idle", "background"]) func `a device that has it says nothing of a user who is not there`(
         state: String
     ) throws {
-        let talk = try Talk()
+        let talk = try PushTalk()
         talk.bob.sendText(#"{"type":"activity","id":800,"state":"\#(state)"}"#)
         try talk.world.run(for: 1_000)
         talk.say()
@@ -81,7 +30,7 @@ import Testing
     }
 
     @Test func `a service is handed a push for each device, and one that it does not know is removed`() throws {
-        let talk = try Talk(apns: true)
+        let talk = try PushTalk(apns: true)
         try talk.register("0a0b")
         talk.webhooks.log.answer = { PushMessage($0.body) == nil ? .taken : .gone(.max) }
         talk.say()
@@ -99,7 +48,7 @@ import Testing
     }
 
     @Test func `a device that was registered since stays`() throws {
-        let talk = try Talk(apns: true)
+        let talk = try PushTalk(apns: true)
         try talk.register("0a0b")
         talk.webhooks.log.answer = { PushMessage($0.body) == nil ? .taken : .gone(1) }
         talk.say()
@@ -111,7 +60,7 @@ import Testing
     }
 
     @Test func `a push is tried six times within an hour`() throws {
-        let talk = try Talk(apns: true)
+        let talk = try PushTalk(apns: true)
         try talk.register("0a0b")
         talk.webhooks.log.answer = {
             PushMessage($0.body) == nil ? .taken : .failed("status 503", retryAfter: 60_000)
@@ -124,7 +73,7 @@ import Testing
     }
 
     @Test func `what a service refuses is not tried again`() throws {
-        let talk = try Talk(apns: true)
+        let talk = try PushTalk(apns: true)
         try talk.register("0a0b")
         talk.webhooks.log.answer = { PushMessage($0.body) == nil ? .taken : .refused("status 400 BadDeviceToken") }
         talk.say()
@@ -133,7 +82,7 @@ import Testing
     }
 
     @Test func `a session that says nothing is pushed for after ten seconds, once for a flood`() throws {
-        let talk = try Talk()
+        let talk = try PushTalk()
         for _ in 0..<5 { talk.say() }
         try talk.world.run(for: 9_500)
         #expect(talk.pushes.isEmpty)
@@ -145,7 +94,7 @@ import Testing
 
     @Test(arguments: ["delivered", "read"]) func `what has come to a device by then is not pushed`(mark: String) throws
     {
-        let talk = try Talk()
+        let talk = try PushTalk()
         for number in 1...3 {
             talk.say()
             try talk.world.run(for: 9_000)
@@ -157,7 +106,7 @@ import Testing
     }
 
     @Test func `a message that came while an earlier one was delivered has ten seconds of its own`() throws {
-        let talk = try Talk()
+        let talk = try PushTalk()
         talk.say()
         try talk.world.run(for: 5_000)
         talk.mark("delivered", 1)
@@ -172,7 +121,7 @@ import Testing
     @Test(arguments: [#""muted":true"#, #""muted":true,"muteFor":3600000"#, #""archived":true"#])
     func `what is muted or archived, before or meanwhile, is not pushed`(setting: String) throws {
         for isLate in [false, true] {
-            let talk = try Talk()
+            let talk = try PushTalk()
             if isLate { talk.say() }
             try talk.world.run(for: 1_000)
             talk.set(setting)
@@ -184,7 +133,7 @@ import Testing
     }
 
     @Test func `a line that broke is pushed for within linger and ten seconds, and again once it is read`() throws {
-        let talk = try Talk()
+        let talk = try PushTalk()
         talk.bob.lost()
         talk.say()
         try talk.world.run(until: "the push", within: talk.world.configuration.linger + 11_000) {
@@ -204,7 +153,7 @@ import Testing
     }
 
     @Test func `a push that is noted is told though the courier dies`() throws {
-        let talk = try Talk()
+        let talk = try PushTalk()
         talk.bob.lost()
         talk.say()
         try talk.world.run(for: 3_000)

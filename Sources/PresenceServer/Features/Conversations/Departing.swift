@@ -26,7 +26,8 @@ final class Departing {
     private func page(_ intent: Intent, left: [String] = []) -> IntentStep {
         let user = intent.subject
         return IntentStep(
-            .departing, intent, keys: { [$0.inbox(user)] }, arguments: [String(Self.page)] + left
+            .departing, intent, keys: { [$0.inbox(user), $0.devices(user), $0.pushed(user)] },
+            arguments: [String(Self.page)] + left
         ) { [unowned self] words in
             let ids = words.dropFirst().compactMap { $0.string.flatMap { ConversationID($0) } }
             guard !ids.isEmpty else { return .end(.array([.status("OK")])) }

@@ -42,7 +42,8 @@ final class Joining {
     ) -> IntentProgress {
         guard let next = waiting.first else { return .step(settle(heard, intent, answer)) }
         let step = IntentStep(
-            .enroll, Intent(kind, next.user), keys: { [$0.inbox(next.user), $0.user(next.user)] },
+            .enroll, Intent(kind, next.user),
+            keys: { [$0.inbox(next.user), $0.user(next.user), $0.pushed(next.user)] },
             arguments: [intent.subject.string, next.state, next.version]
         ) { [unowned self] words in
             let told = [next.user.string, next.version, words.last?.string ?? ""]

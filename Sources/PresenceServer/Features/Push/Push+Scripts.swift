@@ -4,13 +4,22 @@ import PresenceProtocol
 
 /// The scripts of this folder's feature.
 extension Script {
+    private static func push(_ name: String, _ file: asset) -> Script {
+        Script(name, file.text, library: asset_account_lib().text + asset_push_lib().text)
+    }
+
     static let setDevice = Script("set-device", asset_set_device(), isAcknowledged: true)
     static let dropDevice = Script("drop-device", asset_drop_device())
-    static let pushNote = Script("push-note", asset_push_note())
+    static let pushNote = push("push-note", asset_push_note())
     static let pushTake = Script("push-take", asset_push_take())
-    static let pushTell = Script("push-tell", asset_push_tell())
+    static let pushMessage = Script("push-message", asset_push_message())
+    static let pushLater = push("push-later", asset_push_later())
+    static let pushTell = push("push-tell", asset_push_tell())
+    static let pushCheck = push("push-check", asset_push_check())
 
-    static let push: [Script] = [.setDevice, .dropDevice, .pushNote, .pushTake, .pushTell]
+    static let push: [Script] = [
+        .setDevice, .dropDevice, .pushNote, .pushTake, .pushTell, .pushMessage, .pushLater, .pushCheck,
+    ]
 }
 
 /// The keys of pushes. docs/architecture.md says what each holds.

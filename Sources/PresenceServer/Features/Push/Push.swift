@@ -27,7 +27,7 @@ final class Push: Feature {
     private var removed: MetricCounter!
     /// Whether APNs is told: then its devices must have tokens of its kind.
     private let hasAPNs: Bool
-    private static let mostTokenBytes = 4_096
+    private static let mostTokenBytes = 1_024
 
     init(_ shard: ShardLogic) {
         self.shard = shard
@@ -83,6 +83,8 @@ final class Push: Feature {
         }
         for (queue, sender) in zip(queues, senders) {
             queue.onGone = { [unowned self] in drop($0, of: sender.platform, as: $1) }
+            let targets = PushTargets(shard, platform: sender.platform)
+            queue.check = { targets.check($0, done: $1) }
             guard let apns = sender as? APNs else { continue }
             let keeper = ProviderTokenKeeper(shard, apns.tokens)
             queue.prepare = { keeper.prepare($0) }
@@ -92,10 +94,10 @@ final class Push: Feature {
     /// The service does not know a device any more, as of `time`. One that has been registered since then stays. If this cannot
     /// be written now, the next push for it will say so again.
     private func drop(_ event: QueuedWebhook, of platform: String, as time: Timestamp) {
-        guard let message = PushMessage(event.body), let user = UserID(message.user) else { return }
+        guard let target = PushTarget(subject: event.subject), let user = UserID(target.user) else { return }
         let keys = shard.partitions.keys(of: user)
         var token: [UInt8] = []
-        JSONWriter.string(message.pushToken, to: &token)
+        JSONWriter.string(target.token, to: &token)
         shard.store.run(
             .dropDevice, keys: [keys.shards, keys.devices(user)],
             arguments: [
@@ -138,7 +140,8 @@ final class Push: Feature {
         let device = call.grant.map { "g:\($0.string)" } ?? "-"
         call.write { [self] in
             shard.store.run(
-                .setDevice, keys: [keys.shards, keys.devices(user), keys.grants(user)],
+                .setDevice,
+                keys: [keys.shards, keys.devices(user), keys.grants(user), keys.user(user), keys.pushed(user)],
                 arguments: [keys.events, shard.link.incarnation, device, platform, token],
                 lane: .commands, reply: $0)
         } succeeded: { _ in

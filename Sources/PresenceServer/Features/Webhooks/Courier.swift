@@ -32,7 +32,7 @@ final class Courier {
     private static let round: Milliseconds = 30_000
     /// Partitions that are looked at at a time.
     private static let window = 8
-    /// Entries of one page; each may have some 100 KiB.
+    /// Entries of one page; a message with its earlier texts may have some 100 KiB, and `push.due` some 40.
     private static let page = 50
 
     init(_ shard: ShardLogic) { self.shard = shard }

@@ -18,6 +18,8 @@ protocol EventReceiver: Sendable {
     var pool: WorkerPlan { get }
     /// How many events are sent at a time.
     var mostAtATime: Int { get }
+    /// Whether a pause that one event's answer asks for is meant for all that wait.
+    var pausesForAll: Bool { get }
     /// How many wait for it at most, and at most 1 KiB for each of them on average.
     func mostWaiting(_ configuration: ServerConfiguration) -> Int64
 

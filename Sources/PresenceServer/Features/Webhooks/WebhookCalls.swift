@@ -29,6 +29,8 @@ enum WebhookOutcome: Sendable, Equatable {
     case refused(String)
     /// What it was for was not there any more at that time.
     case gone(Timestamp)
+    /// Not sent, and it never will be: what it was for has been taken back.
+    case withdrawn
     /// 410: the receiver wants nothing any more.
     case unwanted
 }
@@ -74,6 +76,7 @@ extension WebhookEndpoint: EventReceiver {
     var complaint: String { "webhook not taken" }
     var pool: WorkerPlan { Webhooks.pool }
     var mostAtATime: Int { 16 }
+    var pausesForAll: Bool { true }
 
     func mostWaiting(_ configuration: ServerConfiguration) -> Int64 { configuration[.webhookQueue] }
 

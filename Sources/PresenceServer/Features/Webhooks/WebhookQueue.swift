@@ -17,6 +17,8 @@ final class WebhookQueue {
     var send: @Sendable ([QueuedWebhook], Timestamp) -> [String: WebhookOutcome]
     /// Comes before each batch; calls back with whether there is what sending needs.
     var prepare: (@escaping (Bool) -> Void) -> Void = { $0(true) }
+    /// Comes before each batch; calls back with what became of events that are not to be sent, or `nil` if that is not known.
+    var check: ([QueuedWebhook], @escaping ([String: WebhookOutcome]?) -> Void) -> Void = { $1([:]) }
     /// What an event was for is not there any more, as of that time.
     var onGone: (QueuedWebhook, Timestamp) -> Void = { _, _ in }
     private var isOn = false
@@ -127,72 +129,106 @@ final class WebhookQueue {
             }
             guard !events.isEmpty else { return finish(after: words[2].int) }
             prepare { [self] isReady in
-                if isReady { call(events) } else { settle(events, [:]) }
+                guard isReady else { return settle(events, [:]) }
+                check(events) { [self] settled in
+                    guard let settled else { return settle(events, [:]) }
+                    call(events, settled)
+                }
             }
         }
     }
 
-    private func call(_ events: [QueuedWebhook]) {
-        let (send, now) = (send, shard.clock.redisNow)
+    /// - Parameter settled: What became of those that are not to be sent.
+    private func call(_ events: [QueuedWebhook], _ settled: [String: WebhookOutcome]) {
+        let (send, now, rest) = (send, shard.clock.redisNow, events.filter { settled[$0.id] == nil })
+        guard !rest.isEmpty else { return settle(events, settled) }
         do {
             try shard.jobs.run(in: receiver.pool) {
-                send(events, now)
+                send(rest, now)
             } then: { [self] result in
                 guard case .success(let outcomes) = result else { return finish(after: 1_000) }
-                settle(events, outcomes)
+                settle(events, outcomes.merging(settled) { sent, _ in sent })
             }
         } catch {
-            settle(events, [:])
+            settle(events, settled)
         }
     }
 
     private func settle(_ events: [QueuedWebhook], _ outcomes: [String: WebhookOutcome]) {
-        var (arguments, taken, asked): ([String], Int, Milliseconds) = ([], 0, 0)
-        var (reasons, isAnswered): (Set<String>, Bool) = ([], false)
-        for event in events {
-            switch outcomes[event.id] {
-            case .taken?:
-                taken += 1
-                arguments += [event.id, "taken", "0", ""]
-            case .refused(let why)?:
-                counters.givenUp.value += 1
-                isAnswered = true
-                reasons.insert(why)
-                arguments += [event.id, "givenUp", "0", why]
-            case .gone(let at)?:
-                isAnswered = true
-                arguments += [event.id, "givenUp", "0", ""]
-                onGone(event, at)
-            case .unwanted?:
-                arguments += [event.id, "unwanted", "0", "status 410"]
-                reasons.insert("status 410: it is switched off")
-            case .failed(let why, let wait)?:
-                counters.failed.value += 1
-                asked = max(asked, wait)
-                reasons.insert(why)
-                let spread = Double.random(in: -1...1, using: &shard.random)
-                if let pause = receiver.pause(after: event.tries + 1, asked: wait, spread: spread) {
-                    arguments += [event.id, "failed", String(pause), why]
-                } else {
-                    counters.givenUp.value += 1
-                    arguments += [event.id, "givenUp", "0", why]
-                }
-            case nil: arguments += [event.id, "again", "0", ""]
-            }
-        }
-        counters.sent.value += taken
-        if !reasons.isEmpty {
-            let why = reasons.sorted().joined(separator: ", ")
+        var (arguments, batch): ([String], Batch) = ([], Batch())
+        for event in events { arguments += [event.id] + note(outcomes[event.id], of: event, in: &batch) }
+        counters.sent.value += batch.taken
+        if !batch.reasons.isEmpty {
+            let why = batch.reasons.sorted().joined(separator: ", ")
             shard.log(receiver.complaint, ["endpoint": receiver.shown, "reason": why], level: .warning)
         }
-        failures = taken > 0 || isAnswered || outcomes.isEmpty ? 0 : failures + 1
-        let rest = failures > 0 ? max(RetrySchedule.rest(after: failures), asked) : asked
-        // Without any outcome the pool had no room, or what is needed is not there.
-        if rest > 0 || outcomes.isEmpty { restsUntil = shard.clock.now + max(rest, 1_000) }
+        rest(after: batch)
         run(.webhookSettle, arguments) { [self] _ in
             isWanted = true
             finish()
         }
+    }
+
+    /// What became of a batch.
+    private struct Batch {
+        var taken = 0
+        /// Whether the receiver has said of one that it will not have it.
+        var isAnswered = false
+        /// Whom those were for that may be tried again.
+        var failed: Set<String> = []
+        /// How many were not tried.
+        var left = 0
+        var asked: Milliseconds = 0
+        var reasons: Set<String> = []
+    }
+
+    /// - Returns: OUTCOME PAUSE REASON, for `webhook-settle`.
+    private func note(_ outcome: WebhookOutcome?, of event: QueuedWebhook, in batch: inout Batch) -> [String] {
+        switch outcome {
+        case .taken?:
+            batch.taken += 1
+            return ["taken", "0", ""]
+        case .refused(let why)?:
+            counters.givenUp.value += 1
+            batch.isAnswered = true
+            batch.reasons.insert(why)
+            return ["givenUp", "0", why]
+        case .gone(let at)?:
+            batch.isAnswered = true
+            onGone(event, at)
+            return ["givenUp", "0", ""]
+        case .withdrawn?: return ["givenUp", "0", ""]
+        case .unwanted?:
+            batch.failed.insert(event.subject)
+            batch.reasons.insert("status 410: it is switched off")
+            return ["unwanted", "0", "status 410"]
+        case .failed(let why, let wait)?:
+            counters.failed.value += 1
+            batch.failed.insert(event.subject)
+            batch.asked = max(batch.asked, wait)
+            batch.reasons.insert(why)
+            let spread = Double.random(in: -1...1, using: &shard.random)
+            guard let pause = receiver.pause(after: event.tries + 1, asked: wait, spread: spread) else {
+                counters.givenUp.value += 1
+                return ["givenUp", "0", why]
+            }
+            return ["failed", String(pause), why]
+        case nil:
+            batch.left += 1
+            return ["again", "0", ""]
+        }
+    }
+
+    private func rest(after batch: Batch) {
+        let isTried = batch.taken > 0 || batch.isAnswered || !batch.failed.isEmpty
+        let isLost = batch.taken == 0 && !batch.isAnswered && !batch.failed.isEmpty
+        failures = isLost ? failures + 1 : 0
+        // One event waits for what its answer asked. All do if it was asked of all, or of several and nothing else came.
+        let isMeant = receiver.pausesForAll || isLost && batch.failed.count > 1
+        let pause = max(isLost ? RetrySchedule.rest(after: failures) : 0, isMeant ? batch.asked : 0)
+        // Without any outcome the pool had no room, or what is needed is not there.
+        let isStuck = !isTried && batch.left > 0
+        if pause > 0 || isStuck { restsUntil = shard.clock.now + max(pause, 1_000) }
     }
 
     /// - Parameter wait: Until there is something to do; `nil`: not known.

@@ -1,21 +1,29 @@
 -- flags: allow-oom
--- A push that was due is told, with the devices of sessions that have not ended; or it is not needed any more.
--- KEYS: shards, push, pushed, devices, grants
--- ARGV: now, channel, incarnation, user, conversation, number of the newest message, what is told of it before and after the
---       devices, as members ('' '': not needed)
--- Replies {OK}, {GONE} if another was quicker, or {FENCED}.
+-- uses: account-lib, push-lib
+-- A push that was due is told, with the newest 20 devices that may be pushed to; or it is not needed any more, unless a newer
+-- message was noted since: then that is decided at once.
+-- KEYS: shards, push, pushed, devices, grants, user
+-- ARGV: now, channel, incarnation, user, conversation, newest number that was noted when it was looked at, ms after which a
+--       session that is not used has ended, number of the message that is told, what is told of it before and after the devices, as
+--       members ('' '': not needed)
+-- Replies {OK}, {AGAIN} if there is a newer one, {GONE} if another was quicker, or {FENCED}.
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
-if redis.call('ZREM', KEYS[2], ARGV[4] .. ' ' .. ARGV[5]) == 0 then return { 'GONE' } end
-redis.call('HDEL', KEYS[3], ' ' .. ARGV[5])
-if ARGV[7] == '' then return { 'OK' } end
-local devices, fields = {}, redis.call('HGETALL', KEYS[4])
-for i = 1, #fields, 2 do
-    local grant = string.match(fields[i], '^g:(.+)$')
-    if not grant or redis.call('HEXISTS', KEYS[5], grant) == 1 then
-        local platform, token = string.match(fields[i + 1], '^(%a+) %d+ (.+)$')
-        devices[#devices + 1] = '{"platform":"' .. platform .. '","pushToken":' .. token .. '}'
-    end
+local entry, most = ARGV[4] .. ' ' .. ARGV[5], 20
+local _, newest = noted(KEYS[3], ARGV[5])
+if ARGV[9] == '' and newest > tonumber(ARGV[6]) then
+    if not redis.call('ZSCORE', KEYS[2], entry) then return { 'GONE' } end
+    redis.call('ZADD', KEYS[2], int(now), entry)
+    return { 'AGAIN' }
 end
-redis.call('HSET', KEYS[3], ARGV[5], ARGV[6])
-offer('push.due', ARGV[4] .. ' ' .. ARGV[7] .. ',"devices":[' .. table.concat(devices, ',') .. '],' .. ARGV[8])
+if redis.call('ZREM', KEYS[2], entry) == 0 then return { 'GONE' } end
+redis.call('HDEL', KEYS[3], ' ' .. ARGV[5])
+if ARGV[9] == '' then return { 'OK' } end
+local devices = devicesOf(KEYS[4], KEYS[5], KEYS[6], tonumber(ARGV[7]))
+table.sort(devices, function(a, b) return a.at > b.at end)
+local told = {}
+for i = 1, math.min(#devices, most) do
+    told[i] = '{"platform":"' .. devices[i].platform .. '","pushToken":' .. devices[i].token .. '}'
+end
+redis.call('HSET', KEYS[3], ARGV[5], ARGV[8])
+offer('push.due', ARGV[4] .. ' ' .. ARGV[9] .. ',"devices":[' .. table.concat(told, ',') .. '],' .. ARGV[10])
 return { 'OK' }

@@ -64,7 +64,9 @@ actor GoogleAccess {
                 return .failed(
                     PushService.failed("no access token: " + PushService.reason(response.status, error), response))
             }
-            let seconds = min(max(granted.expiresIn - Self.margin, Self.shortest), Self.longest)
+            // Whatever number it is: first cut, then subtracted from.
+            let life = min(max(granted.expiresIn, Self.shortest + Self.margin), Self.longest + Self.margin)
+            let seconds = life - Self.margin
             held = (granted.accessToken, ContinuousClock.now + .seconds(seconds))
             return .token(granted.accessToken)
         } catch {

@@ -3,6 +3,8 @@ import PresenceProtocol
 
 /// What one device is to be told, as it waits for a push service.
 struct PushMessage: Codable, Sendable, Equatable {
+    /// When it was due, in ms since 1970.
+    let at: Timestamp
     let pushToken: String
     let user: String
     let conversation: String
@@ -14,17 +16,21 @@ struct PushMessage: Codable, Sendable, Equatable {
     private static let (mostTitle, mostText) = (400, 2_000)
 
     /// One for each device of a platform, of an event `push.due` as endpoints are told it.
-    static func all(for platform: String, in body: [UInt8]) -> [PushMessage] {
+    static func all(for platform: String, in body: [UInt8], at time: Timestamp) -> [PushMessage] {
         guard let due = try? JSONDecoder().decode(Due.self, from: Data(body)).data else { return [] }
         let (title, text) = (cut(due.title, to: mostTitle), cut(due.text, to: mostText))
         return due.devices.filter { $0.platform == platform }.map {
             PushMessage(
-                pushToken: $0.pushToken, user: due.user, conversation: due.conversation, title: title, text: text,
+                at: time, pushToken: $0.pushToken, user: due.user, conversation: due.conversation, title: title,
+                text: text,
                 badge: due.badge)
         }
     }
 
-    init(pushToken: String, user: String, conversation: String, title: String, text: String, badge: Int64) {
+    init(
+        at: Timestamp, pushToken: String, user: String, conversation: String, title: String, text: String, badge: Int64
+    ) {
+        self.at = at
         (self.pushToken, self.user, self.conversation) = (pushToken, user, conversation)
         (self.title, self.text, self.badge) = (title, text, badge)
     }

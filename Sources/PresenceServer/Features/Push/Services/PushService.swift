@@ -26,6 +26,8 @@ struct PushService: EventReceiver {
     static let patience = 10.0
     /// In ms, after failed tries, each a fifth more or less: six tries within an hour. What is older is no news.
     private static let pauses: [Milliseconds] = [10_000, 30_000, 120_000, 600_000, 1_800_000]
+    /// ms since it was due, after which a push is not sent any more.
+    static let longestAge: Milliseconds = 3_600_000
     /// ms: a service may ask for no longer a pause.
     private static let longestPause: Milliseconds = 600_000
 
@@ -36,14 +38,17 @@ struct PushService: EventReceiver {
     var events: Set<String> { ["push.due"] }
     var pool: WorkerPlan { Push.pool }
     var mostAtATime: Int { 50 }
+    /// A service limits single devices as well as all.
+    var pausesForAll: Bool { false }
 
     func mostWaiting(_ configuration: ServerConfiguration) -> Int64 { configuration[.pushQueue] }
 
     func entries(of event: WebhookEvent, body: [UInt8], partition: Int) -> [WaitingEvent] {
         let id = event.id(partition: partition)
-        return PushMessage.all(for: sender.platform, in: body).enumerated().map { place, message in
+        return PushMessage.all(for: sender.platform, in: body, at: event.at).enumerated().map { place, message in
             WaitingEvent(
-                id: "\(id)_\(place)", entry: event.entry, at: event.at, subject: event.subject, body: message.body)
+                id: "\(id)_\(place)", entry: event.entry, at: event.at,
+                subject: PushTarget(user: event.subject, token: message.pushToken).subject, body: message.body)
         }
     }
 
@@ -57,6 +62,7 @@ struct PushService: EventReceiver {
         let sender = sender
         return WebhookBatch.send(events, at: time) { event, time in
             guard let message = PushMessage(event.body) else { return .refused("damaged record") }
+            guard time - message.at <= Self.longestAge else { return .refused("too late") }
             return await sender.send(message, id: event.id, at: time)
         }
     }

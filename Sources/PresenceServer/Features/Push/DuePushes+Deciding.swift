@@ -1,0 +1,160 @@
+import PresenceCore
+import PresenceProtocol
+import Redis
+
+extension DuePushes {
+    /// A conversation of a user for which something is noted.
+    struct Entry {
+        let user: UserID
+        let conversation: ConversationID
+
+        init?(_ text: String) {
+            let words = text.split(separator: " ")
+            guard words.count == 2, let user = UserID(String(words[0])), let id = ConversationID(String(words[1]))
+            else {
+                return nil
+            }
+            (self.user, conversation) = (user, id)
+        }
+    }
+
+    /// What is noted, as `push-lib.lua` writes it.
+    private struct Noted {
+        /// The message whose time it is.
+        let first: Int64
+        let newest: Int64
+        /// The newest for which the decision was put off.
+        let held: Int64
+
+        init(_ text: String?) {
+            let numbers = text?.split(separator: " ").compactMap { Int64($0) } ?? []
+            (first, newest, held) = numbers.count == 3 ? (numbers[0], numbers[1], numbers[2]) : (0, 0, 0)
+        }
+    }
+
+    /// What a decision rests on, as it was when it was read.
+    private struct Situation {
+        let entry: Entry
+        let keys: PartitionKeys
+        let noted: Noted
+        /// Whether a session of theirs is.
+        let isActive: Bool
+    }
+
+    /// Messages among which one that is not deleted is looked for.
+    private static let mostLooked: Int64 = 200
+
+    func decide(_ entry: Entry, _ keys: PartitionKeys, done: @escaping () -> Void) {
+        let pushed = keys.pushed(entry.user)
+        // What cannot be read now is decided after the lease.
+        shard.store.command(["HGET", pushed, " " + entry.conversation.string], lane: .commands) { [self] result in
+            guard case .success(let noted) = result else { return done() }
+            read(entry.conversation) { [self] result in
+                guard case .success(let record) = result else { return done() }
+                shard.store.command(["HVALS", keys.sessions(entry.user)], lane: .commands) { [self] result in
+                    guard case .success(let sessions) = result else { return done() }
+                    let isActive = (sessions.array ?? []).contains { Self.isActive($0.string ?? "") }
+                    let situation = Situation(
+                        entry: entry, keys: keys, noted: Noted(noted.string), isActive: isActive)
+                    decide(situation, record, done: done)
+                }
+            }
+        }
+    }
+
+    /// A session as Redis has it: `INCARNATION DEVICE KIND STATE BEGAN`.
+    private static func isActive(_ session: String) -> Bool {
+        let words = session.split(separator: " ")
+        return words.count == 5 && words[3] == "a"
+    }
+
+    private func decide(_ situation: Situation, _ record: ConversationRecord?, done: @escaping () -> Void) {
+        guard let record, let member = record.member(situation.entry.user), wantsPushes(member) else {
+            return tell(situation, nil, done: done)
+        }
+        newestUnread(by: member, in: record) { [self] result in
+            guard case .success(let message) = result else { return done() }
+            guard let message else { return tell(situation, nil, done: done) }
+            decide(situation, record, member, message, done: done)
+        }
+    }
+
+    private func decide(
+        _ situation: Situation, _ record: ConversationRecord, _ member: ConversationRecord.Member,
+        _ message: StoredMessage, done: @escaping () -> Void
+    ) {
+        let noted = situation.noted
+        guard isMissed(message.seq, by: member, isActive: situation.isActive) else {
+            // One device has it, and another may be in use, or be broken without anybody knowing yet.
+            guard noted.held < message.seq else { return tell(situation, nil, done: done) }
+            return putOff(situation, to: message, by: doubt, held: max(noted.newest, message.seq), done: done)
+        }
+        guard isMissed(noted.first, by: member, isActive: situation.isActive) else {
+            // That one has come to a device. There is a newer one, which has a time of its own.
+            return putOff(situation, to: message, by: Self.wait, held: noted.held, done: done)
+        }
+        PushContents(shard: shard).members(message, in: record, for: situation.entry.user, situation.keys) {
+            [self] members in
+            guard let members else { return done() }
+            told.value += 1
+            tell(situation, (message.seq, members.before, members.after), done: done)
+        }
+    }
+
+    /// That is not deleted; `nil` if there is none. It is not their own: what is older than one of theirs counts as read.
+    private func newestUnread(
+        by member: ConversationRecord.Member, in record: ConversationRecord,
+        found: @escaping (Result<StoredMessage?, RedisFailure>) -> Void
+    ) {
+        guard isUnread(record.last, by: member), let newest = record.message else { return found(.success(nil)) }
+        guard newest.deletedAt != 0 else { return found(.success(newest)) }
+        let keys = shard.partitions.keys(of: record.id)
+        shard.store.run(
+            .pushMessage, keys: [keys.conversation(record.id), keys.log(record.id)],
+            arguments: [String(max(member.read, member.own)), String(Self.mostLooked)], lane: .commands
+        ) { result in
+            found(result.map { $0.bytes.flatMap { StoredMessage($0) } })
+        }
+    }
+
+    private func putOff(
+        _ situation: Situation, to message: StoredMessage, by wait: Milliseconds, held: Int64,
+        done: @escaping () -> Void
+    ) {
+        let (entry, keys) = (situation.entry, situation.keys)
+        run(
+            .pushLater, keys, [keys.shards, keys.push, keys.pushed(entry.user)],
+            [
+                entry.user.string, entry.conversation.string, String(situation.noted.newest), String(wait),
+                String(Self.wait), String(message.seq), String(held),
+            ]
+        ) { [self] words in
+            if words?.first?.string == "OK", let wait = words?.last?.int { look(entry, after: wait) }
+            done()
+        }
+    }
+
+    /// - Parameter push: The message, and what is told before and after the devices; `nil` if nothing is.
+    private func tell(
+        _ situation: Situation, _ push: (seq: Int64, before: [UInt8], after: [UInt8])?, done: @escaping () -> Void
+    ) {
+        let (entry, keys, user) = (situation.entry, situation.keys, situation.entry.user)
+        run(
+            .pushTell, keys,
+            [keys.shards, keys.push, keys.pushed(user), keys.devices(user), keys.grants(user), keys.user(user)],
+            [
+                user.string, entry.conversation.string, String(situation.noted.newest),
+                String(shard.configuration[.idle]), String(push?.seq ?? 0),
+                String(decoding: push?.before ?? [], as: UTF8.self),
+                String(decoding: push?.after ?? [], as: UTF8.self),
+            ]
+        ) { [self] words in
+            if words?.first?.string == "AGAIN" { look(entry, after: 0) }
+            done()
+        }
+    }
+
+    private func look(_ entry: Entry, after wait: Milliseconds) {
+        look(at: shard.partitions.index(of: entry.user), after: wait + 5)
+    }
+}

@@ -1,0 +1,87 @@
+import Foundation
+import PresenceCore
+import PresenceProtocol
+import Redis
+
+/// What a push says: members of `push.due` as JSON.
+struct PushContents {
+    unowned let shard: ShardLogic
+
+    /// Conversations whose unread messages are counted.
+    private static let mostCounted = 200
+    private static let mostCharacters = 500
+
+    /// - Parameter found: Gets the members before and after the devices; `nil` if Redis did not say.
+    func members(
+        _ message: StoredMessage, in record: ConversationRecord, for user: UserID, _ keys: PartitionKeys,
+        found: @escaping ((before: [UInt8], after: [UInt8])?) -> Void
+    ) {
+        title(record, message) { title in
+            badge(of: user, keys) { badge in
+                guard let title, let badge else { return found(nil) }
+                var (before, after): ([UInt8], [UInt8]) = ([], [])
+                JSONWriter.raw("\"conversation\":", to: &before)
+                JSONWriter.string(record.id.string, to: &before)
+                JSONWriter.raw("\"title\":", to: &after)
+                after += title
+                JSONWriter.key("text", to: &after)
+                after += Self.shortened(message.text)
+                JSONWriter.member("badge", badge, to: &after)
+                found((before, after))
+            }
+        }
+    }
+
+    /// The conversation's name, or that of who wrote; as JSON. `nil` if Redis did not say.
+    private func title(_ record: ConversationRecord, _ message: StoredMessage, found: @escaping ([UInt8]?) -> Void) {
+        if let name = record.name { return found(name) }
+        guard let sender = UserID(message.from) else { return found(Array("\"\"".utf8)) }
+        let key = shard.partitions.keys(of: sender).user(sender)
+        shard.store.command(["HGET", key, "displayName"], lane: .commands) { result in
+            guard case .success(let value) = result else { return found(nil) }
+            found(value.bytes ?? Array("\"\"".utf8))
+        }
+    }
+
+    /// The messages that a user has not read, of all conversations. `nil` if Redis did not say.
+    private func badge(of user: UserID, _ keys: PartitionKeys, found: @escaping (Int64?) -> Void) {
+        shard.store.command(["HGETALL", keys.inbox(user)], lane: .commands) { [unowned shard] result in
+            guard case .success(let value) = result else { return found(nil) }
+            let fields = value.array ?? []
+            let ids = stride(from: 0, to: fields.count - 1, by: 2).compactMap { place in
+                fields[place + 1].string?.hasPrefix("in ") == true
+                    ? fields[place].string.flatMap { ConversationID($0) } : nil
+            }
+            var (sum, failed): (Int64, Bool) = (0, false)
+            BoundedConcurrency(Array(ids.prefix(Self.mostCounted)), window: DuePushes.window) {
+                [unowned shard] id, next in
+                let key = shard.partitions.keys(of: id).conversation(id)
+                shard.store.command(["HMGET", key, "last", "m:" + user.string], lane: .commands) { result in
+                    if case .success(let value) = result {
+                        let words = value.array ?? []
+                        if let last = words.first?.int,
+                            let member = words.last?.string.flatMap({ ConversationRecord.Member(user, $0) })
+                        {
+                            sum += max(0, last - max(member.read, member.own))
+                        }
+                    } else {
+                        failed = true
+                    }
+                    next()
+                }
+            } done: {
+                found(failed ? nil : sum)
+            }
+        }
+    }
+
+    /// A text as JSON, at most so many characters of it.
+    private static func shortened(_ json: ArraySlice<UInt8>) -> [UInt8] {
+        guard json.count > mostCharacters, let text = try? JSONDecoder().decode(String.self, from: Data(json)),
+            text.count > mostCharacters
+        else { return Array(json) }
+        var short: [UInt8] = []
+        JSONWriter.string(String(text.prefix(mostCharacters - 1)) + "…", to: &short)
+        return short
+    }
+}

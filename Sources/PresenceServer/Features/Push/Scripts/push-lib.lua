@@ -1,0 +1,31 @@
+-- What scripts of pushes share.
+
+-- What is noted for a conversation, in the user's `pushed` under its name with a space before it: "FIRST NEWEST HELD". FIRST is
+-- the message whose time it is, NEWEST the newest that was noted, HELD the newest for which the decision was put off (0: none).
+local function noted(key, conversation)
+    local first, newest, held = string.match(redis.call('HGET', key, ' ' .. conversation) or '', '^(%d+) (%d+) (%d+)$')
+    return tonumber(first or '0'), tonumber(newest or '0'), tonumber(held or '0')
+end
+
+local function putNoted(key, conversation, first, newest, held)
+    redis.call('HSET', key, ' ' .. conversation, int(first) .. ' ' .. int(newest) .. ' ' .. int(held))
+end
+
+-- The devices of a user that may be pushed to: { platform, at, token as JSON } of each. Those of sessions that have ended, or
+-- have not been used for `idle` ms, may not; nor those of the app's own tokens that were registered before tokens were revoked.
+local function devicesOf(key, grantsKey, userKey, idle)
+    local revokedAt = tonumber(redis.call('HGET', userKey, 'revokedAt') or '0')
+    local devices, fields = {}, redis.call('HGETALL', key)
+    for i = 1, #fields, 2 do
+        local platform, at, token = string.match(fields[i + 1], '^(%a+) (%d+) (.+)$')
+        local id = string.match(fields[i], '^g:(.+)$')
+        local value = id and redis.call('HGET', grantsKey, id)
+        local held = value and grant(value)
+        local isCurrent = held and held.used + idle >= now
+        if not id then isCurrent = tonumber(at or '0') >= revokedAt end
+        if platform and isCurrent then
+            devices[#devices + 1] = { platform = platform, at = tonumber(at), token = token }
+        end
+    end
+    return devices
+end

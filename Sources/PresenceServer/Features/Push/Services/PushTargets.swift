@@ -1,0 +1,73 @@
+import PresenceCore
+import PresenceProtocol
+import Redis
+
+/// A user's device: those who wait for one are sent to it one after the other.
+struct PushTarget: Hashable {
+    let user: String
+    let token: String
+
+    init(user: String, token: String) { (self.user, self.token) = (user, token) }
+
+    /// As a queue has it: `LENGTH:USERTOKEN`, without a space, since neither id nor token has one.
+    var subject: String { "\(user.utf8.count):\(user)\(token)" }
+
+    /// `nil` for what no server has written.
+    init?(subject: String) {
+        guard let colon = subject.firstIndex(of: ":"), let length = Int(subject[..<colon]) else { return nil }
+        let rest = subject[subject.index(after: colon)...].utf8
+        guard (1...rest.count).contains(length) else { return nil }
+        let end = rest.index(rest.startIndex, offsetBy: length)
+        (user, token) = (String(rest[..<end]) ?? "", String(rest[end...]) ?? "")
+    }
+}
+
+/// Sees before each try that its device may still be pushed to: users sign out, are deleted and take devices away while
+/// pushes wait.
+final class PushTargets {
+    private unowned let shard: ShardLogic
+    private let platform: String
+    /// Users who are looked up at a time.
+    private static let window = 8
+
+    init(_ shard: ShardLogic, platform: String) { (self.shard, self.platform) = (shard, platform) }
+
+    /// - Parameter done: Gets those whose device may not; `nil` if Redis did not say.
+    func check(_ events: [QueuedWebhook], done: @escaping ([String: WebhookOutcome]?) -> Void) {
+        let targets = events.map { ($0.id, PushTarget(subject: $0.subject)) }
+        // What is damaged is found by the sender.
+        let users = Dictionary(grouping: targets.compactMap { id, target in target.map { (id: id, target: $0) } }) {
+            $0.target.user
+        }
+        var (withdrawn, failed): ([String: WebhookOutcome], Bool) = ([:], false)
+        BoundedConcurrency(Array(users), window: Self.window) { [self] user, next in
+            look(at: user.value.map(\.target.token), of: user.key) { answers in
+                guard let answers, answers.count == user.value.count else {
+                    failed = true
+                    return next()
+                }
+                for (event, isCurrent) in zip(user.value, answers) where !isCurrent { withdrawn[event.id] = .withdrawn }
+                next()
+            }
+        } done: {
+            done(failed ? nil : withdrawn)
+        }
+    }
+
+    private func look(at tokens: [String], of user: String, found: @escaping ([Bool]?) -> Void) {
+        guard let user = UserID(user) else { return found(tokens.map { _ in false }) }
+        let keys = shard.partitions.keys(of: user)
+        let texts = tokens.map { token in
+            var json: [UInt8] = []
+            JSONWriter.string(token, to: &json)
+            return String(decoding: json, as: UTF8.self)
+        }
+        shard.store.run(
+            .pushCheck, keys: [keys.devices(user), keys.grants(user), keys.user(user)],
+            arguments: [platform, String(shard.configuration[.idle])] + texts, lane: .commands
+        ) { result in
+            guard case .success(let value) = result else { return found(nil) }
+            found(value.array?.map { $0.string == "1" })
+        }
+    }
+}

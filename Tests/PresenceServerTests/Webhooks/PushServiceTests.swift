@@ -1,0 +1,53 @@
+import PresenceProtocol
+import Testing
+
+@testable import PresenceCore
+@testable import PresenceServer
+
+/// What a push service is handed of what waits for it.
+@Suite struct PushServiceTests {
+    private struct Taking: PushSender {
+        let platform = "apns"
+        let name = "test"
+        let url = "https://example.org"
+
+        func send(_ message: PushMessage, id: String, at time: Timestamp) async -> WebhookOutcome { .taken }
+    }
+
+    private let service = PushService(sender: Taking())
+    private let due: Timestamp = 1_763_712_000_000
+
+    private func entries(user: String, _ tokens: [String]) -> [WaitingEvent] {
+        let devices = tokens.map { #"{"platform":"apns","pushToken":"\#($0)"}"# }.joined(separator: ",")
+        let event = WebhookEvent(
+            entry: "1-0", type: "push.due", at: due, subject: user,
+            rest: Array(
+                (#""conversation":"c1","devices":[\#(devices)],"title":"Ana","text":"hi","badge":3}"#).utf8)[...])
+        return service.entries(of: event, body: event.body ?? [], partition: 0)
+    }
+
+    @Test func `a push is not sent when it is older than an hour`() throws {
+        let entry = try #require(entries(user: "bob", ["0a"]).first)
+        let event = try #require(QueuedWebhook(id: entry.id, Array("5 \(entry.subject) ".utf8) + entry.body))
+        #expect(service.send([event], at: due + 3_600_000) == [entry.id: .taken])
+        #expect(service.send([event], at: due + 3_600_001) == [entry.id: .refused("too late")])
+        // The clock went back.
+        #expect(service.send([event], at: due - 3_600_001) == [entry.id: .taken])
+    }
+
+    @Test func `the devices of a user do not wait for each other`() {
+        let subjects = entries(user: "bob", ["0a", "0b"]).map(\.subject)
+        #expect(Set(subjects).count == 2 && !subjects.contains { $0.contains(" ") })
+        #expect(subjects.compactMap { PushTarget(subject: $0) }.map(\.token) == ["0a", "0b"])
+    }
+
+    @Test(arguments: ["bob", ":", "3:bob", String(repeating: "u", count: 128)])
+    func `a subject says user and token, whatever they are`(user: String) {
+        let target = PushTarget(user: user, token: "1:a:b")
+        #expect(PushTarget(subject: target.subject) == target)
+        #expect(target != PushTarget(user: user + "1", token: ":a:b"))
+    }
+
+    @Test(arguments: ["", "bob", ":bob", "0:bob", "-1:bob", "9:bob", "x:bob"])
+    func `what is no subject is none`(text: String) { #expect(PushTarget(subject: text) == nil) }
+}

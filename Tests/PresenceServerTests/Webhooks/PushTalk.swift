@@ -1,0 +1,75 @@
+import PresenceProtocol
+import Testing
+
+@testable import PresenceCore
+@testable import PresenceServer
+@testable import Simulator
+
+/// Ana writes, bob is or is not there, and one of two servers is the courier.
+final class PushTalk {
+    let webhooks: WebhookWorld
+    let world: World
+    let ana: SimulatedClient
+    let bob: SimulatedClient
+    private(set) var id = ConversationID("c")!
+    private var sent = 0
+
+    init(apns: Bool = false, queue: Int64 = 1_000) throws {
+        webhooks = try WebhookWorld(queue: queue, pushes: true, apns: apns)
+        world = webhooks.world
+        ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+        bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
+        try world.run(until: "there is a courier") { webhooks.couriers.count == 1 }
+        ana.send(.createConversation(participants: [UserID("bob")!]))
+        var made: ConversationID?
+        try world.run(until: "there is a conversation") {
+            made =
+                self.ana.received.compactMap { if case .conversationCreated(_, let c) = $0 { c.id } else { nil } }
+                .first
+            return made != nil
+        }
+        id = made!
+    }
+
+    /// The first one is `m1`, the next one `m2`.
+    func say(_ text: String = "hi") {
+        sent += 1
+        ana.sendText(
+            #"{"type":"send","id":\#(100 + sent),"conversation":"\#(id)","#
+                + #""message":{"id":"m\#(sent)","text":"\#(text)"}}"#)
+    }
+
+    func delete(_ number: Int) {
+        ana.sendText(
+            #"{"type":"deleteMessage","id":\#(700 + number),"conversation":"\#(id)","message":"m\#(number)"}"#)
+    }
+
+    func mark(_ what: String, _ number: Int) {
+        bob.sendText(#"{"type":"mark","id":\#(500 + number),"conversation":"\#(id)","\#(what)":\#(number)}"#)
+    }
+
+    func set(_ members: String) {
+        bob.sendText(#"{"type":"conversationSettings","id":900,"conversation":"\#(id)",\#(members)}"#)
+    }
+
+    var pushes: [QueuedWebhook] { webhooks.calls("push.due", of: "bob") }
+    /// What APNs was handed.
+    var handed: [PushMessage] { webhooks.log.calls.compactMap { PushMessage($0.body) } }
+
+    /// - Parameter token: Of bob, as simulated shards read it.
+    func register(_ device: String, by token: String = "bob") throws {
+        let body = ["pushToken": device, "platform": "apns"]
+        let call = SimulatedCall("PUT", "/v1/me/devices/current", body, token: token, to: world.shards[0])
+        try world.run(until: "the device is registered") { call.status == 204 }
+    }
+
+    func unregister() throws {
+        let call = SimulatedCall("DELETE", "/v1/me/devices/current", token: "bob", to: world.shards[0])
+        try world.run(until: "the device is not registered") { call.status == 204 }
+    }
+
+    /// What services answer; endpoints take everything.
+    func answer(_ outcome: WebhookOutcome?) {
+        webhooks.log.answer = { PushMessage($0.body) == nil ? .taken : outcome }
+    }
+}
