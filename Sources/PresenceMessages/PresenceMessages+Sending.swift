@@ -61,7 +61,7 @@ extension PresenceMessages {
 
     /// Takes something into the outbox; it is in the storage when this returns.
     func keep(_ work: Outbox.Work) async throws {
-        // It may have been another user whose message or change it is.
+        // The user may have changed since it was made.
         guard work.owner == own else { throw PresenceError(.signedOut, "the user signed out or was changed") }
         guard outbox.entries.count < Self.maximumWaiting else {
             throw PresenceError(.tooMany, "\(Self.maximumWaiting) messages and changes wait or have failed already")
@@ -100,7 +100,7 @@ extension PresenceMessages {
         let asked = generation
         let known = await client.ownID
         if asked != generation {
-            // There is a connection meanwhile, or another user.
+            // The connection was made, or the user changed, while the client was asked.
             guard isOwnConfirmed, let own, own == known else {
                 throw PresenceError(.signedOut, "the user signed out or was changed")
             }

@@ -37,10 +37,10 @@ public actor PresenceMessages {
     var sending: Set<String> = []
     /// Who waits for what becomes of a change, by conversation and change: until a request fails, or the user goes.
     var outcomes: [String: [String: CheckedContinuation<Outcome, Never>]] = [:]
-    /// The conversations in which a request has failed and is made again after a delay: nobody waits for what is behind it.
+    /// The conversations whose next request is retried after a delay. Callers do not wait for the changes behind it.
     var paused: Set<String> = []
-    /// Writes that are done and could not be taken out of the storage: they go with the next ones. After a launch, an older
-    /// change would be made again over a newer one.
+    /// Writes that are done but could not be removed from the storage: the next removal includes them. Otherwise an older
+    /// change would be made again over a newer one after a launch.
     var unremoved: [String] = []
     var refusedLoops = Loops<[MessageChange]>()
 
@@ -131,7 +131,7 @@ public actor PresenceMessages {
         for id in marks.keys { pumpMarks(id) }
     }
 
-    /// It is another user's than was believed.
+    /// The own user is another one than the storage said.
     func adopt(_ user: String) {
         own = user
         abandon()

@@ -116,7 +116,7 @@ import Testing
         }
     }
 
-    @Test func `what is written offline is the token's user's, whoever's the storage was`() async throws {
+    @Test func `what is written offline belongs to the token's user, also in another user's storage`() async throws {
         let directory = try TemporaryDirectory()
         let server = MessageServer()
         do {

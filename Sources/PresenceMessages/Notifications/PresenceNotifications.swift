@@ -113,7 +113,7 @@ public actor PresenceNotifications {
         guard let user = known else {
             throw PresenceError(.notConnected, "the own user is not known before the first connection")
         }
-        // There may be another user meanwhile.
+        // The user may have changed while the client was asked.
         guard own == user else { throw PresenceError(.signedOut, "the user signed out or was changed") }
         return user
     }

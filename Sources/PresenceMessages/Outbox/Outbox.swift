@@ -26,8 +26,8 @@ struct Outbox {
 
     private(set) var entries: [Entry] = []
     private var lastNumber = 0
-    /// Whose entries count; `nil`: everybody's, as long as the user is not known. The others' stay until a connection says
-    /// whose it is.
+    /// Only this user's entries count; all of them while the user is unknown. Other users' entries stay until a connection
+    /// says who the user is.
     var owner: String?
 
     // MARK: What comes in
