@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test func `what a loop begins with, and what another user has, is no arrival`() async {
+    @Test func `what a loop begins with is no arrival`() async {
         fake.notify(title: "A")
         await following {}
         fake.notify(title: "B")
@@ -79,7 +79,9 @@ import Testing
             await until { model.notifications.count == 2 }
             #expect(model.arrival == nil)
         }
+    }
 
+    @Test func `what another user has is no arrival`() async {
         let script = Script()
         let model = NotificationsModel(script)
         let run = Task { await model.run() }
