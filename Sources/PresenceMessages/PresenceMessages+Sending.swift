@@ -63,7 +63,7 @@ extension PresenceMessages {
     func keep(_ work: Outbox.Work) async throws {
         // The user may have changed since it was made.
         guard work.owner == own else { throw PresenceError(.signedOut, "the user signed out or was changed") }
-        guard outbox.entries.count < Self.maximumWaiting else {
+        guard outbox.count < Self.maximumWaiting else {
             throw PresenceError(.tooMany, "\(Self.maximumWaiting) messages and changes wait or have failed already")
         }
         let entry = outbox.append(work)

@@ -82,6 +82,9 @@ struct Outbox {
     /// The conversations that something waits for.
     var lanes: Set<String> { Set(entries.filter(counts).map(\.lane)) }
 
+    /// How many there are, those that have failed included.
+    var count: Int { entries.count(where: counts) }
+
     /// How many are still to be done.
     var waiting: Int { entries.count { !$0.hasFailed && counts($0) } }
 
