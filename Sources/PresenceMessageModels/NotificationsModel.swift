@@ -27,10 +27,17 @@ public final class NotificationsModel {
 
     /// Whether the user looks at the list: what is shown then counts as seen.
     public var isVisible = false {
-        didSet { if isVisible, !oldValue { Task { await markSeen() } } }
+        didSet {
+            guard isVisible, !oldValue else { return }
+            lastTried = nil
+            Task { await markSeen() }
+        }
     }
 
     private let repository: any NotificationRepository
+    /// The newest notification when the list was last marked as seen. A mark that fails shows the list as it was before, so
+    /// it is tried once for each newest notification, and again when the list appears.
+    private var lastTried: Int64?
 
     public init(_ notifications: any NotificationRepository) {
         repository = notifications
@@ -38,11 +45,17 @@ public final class NotificationsModel {
 
     /// Follows the notifications until its task is cancelled.
     public func run() async {
+        // What a loop begins with, and what another user has, did not come while the user looked.
+        var former: NotificationInbox?
         for await inbox in repository.inbox {
+            let isOthers = former.map { $0.user != inbox.user } ?? false
+            if isOthers { arrival = nil }
+            if isOthers || inbox.notifications.isEmpty { lastTried = nil }
             notifications = inbox.notifications
             (unseenCount, unreadCount) = (inbox.unseenCount, inbox.unreadCount)
             hasEarlier = inbox.hasEarlier
-            if isLoaded, let newest = newArrival(inbox) { arrival = newest }
+            if former != nil, !isOthers, let newest = newArrival(inbox) { arrival = newest }
+            former = inbox
             if let arrival, inbox[arrival.id]?.isSeen != false { self.arrival = nil }
             isLoaded = true
             if isVisible { await markSeen() }
@@ -58,7 +71,8 @@ public final class NotificationsModel {
     }
 
     private func markSeen() async {
-        guard notifications.contains(where: { !$0.isSeen }) else { return }
+        guard notifications.contains(where: { !$0.isSeen }), notifications.first?.sequence != lastTried else { return }
+        lastTried = notifications.first?.sequence
         await attempt { try await self.repository.markSeen(upTo: self.notifications.first) }
     }
 

@@ -7,9 +7,14 @@ extension PresenceMessages {
     /// Replaces the text of an own message. Without a connection, or if that breaks, the change waits for one, and this
     /// returns the message as it will be.
     ///
-    /// - Throws: what the server refused it with; `validationFailed` with `field`; `notFound` for a message that failed or
-    ///   is not there; `tooMany`, `storageFailed`, `notConnected` as ``send(_:in:attachments:isPriority:priorityReason:)``.
-    ///   What is refused later, with nobody waiting, is in ``refusedChanges``.
+    /// With a connection it returns when the server has answered, and waits for what was written before it in the
+    /// conversation: for at most ``PresenceKit/PresenceClient/Configuration/requestTimeout`` for each. It does not wait for a
+    /// connection, nor for a server that finds it too fast.
+    ///
+    /// - Throws: what the server refused it with, so `forbidden` or `conflict`; `validationFailed` with `field`; `invalidID`;
+    ///   `notFound` for a message that failed or is not there; `signedOut` if the user signs out or is changed meanwhile;
+    ///   `tooMany`, `storageFailed`, `notConnected` as ``send(_:in:attachments:isPriority:priorityReason:)``. What is refused
+    ///   later, with nobody waiting, is in ``refusedChanges``.
     @discardableResult
     public func edit(_ message: Message, text: String) async throws -> Message {
         try MessageRule.check(text: text, attachments: message.attachments)
@@ -17,7 +22,9 @@ extension PresenceMessages {
     }
 
     /// Empties a message of one's own, or any in a group that one owns. It waits for a connection as
-    /// ``edit(_:text:)`` does.
+    /// ``edit(_:text:)`` does, and returns as that does.
+    ///
+    /// - Throws: as ``edit(_:text:)``.
     @discardableResult
     public func delete(_ message: Message) async throws -> Message {
         try await change(message, .delete(message: message.id))
@@ -37,15 +44,27 @@ extension PresenceMessages {
         return expected
     }
 
-    /// Mutes a conversation, for a time or until that is taken back. It waits for a connection as ``edit(_:text:)`` does;
-    /// the time begins now.
+    /// Mutes a conversation, for a time or until that is taken back. It waits for a connection as ``edit(_:text:)`` does, and
+    /// returns as that does; the time begins now.
+    ///
+    /// - Parameter duration: at most ``MessageRule/maximumMuting``: 366 days.
+    /// - Throws: `validationFailed` with the field `muteFor`; `forbidden` if the user is not in it; else as
+    ///   ``edit(_:text:)``.
     public func mute(_ conversation: String, for duration: Duration? = nil) async throws {
+        if let duration { try MessageRule.check(muting: duration) }
         let until = duration.map { Date() + $0 / .seconds(1) }
         _ = try await make(.mute(until: until), in: conversation)
     }
 
+    /// Takes ``mute(_:for:)`` back. It waits for a connection as ``edit(_:text:)`` does, and returns as that does.
+    ///
+    /// - Throws: `forbidden` if the user is not in it; else as ``edit(_:text:)``.
     public func unmute(_ conversation: String) async throws { _ = try await make(.unmute, in: conversation) }
 
+    /// Archives a conversation, or takes that back: nothing else ends it. It waits for a connection as ``edit(_:text:)`` does,
+    /// and returns as that does.
+    ///
+    /// - Throws: as ``unmute(_:)``.
     public func archive(_ conversation: String, _ isArchived: Bool = true) async throws {
         _ = try await make(.archive(isArchived), in: conversation)
     }
@@ -97,7 +116,7 @@ extension PresenceMessages {
 
     /// Waits for at most one request of the conversation to fail.
     private func outcome(of id: String, in lane: String, isThere: Bool) async -> Outcome {
-        guard isThere, isConnected, outbox[id] != nil else {
+        guard isThere, isConnected, outbox[id] != nil, !paused.contains(lane) else {
             pump(lane)
             return .waits
         }
@@ -127,13 +146,16 @@ extension PresenceMessages {
         outbox.changes(in: conversation.id).reduce(into: conversation) { $1.apply(to: &$0) }
     }
 
-    /// The server has made a change, and tells the list of it a moment later.
-    func hold(_ change: MessageChange, _ made: Wire.Message?) {
+    /// The server has made a change, and tells the list of it a moment later. It may have told it, and what came after it,
+    /// already: an answer is often taken in after the events that followed it.
+    ///
+    /// - Parameter version: the conversation's before the change was asked for.
+    func hold(_ change: MessageChange, _ made: Wire.Message?, at version: Int64?) {
         let id = change.conversationId
         guard let held = conversations[id] else { return }
         if change.messageId == nil {
-            change.apply(to: &conversations[id]!)
-        } else if let made, held.lastMessage?.id == made.id {
+            if versions[id] == version { change.apply(to: &conversations[id]!) }
+        } else if let made, let last = held.lastMessage, last.id == made.id, last.version < made.version {
             conversations[id]!.lastMessage = Message(made, in: id)
         }
     }

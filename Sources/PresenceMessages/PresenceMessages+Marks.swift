@@ -5,6 +5,9 @@ import PresenceKit
 extension PresenceMessages {
     /// Notes that the user has read a conversation, up to a message or up to the newest that this device knows. It is told
     /// to the server when there is a connection; the last one counts.
+    ///
+    /// It shows at once, returns at once and throws nothing. It is not stored: what the server has not been told when the
+    /// process ends is forgotten. Of a conversation of which this device knows no message, nothing is noted.
     public func markRead(in conversation: String, upTo sequence: Int64? = nil) {
         let last = max(talks[conversation]?.newest ?? 0, conversations[conversation]?.lastSequence ?? 0)
         let read = min(sequence ?? last, last)

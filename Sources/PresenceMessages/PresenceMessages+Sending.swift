@@ -61,7 +61,9 @@ extension PresenceMessages {
 
     /// Takes something into the outbox; it is in the storage when this returns.
     func keep(_ work: Outbox.Work) async throws {
-        guard outbox.entries.count < Self.maximumWaiting else {
+        // The user may have changed since it was made.
+        guard work.owner == own else { throw PresenceError(.signedOut, "the user signed out or was changed") }
+        guard outbox.count < Self.maximumWaiting else {
             throw PresenceError(.tooMany, "\(Self.maximumWaiting) messages and changes wait or have failed already")
         }
         let entry = outbox.append(work)
@@ -94,11 +96,20 @@ extension PresenceMessages {
 
     func ownUser() async throws -> String {
         await restored()
-        if let own { return own }
-        guard let user = await client.ownID else {
+        if isOwnConfirmed, let own { return own }
+        let asked = generation
+        let known = await client.ownID
+        if asked != generation {
+            // The connection was made, or the user changed, while the client was asked.
+            guard isOwnConfirmed, let own, own == known else {
+                throw PresenceError(.signedOut, "the user signed out or was changed")
+            }
+            return own
+        }
+        guard let user = known else {
             throw PresenceError(.notConnected, "the own user is not known before the first connection")
         }
-        if own == nil { own = user }
+        if own != user { adopt(user) }
         return user
     }
 
@@ -134,11 +145,21 @@ extension PresenceMessages {
     }
 
     private func forgetWrites(_ ids: [String]) async throws {
+        let all = unremoved + ids
         do {
-            try await client.removeWrites(ids)
+            try await client.removeWrites(all)
         } catch {
             throw PresenceError(.storageFailed, "writes cannot be removed: \(error)")
         }
+        unremoved.removeAll { all.contains($0) }
+    }
+
+    /// Takes what is done out of the storage, and what could not be taken out before.
+    private func takeOut(_ id: String) async {
+        unremoved.append(id)
+        let all = unremoved
+        guard (try? await client.removeWrites(all)) != nil else { return }
+        unremoved.removeAll { all.contains($0) }
     }
 
     // MARK: One after the other
@@ -157,22 +178,23 @@ extension PresenceMessages {
     private func deliver(_ entry: Outbox.Entry) async {
         let asked = generation
         let lane = entry.lane
+        let version = versions[lane]
         do throws(PresenceError) {
             let made = try await ask(entry)
             guard outbox[entry.id] != nil else { return }
             if let made { talks[lane]?.take(made) }
-            if let change = entry.change { hold(change, made) }
+            if let change = entry.change { hold(change, made, at: version) }
             outbox.remove(entry.id)
             publish(entry)
-            // If it cannot be removed, it is done again after a launch: the server answers a message's send with the same
-            // message, and a change that is made changes nothing.
-            try? await client.removeWrites([entry.id])
+            await takeOut(entry.id)
             tell(.made(made), of: entry.id, in: lane)
         } catch {
             guard !error.isPassing, asked == generation, outbox[entry.id] != nil else {
                 // Done again whatever became of it: the server knows its id.
-                release(lane)
+                release(lane, error.code == .signedOut ? .refused(error) : .waits)
+                paused.insert(lane)
                 _ = await mayRetry(after: error, asked)
+                paused.remove(lane)
                 return
             }
             await refused(entry, error)
@@ -192,7 +214,7 @@ extension PresenceMessages {
         if tell(.refused(error), of: entry.id, in: entry.lane) {
             outbox.remove(entry.id)
             publish(entry)
-            try? await client.removeWrites([entry.id])
+            await takeOut(entry.id)
         } else {
             outbox.set(entry.id, .failed(error))
             publish(entry)

@@ -22,8 +22,10 @@ public actor PresenceMessages {
     /// Who waits for it.
     private var restorations: [CheckedContinuation<Void, Never>] = []
 
-    /// The own user, as far as it is known.
-    var own: String?
+    /// The own user, as far as it is known: before the first connection it may be the one of an earlier process.
+    var own: String? { didSet { outbox.owner = own } }
+    /// Whether the server has said who that is.
+    var isOwnConfirmed = false
     /// Counts the connections and the sign-outs, so that an answer for an earlier one has no effect.
     var generation = 0
     /// Whether there is a connection, as far as is known.
@@ -35,6 +37,11 @@ public actor PresenceMessages {
     var sending: Set<String> = []
     /// Who waits for what becomes of a change, by conversation and change: until a request fails, or the user goes.
     var outcomes: [String: [String: CheckedContinuation<Outcome, Never>]] = [:]
+    /// The conversations whose next request is retried after a delay. Callers do not wait for the changes behind it.
+    var paused: Set<String> = []
+    /// Writes that are done but could not be removed from the storage: the next removal includes them. Otherwise an older
+    /// change would be made again over a newer one after a launch.
+    var unremoved: [String] = []
     var refusedLoops = Loops<[MessageChange]>()
 
     var talks: [String: Talk] = [:]
@@ -81,8 +88,8 @@ public actor PresenceMessages {
     private func restore() async {
         if let kept = try? await client.keptWrites(ofKinds: Outbox.kinds.union([Outbox.failureKind])) {
             own = kept.owner
-            // Whose they are may turn out with the first connection.
-            outbox.recall(kept.writes.filter { kept.owner == nil || $0.owner == kept.owner })
+            // Whose they are may turn out with the token or the first connection.
+            outbox.recall(kept.writes)
         }
         isRestored = true
         restorations.forEach { $0.resume() }
@@ -114,11 +121,9 @@ public actor PresenceMessages {
     private func connected(_ user: String) {
         generation += 1
         isConnected = true
-        if own != user {
-            own = user
-            outbox.removeAll(except: user)
-            abandon()
-        }
+        isOwnConfirmed = true
+        outbox.removeAll(except: user)
+        if own != user { adopt(user) }
         for id in talks.keys { talks[id]!.begin() }
         if isListWanted { list() }
         for id in messageLoops.keys { follow(id) }
@@ -126,11 +131,20 @@ public actor PresenceMessages {
         for id in marks.keys { pumpMarks(id) }
     }
 
+    /// The own user is another one than the storage said.
+    func adopt(_ user: String) {
+        own = user
+        abandon()
+        waitingLoops.publish(outbox.waiting)
+        for id in messageLoops.keys { publish(id) }
+    }
+
     private func forget() {
         generation += 1
-        isConnected = false
+        (isConnected, isOwnConfirmed) = (false, false)
         own = nil
         outbox.removeAll()
+        unremoved = []
         abandon()
         talks = talks.reduce(into: [:]) { $0[$1.key] = Talk(id: $1.key) }
         (conversations, versions, marks, problems, typing) = ([:], [:], [:], [:], [:])

@@ -19,6 +19,9 @@ extension FakeMessages {
 
     public func mute(_ conversation: String, for duration: Duration?) async throws {
         try await note(.mute(conversation, duration), needsConnection: false)
+        if let duration, duration > MessageRule.maximumMuting {
+            throw PresenceError(.validationFailed, "muteFor must be at most 366 days", field: "muteFor")
+        }
         let now = lock.withLock { Self.beginning + state.seconds }
         _ = try change(.mute(until: duration.map { now + $0 / .seconds(1) }), in: conversation)
     }
@@ -36,6 +39,10 @@ extension FakeMessages {
     public var refusedChanges: PresenceUpdates<[MessageChange]> { refused.updates }
 
     private func change(_ message: Message, _ kind: MessageChange.Kind) throws -> Message {
+        let hasFailed = lock.withLock {
+            state.talks[message.conversationId]?.outbox.contains { $0.id == message.id && $0.status == .failed } == true
+        }
+        if hasFailed { throw PresenceError(.notFound, "the server does not have the message \(message.id)") }
         let (change, made) = try change(kind, in: message.conversationId)
         if let made { return made }
         var expected = message

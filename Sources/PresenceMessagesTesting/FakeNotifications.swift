@@ -11,7 +11,8 @@ import PresenceMessages
 /// fake.notify(id: "order-77", kind: "order", title: "Shipped")
 /// ```
 ///
-/// While it ``isOffline``, marks are taken and show at once, as from a client; pages fail with `notConnected`.
+/// While it ``isOffline``, marks are taken and show at once, as from a client; pages fail with `notConnected`, and what the
+/// backend and other devices do shows with the next connection.
 // @unchecked: `state` is only touched with the lock.
 public final class FakeNotifications: @unchecked Sendable {
     /// What was asked of it.
@@ -20,19 +21,6 @@ public final class FakeNotifications: @unchecked Sendable {
         case markRead([Int64])
         case archive([Int64])
         case loadEarlier(Int)
-    }
-
-    private struct State {
-        /// Oldest first.
-        var kept: [UserNotification] = []
-        var collapses: [Int64: String] = [:]
-        /// Ids that were given up.
-        var former: Set<String> = []
-        var last: Int64 = 0
-        var shown = FakeNotifications.page
-        var calls: [Call] = []
-        var failures: [any Error] = []
-        var isOffline = false
     }
 
     /// As many are shown at first, and all unseen ones.
@@ -68,7 +56,7 @@ public final class FakeNotifications: @unchecked Sendable {
             guard !state.former.contains(id), !state.kept.contains(where: { $0.id == id }) else { return nil }
             if let collapse {
                 let replaced = state.kept.filter { !$0.isRead && state.collapses[$0.sequence] == collapse }
-                drop(replaced.map(\.sequence))
+                state.drop(replaced.map(\.sequence))
             }
             state.last += 1
             let added = UserNotification(
@@ -85,40 +73,32 @@ public final class FakeNotifications: @unchecked Sendable {
 
     /// Another device of the user marks; it shows here, too.
     public func mark(seen: Int64 = 0, read: [Int64] = [], archived: [Int64] = []) {
-        lock.withLock {
-            for place in state.kept.indices {
-                if state.kept[place].sequence <= seen { state.kept[place].isSeen = true }
-                if read.contains(state.kept[place].sequence) { state.kept[place].isRead = true }
-            }
-            drop(archived)
-        }
+        lock.withLock { state.mark(seen: seen, read: read, archived: archived, isOwn: false) }
         publish()
     }
 
-    /// The next call fails with `error`.
+    /// The next call fails with `error`. A mark that fails with `storageFailed` shows for a moment, as from a client.
     public func failNext(with error: any Error) { lock.withLock { state.failures.append(error) } }
 
     /// Whether there is no connection.
     public var isOffline: Bool {
         get { lock.withLock { state.isOffline } }
-        set { lock.withLock { state.isOffline = newValue } }
+        set {
+            lock.withLock {
+                guard newValue != state.isOffline else { return }
+                state.offline = newValue ? state.kept : nil
+                if !newValue { state.subscribe() }
+            }
+            publish()
+        }
     }
 
     // MARK: Behind it
 
-    /// With the lock held.
-    private func drop(_ sequences: [Int64]) {
-        state.former.formUnion(state.kept.filter { sequences.contains($0.sequence) }.map(\.id))
-        state.kept.removeAll { sequences.contains($0.sequence) }
-    }
-
     private func publish() {
         let inbox = lock.withLock {
-            let unseen = state.kept.count { !$0.isSeen }
-            let shown = state.kept.suffix(max(state.shown, unseen)).reversed()
-            return NotificationInbox(
-                notifications: Array(shown), unseenCount: unseen, unreadCount: state.kept.count { !$0.isRead },
-                hasEarlier: state.kept.count > shown.count)
+            if !state.isFollowed { state.subscribe() }
+            return state.inbox
         }
         if feed.value != inbox { feed.send(inbox) }
     }
@@ -131,31 +111,105 @@ public final class FakeNotifications: @unchecked Sendable {
         if let error { throw error }
         if needsConnection, isOffline { throw PresenceError(.notConnected, "the test is offline") }
     }
+
+    /// The user's own marks.
+    private func mark(_ call: Call, seen: Int64 = 0, read: [Int64] = [], archived: [Int64] = []) async throws {
+        do {
+            try note(call)
+        } catch {
+            if (error as? PresenceError)?.code == .storageFailed {
+                var marked = lock.withLock { state }
+                marked.mark(seen: seen, read: read, archived: archived, isOwn: true)
+                if marked.inbox != feed.value { feed.send(marked.inbox) }
+                await Task.yield()
+                publish()
+            }
+            throw error
+        }
+        lock.withLock { state.mark(seen: seen, read: read, archived: archived, isOwn: true) }
+        publish()
+    }
 }
 
 extension FakeNotifications: NotificationRepository {
-    public var inbox: PresenceUpdates<NotificationInbox> { PresenceUpdates(InboxSequence(feed.updates)) }
+    public var inbox: PresenceUpdates<NotificationInbox> {
+        lock.withLock { state.isFollowed = true }
+        return PresenceUpdates(InboxSequence(feed.updates))
+    }
 
     public func markSeen(upTo notification: UserNotification?) async throws {
-        try note(.markSeen(upTo: notification?.sequence))
-        mark(seen: notification?.sequence ?? feed.value?.notifications.first?.sequence ?? 0)
+        let last = notification?.sequence ?? feed.value?.notifications.first?.sequence ?? 0
+        try await mark(.markSeen(upTo: notification?.sequence), seen: last)
     }
 
     public func markRead(_ notifications: [UserNotification]) async throws {
-        try note(.markRead(notifications.map(\.sequence)))
-        mark(read: notifications.map(\.sequence))
+        try await mark(.markRead(notifications.map(\.sequence)), read: notifications.map(\.sequence))
     }
 
     public func archive(_ notifications: [UserNotification]) async throws {
-        try note(.archive(notifications.map(\.sequence)))
-        mark(archived: notifications.map(\.sequence))
+        try await mark(.archive(notifications.map(\.sequence)), archived: notifications.map(\.sequence))
     }
 
     @discardableResult
     public func loadEarlier(limit: Int) async throws -> Bool {
         try note(.loadEarlier(limit), needsConnection: true)
-        lock.withLock { state.shown = min(Self.most, state.shown + limit) }
+        lock.withLock { state.showEarlier(limit) }
         publish()
         return feed.value?.hasEarlier ?? false
+    }
+}
+
+private struct State {
+    /// What the server has, oldest first.
+    var kept: [UserNotification] = []
+    /// What the client had when it lost the connection, with its own marks since.
+    var offline: [UserNotification]?
+    var collapses: [Int64: String] = [:]
+    /// Ids that were given up.
+    var former: Set<String> = []
+    var last: Int64 = 0
+    /// The oldest that is shown.
+    var lowest: Int64 = 1
+    /// Whether a loop has begun: what is shown does not shrink from then on.
+    var isFollowed = false
+    var calls: [FakeNotifications.Call] = []
+    var failures: [any Error] = []
+    var isOffline: Bool { offline != nil }
+
+    /// The newest page and all unseen ones.
+    mutating func subscribe() {
+        lowest = kept.suffix(max(FakeNotifications.page, kept.count { !$0.isSeen })).first?.sequence ?? last + 1
+    }
+
+    mutating func showEarlier(_ limit: Int) {
+        lowest = kept.filter { $0.sequence < lowest }.suffix(limit).first?.sequence ?? lowest
+    }
+
+    mutating func drop(_ sequences: [Int64]) {
+        former.formUnion(kept.filter { sequences.contains($0.sequence) }.map(\.id))
+        kept.removeAll { sequences.contains($0.sequence) }
+    }
+
+    mutating func mark(seen: Int64, read: [Int64], archived: [Int64], isOwn: Bool) {
+        drop(archived)
+        Self.mark(&kept, seen, read)
+        guard isOwn, offline != nil else { return }
+        offline!.removeAll { archived.contains($0.sequence) }
+        Self.mark(&offline!, seen, read)
+    }
+
+    private static func mark(_ notifications: inout [UserNotification], _ seen: Int64, _ read: [Int64]) {
+        for place in notifications.indices {
+            if notifications[place].sequence <= seen { notifications[place].isSeen = true }
+            if read.contains(notifications[place].sequence) { notifications[place].isRead = true }
+        }
+    }
+
+    var inbox: NotificationInbox {
+        let known = offline ?? kept
+        return NotificationInbox(
+            notifications: known.filter { $0.sequence >= lowest }.reversed(),
+            unseenCount: known.count { !$0.isSeen }, unreadCount: known.count { !$0.isRead },
+            hasEarlier: known.contains { $0.sequence < lowest })
     }
 }

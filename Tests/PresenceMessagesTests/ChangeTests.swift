@@ -136,9 +136,82 @@ import Testing
         let shown = try await scene.messages.edit(messages[0], text: "two")
         #expect(shown.text == "two" && scene.server.texts(in: "c1") == ["one"])
         await scene.clock.sleepers(1)
+        let later = try await scene.messages.edit(messages[0], text: "three")
+        #expect(later.text == "three" && scene.server.asked("editMessage").count == 1, "nor a later one")
         scene.clock.advance(by: .seconds(5))
         _ = try await scene.messages.waiting.until { $0 == 0 }
-        #expect(scene.server.texts(in: "c1") == ["two"])
+        #expect(scene.server.texts(in: "c1") == ["three"])
+    }
+
+    @Test func `what could not be taken out of the storage goes with the next change`() async throws {
+        let writes = FaultyWrites()
+        let scene = Scene(storage: Storage(cache: MemoryCache(), writes: writes))
+        await scene.connected()
+        let messages = try await sent(scene, "one")
+        try await scene.messages.edit(messages[0], text: "two")
+        await writes.set(mayRemove: false)
+        try await scene.messages.edit(messages[0], text: "three")
+        #expect(await writes.load().writes.count == 1)
+        await writes.set()
+        try await scene.messages.edit(messages[0], text: "four")
+        #expect(await writes.load().writes.isEmpty)
+        #expect(await scene.messages.unremoved.isEmpty)
+    }
+
+    @Test func `an older answer does not replace what events have told since`() async throws {
+        let scene = Scene()
+        await scene.connected()
+        var list = scene.messages.conversationList.makeAsyncIterator()
+        let message = try await sent(scene, "one")[0]
+        for text in ["two", "three"] { try await scene.messages.edit(message, text: text) }
+        // Three changes, and a mark: nothing else is under way.
+        let version: Int64 = 3_002
+        await list.reaches { $0.first?.lastMessage?.text == "three" && $0.first?.version == version }
+        let edit = MessageChange(conversationId: "c1", user: "ana", kind: .edit(message: message.id, text: "two"))
+        let older = Wire.Message(id: message.id, seq: 1, version: 2, from: "ana", at: 0, text: "two")
+        await scene.messages.hold(edit, older, at: version - 1)
+        #expect(await scene.messages.conversations["c1"]?.lastMessage?.text == "three")
+        let mute = MessageChange(conversationId: "c1", user: "ana", kind: .mute(until: nil))
+        await scene.messages.hold(mute, nil, at: version - 1)
+        #expect(await scene.messages.conversations["c1"]?.isMuted == false)
+        await scene.messages.hold(mute, nil, at: version)
+        #expect(await scene.messages.conversations["c1"]?.isMuted == true)
+    }
+
+    @Test func `a conversation is muted for at most 366 days`() async throws {
+        let scene = Scene()
+        await scene.connected()
+        let longest = Duration.seconds(366 * 86_400)
+        try await scene.messages.mute("c1", for: longest)
+        for duration in [longest + .milliseconds(1), .seconds(Int64.max)] {
+            let error = await #expect(throws: PresenceError.self) {
+                try await scene.messages.mute("c1", for: duration)
+            }
+            #expect(error?.code == .validationFailed && error?.field == "muteFor")
+        }
+        // As an earlier version kept it.
+        let end = Date(timeIntervalSince1970: 1e18)
+        try await scene.messages.keep(
+            .change(MessageChange(conversationId: "c1", user: "ana", kind: .mute(until: end))))
+        await scene.messages.pump("c1")
+        _ = try await scene.messages.waiting.until { $0 == 0 }
+        let asked = scene.server.asked("conversationSettings").compactMap { $0["muteFor"] as? Int }
+        #expect(asked.count == 2 && asked[1] == 366 * 86_400_000)
+    }
+
+    @Test func `another user's change is not kept, and one in flight at a sign-out is not called made`() async throws {
+        let scene = Scene()
+        await scene.connected()
+        let messages = try await sent(scene, "one")
+        let other = MessageChange(conversationId: "c1", user: "zoe", kind: .unmute)
+        let refused = await #expect(throws: PresenceError.self) { try await scene.messages.keep(.change(other)) }
+        #expect(refused?.code == .signedOut)
+        scene.server.cut("editMessage", .silence)
+        let edit = Task { try await scene.messages.edit(messages[0], text: "two") }
+        while scene.server.asked("editMessage").isEmpty { await Task.yield() }
+        await scene.client.signOut()
+        let error = await #expect(throws: PresenceError.self) { try await edit.value }
+        #expect(error?.code == .signedOut)
     }
 
     @Test func `a time to be muted for that is over before there is a connection is none`() async throws {

@@ -5,11 +5,15 @@ import Testing
 
 /// What is held of the notifications, whatever the order in which answers and events are taken in.
 @Suite struct HeldNotificationsTests {
+    private func notified(_ json: String) throws -> Wire.Notified {
+        try JSONDecoder().decode(Wire.Notified.self, from: Data(json.utf8))
+    }
+
+    private func item(_ seq: Int) -> String {
+        #"{"seq":\#(seq),"id":"n\#(seq)","kind":"k","title":"\#(seq)","at":1}"#
+    }
+
     @Test func `an event that overtakes the answer of its subscription is not lost`() throws {
-        func notified(_ json: String) throws -> Wire.Notified {
-            try JSONDecoder().decode(Wire.Notified.self, from: Data(json.utf8))
-        }
-        let item = { (seq: Int) in #"{"seq":\#(seq),"id":"n\#(seq)","kind":"k","title":"\#(seq)","at":1}"# }
         var held = HeldNotifications()
         held.begin()
         held.heard(
@@ -25,5 +29,37 @@ import Testing
         held.heard(
             try notified(#"{"version":7,"unseen":0,"unread":1,"seen":3,"first":2,"read":[3],"kept":[3]}"#))
         #expect(held.inbox(over: []).notifications.map(\.isRead) == [true])
+    }
+
+    @Test func `several events of one version that overtake the answer are all taken`() throws {
+        var held = HeldNotifications()
+        held.begin()
+        for seq in 3...5 {
+            held.heard(
+                try notified(
+                    #"{"notification":\#(item(seq)),"version":6,"unseen":5,"unread":5,"seen":0,"first":1}"#))
+        }
+        _ = held.answered([
+            try notified(#"{"items":[\#(item(2)),\#(item(1))],"version":5,"unseen":2,"unread":2,"seen":0,"first":1}"#)
+        ])
+        #expect(held.inbox(over: []).notifications.map(\.title) == ["5", "4", "3", "2", "1"])
+        #expect(held.inbox(over: []).unseenCount == 5)
+    }
+
+    @Test func `an older answer of the subscription does not undo marks that the server has taken`() throws {
+        var held = HeldNotifications()
+        let answer = try notified(
+            #"{"items":[\#(item(2)),\#(item(1))],"version":5,"unseen":2,"unread":2,"seen":0,"first":1}"#)
+        _ = held.answered([answer])
+        held.begin()
+        held.marked(
+            Ask.NotificationMarks(seen: 2, read: [2], archived: [1]),
+            try notified(#"{"version":6,"unseen":0,"unread":0,"seen":2,"first":2}"#))
+        for _ in 0..<2 {
+            let inbox = held.inbox(over: [])
+            #expect(inbox.notifications.map(\.title) == ["2"] && inbox.notifications.allSatisfy(\.isRead))
+            #expect(inbox.unseenCount == 0 && inbox.unreadCount == 0 && inbox.notifications.allSatisfy(\.isSeen))
+            _ = held.answered([answer])
+        }
     }
 }

@@ -113,6 +113,74 @@ import Testing
         waiting.cancel()
     }
 
+    private func notification(_ seq: Int64) -> UserNotification {
+        UserNotification(id: "n\(seq)", sequence: seq, kind: "test", title: "\(seq)")
+    }
+
+    @Test func `those that are not shown are marked too`() async throws {
+        for number in 1...120 { server.notify("\(number)") }
+        server.state.withLock { $0.notices.seen = 120 }
+        let (_, notifications) = Scene.notified(server)
+        var loop = notifications.inbox.makeAsyncIterator()
+        await loop.reaches { $0.notifications.count == 50 }
+        try await notifications.archive([notification(5)])
+        try await notifications.markRead([notification(6)])
+        await notifications.settled()
+        #expect(server.state.withLock { $0.notices.items[4] == nil && $0.notices.read == [6] })
+    }
+
+    @Test func `a mark before the first connection is the token's user's`() async throws {
+        server.notify("a")
+        server.isThere(false)
+        let (client, notifications) = Scene.notified(server, user: "bob")
+        client.connect()
+        for await state in client.connectionStates {
+            if case .reconnecting = state { break }
+        }
+        try await notifications.markRead([notification(1)])
+        #expect(await notifications.waiting.map(\.owner) == ["bob"])
+        server.isThere(true)
+        client.networkChanged(isAvailable: true)
+        await notifications.settled()
+        #expect(server.state.withLock { $0.notices.read } == [1])
+    }
+
+    @Test func `a mark that cannot be stored is taken back`() async throws {
+        server.notify("a")
+        let writes = FaultyWrites()
+        let (_, notifications) = Scene.notified(server, storage: Storage(cache: MemoryCache(), writes: writes))
+        var loop = notifications.inbox.makeAsyncIterator()
+        await loop.reaches { $0.unseenCount == 1 }
+        await writes.set(mayAppend: false)
+        let error = await #expect(throws: PresenceError.self) { try await notifications.markSeen() }
+        #expect(error?.code == .storageFailed)
+        #expect(await notifications.shown.unseenCount == 1)
+        #expect(await notifications.waiting.isEmpty)
+        await writes.set()
+        try await notifications.markSeen()
+        await loop.reaches { $0.unseenCount == 0 }
+    }
+
+    @Test func `marks are dropped only for what the server will never take`() async throws {
+        for title in ["a", "b"] { server.notify(title) }
+        let (client, notifications) = Scene.notified(server)
+        var loop = notifications.inbox.makeAsyncIterator()
+        await loop.reaches { $0.notifications.count == 2 }
+        server.refuse("markNotifications", ["code": "validation_failed"])
+        try await notifications.markRead([notification(1)])
+        await notifications.settled()
+        server.refuse("markNotifications", ["code": "forbidden"])
+        try await notifications.markRead([notification(2)])
+        while server.asked("markNotifications").count < 2 { await Task.yield() }
+        while await notifications.isMarking { await Task.yield() }
+        #expect(await notifications.waiting.count == 1)
+        server.isThere(false)
+        server.isThere(true)
+        client.networkChanged(isAvailable: true)
+        await notifications.settled()
+        #expect(server.state.withLock { $0.notices.read } == [2])
+    }
+
     @Test func `a sign-out empties the list, and another user's marks are not told`() async throws {
         server.notify("a")
         let (client, notifications) = Scene.notified(server)
@@ -129,9 +197,9 @@ import Testing
 extension Scene {
     /// A client with its notifications.
     static func notified(
-        _ server: MessageServer, storage: Storage = .memory()
+        _ server: MessageServer, storage: Storage = .memory(), user: String? = nil
     ) -> (PresenceClient, PresenceNotifications) {
-        let scene = Scene(server, storage: storage)
+        let scene = Scene(server, storage: storage, user: user)
         return (scene.client, PresenceNotifications(scene.client, clock: scene.clock))
     }
 }

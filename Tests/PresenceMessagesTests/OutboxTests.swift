@@ -116,6 +116,34 @@ import Testing
         }
     }
 
+    @Test func `what is written offline belongs to the token's user, also in another user's storage`() async throws {
+        let directory = try TemporaryDirectory()
+        let server = MessageServer()
+        do {
+            let scene = Scene(server, storage: try .directory(URL(fileURLWithPath: directory.path)), user: "ana")
+            await scene.connected()
+            server.isThere(false)
+            try await scene.messages.send("ana's", in: "c1")
+            await scene.client.disconnect()
+        }
+        do {
+            let scene = Scene(server, storage: try await Self.reopened(directory), user: "bob")
+            var loop = scene.messages.messages(in: "c1").makeAsyncIterator()
+            for await state in scene.client.connectionStates {
+                if case .reconnecting = state { break }
+            }
+            #expect(try await scene.messages.send("bob's", in: "c1").senderId == "bob")
+            await loop.reaches { $0.map(\.text) == ["bob's"] }
+            await scene.client.disconnect()
+        }
+        let scene = Scene(server, storage: try await Self.reopened(directory), user: "bob")
+        server.isThere(true)
+        await scene.connected()
+        _ = try await scene.messages.waiting.until { $0 == 0 }
+        #expect(server.texts(in: "c1") == ["bob's"])
+        #expect(try await scene.client.keptWrites(ofKinds: Outbox.kinds).writes.allSatisfy { $0.owner == "bob" })
+    }
+
     @Test func `a message that cannot be is refused before it is kept`() async throws {
         let scene = Scene()
         await scene.connected()

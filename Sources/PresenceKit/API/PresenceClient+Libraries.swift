@@ -18,7 +18,8 @@ extension PresenceClient {
     /// - Parameter members: a JSON object, without `type` and `id`.
     /// - Returns: the answer as it came, in its parts: one, but for `subscribed` with `more`.
     /// - Throws: what the server refused it with; `connectionLost` or `timedOut`, with `outcomeUnknown` if it was sent;
-    ///   `notConnected` if there is no connection to wait for; `cancelled`.
+    ///   `notConnected` if there is no connection to wait for, whatever the reason, which is in its message; `signedOut`;
+    ///   `cancelled`.
     package func ask(type: String, members: Data) async throws(PresenceError) -> [Data] {
         switch await runner.ask({ .call($0, .other(OtherRequest(type: type, members: members))) }) {
         case .success(.other(let parts)): return parts
@@ -53,8 +54,9 @@ extension PresenceClient {
         }
     }
 
-    /// The own user, as far as it is known: also without a connection, from the token or from an earlier process.
+    /// The own user, as far as it is known: also without a connection, from the token or, without one, from an earlier
+    /// process.
     package var ownID: String? {
-        get async { await runner.look { $0.me.id?.string } }
+        get async { await runner.look { $0.me.writer?.string } }
     }
 }

@@ -12,7 +12,7 @@ extension Engine {
         // Whose it would be is not known: the next user's, if it were kept.
         case _ where isSignedOut: answer(id, .failure(.signedOut))
         // There will never be a connection to wait for.
-        case _ where link.flaw != nil: answer(id, .failure(link.whyAway))
+        case _ where link.flaw != nil: answer(id, .failure(whyAway(for: call)))
         case .setStatus(let change): setStatus(PendingStatus(change, call: id, at: now.uptime), at: now)
         // What waits goes first, also if this process ends before it does.
         case .updateProfile(let changes, .queue) where link.isAway || me.profile.isBusy:
@@ -20,11 +20,19 @@ extension Engine {
         case _ where link.isConnected: perform(id, call, at: now)
         case .updateProfile, .createConversation, .changeVisibility, .readVisibility, .other:
             if link.isAway {
-                answer(id, .failure(link.whyAway))
+                answer(id, .failure(whyAway(for: call)))
             } else {
                 calls.wait(id, call)
             }
         }
+    }
+
+    /// What a call fails with that needs a connection. A library would take any other code than `notConnected` for the
+    /// server's answer to its request.
+    private func whyAway(for call: Call) -> PresenceError {
+        let error = link.whyAway
+        guard case .other = call, error.code != .notConnected else { return error }
+        return PresenceError(.notConnected, "not connected: \(error)")
     }
 
     /// Does on the connection what can only be done there.
@@ -182,7 +190,7 @@ extension Engine {
             if case .updateProfile(let changes, .queue) = call, link.flaw == nil {
                 queue(changes, for: id, at: now)
             } else {
-                answer(id, .failure(link.whyAway))
+                answer(id, .failure(whyAway(for: call)))
             }
         }
         for id in calls.takePaced() { answer(id, .failure(link.whyAway)) }

@@ -37,7 +37,9 @@ struct HeldNotifications {
             count(part)
             for item in part.items ?? [] { hold(item) }
         }
-        for event in told where event.version > version { take(event) }
+        // Several events may have one version.
+        let answered = version
+        for event in told where event.version > answered { take(event) }
         return told.count < Self.mostEarly
     }
 
@@ -63,9 +65,11 @@ struct HeldNotifications {
 
     /// The server has taken marks, and says what there is now.
     mutating func marked(_ marks: Ask.NotificationMarks, _ counts: Wire.Notified) {
-        for seq in marks.read ?? [] { items[seq]?.isRead = true }
-        for seq in marks.archived ?? [] { items[seq] = nil }
-        count(counts)
+        var event = counts
+        (event.read, event.archived) = (marks.read, marks.archived)
+        // The subscription's answer, still to come, may be older than the marks.
+        if !isLive { heard(event) }
+        take(event)
     }
 
     /// A page of older ones; whether it could be taken: what has changed since it was read is not in it.
@@ -90,6 +94,18 @@ struct HeldNotifications {
     }
 
     // MARK: What is shown
+
+    /// Whether all up to a number were seen.
+    func isSeen(upTo seq: Int64) -> Bool { seq <= seen }
+
+    func isRead(_ seq: Int64) -> Bool { items[seq]?.isRead ?? isGone(seq) }
+
+    /// Whether one is known to be archived, replaced or no longer kept: of those before the oldest that is held, nothing is
+    /// known.
+    func isGone(_ seq: Int64) -> Bool {
+        guard isLive, seq <= newest, items[seq] == nil else { return false }
+        return seq < first || oldest.map { seq > $0 } ?? false
+    }
 
     /// The oldest that is held.
     var oldest: Int64? { items.keys.min() }

@@ -6,7 +6,8 @@ public struct NotificationInbox: Hashable, Sendable {
         public var added: [String] = []
         /// Seen or read since.
         public var changed: [String] = []
-        /// Archived, replaced or no longer kept.
+        /// Archived, replaced or no longer kept; and, with each new connection, what
+        /// ``PresenceNotifications/loadEarlier(limit:)`` added.
         public var removed: [String] = []
 
         public init(added: [String] = [], changed: [String] = [], removed: [String] = []) {
@@ -24,6 +25,8 @@ public struct NotificationInbox: Hashable, Sendable {
     /// Whether the server has older ones than these.
     public var hasEarlier: Bool
     public var changes = Changes()
+    /// Whose they are, if a client says so; `nil` after a sign-out.
+    package var user: String?
 
     public init(
         notifications: [UserNotification] = [], unseenCount: Int = 0, unreadCount: Int = 0, hasEarlier: Bool = false

@@ -34,25 +34,35 @@ extension PresenceNotifications {
     /// Notes that the user has seen notifications, up to one or up to the newest that is shown. Without a connection the
     /// mark waits for one, like the others here.
     ///
-    /// - Throws: `storageFailed` if it cannot be kept; `notConnected` if the own user is not known, because there never was
-    ///   a connection.
+    /// It returns when the mark is stored, and waits for the disk only. Marks that the server refuses are dropped.
+    ///
+    /// - Throws: `storageFailed` if it cannot be kept, the limit of the ``PresenceKit/Storage`` included; `notConnected` if
+    ///   the own user is not known, because there never was a connection; `signedOut` if the user changed meanwhile.
     public func markSeen(upTo notification: UserNotification? = nil) async throws {
-        let list = shown.notifications
-        let last = notification?.sequence ?? list.first?.sequence ?? 0
-        guard list.contains(where: { !$0.isSeen && $0.sequence <= last }) else { return }
+        let last = notification?.sequence ?? shown.notifications.first?.sequence ?? 0
+        let wanted = waiting.compactMap(\.marks.seen).max() ?? 0
+        guard last > wanted, !held.isSeen(upTo: last) else { return }
         try await mark(Ask.NotificationMarks(seen: last))
     }
 
-    /// Notes that the user has read notifications.
+    /// Notes that the user has read notifications, those included that ``inbox`` does not show just now. More than 1,000 are
+    /// marked in several steps, of which an error may leave the later ones undone.
+    ///
+    /// - Throws: as ``markSeen(upTo:)``.
     public func markRead(_ notifications: [UserNotification]) async throws {
-        let unread = Set(shown.notifications.filter { !$0.isRead }.map(\.sequence))
-        try await mark(notifications.map(\.sequence).filter(unread.contains)) { Ask.NotificationMarks(read: $0) }
+        let wanted = Set(waiting.flatMap { ($0.marks.read ?? []) + ($0.marks.archived ?? []) })
+        let unread = notifications.map(\.sequence).filter { !wanted.contains($0) && !held.isRead($0) }
+        try await mark(unread) { Ask.NotificationMarks(read: $0) }
     }
 
-    /// Puts notifications away: they are not shown any more, on any device, and their text is deleted.
+    /// Puts notifications away: they are not shown any more, on any device, and their text is deleted. Those included that
+    /// ``inbox`` does not show just now; more than 1,000 as in ``markRead(_:)``.
+    ///
+    /// - Throws: as ``markSeen(upTo:)``.
     public func archive(_ notifications: [UserNotification]) async throws {
-        let held = Set(shown.notifications.map(\.sequence))
-        try await mark(notifications.map(\.sequence).filter(held.contains)) { Ask.NotificationMarks(archived: $0) }
+        let wanted = Set(waiting.flatMap { $0.marks.archived ?? [] })
+        let shown = notifications.map(\.sequence).filter { !wanted.contains($0) && !held.isGone($0) }
+        try await mark(shown) { Ask.NotificationMarks(archived: $0) }
     }
 
     private func mark(_ numbers: [Int64], _ marks: ([Int64]) -> Ask.NotificationMarks) async throws {
@@ -63,13 +73,9 @@ extension PresenceNotifications {
         }
     }
 
-    /// What is marked already is not marked again, so no more wait than there are notifications.
+    /// What is known to be marked is not marked again, so no more wait than there are notifications.
     private func mark(_ marks: Ask.NotificationMarks) async throws {
-        await restored()
-        guard let owner = own else {
-            throw PresenceError(.notConnected, "the own user is not known before the first connection")
-        }
-        let entry = WaitingMarks(owner: owner, marks: marks)
+        let entry = WaitingMarks(owner: try await ownUser(), marks: marks)
         waiting.append(entry)
         publish()
         do {
@@ -92,7 +98,7 @@ extension PresenceNotifications {
         guard isConnected, waiting.first?.isStored == true, !isMarking else { return }
         isMarking = true
         Task {
-            while self.isConnected, let batch = self.batch() { await self.tell(batch) }
+            while self.isConnected, let batch = self.batch(), await self.tell(batch) {}
             self.isMarking = false
         }
     }
@@ -108,25 +114,30 @@ extension PresenceNotifications {
         return batch.isEmpty ? nil : batch
     }
 
-    private func tell(_ batch: [WaitingMarks]) async {
+    /// What the server will never take, or has no notifications for.
+    private static let refusals: Set<PresenceError.Code> = [.unknownType, .validationFailed, .badRequest, .tooMany]
+
+    /// - Returns: whether more can be told now; if not, it is tried again with the next mark or connection.
+    private func tell(_ batch: [WaitingMarks]) async -> Bool {
         let asked = generation
         let ids = batch.map(\.id)
         let marks = batch.reduce(into: Ask.NotificationMarks()) { $0.add($1.marks) }
         do throws(PresenceError) {
             let counts = try await client.ask("markNotifications", marks, Wire.Notified.self)
-            guard asked == generation else { return }
+            // Told again on the new connection.
+            guard asked == generation else { return true }
             held.marked(marks, counts)
         } catch {
-            guard !error.isPassing, asked == generation else {
+            guard !error.isPassing, Self.refusals.contains(error.code), asked == generation else {
                 // Told again whatever became of it: a mark that is made twice is made once.
-                _ = await mayRetry(after: error, asked)
-                return
+                let mayRetry = await mayRetry(after: error, asked)
+                return mayRetry || asked != generation
             }
-            // The server has no notifications: nothing to mark.
         }
         waiting.removeAll { ids.contains($0.id) }
         publish()
         // If they cannot be removed, they are told again after a launch.
         try? await client.removeWrites(ids)
+        return true
     }
 }

@@ -21,8 +21,10 @@ public actor PresenceNotifications {
     /// Who waits for it.
     private var restorations: [CheckedContinuation<Void, Never>] = []
 
-    /// The own user, as far as it is known.
+    /// The own user, as far as it is known: before the first connection it may be the one of an earlier process.
     var own: String?
+    /// Whether the server has said who that is.
+    private var isOwnConfirmed = false
     /// Counts the connections and the sign-outs, so that an answer for an earlier one has no effect.
     var generation = 0
     var isConnected = false
@@ -58,7 +60,8 @@ public actor PresenceNotifications {
     private func restore() async {
         if let kept = try? await client.keptWrites(ofKinds: [WaitingMarks.kind]) {
             own = kept.owner
-            waiting = kept.writes.filter { kept.owner == nil || $0.owner == kept.owner }.compactMap(WaitingMarks.init)
+            // Whose they are may turn out with the token or the first connection.
+            waiting = kept.writes.compactMap(WaitingMarks.init)
         }
         isRestored = true
         restorations.forEach { $0.resume() }
@@ -87,10 +90,8 @@ public actor PresenceNotifications {
     private func connected(_ user: String) {
         generation += 1
         isConnected = true
-        if own != user {
-            own = user
-            waiting.removeAll { $0.owner != user }
-        }
+        (own, isOwnConfirmed) = (user, true)
+        waiting.removeAll { $0.owner != user }
         held.begin()
         if isWanted { subscribe() }
         pump()
@@ -98,9 +99,23 @@ public actor PresenceNotifications {
 
     private func forget() {
         generation += 1
-        (isConnected, own, waiting, problem) = (false, nil, [], nil)
+        (isConnected, isOwnConfirmed, own, waiting, problem) = (false, false, nil, [], nil)
         if held.isKnown { loops.publish(NotificationInbox()) }
         held = HeldNotifications()
+    }
+
+    func ownUser() async throws -> String {
+        await restored()
+        if isOwnConfirmed, let own { return own }
+        let asked = generation
+        let known = await client.ownID
+        if asked == generation { own = known }
+        guard let user = known else {
+            throw PresenceError(.notConnected, "the own user is not known before the first connection")
+        }
+        // The user may have changed while the client was asked.
+        guard own == user else { throw PresenceError(.signedOut, "the user signed out or was changed") }
+        return user
     }
 
     /// A request failed: whether it may be made again on this connection, after the delay that was waited for.
@@ -121,6 +136,7 @@ public actor PresenceNotifications {
 
     /// All that is shown, newest first: as soon as it is known, then after each change, with what has changed since the
     /// loop's last element. It begins with the newest 50 and all unseen ones; ``loadEarlier(limit:)`` adds the page before.
+    /// Each new connection begins like this again: the older pages have to be asked for anew.
     public nonisolated var inbox: PresenceUpdates<NotificationInbox> {
         PresenceUpdates(
             InboxSequence(
@@ -177,7 +193,11 @@ public actor PresenceNotifications {
         }
     }
 
-    var shown: NotificationInbox { held.inbox(over: waiting.map(\.marks)) }
+    var shown: NotificationInbox {
+        var inbox = held.inbox(over: waiting.map(\.marks))
+        inbox.user = own
+        return inbox
+    }
 
     func publish() {
         if held.isKnown { loops.publish(shown) }

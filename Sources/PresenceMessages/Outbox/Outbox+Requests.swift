@@ -36,7 +36,8 @@ extension PresenceClient {
         case .mute(nil): try await set(Ask.Settings(conversation: conversation, muted: true))
         case .mute(let until?):
             // It may be over already: then it only takes the place of what was set before.
-            let left = Int64((until.timeIntervalSinceNow * 1_000).rounded())
+            let longest = MessageRule.maximumMuting / .milliseconds(1)
+            let left = Int64(min(longest, max(0, until.timeIntervalSinceNow * 1_000)).rounded())
             try await set(
                 Ask.Settings(conversation: conversation, muted: left > 0, muteFor: left > 0 ? left : nil))
         case .unmute: try await set(Ask.Settings(conversation: conversation, muted: false))

@@ -26,6 +26,9 @@ struct Outbox {
 
     private(set) var entries: [Entry] = []
     private var lastNumber = 0
+    /// Only this user's entries count; all of them while the user is unknown. Other users' entries stay until a connection
+    /// says who the user is.
+    var owner: String?
 
     // MARK: What comes in
 
@@ -72,23 +75,28 @@ struct Outbox {
 
     // MARK: What is in it
 
-    subscript(id: String) -> Entry? { entries.first { $0.id == id } }
+    private func counts(_ entry: Entry) -> Bool { owner == nil || entry.owner == owner }
+
+    subscript(id: String) -> Entry? { entries.first { $0.id == id && counts($0) } }
 
     /// The conversations that something waits for.
-    var lanes: Set<String> { Set(entries.map(\.lane)) }
+    var lanes: Set<String> { Set(entries.filter(counts).map(\.lane)) }
+
+    /// How many there are, those that have failed included.
+    var count: Int { entries.count(where: counts) }
 
     /// How many are still to be done.
-    var waiting: Int { entries.count { !$0.hasFailed } }
+    var waiting: Int { entries.count { !$0.hasFailed && counts($0) } }
 
     /// The next one of a conversation: one that is not stored yet holds up those behind it, a failed one does not.
     func next(in lane: String) -> Entry? {
-        let waiting = entries.first { $0.lane == lane && !$0.hasFailed }
+        let waiting = entries.first { $0.lane == lane && !$0.hasFailed && counts($0) }
         return waiting?.state == .ready ? waiting : nil
     }
 
     /// The messages of a conversation that the server has not, in order.
     func shown(in lane: String, except isHeld: (String) -> Bool) -> [Message] {
-        entries.filter { $0.lane == lane && !isHeld($0.id) }.compactMap { entry in
+        entries.filter { $0.lane == lane && counts($0) && !isHeld($0.id) }.compactMap { entry in
             guard var message = entry.message else { return nil }
             if case .failed(let error) = entry.state {
                 message.advance(to: .failed, at: message.statusUpdatedAt)
@@ -100,15 +108,24 @@ struct Outbox {
 
     /// The changes of a conversation that the server has not made, in order.
     func changes(in lane: String) -> [MessageChange] {
-        entries.filter { $0.lane == lane && !$0.hasFailed }.compactMap(\.change)
+        entries.filter { $0.lane == lane && counts($0) && !$0.hasFailed }.compactMap(\.change)
     }
 
     /// Those that it has refused.
     var refused: [MessageChange] {
-        entries.compactMap { entry in
+        entries.filter(counts).compactMap { entry in
             guard var change = entry.change, case .failed(let error) = entry.state else { return nil }
             change.failure = error
             return change
+        }
+    }
+}
+
+extension Outbox.Work {
+    var owner: String {
+        switch self {
+        case .send(let message, _): message.senderId
+        case .change(let change): change.user
         }
     }
 }
@@ -121,12 +138,7 @@ extension Outbox.Entry {
         }
     }
 
-    var owner: String {
-        switch work {
-        case .send(let message, _): message.senderId
-        case .change(let change): change.user
-        }
-    }
+    var owner: String { work.owner }
 
     /// The conversation.
     var lane: String {

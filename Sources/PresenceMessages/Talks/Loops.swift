@@ -11,9 +11,9 @@ struct Loops<Element: Sendable & Equatable> {
     /// - Parameter element: what is there; `nil` if nothing is known yet.
     mutating func add(_ id: UUID, _ loop: Loop, _ element: Element?) {
         loops[id] = loop
-        guard let element else { return }
+        // Where nothing is known, whatever is published next is news to this loop.
         last = element
-        loop.yield(element)
+        if let element { loop.yield(element) }
     }
 
     mutating func remove(_ id: UUID) { loops[id] = nil }

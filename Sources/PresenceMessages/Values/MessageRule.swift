@@ -7,6 +7,8 @@ public enum MessageRule {
     public static let maximumBytes = 20 * 1_024
     public static let maximumAttachments = 10
     public static let maximumReasonCharacters = 200
+    /// How long a conversation may be muted, unless that holds until it is taken back.
+    public static let maximumMuting = Duration.seconds(366 * 86_400)
 
     /// - Throws: `validationFailed` with the field `text`, `attachments` or `priority`.
     public static func check(
@@ -35,6 +37,11 @@ public enum MessageRule {
             throw invalid(
                 "priority", "must have a reason of at most \(maximumReasonCharacters) characters without control ones")
         }
+    }
+
+    /// - Throws: `validationFailed` with the field `muteFor`.
+    static func check(muting duration: Duration) throws(PresenceError) {
+        guard duration <= maximumMuting else { throw invalid("muteFor", "must be at most 366 days") }
     }
 
     private static func isClean(_ text: String, lines: Bool) -> Bool {

@@ -45,6 +45,18 @@ import Testing
         #expect(await code { try await fake.delete(other) } == .notFound)
     }
 
+    @Test func `a message whose sending failed is not changed, with or without a connection`() async throws {
+        fake.refuseNextMessage()
+        let message = Message(conversationId: "c1", senderId: "ana", text: "one")
+        try await fake.send(message)
+        for isOffline in [false, true] {
+            fake.isOffline = isOffline
+            #expect(await code { try await fake.edit(message, text: "x") } == .notFound)
+            #expect(await code { try await fake.delete(message) } == .notFound)
+        }
+        #expect(await code { try await fake.mute("c1", for: .seconds(366 * 86_400 + 1)) } == .validationFailed)
+    }
+
     @Test func `marks only go forward, and not beyond the last message`() async {
         fake.receive("one", from: "bob", in: "c1")
         await fake.markRead(in: "c1", upTo: 9)

@@ -49,6 +49,96 @@ import Testing
         }
     }
 
+    @Test func `a mark that fails is tried once for each newest one, and again when the list appears`() async {
+        fake.notify(title: "A")
+        await following {
+            for _ in 0..<2 { fake.failNext(with: PresenceError(.storageFailed, "full")) }
+            for tries in 1...2 {
+                model.isVisible = true
+                await until { fake.calls.count == tries && model.errorMessage != nil && model.unseenCount == 1 }
+                for _ in 0..<100 { await Task.yield() }
+                #expect(fake.calls.count == tries)
+                model.isVisible = false
+            }
+            model.isVisible = true
+            await until { model.unseenCount == 0 }
+            fake.failNext(with: PresenceError(.storageFailed, "full"))
+            fake.notify(title: "B")
+            await until { fake.calls.count == 4 && model.unseenCount == 1 }
+            fake.notify(title: "C")
+            await until { model.unseenCount == 0 }
+            #expect(fake.calls == [1, 1, 1, 2, 3].map { FakeNotifications.Call.markSeen(upTo: $0) })
+        }
+    }
+
+    @Test func `what a loop begins with is no arrival`() async {
+        fake.notify(title: "A")
+        await following {}
+        fake.notify(title: "B")
+        await following {
+            await until { model.notifications.count == 2 }
+            #expect(model.arrival == nil)
+        }
+    }
+
+    @Test func `what another user has is no arrival`() async {
+        let script = Script()
+        let model = NotificationsModel(script)
+        let run = Task { await model.run() }
+        defer { run.cancel() }
+        script.show(["a"], of: "ana")
+        await until { model.notifications.map(\.id) == ["a"] }
+        script.show(["a", "b"], of: "ana")
+        await until { model.arrival?.id == "b" }
+        script.feed.send(NotificationInbox())
+        await until { model.notifications.isEmpty }
+        #expect(model.arrival == nil)
+        script.show(["b"], of: "bob")
+        await until { model.notifications.map(\.id) == ["b"] }
+        #expect(model.arrival == nil)
+        script.show(["b", "c"], of: "bob")
+        await until { model.arrival?.id == "c" }
+        script.show(["c"], of: "ana")
+        await until { model.notifications.map(\.id) == ["c"] }
+        #expect(model.arrival == nil, "another user's, without a list that is empty between them")
+    }
+
+    @Test func `another user's notification is marked, whatever was tried for the one before`() async {
+        let script = Script()
+        let model = NotificationsModel(script)
+        let run = Task { await model.run() }
+        defer { run.cancel() }
+        model.isVisible = true
+        for user in ["ana", "bob"] {
+            script.show(["a"], of: user)
+            await until { script.marked.value == user }
+            script.feed.send(NotificationInbox())
+            await until { model.notifications.isEmpty }
+        }
+    }
+
+    @Test func `the fake's list does not shrink when its notifications are seen, and pages go at a reconnection`()
+        async throws
+    {
+        for number in 1...120 { fake.notify(title: "\(number)") }
+        try await following {
+            await until { model.notifications.count == 120 }
+            fake.mark(seen: 120)
+            await until { model.unseenCount == 0 }
+            #expect(model.notifications.count == 120)
+            fake.isOffline = true
+            fake.notify(title: "121")
+            try await fake.markRead([model.notifications[0]])
+            await until { model.unreadCount == 119 }
+            #expect(model.notifications.count == 120 && model.notifications.first?.isRead == true)
+            fake.isOffline = false
+            await until { model.notifications.count == 50 }
+            #expect(model.notifications.first?.title == "121" && model.unreadCount == 120 && model.hasEarlier)
+            #expect(try await fake.loadEarlier(limit: 30))
+            await until { model.notifications.count == 80 }
+        }
+    }
+
     @Test func `one is opened, one put away, and all are read`() async throws {
         for id in ["a", "b", "c"] { fake.notify(id: id, title: id) }
         try await following {
@@ -90,4 +180,26 @@ import Testing
             #expect(model.errorMessage != nil && model.unreadCount == 70)
         }
     }
+}
+
+/// What a client shows, of one user and then of another.
+private struct Script: NotificationRepository {
+    let feed = Feed<NotificationInbox>()
+    /// Whose list was marked last.
+    let marked = Feed<String>()
+    var inbox: PresenceUpdates<NotificationInbox> { PresenceUpdates(InboxSequence(feed.updates)) }
+
+    func show(_ ids: [String], of user: String) {
+        let shown = ids.enumerated().map { UserNotification(id: $1, sequence: Int64($0) + 1, kind: "k", title: $1) }
+        var inbox = NotificationInbox(notifications: shown.reversed(), unseenCount: ids.count, unreadCount: ids.count)
+        inbox.user = user
+        feed.send(inbox)
+    }
+
+    func markSeen(upTo notification: UserNotification?) async throws {
+        if let user = feed.value?.user { marked.send(user) }
+    }
+    func markRead(_ notifications: [UserNotification]) async throws {}
+    func archive(_ notifications: [UserNotification]) async throws {}
+    func loadEarlier(limit: Int) async throws -> Bool { false }
 }

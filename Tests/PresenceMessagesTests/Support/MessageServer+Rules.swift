@@ -1,3 +1,5 @@
+@testable import PresenceKit
+
 // How it answers: the protocol's rules.
 extension MessageServer {
     static func answer(_ asked: Object, _ type: String, _ number: Int, _ state: inout State) -> [Saying] {
@@ -9,11 +11,13 @@ extension MessageServer {
         }
         switch type {
         case "connect":
+            let user = TokenSubject.user(of: asked["token"] as? String ?? "")?.string ?? peer.user
+            state.peers[number]!.user = user
             return [
                 (
                     peer,
                     [
-                        "type": "connected", "id": id!, "user": peer.user, "session": "s",
+                        "type": "connected", "id": id!, "user": user, "session": "s",
                         "serverTime": 1_763_712_000_000,
                         "status": ["status": "auto", "version": 1] as Object,
                     ]
@@ -55,8 +59,9 @@ extension MessageServer {
         if asked["conversationList"] != nil {
             state.peers[number]!.lists = true
             let known = asked["known"] as? Object ?? [:]
-            let list = state.talks.keys.sorted().filter { state.talks[$0]!.members.contains("ana") }
-                .map { conversation($0, state, "ana") }.filter {
+            let user = state.peers[number]!.user
+            let list = state.talks.keys.sorted().filter { state.talks[$0]!.members.contains(user) }
+                .map { conversation($0, state, user) }.filter {
                     known[$0["id"] as! String] as? Int != $0["version"] as? Int
                 }
             answers.append(["conversationList": list])

@@ -29,13 +29,13 @@ final class MessageServer: Sendable {
         var asked: [Object] = []
         /// What to refuse, by type: how often, and with what.
         var refusals: [String: [Object]] = [:]
-        /// Breaks the connection at the next request of a type: before or after it is taken in.
+        /// Breaks the connection at the next request of a type, before or after it is taken in; or does not answer it.
         var cuts: [String: Cut] = [:]
         var isThere = true
         var partLimit = 50
     }
 
-    enum Cut { case before, after }
+    enum Cut { case before, after, silence }
 
     struct Peer {
         let say: @Sendable ([UInt8]) -> Void
@@ -140,6 +140,7 @@ final class MessageServer: Sendable {
             }
             let cut = state.cuts.removeValue(forKey: type)
             if cut == .before { return ([], peer.cut) }
+            if cut == .silence { return ([], nil) }
             let answer = Self.answer(object, type, number, &state)
             return cut == nil ? (answer, nil) : (answer.filter { $0.object["id"] == nil }, peer.cut)
         }

@@ -11,14 +11,17 @@ struct Scene {
     let messages: PresenceMessages
     let clock = TestClock()
 
-    init(_ server: MessageServer = MessageServer(), storage: Storage = .memory()) {
+    /// - Parameter user: whom the token names; without it names nobody, and the server takes it for ana's.
+    init(_ server: MessageServer = MessageServer(), storage: Storage = .memory(), user: String? = nil) {
         self.server = server
         var configuration = PresenceClient.Configuration()
         configuration.reconnectBase = .milliseconds(2)
         configuration.reconnectCap = .milliseconds(5)
         configuration.followsSystem = false
+        let claims = user.map { Data(#"{"sub":"\#($0)"}"#.utf8).base64EncodedString() }
+        let token = claims.map { "h.\($0).s" } ?? "t"
         client = PresenceClient(
-            url: URL(string: "ws://example.org/v1/ws")!, token: { "t" }, device: Device(),
+            url: URL(string: "ws://example.org/v1/ws")!, token: { token }, device: Device(),
             configuration: configuration, storage: storage, dialler: server, time: SystemTime(), random: { 0.5 })
         messages = PresenceMessages(client, clock: clock)
     }

@@ -94,6 +94,26 @@ struct OtherRequestTests {
         #expect(error.code == .connectionLost && error.outcomeUnknown)
     }
 
+    @Test(arguments: [CloseCode.replaced, .disconnected, .policyViolation])
+    mutating func `after a close for good the code is that there is no connection, and the reason is text`(
+        code: CloseCode
+    ) throws {
+        bench.connect()
+        bench.end(.closed(code: code, reason: []))
+        let reason = try #require(bench.engine.link.closingProblem)
+        #expect(reason.code != .notConnected)
+        ask()
+        #expect(answers() == [.failure(PresenceError(.notConnected, "not connected: \(reason)"))])
+    }
+
+    @Test mutating func `what waits for the first connection does not fail as if the server had refused it`() {
+        bench.handle(.connect)
+        ask()
+        let refusal = PresenceError(.unauthorized, "nobody is signed in")
+        bench.handle(.token(bench.engine.link.attempt, .failure(refusal)))
+        #expect(answers() == [.failure(PresenceError(.notConnected, "not connected: \(refusal)"))])
+    }
+
     @Test mutating func `a request waits for the first connection, and goes with it`() {
         bench.handle(.connect)
         ask()

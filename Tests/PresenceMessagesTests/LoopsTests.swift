@@ -1,0 +1,32 @@
+import Foundation
+import Testing
+
+@testable import PresenceMessages
+
+/// The app's loops over one thing.
+struct LoopsTests {
+    private typealias Stream = AsyncStream<[Int]>
+
+    private func elements(_ stream: Stream) async -> [[Int]] {
+        var elements: [[Int]] = []
+        for await element in stream { elements.append(element) }
+        return elements
+    }
+
+    @Test func `a loop that begins when nothing is known gets the next element, also if it was told to others before`()
+        async
+    {
+        var loops = Loops<[Int]>()
+        let (former, one) = Stream.makeStream()
+        loops.add(UUID(), one, [1])
+        loops.publish([])
+        let (late, other) = Stream.makeStream()
+        loops.add(UUID(), other, nil)
+        loops.publish([])
+        loops.publish([])
+        one.finish()
+        other.finish()
+        #expect(await elements(former) == [[1], [], []])
+        #expect(await elements(late) == [[]])
+    }
+}
