@@ -107,12 +107,15 @@ class Voice:
         message, text = f"{self.person.user}-{self.number}", f"{self.person.user} says {self.number} in {talk.number}"
         talk.said[message] = text
         self.unsaid.append((talk, message, text))
-        await self.speak()
+        self.begin()
+
+    def begin(self):
+        """Nobody waits for it: a Redis that is full may be so until everybody has said what they want to say."""
+        if self.unsaid and self.person.is_watching and not self.is_speaking:
+            self.is_speaking = True
+            self.speaking = asyncio.create_task(self.speak())
 
     async def speak(self):
-        if self.is_speaking:
-            return
-        self.is_speaking = True
         try:
             while self.unsaid and self.person.is_watching:
                 talk, message, text = self.unsaid[0]
@@ -137,8 +140,7 @@ class Voice:
 
     def has_said_all(self):
         """Whatever is left is said again."""
-        if self.unsaid and self.person.is_watching and not self.is_speaking:
-            asyncio.create_task(self.speak())
+        self.begin()
         return not self.unsaid
 
     def tail(self, conversation):
