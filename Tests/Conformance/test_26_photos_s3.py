@@ -26,10 +26,10 @@ def storage(tmp_path):
 
 @pytest.fixture
 def begin(start, storage):
-    """Starts a server whose pictures are in the storage."""
+    """Starts a server whose pictures are in the storage. Unless a test is about it, the sweep does not come among its calls."""
 
     def begin(**more):
-        names = {f"photos.{name}": value for name, value in more.items()}
+        names = {f"photos.{name}": value for name, value in ({"sweep": "1d"} | more).items()}
         return start(ON | storage.settings() | names)
 
     return begin

@@ -129,6 +129,7 @@ import Testing
         do {
             let scene = Scene(server, storage: try await Self.reopened(directory), user: "bob")
             var loop = scene.messages.messages(in: "c1").makeAsyncIterator()
+            scene.client.connect()
             for await state in scene.client.connectionStates {
                 if case .reconnecting = state { break }
             }

@@ -40,8 +40,8 @@ extension PresenceNotifications {
     ///   the own user is not known, because there never was a connection; `signedOut` if the user changed meanwhile.
     public func markSeen(upTo notification: UserNotification? = nil) async throws {
         let last = notification?.sequence ?? shown.notifications.first?.sequence ?? 0
-        let wanted = waiting.compactMap(\.marks.seen).max() ?? 0
-        guard last > wanted, !held.isSeen(upTo: last) else { return }
+        guard last > 0, !held.isSeen(upTo: last) else { return }
+        guard last > (try await ownWaiting().compactMap(\.marks.seen).max() ?? 0) else { return }
         try await mark(Ask.NotificationMarks(seen: last))
     }
 
@@ -50,9 +50,10 @@ extension PresenceNotifications {
     ///
     /// - Throws: as ``markSeen(upTo:)``.
     public func markRead(_ notifications: [UserNotification]) async throws {
-        let wanted = Set(waiting.flatMap { ($0.marks.read ?? []) + ($0.marks.archived ?? []) })
-        let unread = notifications.map(\.sequence).filter { !wanted.contains($0) && !held.isRead($0) }
-        try await mark(unread) { Ask.NotificationMarks(read: $0) }
+        let unread = notifications.map(\.sequence).filter { !held.isRead($0) }
+        guard !unread.isEmpty else { return }
+        let wanted = Set(try await ownWaiting().flatMap { ($0.marks.read ?? []) + ($0.marks.archived ?? []) })
+        try await mark(unread.filter { !wanted.contains($0) }) { Ask.NotificationMarks(read: $0) }
     }
 
     /// Puts notifications away: they are not shown any more, on any device, and their text is deleted. Those included that
@@ -60,9 +61,16 @@ extension PresenceNotifications {
     ///
     /// - Throws: as ``markSeen(upTo:)``.
     public func archive(_ notifications: [UserNotification]) async throws {
-        let wanted = Set(waiting.flatMap { $0.marks.archived ?? [] })
-        let shown = notifications.map(\.sequence).filter { !wanted.contains($0) && !held.isGone($0) }
-        try await mark(shown) { Ask.NotificationMarks(archived: $0) }
+        let shown = notifications.map(\.sequence).filter { !held.isGone($0) }
+        guard !shown.isEmpty else { return }
+        let wanted = Set(try await ownWaiting().flatMap { $0.marks.archived ?? [] })
+        try await mark(shown.filter { !wanted.contains($0) }) { Ask.NotificationMarks(archived: $0) }
+    }
+
+    /// Those of the own user: of a former one, some may be there until there is a connection.
+    private func ownWaiting() async throws -> [WaitingMarks] {
+        let owner = try await ownUser()
+        return waiting.filter { $0.owner == owner }
     }
 
     private func mark(_ numbers: [Int64], _ marks: ([Int64]) -> Ask.NotificationMarks) async throws {

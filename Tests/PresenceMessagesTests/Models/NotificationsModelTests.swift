@@ -55,7 +55,7 @@ import Testing
             for _ in 0..<2 { fake.failNext(with: PresenceError(.storageFailed, "full")) }
             for tries in 1...2 {
                 model.isVisible = true
-                await until { fake.calls.count == tries && model.errorMessage != nil && model.unseenCount == 1 }
+                await until { model.errorMessage != nil && model.unseenCount == 1 && fake.calls.count == tries }
                 for _ in 0..<100 { await Task.yield() }
                 #expect(fake.calls.count == tries)
                 model.isVisible = false
@@ -64,7 +64,7 @@ import Testing
             await until { model.unseenCount == 0 }
             fake.failNext(with: PresenceError(.storageFailed, "full"))
             fake.notify(title: "B")
-            await until { fake.calls.count == 4 && model.unseenCount == 1 }
+            await until { model.unseenCount == 1 && model.errorMessage != nil && fake.calls.count == 4 }
             fake.notify(title: "C")
             await until { model.unseenCount == 0 }
             #expect(fake.calls == [1, 1, 1, 2, 3].map { FakeNotifications.Call.markSeen(upTo: $0) })
@@ -111,7 +111,7 @@ import Testing
         model.isVisible = true
         for user in ["ana", "bob"] {
             script.show(["a"], of: user)
-            await until { script.marked.value == user }
+            while script.marked.value != user, !Task.isCancelled { await Task.yield() }
             script.feed.send(NotificationInbox())
             await until { model.notifications.isEmpty }
         }
@@ -177,7 +177,7 @@ import Testing
             #expect(model.errorMessage == nil && model.arrival == nil)
             fake.failNext(with: PresenceError(.storageFailed, "full"))
             await model.markAllRead()
-            #expect(model.errorMessage != nil && model.unreadCount == 70)
+            await until { model.errorMessage != nil && model.unreadCount == 70 }
         }
     }
 }

@@ -22,7 +22,7 @@ import Testing
         let event = WebhookEvent(
             entry: "1-0", type: "push.due", at: due, subject: user,
             rest: Array(
-                (#""conversation":"c1","devices":[\#(devices)],"title":"Ana","text":"hi","badge":3}"#).utf8)[...])
+                (#""conversation":"c1","devices":[\#(devices)],"title":"Ana","text":"hi","badge":3"#).utf8)[...])
         return service.entries(of: event, body: event.body ?? [], partition: 0)
     }
 
@@ -48,6 +48,6 @@ import Testing
         #expect(target != PushTarget(user: user + "1", token: ":a:b"))
     }
 
-    @Test(arguments: ["", "bob", ":bob", "0:bob", "-1:bob", "9:bob", "x:bob"])
+    @Test(arguments: ["", "bob", ":bob", "0:bob", "-1:bob", "9:bob", "3:", "x:bob"])
     func `what is no subject is none`(text: String) { #expect(PushTarget(subject: text) == nil) }
 }

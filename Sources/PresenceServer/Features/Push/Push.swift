@@ -94,7 +94,7 @@ final class Push: Feature {
     /// The service does not know a device any more, as of `time`. One that has been registered since then stays. If this cannot
     /// be written now, the next push for it will say so again.
     private func drop(_ event: QueuedWebhook, of platform: String, as time: Timestamp) {
-        guard let target = PushTarget(subject: event.subject), let user = UserID(target.user) else { return }
+        guard let target = PushTarget(event), let user = UserID(target.user) else { return }
         let keys = shard.partitions.keys(of: user)
         var token: [UInt8] = []
         JSONWriter.string(target.token, to: &token)

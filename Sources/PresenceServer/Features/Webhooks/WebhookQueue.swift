@@ -221,11 +221,14 @@ final class WebhookQueue {
 
     private func rest(after batch: Batch) {
         let isTried = batch.taken > 0 || batch.isAnswered || !batch.failed.isEmpty
-        let isLost = batch.taken == 0 && !batch.isAnswered && !batch.failed.isEmpty
+        // What a service says of one device says nothing of the others, and that one has a pause of its own.
+        let isOfOne = !receiver.pausesForAll && batch.failed.count == 1
+        let isLost = !isOfOne && batch.taken == 0 && !batch.isAnswered && !batch.failed.isEmpty
         failures = isLost ? failures + 1 : 0
-        // One event waits for what its answer asked. All do if it was asked of all, or of several and nothing else came.
-        let isMeant = receiver.pausesForAll || isLost && batch.failed.count > 1
-        let pause = max(isLost ? RetrySchedule.rest(after: failures) : 0, isMeant ? batch.asked : 0)
+        // One event waits for what its answer asked. All do if it was asked of all; or, for a minute at most, of several
+        // devices when nothing else came: they may be one user's.
+        let asked = receiver.pausesForAll ? batch.asked : isLost ? min(batch.asked, 60_000) : 0
+        let pause = max(isLost ? RetrySchedule.rest(after: failures) : 0, asked)
         // Without any outcome the pool had no room, or what is needed is not there.
         let isStuck = !isTried && batch.left > 0
         if pause > 0 || isStuck { restsUntil = shard.clock.now + max(pause, 1_000) }

@@ -7,6 +7,9 @@
 -- Replies {OK} or {FENCED}.
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
 local revokedAt = tonumber(redis.call('HGET', KEYS[4], 'revokedAt') or '0')
+-- Its session may have ended while the request was under way: then the same token may be another's by now.
+local session = string.match(ARGV[4], '^g:(.+)$')
+local isOver = session and redis.call('HEXISTS', KEYS[3], session) == 0
 local isKnown, fields = false, redis.call('HGETALL', KEYS[2])
 for i = 1, #fields, 2 do
     local grant = string.match(fields[i], '^g:(.+)$')
@@ -14,15 +17,13 @@ for i = 1, #fields, 2 do
     local isSame = platform == ARGV[5] and token == ARGV[6]
     local isThere = not grant or redis.call('HEXISTS', KEYS[3], grant) == 1
     if isSame and isThere and (grant or tonumber(at) >= revokedAt) then isKnown = true end
-    if not isThere or isSame and fields[i] ~= ARGV[4] then redis.call('HDEL', KEYS[2], fields[i]) end
+    if not isThere or not isOver and isSame and fields[i] ~= ARGV[4] then redis.call('HDEL', KEYS[2], fields[i]) end
 end
 if ARGV[5] == '' then
     redis.call('HDEL', KEYS[2], ARGV[4])
     return { 'OK' }
 end
--- Its session may have ended while the request was under way.
-local session = string.match(ARGV[4], '^g:(.+)$')
-if session and redis.call('HEXISTS', KEYS[3], session) == 0 then return { 'OK' } end
+if isOver then return { 'OK' } end
 -- If the clock went back, it was registered after what was revoked all the same.
 redis.call('HSET', KEYS[2], ARGV[4], ARGV[5] .. ' ' .. int(math.max(now, revokedAt)) .. ' ' .. ARGV[6])
 if isKnown then return { 'OK' } end

@@ -3,8 +3,8 @@ import PresenceProtocol
 
 /// What one device is to be told, as it waits for a push service.
 struct PushMessage: Codable, Sendable, Equatable {
-    /// When it was due, in ms since 1970.
-    let at: Timestamp
+    /// When it was due, in ms since 1970; `nil` in what an earlier version has queued.
+    let at: Timestamp?
     let pushToken: String
     let user: String
     let conversation: String
@@ -28,7 +28,7 @@ struct PushMessage: Codable, Sendable, Equatable {
     }
 
     init(
-        at: Timestamp, pushToken: String, user: String, conversation: String, title: String, text: String, badge: Int64
+        at: Timestamp?, pushToken: String, user: String, conversation: String, title: String, text: String, badge: Int64
     ) {
         self.at = at
         (self.pushToken, self.user, self.conversation) = (pushToken, user, conversation)

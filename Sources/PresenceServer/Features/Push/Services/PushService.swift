@@ -62,7 +62,7 @@ struct PushService: EventReceiver {
         let sender = sender
         return WebhookBatch.send(events, at: time) { event, time in
             guard let message = PushMessage(event.body) else { return .refused("damaged record") }
-            guard time - message.at <= Self.longestAge else { return .refused("too late") }
+            if let due = message.at, time - due > Self.longestAge { return .refused("too late") }
             return await sender.send(message, id: event.id, at: time)
         }
     }

@@ -16,9 +16,20 @@ struct PushTarget: Hashable {
     init?(subject: String) {
         guard let colon = subject.firstIndex(of: ":"), let length = Int(subject[..<colon]) else { return nil }
         let rest = subject[subject.index(after: colon)...].utf8
-        guard (1...rest.count).contains(length) else { return nil }
+        guard length >= 1, length <= rest.count else { return nil }
         let end = rest.index(rest.startIndex, offsetBy: length)
         (user, token) = (String(rest[..<end]) ?? "", String(rest[end...]) ?? "")
+    }
+
+    /// Also of what an earlier version has queued, with the user as its subject.
+    init?(_ event: QueuedWebhook) {
+        if let target = PushTarget(subject: event.subject) {
+            self = target
+        } else if let message = PushMessage(event.body) {
+            self.init(user: message.user, token: message.pushToken)
+        } else {
+            return nil
+        }
     }
 }
 
@@ -34,7 +45,7 @@ final class PushTargets {
 
     /// - Parameter done: Gets those whose device may not; `nil` if Redis did not say.
     func check(_ events: [QueuedWebhook], done: @escaping ([String: WebhookOutcome]?) -> Void) {
-        let targets = events.map { ($0.id, PushTarget(subject: $0.subject)) }
+        let targets = events.map { ($0.id, PushTarget($0)) }
         // What is damaged is found by the sender.
         let users = Dictionary(grouping: targets.compactMap { id, target in target.map { (id: id, target: $0) } }) {
             $0.target.user
