@@ -134,8 +134,8 @@ export class PresenceMessages {
     await this.#add("conversationSettings", { conversation, ...settings });
   }
 
-  /** All up to a message has been read. */
-  async read(conversation, upTo = this.#list.get(conversation)?.last) {
+  /** All up to a message has been read: by default up to the newest, of which a loop may have heard before the list. */
+  async read(conversation, upTo = Math.max(this.#list.get(conversation)?.last ?? 0, this.#logs.get(conversation)?.after ?? 0)) {
     await this.#ready;
     const marks = ({ type, members }) => type === "mark" && members.conversation === conversation;
     const held = this.#list.get(conversation)?.members?.find((member) => member.user === this.#user)?.read ?? 0;

@@ -32,7 +32,12 @@ SOCKET = """
                 return lose(4006);
             }
             if (type === "connect") hear({ type: "connected", id, user, session: "s", serverTime: Date.now(), status: { status: "auto" } });
-            else if (type === "subscribe") hear({ type: "subscribed", id, users: [], ...(request.conversationList && { conversationList: [conversation(version)] }) });
+            else if (type === "subscribe") {
+                const list = request.conversationList && { conversationList: [conversation(version)] };
+                const page = { messagesVersion: 1, messages: [], first: 1, last: 0 };
+                const parts = request.conversations?.map((each) => ({ conversation: "c", version: 1, typing: [], ...(each.id && page) }));
+                hear({ type: "subscribed", id, users: [], ...list, ...(parts && { conversations: parts }) });
+            }
             else if (type === "send") hear({ type: "sent", id, conversation: "c", message: message(request) });
             else hear({ type: "ok", id });
         }
@@ -71,6 +76,19 @@ async def test_the_answer_to_a_setting_does_not_undo_what_was_told_since(chromiu
         await page.run("late('conversationSettings')")
         await page.until("(await left()).length === 0")
         assert await page.value("seen.list.value[0].archived")
+
+
+async def test_what_is_shown_is_read_also_before_the_list_has_heard_of_it(chromium, server):
+    async with Line(server) as line, chromium:
+        page = await talking(chromium, line)
+        await follow(page, "page", "messages.messages('c')")
+        await page.until("seen.page.value?.live")
+        await page.run('''hear({
+            type: "message", conversation: "c", conversationVersion: 2, at: 1,
+            message: { id: "m1", seq: 1, version: 2, from: "bob", at: 1, text: "Hello" } });''')
+        await page.until("seen.page.value.messages.length === 1")
+        await page.run("await messages.read('c')")
+        await page.until("requests('mark').some((each) => each.read === 1)")
 
 
 async def test_a_connection_that_is_refused_refuses_nothing_that_waits(chromium, server):
