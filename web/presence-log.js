@@ -93,7 +93,7 @@ export class MessageLog {
         this.isFresh = true;
         this.error = undefined;
       } catch (error) {
-        isRefused = !isPassing(error);
+        isRefused = !isPassing(error, this.#client);
         if (isRefused) this.error = error;
       }
     } while (!this.#isOver && !isRefused && isUp(this.#client.connection) && (!this.isFresh || this.#isDoubtful));

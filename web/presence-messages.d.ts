@@ -111,7 +111,7 @@ export class PresenceMessages {
   changeMembers(conversation: string, change: { add?: string[]; remove?: string[] }): Promise<void>;
   /** Needs a connection. */
   leave(conversation: string): Promise<void>;
-  /** Waits. @param muted `true`, `false`, or for how many ms. */
+  /** Waits. @param muted `true`, `false`, or for how many ms: at most 366 days, or it throws `validation_failed`. */
   mute(conversation: string, muted?: boolean | number): Promise<void>;
   /** Waits. */
   archive(conversation: string, archived?: boolean): Promise<void>;

@@ -12,6 +12,9 @@ import { Outbox, after, conversationAfter, echoOf, idOf, isPassing } from "./pre
 
 const { Changes, failure, isUp, problem, random } = internals;
 
+/** In ms: a conversation is muted for so long at most, unless that holds until it is taken back. */
+const LONGEST = 366 * 86_400_000;
+
 const newest = ({ lastMessage, createdAt }) => lastMessage?.at ?? createdAt;
 
 export class PresenceMessages {
@@ -51,7 +54,9 @@ export class PresenceMessages {
       this.#tell();
       for (const log of this.#logs.values()) log.changes.tell();
     };
-    this.#outbox = new Outbox(this.#client, user, { done: (entry, answer) => this.#done(entry, answer), shown });
+    const version = (id) => this.#list.get(id)?.version;
+    const done = (entry, answer, before) => this.#done(entry, answer, before);
+    this.#outbox = new Outbox(this.#client, user, { version, done, shown });
     await this.#outbox.ready;
   }
 
@@ -114,9 +119,11 @@ export class PresenceMessages {
   }
 
   /** @param muted `true`, `false`, or for how many ms. */
-  mute(conversation, muted = true) {
-    const muteFor = typeof muted === "number" ? muted : undefined;
-    return this.#set(conversation, { muted: !!muted, muteFor });
+  async mute(conversation, muted = true) {
+    const isFor = typeof muted === "number";
+    if (isFor && !(muted <= LONGEST)) throw failure("validation_failed", "at most 366 days", { field: "muteFor" });
+    const isMuted = isFor ? muted > 0 : !!muted;
+    await this.#set(conversation, { muted: isMuted, muteFor: isFor && isMuted ? Math.ceil(muted) : undefined });
   }
 
   archive(conversation, archived = true) {
@@ -127,8 +134,8 @@ export class PresenceMessages {
     await this.#add("conversationSettings", { conversation, ...settings });
   }
 
-  /** All up to a message has been read. */
-  async read(conversation, upTo = this.#list.get(conversation)?.last) {
+  /** All up to a message has been read: by default up to the newest, of which a loop may have heard before the list. */
+  async read(conversation, upTo = Math.max(this.#list.get(conversation)?.last ?? 0, this.#logs.get(conversation)?.after ?? 0)) {
     await this.#ready;
     const marks = ({ type, members }) => type === "mark" && members.conversation === conversation;
     const held = this.#list.get(conversation)?.members?.find((member) => member.user === this.#user)?.read ?? 0;
@@ -220,7 +227,7 @@ export class PresenceMessages {
         for (const conversation of answer.conversationList ?? []) this.#take(conversation);
         this.#isKnown = this.#isFresh = true;
       } catch (error) {
-        if (!isPassing(error)) this.#error = error;
+        if (!isPassing(error, this.#client)) this.#error = error;
       }
     }
     this.#isAsking = false;
@@ -246,12 +253,15 @@ export class PresenceMessages {
     else if (log?.error) log.connect(true);
   }
 
-  /** Something that waited is done. */
-  #done(entry, { message }) {
+  /**
+   * Something that waited is done. Its answer may be taken in after events that are newer: a setting, which has no version of
+   * its own, only holds if the conversation still has the version from before.
+   */
+  #done(entry, { message }, before) {
     const { conversation } = entry.members;
     const held = this.#list.get(conversation);
     if (message) this.#logs.get(conversation)?.put(message);
-    if (!held || held.removed) return;
+    if (!held || held.removed || (entry.type === "conversationSettings" && held.version !== before)) return;
     const isNew = message?.seq > held.last;
     this.#list.set(conversation, isNew ? { ...held, last: message.seq, lastMessage: message, unread: 0 } : after(held, entry));
   }

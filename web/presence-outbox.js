@@ -12,7 +12,10 @@ const MOST = 500;
 /** Codes after which the same request may still be done. All others are told to the user. */
 const PASSING = ["unavailable", "rate_limited", "network", "closed", "unauthorized"];
 
-export const isPassing = ({ code }) => PASSING.includes(code);
+/** Also an error that came with the end of the connection: it is about that, not about the request. */
+export const isPassing = ({ code }, client) => PASSING.includes(code) || !isUp(client.connection);
+
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 export class Outbox {
   /** The oldest first: `{ key, type, members, at, error? }`. */
@@ -20,25 +23,32 @@ export class Outbox {
   /** Whether this tab is the one that sends. */
   isSender = false;
   #client;
+  #user;
   #key;
+  #version;
   #done;
   #shown;
   #channel;
   #wake = new Changes();
 
-  /** @param done is told of each entry that was answered, in all tabs. @param shown when entries have changed. */
-  constructor(client, user, { done, shown }) {
+  /**
+   * @param version the version of a conversation that is known now.
+   * @param done is told of each entry that was answered, in all tabs, with the version from before it was sent.
+   * @param shown when entries have changed.
+   */
+  constructor(client, user, { version, done, shown }) {
     this.#client = client;
+    this.#user = user;
     this.#key = queueOf(client.url, user);
+    this.#version = version;
     this.#done = done;
     this.#shown = shown;
     this.#channel = new BroadcastChannel(`presence ${this.#key}`);
     this.#channel.onmessage = ({ data }) => {
-      if (data.entry) done(data.entry, data.answer);
+      if (data.entry) done(data.entry, data.answer, data.version);
       this.#read();
     };
     this.ready = this.#read();
-    // What goes wrong with the store, `add` tells.
     oneAtATime(`presence ${this.#key}`, () => this.#run()).catch(() => {});
   }
 
@@ -74,7 +84,12 @@ export class Outbox {
     return this.#change((queue) => queue.filter((each) => !isMeant(each)));
   }
 
+  /** What goes wrong with the store, `add` tells. */
   async #read() {
+    await this.#load().catch(() => {});
+  }
+
+  async #load() {
     this.#show((await stored(this.#key)) ?? []);
   }
 
@@ -92,38 +107,58 @@ export class Outbox {
     this.#wake.tell();
   }
 
+  /** Tries again while the store fails: nothing else is sent before what was answered is out of it. */
+  async #insist(act) {
+    for (let wait = 500; ; wait = Math.min(2 * wait, 30_000)) {
+      try {
+        return await act();
+      } catch {
+        if (this.#wake.over) return undefined;
+        await pause(wait);
+      }
+    }
+  }
+
   async #run() {
     this.isSender = true;
-    this.#shown();
+    await this.#insist(() => this.#load());
     for await (const _ of this.#wake.values(() => true)) while (!this.#wake.over && (await this.#send()));
   }
 
   /** Sends the oldest that has not failed. Tells whether there may be more to do at once. */
   async #send() {
-    if (!isUp(this.#client.connection) || this.entries.every((entry) => entry.error)) return false;
+    if (!this.#isThere || this.entries.every((entry) => entry.error)) return false;
     // From the store: what another tab has changed may not have been heard of yet.
-    const next = ((await stored(this.#key)) ?? []).find((entry) => !entry.error);
-    if (!next) return false;
+    const next = (await this.#insist(() => stored(this.#key)))?.find((entry) => !entry.error);
+    if (!next || !this.#isThere) return false;
     const isNext = (entry) => entry.key === next.key;
+    const version = this.#version(next.members.conversation);
     let answer;
     try {
       answer = await this.#client.request(next.type, next.members);
     } catch (error) {
-      if (isPassing(error)) {
-        await new Promise((resolve) => setTimeout(resolve, 500));
+      if (isPassing(error, this.#client)) {
+        await pause(500);
         return true;
       }
       const { code, reason, message } = error;
       // A message and its changes stay, with what is wrong; a mark or a setting is as it was.
-      if (!idOf(next)) await this.drop(isNext);
-      else await this.#change((queue) => queue.map((each) => (isNext(each) ? { ...each, error: { code, reason, message } } : each)));
+      const failed = (each) => (isNext(each) ? { ...each, error: { code, reason, message } } : each);
+      await this.#insist(() => (idOf(next) ? this.#change((queue) => queue.map(failed)) : this.drop(isNext)));
       return true;
     }
-    if (this.#wake.over) return false;
-    this.#done(next, answer);
-    this.#channel.postMessage({ entry: next, answer });
-    await this.drop(isNext);
+    if (!this.#wake.over) {
+      this.#done(next, answer, version);
+      this.#channel.postMessage({ entry: next, answer, version });
+    }
+    // After the end too: made again later, it could undo what was changed meanwhile.
+    await this.#insist(() => this.drop(isNext));
     return true;
+  }
+
+  /** Whether there is a session, and of this user: a page may get the token of somebody who signed in elsewhere. */
+  get #isThere() {
+    return isUp(this.#client.connection) && this.#client.own.user === this.#user;
   }
 }
 

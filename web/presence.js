@@ -32,6 +32,8 @@ export class PresenceError extends Error {
 const { locks } = navigator;
 const encode = encodeURIComponent;
 const ME = "/v1/me";
+const POST = "POST";
+const DELETE = "DELETE";
 const SESSIONS = "/v1/sessions";
 const CURRENT = SESSIONS + "/current";
 const withoutSlash = (url) => url.replace(/\/+$/, "");
@@ -292,6 +294,8 @@ class Hub {
   #connected({ user, session, status, serverTime, limits, linger }) {
     this.#limits = limits ?? {};
     this.#linger = linger ?? this.#linger;
+    // What waits was asked by another user, whom the tokens were of until now: nobody may do it in their place.
+    if (this.#own.user && this.#own.user !== user) this.#calls.clear();
     this.#setOwn({ user, session, status: status ?? this.#own.status, clockOffset: serverTime - now() });
     // Before anybody hears of it and asks more.
     for (const call of this.#calls.values()) this.#ask(call);
@@ -973,7 +977,7 @@ export class PresenceAccount extends EventTarget {
   }
 
   removeUsername() {
-    return this.request("DELETE", ME + "/username");
+    return this.request(DELETE, ME + "/username");
   }
 
   checkUsername(username) {
@@ -981,11 +985,11 @@ export class PresenceAccount extends EventTarget {
   }
 
   changePassword(password, newPassword) {
-    return this.request("POST", ME + "/password", { password, newPassword });
+    return this.request(POST, ME + "/password", { password, newPassword });
   }
 
   changeEmail(password, email) {
-    return this.request("POST", ME + "/email", { password, email });
+    return this.request(POST, ME + "/email", { password, email });
   }
 
   sessions() {
@@ -993,19 +997,19 @@ export class PresenceAccount extends EventTarget {
   }
 
   endSession(id) {
-    return this.request("DELETE", `${SESSIONS}/${encode(id)}`);
+    return this.request(DELETE, `${SESSIONS}/${encode(id)}`);
   }
 
   verifyEmail(token) {
-    return this.#fetch("POST", "/v1/emails/verify", { token });
+    return this.#fetch(POST, "/v1/emails/verify", { token });
   }
 
   forgotPassword(email) {
-    return this.#fetch("POST", "/v1/passwords/forgot", { email });
+    return this.#fetch(POST, "/v1/passwords/forgot", { email });
   }
 
   resetPassword(token, password) {
-    return this.#fetch("POST", "/v1/passwords/reset", { token, password });
+    return this.#fetch(POST, "/v1/passwords/reset", { token, password });
   }
 
   deleteAccount(password) {
@@ -1013,7 +1017,7 @@ export class PresenceAccount extends EventTarget {
   }
 
   removePhoto() {
-    return this.request("DELETE", ME + "/photo");
+    return this.request(DELETE, ME + "/photo");
   }
 
   /** `progress` gets the share that is sent, from 0 to 1. */
@@ -1063,7 +1067,7 @@ export class PresenceAccount extends EventTarget {
   }
 
   async #enter(path, body) {
-    const tokens = await this.#fetch("POST", path, { ...body, device: { kind: "web" } });
+    const tokens = await this.#fetch(POST, path, { ...body, device: { kind: "web" } });
     // Where it is not told whether an address has an account, a mail says how it goes on.
     if (!tokens?.user) return null;
     const old = (await stored(this.#url))?.refreshToken;
@@ -1074,7 +1078,7 @@ export class PresenceAccount extends EventTarget {
   }
 
   async #end(path, body) {
-    await this.request("DELETE", path, body);
+    await this.request(DELETE, path, body);
     const old = await stored(this.#url);
     if (old) await this.#replace(old.refreshToken, null);
   }
@@ -1086,7 +1090,7 @@ export class PresenceAccount extends EventTarget {
     if (!record) throw nobody();
     let tokens;
     try {
-      tokens = await this.#fetch("POST", SESSIONS + "/refresh", { refreshToken: record.refreshToken });
+      tokens = await this.#fetch(POST, SESSIONS + "/refresh", { refreshToken: record.refreshToken });
     } catch (error) {
       // Only a refusal signs out, never the network.
       if (error.status === 401) await this.#replace(record.refreshToken, null);
@@ -1094,7 +1098,7 @@ export class PresenceAccount extends EventTarget {
     }
     if (await this.#replace(record.refreshToken, tokens)) return tokens.accessToken;
     // Somebody signed out or in meanwhile: what was just renewed must not go on.
-    await this.#fetch("DELETE", CURRENT, undefined, tokens.accessToken).catch(() => {});
+    await this.#fetch(DELETE, CURRENT, undefined, tokens.accessToken).catch(() => {});
     throw nobody();
   }
 
@@ -1132,8 +1136,8 @@ export class PresenceAccount extends EventTarget {
       await oneAtATime(key, async () => {
         for (const refreshToken of (await stored(key)) ?? []) {
           try {
-            const { accessToken } = await this.#fetch("POST", SESSIONS + "/refresh", { refreshToken });
-            await this.#fetch("DELETE", CURRENT, undefined, accessToken);
+            const { accessToken } = await this.#fetch(POST, SESSIONS + "/refresh", { refreshToken });
+            await this.#fetch(DELETE, CURRENT, undefined, accessToken);
           } catch (error) {
             if (error.status !== 401) throw error;
           }
