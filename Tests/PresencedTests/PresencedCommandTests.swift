@@ -56,8 +56,9 @@ import Testing
             left = try #require(scratch.processes.first)
             // Stopped, it does not take the signal that comes with its server's death.
             kill(left, SIGSTOP)
-            let isRunning = { try? String(contentsOfFile: "/proc/\(left)/stat", encoding: .utf8).contains(") T ") == false }
-            while isRunning() == true { await Task.yield() }
+            while let state = try? String(contentsOfFile: "/proc/\(left)/stat", encoding: .utf8),
+                !state.contains(") T ")
+            { await Task.yield() }
             server.signal(SIGKILL)
             _ = server.end()
         }
