@@ -49,5 +49,5 @@ import Testing
     }
 
     @Test(arguments: ["", "bob", ":bob", "0:bob", "-1:bob", "9:bob", "3:", "x:bob"])
-    func `what is no subject is none`(text: String) { #expect(PushTarget(subject: text) == nil) }
+    func `a subject that no server has written is refused`(text: String) { #expect(PushTarget(subject: text) == nil) }
 }

@@ -80,7 +80,7 @@ struct PhotoFolder: PhotoStore {
         return names.sorted { $0.text < $1.text }
     }
 
-    private var markPath: String { path + "/" + PhotoStoreFailure.markName }
+    private var markPath: String { path + "/" + PhotoSweep.markName }
 
     func mark() throws(PhotoStoreFailure) -> String? {
         let descriptor = open(markPath, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)

@@ -52,8 +52,7 @@ struct PhotoStoreFailure: Error, Equatable, CustomStringConvertible {
     /// The sweep would take all of them for nobody's.
     static let foreign = PhotoStoreFailure(
         "these are the pictures of another installation, or this one's Redis has lost its data. If they are this one's, remove "
-            + "the file \(markName) beside them")
-    static let markName = "installation"
+            + "the file \(PhotoSweep.markName) beside them")
 
     let description: String
 

@@ -10,6 +10,8 @@ final class PhotoSweep {
     private static let parts = 256
     /// In seconds. What was made longer ago than this, and belongs to nobody, is not about to.
     static let grace: Int64 = 600
+    /// The file or key beside the pictures that says whose they are.
+    static let markName = "installation"
 
     private unowned let photos: Photos
     private let removed: MetricCounter

@@ -37,7 +37,7 @@ extension DuePushes {
         let entry: Entry
         let keys: PartitionKeys
         let noted: Noted
-        /// Whether a session of theirs is.
+        /// Whether a session of theirs is active.
         let isActive: Bool
     }
 

@@ -89,7 +89,7 @@ struct S3Bucket: Sendable {
     func path(of file: PhotoFile) -> String { "/\(name)/\(key(of: file))" }
 
     /// That of the mark which says whose pictures these are.
-    var markPath: String { "/\(name)/\(prefix)\(PhotoStoreFailure.markName)" }
+    var markPath: String { "/\(name)/\(prefix)\(PhotoSweep.markName)" }
 
     /// Where everybody gets it; `nil` if only here.
     func publicAddress(of file: PhotoFile) -> String? { publicURL.isEmpty ? nil : "\(publicURL)/\(file.name)" }
