@@ -12,9 +12,9 @@ struct BreakTests {
     init() throws { server = try RedisServer() }
 
     /// Returns when the server has a client that waits in BLPOP.
-    private func waitForBlockedClient() throws {
+    private func waitForBlockedClient() async throws {
         let admin = try server.admin()
-        while try admin.command("INFO", "clients").string?.contains("blocked_clients:1") != true {}
+        try await waitUntil { try admin.command("INFO", "clients").string?.contains("blocked_clients:1") == true }
     }
 
     @Test(arguments: [false, true])
@@ -22,7 +22,7 @@ struct BreakTests {
         try await Client.with(overTCP ? server.tcp : server.unix) { client in
             await client.ready()
             async let answer = client.send("BLPOP", "nothing", 0)
-            try waitForBlockedClient()
+            try await waitForBlockedClient()
             server.kill()
             #expect(await answer == .failure(.disconnected(sent: true)))
             #expect(await client.breakReason().contains(": "))

@@ -51,7 +51,9 @@ struct ClusterTests {
                 try cluster.beginMove(slotOf: "{a}")
                 if !withAbsentKey { try cluster.moveKey("{a}list") }
                 async let held = burst()
-                while try source.command("INFO", "errorstats").string?.contains("errorstat_\(code)") != true {}
+                try await waitUntil {
+                    try source.command("INFO", "errorstats").string?.contains("errorstat_\(code)") == true
+                }
                 try cluster.endMove(slotOf: "{a}")
                 answers += await held
                 answers += await burst()
@@ -83,7 +85,9 @@ struct ClusterTests {
         try await ClusterClient.with(cluster) { client in
             let owner = try cluster.owner(of: "{a}")
             async let answer = client.send("{a}", "BLPOP", "{a}nothing", 0)
-            while try owner.admin().command("INFO", "clients").string?.contains("blocked_clients:1") != true {}
+            try await waitUntil {
+                try owner.admin().command("INFO", "clients").string?.contains("blocked_clients:1") == true
+            }
             owner.kill()
             #expect(await answer == .failure(.disconnected(sent: true)))
             _ = await client.fallReason()

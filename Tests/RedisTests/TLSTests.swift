@@ -212,7 +212,9 @@ struct TLSTests {
                 await listener.subscribed()
                 for _ in 0..<3 {
                     async let answer = client.send("BLPOP", "nothing", 0)
-                    while try server.admin().command("INFO", "clients").string?.contains("blocked_clients:1") != true {}
+                    try await waitUntil {
+                        try server.admin().command("INFO", "clients").string?.contains("blocked_clients:1") == true
+                    }
                     server.kill()
                     #expect(await answer == .failure(.disconnected(sent: true)))
                     #expect(await client.breakReason().hasPrefix("rediss://127.0.0.1:\(port): "))
