@@ -57,6 +57,7 @@ extension FakePresence {
     public func setStatus(
         _ status: ChosenStatus, text: Change<String>, clearAfter: Duration?
     ) async throws -> ChoiceUpdate {
+        try StatusRule.check(text: text, clearAfter: clearAfter)
         try await note(.setStatus(status, text, clearAfter))
         // A closed client holds no choices: nobody knows whether it will be opened again.
         if case .closed = connection.value { throw whyAway }

@@ -46,6 +46,7 @@ extension PresenceError: LocalizedError {
         case "timezone": "This time zone cannot be used."
         case "locale": "This language cannot be used."
         case "status.text", "text": "This text cannot be used."
+        case "status.clearAfter", "clearAfter", "muteFor": "This time cannot be used."
         default: "The server does not accept this value."
         }
     }

@@ -10,7 +10,7 @@ public enum ProfileUpdate: Hashable, Sendable {
 public enum ChoiceUpdate: Hashable, Sendable {
     /// The server holds it.
     case saved
-    /// There is no connection: it is held here, and holds from the first moment of the next one.
+    /// There is no connection: it is in the storage, and made with the next one.
     case queued
 }
 

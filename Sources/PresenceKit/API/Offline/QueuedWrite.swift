@@ -9,7 +9,7 @@ public struct QueuedWrite: Codable, Hashable, Sendable, Identifiable {
     public let id: String
     /// The user who made it; `nil` if that was not known. Nobody else's connection makes it.
     public let owner: String?
-    /// `profile`, or the conversation that a message goes to.
+    /// `profile`, `status`, `notifications`, or the conversation that a message goes to.
     public let lane: String
     /// What is to be made of it, and how `body` is to be read.
     public let kind: String

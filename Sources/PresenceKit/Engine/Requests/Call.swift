@@ -39,16 +39,19 @@ extension Call {
     var flaw: PresenceError? {
         switch self {
         case .updateProfile(let changes, _): changes.flaw
-        case .setStatus(let change):
-            if case .set(let text) = change.text, !StatusText.isValid(text) {
-                PresenceError(
-                    .validationFailed,
-                    "must be at most \(StatusText.maximumCharacters) characters, without control characters",
-                    field: "text")
-            } else {
-                nil
-            }
+        case .setStatus(let change): change.flaw
         case .get, .createConversation, .changeVisibility, .readVisibility, .other: nil
+        }
+    }
+}
+
+extension StatusChange {
+    fileprivate var flaw: PresenceError? {
+        do throws(PresenceError) {
+            try StatusRule.check(text: Change(text), clearAfter: clearAfter.map { .milliseconds($0) })
+            return nil
+        } catch {
+            return error
         }
     }
 }
