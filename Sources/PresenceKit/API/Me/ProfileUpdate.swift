@@ -30,6 +30,7 @@ public struct PendingProfileChanges: Hashable, Sendable {
     /// The newest refusal of a queued change; its `field` was dropped, the others were sent without it.
     public var refusal: PresenceError?
 
+    /// Makes a value, as a fake or a preview needs it; by default nothing waits.
     public init(waiting: ProfileChanges? = nil, refusal: PresenceError? = nil) {
         self.waiting = waiting
         self.refusal = refusal

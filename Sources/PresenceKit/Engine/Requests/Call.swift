@@ -58,7 +58,7 @@ extension StatusChange {
 
 extension Wire.ProfileChanges {
     /// The first member that is out of bounds, by the server's own rules.
-    fileprivate var flaw: PresenceError? {
+    var flaw: PresenceError? {
         if displayName == .remove { return Self.invalid("displayName", "cannot be removed") }
         if case .set(let name) = displayName, let rule = DisplayName.brokenRule(by: FreeText.trimmed(name)) {
             return Self.invalid("displayName", rule)
