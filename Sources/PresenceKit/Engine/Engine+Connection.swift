@@ -38,18 +38,18 @@ extension Engine {
         guard case .introducing = link.phase, let id, case .connect(let toldActivity, let toldStatus) = requests[id]
         else { return }
         _ = requests.take(id)
-        if let toldStatus {
-            me.acknowledge(toldStatus)
-            answerSaved()
-        }
+        if let toldStatus { me.acknowledge(toldStatus) }
         if let former = me.id, former != connected.user {
             // Whom an earlier process belonged to says nothing about what was asked for in this one.
+            answerSaved()
             if me.isRecalled { forgetRecalled(at: now) } else { forget(at: now) }
         }
         link.connected(connected, at: now)
         if let status = connected.status { me.hold(status) }
         watchlist.unsettle()
-        send(me.begin(as: connected.user, toldOf: toldActivity, at: now))
+        send(me.begin(as: connected.user, toldOf: toldActivity, toldStatus, at: now))
+        // Not before it is known what an earlier process left, and what of that is in the storage yet.
+        answerSaved()
         observeMe(at: now)
         for (id, call) in calls.takeDeferred() { perform(id, call, at: now) }
         send(calls.takeRepeats(at: now.uptime))

@@ -57,7 +57,7 @@ struct OwnUser: Sendable {
     mutating func identify(as user: UserID?) {
         guard let user else { return }
         account = user
-        choice.adopt(user)
+        _ = choice.adopt(user)
     }
 
     /// Who made what is queued now: the token's user, or without a token the storage's.
@@ -65,8 +65,10 @@ struct OwnUser: Sendable {
 
     // MARK: The connection
 
-    /// What the server was not told with `connect`, which named `activity`, and what it has forgotten.
-    mutating func begin(as user: UserID, toldOf activity: Wire.Activity, at now: Moment) -> [Outgoing] {
+    /// What the server was not told with `connect`, which named `activity` and `told`, and what it has forgotten.
+    mutating func begin(
+        as user: UserID, toldOf activity: Wire.Activity, _ told: PendingStatus?, at now: Moment
+    ) -> [Outgoing] {
         let (uptime, date) = (now.uptime, now.wall)
         isRecalled = false
         account = user
@@ -80,7 +82,8 @@ struct OwnUser: Sendable {
             storing.append(.storeOwner(user.string))
         }
         choice.begin()
-        choice.adopt(user)
+        let overtaken = choice.adopt(user, after: told)
+        if !overtaken.isEmpty { storing.append(.removeWrites(overtaken)) }
         choice.forgetOthers()
         var messages: [Outgoing] = []
         if let pending = choice.take() { messages.append(pending.message(at: uptime)) }

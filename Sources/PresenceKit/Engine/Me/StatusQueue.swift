@@ -51,9 +51,18 @@ struct StatusQueue: Sendable {
         }
     }
 
-    /// It is known who the user is: what an earlier process promised them is to be done, before what was chosen here.
-    mutating func adopt(_ user: UserID) {
-        if let older = recalled.removeValue(forKey: user) { choose([older]) }
+    /// It is known who the user is: what an earlier process promised them is to be done, but for what `told` has overtaken,
+    /// which was chosen here and which the server holds already.
+    ///
+    /// - Returns: the writes that can go.
+    mutating func adopt(_ user: UserID, after told: PendingStatus? = nil) -> [String] {
+        guard var older = recalled.removeValue(forKey: user) else { return [] }
+        if let told, !older.isLeft(after: told) {
+            removing.formUnion(older.writes)
+            return older.writes
+        }
+        choose([older])
+        return []
     }
 
     /// The server has said who the user is: the storage drops what is others'.

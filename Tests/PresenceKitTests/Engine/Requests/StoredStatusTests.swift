@@ -96,6 +96,25 @@ import Testing
         #expect(next.isDone(call) && next.writes.isEmpty)
     }
 
+    @Test mutating func `a newer choice goes over it also if the server has to say first who the user is`() {
+        var next = Self.next(kept(Self.invisible))
+        let call = next.call(.setStatus(StatusChange(status: .busy)))
+        next.dial()
+        #expect(Self.begun(next) == StatusChange(status: .busy))
+        next.welcome(user: "ana")
+        #expect(next.isDone(call) && next.sent.isEmpty && next.writes.isEmpty)
+    }
+
+    @Test mutating func `of an older choice only the text is left that the newer one does not have`() {
+        var next = Self.next(kept(StatusChange(status: .invisible, text: .set("a"))))
+        _ = next.call(.setStatus(StatusChange(status: .busy)))
+        next.dial()
+        next.welcome(user: "ana")
+        #expect(next.bodies == [.status(StatusChange(status: .busy, text: .set("a")))])
+        next.receive(.ok(id: next.lastID))
+        #expect(next.writes.isEmpty)
+    }
+
     @Test mutating func `time goes on while it waits, whatever the device's clock does`() {
         let writes = kept(StatusChange(status: .busy, text: .set("lunch"), clearAfter: 60_000))
         for (later, change) in [
