@@ -148,7 +148,7 @@ public final class FakeAccount: AccountRepository, @unchecked Sendable {
     ) async throws -> Account {
         try await answer(.signUp(email: email, displayName: displayName, username: username))
         let account = try lock.withLock {
-            let email = try checked(email: email)
+            let address = try checked(email: email)
             try check(newPassword: password, field: "password")
             if let displayName, DisplayNameRule.fault(in: displayName) != nil {
                 throw AccountError(.validationFailed, field: "displayName")
@@ -156,8 +156,9 @@ public final class FakeAccount: AccountRepository, @unchecked Sendable {
             if let username { try check(username, of: nil) }
             state.last += 1
             let id = "u-\(state.last)"
-            let account = Account(id: id, email: email, username: username)
-            let name = displayName.map(DisplayNameRule.trimmed) ?? DisplayNameRule.standard(for: email)
+            let account = Account(id: id, email: address, username: username)
+            let name =
+                displayName.map(DisplayNameRule.trimmed) ?? DisplayNameRule.standard(for: EmailRule.trimmed(email))
             let user = User(id: id, email: account.email, displayName: name, username: username, isOnline: true)
             state.records[id] = Record(account: account, password: password, user: user)
             state.current = id

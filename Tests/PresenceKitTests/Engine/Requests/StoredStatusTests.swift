@@ -15,7 +15,10 @@ import Testing
     private mutating func kept(_ choices: StatusChange...) -> [QueuedWrite] {
         bench.connect()
         bench.end(.lost(""))
-        for choice in choices { #expect(bench.isQueued(bench.call(.setStatus(choice)))) }
+        for choice in choices {
+            let call = bench.call(.setStatus(choice))
+            #expect(bench.isQueued(call))
+        }
         return bench.writes
     }
 
