@@ -6,6 +6,7 @@ import PresenceDomain
 /// The forms in which a user signs up, signs in and asks for a new password, and whether somebody is signed in.
 @MainActor @Observable
 public final class AuthModel {
+    /// The field for the e-mail, or when signing in the username.
     public var email: String {
         get { fields.email }
         set { change(\.email, newValue) }
@@ -21,7 +22,9 @@ public final class AuthModel {
         set { change(\.displayName, String(newValue.prefix(DisplayNameRule.maximumLength))) }
     }
 
+    /// Who is signed in, as ``run()`` heard it last.
     public private(set) var state = AuthState.restoring
+    /// Whether something that was asked for is under way; nothing else begins meanwhile.
     public private(set) var isLoading = false
     /// Why the last thing that was asked for failed, for people.
     public private(set) var errorMessage: String?
@@ -53,22 +56,30 @@ public final class AuthModel {
     // MARK: What is shown
 
     public var currentAccount: Account? { state.account }
+    /// Whether somebody is signed in.
     public var isAuthenticated: Bool { state.account != nil }
     /// Whether it is not known yet: neither the forms nor the app should be shown.
     public var isRestoring: Bool { state == .restoring }
 
+    /// Whether ``email`` may be an address.
     public var isValidEmail: Bool { EmailRule.fault(in: email) == nil }
+    /// Whether ``password`` may be a new one.
     public var isValidPassword: Bool { passwordRule.fault(in: password) == nil }
+    /// Whether ``displayName`` keeps its rule.
     public var isValidDisplayName: Bool { DisplayNameRule.fault(in: displayName) == nil }
 
     /// What is wrong with a field, for people; `nil` also while it is empty.
     public var emailError: String? { email.isEmpty ? nil : EmailRule.fault(in: email) }
+    /// What is wrong with a new password, for people; `nil` also while it is empty.
     public var passwordError: String? { password.isEmpty ? nil : passwordRule.fault(in: password) }
+    /// What is wrong with the name, for people; `nil` also while it is empty.
     public var displayNameError: String? { displayName.isEmpty ? nil : DisplayNameRule.fault(in: displayName) }
 
+    /// Whether all three fields keep their rules.
     public var canSignUp: Bool { !isLoading && isValidEmail && isValidPassword && isValidDisplayName }
     /// The e-mail may be a username here, and an old password may be shorter than a new one must be.
     public var canSignIn: Bool { !isLoading && !EmailRule.trimmed(email).isEmpty && !password.isEmpty }
+    /// Whether a mail can be asked for.
     public var canResetPassword: Bool { !isLoading && isValidEmail }
 
     // MARK: What it does
@@ -89,6 +100,7 @@ public final class AuthModel {
         }
     }
 
+    /// Signs in with ``email`` and ``password``. An empty field is told before anything is sent.
     public func signIn() async {
         let isEmpty = EmailRule.trimmed(email).isEmpty || password.isEmpty
         await perform(.signIn, fault: isEmpty ? "Invalid email or password." : nil) { [auth, fields] in

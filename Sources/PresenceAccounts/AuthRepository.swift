@@ -40,6 +40,7 @@ public protocol AuthRepository: Sendable {
 }
 
 extension AuthRepository {
+    /// The same without a username, and by default with the name that the server makes of the e-mail.
     @discardableResult public func signUp(
         email: String, password: String, displayName: String? = nil
     ) async throws -> Account {

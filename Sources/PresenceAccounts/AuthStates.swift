@@ -1,8 +1,8 @@
 import Foundation
 import PresenceKit
 
-/// The present state, and the loops that follow it.
 // @unchecked: what changes is only touched with the lock.
+/// The present state, and the loops that follow it.
 final class AuthStates: @unchecked Sendable {
     private let lock = NSLock()
     private var state = AuthState.restoring

@@ -25,6 +25,7 @@ public actor PresenceAccount: AccountRepository {
         /// An access token with less time left than this is renewed before it is used.
         public var renewalMargin = Duration.seconds(60)
 
+        /// The defaults.
         public init() {}
     }
 

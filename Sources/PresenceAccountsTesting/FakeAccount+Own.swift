@@ -37,16 +37,12 @@ extension FakeAccount {
         otherSessions = []
     }
 
-    /// The change holds at once here.
+    /// The mail is among ``mails``; the address changes when its token is given to ``verifyEmail(token:)``.
     public func changeEmail(to email: String, password: String) async throws {
         try await answer(.changeEmail(email))
         try check(password)
-        let isTaken = lock.withLock { state.records.values.contains { $0.account.email == email.lowercased() } }
-        if isTaken { throw AccountError(.conflict, reason: .emailTaken, field: "email") }
-        try change {
-            $0.account.email = email.lowercased()
-            $0.user.email = email.lowercased()
-        }
+        let id = try own().account.id
+        try lock.withLock { mail(toNew: try checked(email: email), of: id) }
     }
 
     public func deleteAccount(password: String) async throws {
@@ -89,11 +85,13 @@ extension FakeAccount {
         }
     }
 
-    /// Tells of half of the picture, takes ``delay``, and saves it as `https://example.org/photo-N.jpg`.
+    /// Tells of half of the picture, takes ``delay``, and saves it as `https://example.org/photo-N.jpg`. What breaks the rule
+    /// (`PhotoRule`) is refused before anything is asked for.
     public func uploadPhoto(_ picture: Data) -> AsyncThrowingStream<PhotoUpload, any Error> {
         let (stream, elements) = AsyncThrowingStream.makeStream(of: PhotoUpload.self)
         let task = Task {
             do {
+                if let fault = PhotoRule.fault(in: picture) { throw UserError.invalid(field: "photo", reason: fault) }
                 elements.yield(.progress(0.5))
                 try await answer(.uploadPhoto(bytes: picture.count))
                 let number = calls.count
@@ -124,6 +122,7 @@ extension FakeAccount {
             return (state.delay, index.map { state.failures.remove(at: $0).error })
         }
         if let delay { try await clock.sleep(for: delay) }
+        try Task.checkCancellation()
         if let failure { throw failure }
         if isOffline, !isLocal { throw AccountError(.notConnected) }
     }
@@ -155,6 +154,11 @@ extension FakeAccount {
 
     func publish() {
         let account = lock.withLock { state.current.flatMap { state.records[$0]?.account } }
-        if let account { feed.send(.signedIn(account, .live)) }
+        if let account { tell(.signedIn(account, .live)) }
+    }
+
+    /// Loops get what is news.
+    func tell(_ newer: AuthState) {
+        if feed.value != newer { feed.send(newer) }
     }
 }

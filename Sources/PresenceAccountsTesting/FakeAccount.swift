@@ -4,10 +4,10 @@ import PresenceDomain
 import PresenceKit
 import PresenceKitTesting
 
+// @unchecked: `state` is only touched with the lock.
 /// Accounts in memory, and what was asked for: an ``PresenceAccounts/AccountRepository`` that keeps the server's rules.
 ///
 /// It begins signed out, unless it is made with a user. The access to others' profiles is `FakeUserRepository`'s.
-// @unchecked: `state` is only touched with the lock.
 public final class FakeAccount: AccountRepository, @unchecked Sendable {
     /// What was asked of the fake.
     public enum Call: Hashable, Sendable {
@@ -15,6 +15,7 @@ public final class FakeAccount: AccountRepository, @unchecked Sendable {
         case signIn(email: String)
         case signOut(SignOutScope)
         case resetPassword(email: String)
+        /// The password was set anew, with the token of a mail.
         case setPassword(token: String)
         case verifyEmail(token: String)
         case currentUser
@@ -32,7 +33,9 @@ public final class FakeAccount: AccountRepository, @unchecked Sendable {
 
     /// A mail that would have been sent.
     public struct Mail: Hashable, Sendable {
+        /// Where it would go.
         public var email: String
+        /// What the link in it carries.
         public var token: String
         /// Whether it sets the password anew; else it confirms the address.
         public var isReset: Bool
@@ -50,6 +53,8 @@ public final class FakeAccount: AccountRepository, @unchecked Sendable {
         var current: String?
         var calls: [Call] = []
         var mails: [Mail] = []
+        /// The users whose new address a mail confirms, by its token.
+        var newEmails: [String: String] = [:]
         var failures: [(matches: @Sendable (Call) -> Bool, error: any Error)] = []
         var isOffline = false
         var delay: Duration?
@@ -63,7 +68,7 @@ public final class FakeAccount: AccountRepository, @unchecked Sendable {
     let feed: Feed<AuthState>
     /// Whose time ``delay`` is of.
     public let clock: TestClock
-    private let passwordRule: PasswordRule
+    let passwordRule: PasswordRule
 
     /// - Parameters:
     ///   - user: who is signed in; nobody unless given. Without an e-mail it is `ID@example.org`.
@@ -90,6 +95,7 @@ public final class FakeAccount: AccountRepository, @unchecked Sendable {
 
     /// What was asked for, in order.
     public var calls: [Call] { lock.withLock { state.calls } }
+    /// The mails that would be under way; one whose token was used, or that a newer one replaced, is gone.
     public var mails: [Mail] { lock.withLock { state.mails } }
 
     // MARK: The script
@@ -119,8 +125,13 @@ public final class FakeAccount: AccountRepository, @unchecked Sendable {
 
     /// What loops get: a launch, an ended session.
     public func set(_ newer: AuthState) {
-        lock.withLock { if newer.account == nil { state.current = nil } }
-        feed.send(newer)
+        lock.withLock {
+            state.current = newer.account?.id
+            if let account = newer.account, state.records[account.id] == nil {
+                state.records[account.id] = Record(account: account, password: "", user: Self.user(of: account))
+            }
+        }
+        tell(newer)
     }
 
     /// The server ends the session.
@@ -137,25 +148,24 @@ public final class FakeAccount: AccountRepository, @unchecked Sendable {
     ) async throws -> Account {
         try await answer(.signUp(email: email, displayName: displayName, username: username))
         let account = try lock.withLock {
-            if EmailRule.fault(in: email) != nil {
-                throw AccountError(.validationFailed, reason: .invalidEmail, field: "email")
-            }
+            let address = try checked(email: email)
             try check(newPassword: password, field: "password")
-            if state.records.values.contains(where: { $0.account.email == email.lowercased() }) {
-                throw AccountError(.conflict, reason: .emailTaken, field: "email")
+            if let displayName, DisplayNameRule.fault(in: displayName) != nil {
+                throw AccountError(.validationFailed, field: "displayName")
             }
             if let username { try check(username, of: nil) }
             state.last += 1
             let id = "u-\(state.last)"
-            let account = Account(id: id, email: email.lowercased(), username: username)
-            let name = displayName ?? DisplayNameRule.standard(for: email)
+            let account = Account(id: id, email: address, username: username)
+            let name =
+                displayName.map(DisplayNameRule.trimmed) ?? DisplayNameRule.standard(for: EmailRule.trimmed(email))
             let user = User(id: id, email: account.email, displayName: name, username: username, isOnline: true)
             state.records[id] = Record(account: account, password: password, user: user)
             state.current = id
             mail(to: account.email, isReset: false)
             return account
         }
-        feed.send(.signedIn(account, .live))
+        tell(.signedIn(account, .live))
         return account
     }
 
@@ -163,7 +173,7 @@ public final class FakeAccount: AccountRepository, @unchecked Sendable {
     public func signIn(email: String, password: String) async throws -> Account {
         try await answer(.signIn(email: email))
         let account = try lock.withLock {
-            let name = email.lowercased()
+            let name = EmailRule.trimmed(email).lowercased()
             let record = state.records.values.first {
                 $0.account.email == name || $0.account.username?.lowercased() == name
             }
@@ -173,7 +183,7 @@ public final class FakeAccount: AccountRepository, @unchecked Sendable {
             state.current = record.account.id
             return record.account
         }
-        feed.send(.signedIn(account, .live))
+        tell(.signedIn(account, .live))
         return account
     }
 
@@ -195,16 +205,15 @@ public final class FakeAccount: AccountRepository, @unchecked Sendable {
 
     public func resetPassword(email: String) async throws {
         try await answer(.resetPassword(email: email))
+        let email = EmailRule.trimmed(email).lowercased()
         lock.withLock {
-            if state.records.values.contains(where: { $0.account.email == email.lowercased() }) {
-                mail(to: email.lowercased(), isReset: true)
-            }
+            if state.records.values.contains(where: { $0.account.email == email }) { mail(to: email, isReset: true) }
         }
     }
 
     public func resetPassword(token: String, newPassword: String) async throws {
         try await answer(.setPassword(token: token))
-        try lock.withLock {
+        let isOwn = try lock.withLock {
             let mail = try mail(token, isReset: true)
             try check(newPassword: newPassword, field: "password")
             state.mails.removeAll { $0 == mail }
@@ -212,9 +221,11 @@ public final class FakeAccount: AccountRepository, @unchecked Sendable {
                 $0.password = newPassword
                 $0.account.emailVerified = true
             }
-            state.otherSessions = []
+            let isOwn = state.current.map { state.records[$0]?.account.email == mail.email } ?? false
+            if isOwn { state.otherSessions = [] }
+            return isOwn
         }
-        if feed.value?.account != nil { endSession() }
+        if isOwn { endSession() }
     }
 
     public func verifyEmail(token: String) async throws {
@@ -222,51 +233,14 @@ public final class FakeAccount: AccountRepository, @unchecked Sendable {
         try lock.withLock {
             let mail = try mail(token, isReset: false)
             state.mails.removeAll { $0 == mail }
+            if let user = state.newEmails.removeValue(forKey: token) {
+                // Somebody may have signed up with it meanwhile.
+                let email = try checked(email: mail.email)
+                state.records[user]?.account.email = email
+                state.records[user]?.user.email = email
+            }
             change(mail.email) { $0.account.emailVerified = true }
         }
         publish()
-    }
-
-    // MARK: With the lock held
-
-    private func mail(to email: String, isReset: Bool) {
-        state.mails.removeAll { $0.email == email && $0.isReset == isReset }
-        state.last += 1
-        state.mails.append(Mail(email: email, token: "token-\(state.last)", isReset: isReset))
-    }
-
-    private func mail(_ token: String, isReset: Bool) throws -> Mail {
-        guard let mail = state.mails.first(where: { $0.token == token && $0.isReset == isReset }) else {
-            throw AccountError(.unauthorized, reason: .tokenExpired)
-        }
-        return mail
-    }
-
-    private func change(_ email: String, _ body: (inout Record) -> Void) {
-        for id in state.records.keys where state.records[id]!.account.email == email { body(&state.records[id]!) }
-    }
-
-    func check(newPassword: String, field: String) throws {
-        if let fault = passwordRule.fault(in: newPassword) {
-            throw AccountError(.validationFailed, fault, reason: .weakPassword, field: field)
-        }
-    }
-
-    func check(_ username: String, of user: String?) throws {
-        switch availability(of: username, for: user) {
-        case .invalid: throw AccountError(.validationFailed, reason: .invalidUsername, field: "username")
-        case .reserved: throw AccountError(.validationFailed, reason: .reservedUsername, field: "username")
-        case .taken: throw AccountError(.conflict, reason: .usernameTaken, field: "username")
-        default: break
-        }
-    }
-
-    func availability(of username: String, for user: String?) -> UsernameAvailability {
-        let name = username.lowercased()
-        if UsernameRule.fault(in: username) != nil { return .invalid }
-        if state.reserved.contains(name) { return .reserved }
-        let owner = state.records.values.first { $0.account.username?.lowercased() == name }
-        guard let owner else { return .available }
-        return owner.account.id == user ? .yours : .taken
     }
 }

@@ -1,9 +1,10 @@
 import Foundation
 import PresenceAccounts
 
-/// Answers requests as the test says, without a network.
 // @unchecked: `state` is only touched with the lock.
+/// Answers requests as the test says, without a network.
 public final class FakeHTTPTransport: HTTPTransport, @unchecked Sendable {
+    /// Gives the answer to a request, or throws what a transport throws.
     public typealias Answer = @Sendable (HTTPRequest) async throws -> HTTPResponse
 
     private struct State {
@@ -54,8 +55,8 @@ extension HTTPResponse {
     }
 }
 
-/// Keeps a session in memory, and fails when the test says so.
 // @unchecked: `state` is only touched with the lock.
+/// Keeps a session in memory, and fails when the test says so.
 public final class FakeTokenStore: TokenStore, @unchecked Sendable {
     private struct State {
         var session: StoredSession?
@@ -66,6 +67,7 @@ public final class FakeTokenStore: TokenStore, @unchecked Sendable {
     private let lock = NSLock()
     private var state = State()
 
+    /// Makes a store that keeps this session; by default none.
     public init(_ session: StoredSession? = nil) { state.session = session }
 
     /// While it is not `nil`, every call fails with it.

@@ -3,6 +3,7 @@ import Foundation
 /// The rule for display names, with the texts that people are shown: the server's rule, so that what passes here is not
 /// refused later.
 public enum DisplayNameRule {
+    /// The longest name, in characters as people count them.
     public static let maximumLength = 50
     /// In UTF-8: one character may be made of very many code points.
     static let maximumBytes = 1_024

@@ -6,6 +6,7 @@ public struct PasswordRule: Hashable, Sendable {
     /// The longest one, in bytes.
     public static let maximumBytes = 1_024
 
+    /// Makes the rule of a server.
     public init(minimumLength: Int = 8) {
         self.minimumLength = minimumLength
     }

@@ -15,6 +15,7 @@ public struct User: Codable, Hashable, Sendable, Identifiable {
         case photoURL
     }
 
+    /// Who it is: the same as in presence, profiles and accounts.
     public let id: String
     /// The own one only: others' addresses are not shown.
     public var email: String?
@@ -22,6 +23,7 @@ public struct User: Codable, Hashable, Sendable, Identifiable {
     public var displayName: String
     /// Unique, 3 to 30 characters; not everybody has one.
     public var username: String?
+    /// The picture; `nil` without one, where ``displayInitials`` stand.
     public var profileImageURL: URL?
     /// IANA name, such as `Europe/Paris`.
     public var timezone: String?
@@ -29,13 +31,18 @@ public struct User: Codable, Hashable, Sendable, Identifiable {
     public var locale: String?
     /// The language in which the user wants to be addressed; the own one only.
     public var preferredLanguage: String?
+    /// Whether they are here: online, away or busy.
     public var isOnline: Bool
+    /// When they were here last; while they are, since when.
     public var lastSeen: Date
+    /// When profile or account was made.
     public var createdAt: Date
     /// Where a push reaches this device; the own one only.
     public var fcmToken: String?
+    /// The form that is encoded: ``currentSchemaVersion``, unless the app says otherwise.
     public var schemaVersion: Int
 
+    /// Makes a user; by default offline, made now, and without what may be missing.
     public init(
         id: String, email: String? = nil, displayName: String, username: String? = nil, profileImageURL: URL? = nil,
         timezone: String? = nil, locale: String? = nil, preferredLanguage: String? = nil, isOnline: Bool = false,

@@ -27,6 +27,10 @@ public protocol UserRepository: Sendable {
     /// Why a change that was queued will not be made. What was refused is as it was before.
     var updateRefusals: AsyncStream<UserError> { get }
 
+    /// Whether changes of the own user wait for a connection: how it is at once, then after each change. `false` after
+    /// `true`: each was made or refused, and ``user(_:)`` has what came of it.
+    var pendingUpdates: AsyncStream<Bool> { get }
+
     /// Whether a user is here, and every change of that.
     func onlineUpdates(of id: User.ID) -> AsyncStream<Bool>
 
@@ -47,8 +51,11 @@ extension UserRepository {
         return stream
     }
 
-    /// For a repository that queues nothing.
+    /// For a repository that queues nothing: it has no elements.
     public var updateRefusals: AsyncStream<UserError> { AsyncStream { $0.finish() } }
+
+    /// For a repository that queues nothing, or does not say what becomes of it: it has no elements.
+    public var pendingUpdates: AsyncStream<Bool> { AsyncStream { $0.finish() } }
 
     /// Changes the own user to be as `user` is: every member that a profile has.
     @discardableResult public func update(_ user: User) async throws -> UserUpdate {
@@ -62,11 +69,13 @@ extension UserRepository {
 }
 
 /// A user as they are, or as they were last known.
-public struct UserState: Hashable, Sendable {
+public struct UserState: Codable, Hashable, Sendable {
+    /// As they are, or were.
     public var user: User
     /// Whether it is what was last known: there is no connection, or no answer yet.
     public var isStale: Bool
 
+    /// Puts a user and the staleness together; by default the user is live.
     public init(user: User, isStale: Bool = false) {
         self.user = user
         self.isStale = isStale
@@ -74,13 +83,14 @@ public struct UserState: Hashable, Sendable {
 }
 
 /// The users found, in the order asked, and the ids without one.
-public struct Users: RandomAccessCollection, Hashable, Sendable {
+public struct Users: RandomAccessCollection, Codable, Hashable, Sendable {
     private var found: [User]
     /// In the order asked: users who do not exist or are hidden, and users that could not be read now.
     public var missing: [User.ID]
     /// Whether what was found is what was last known, because there is no connection.
     public var isStale: Bool
 
+    /// Makes an answer, as a repository of an app's own needs it.
     public init(_ found: [User], missing: [User.ID] = [], isStale: Bool = false) {
         self.found = found
         self.missing = missing
@@ -94,11 +104,16 @@ public struct Users: RandomAccessCollection, Hashable, Sendable {
 
 /// What is to change of the own user. Outer `nil`: stays as it is; inner `nil`: is removed.
 public struct UserChanges: Hashable, Sendable {
+    /// The new name, 1 to 50 characters; a name cannot be removed.
     public var displayName: String?
+    /// The new picture's address, https.
     public var profileImageURL: URL??
+    /// IANA name, such as `Europe/Paris`.
     public var timezone: String??
+    /// BCP 47, such as `pt-BR`.
     public var locale: String??
 
+    /// Makes a change of the members that are given.
     public init(
         displayName: String? = nil, profileImageURL: URL?? = nil, timezone: String?? = nil, locale: String?? = nil
     ) {
@@ -109,8 +124,38 @@ public struct UserChanges: Hashable, Sendable {
     }
 }
 
+/// An object with the members that change; one that is removed is `null`.
+extension UserChanges: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case displayName, profileImageURL, timezone, locale
+    }
+
+    /// - Throws: `DecodingError`.
+    public init(from decoder: any Decoder) throws {
+        let members = try decoder.container(keyedBy: CodingKeys.self)
+        func change<Value: Decodable>(_ key: CodingKeys) throws -> Value?? {
+            guard members.contains(key) else { return nil }
+            return .some(try members.decodeIfPresent(Value.self, forKey: key))
+        }
+        self.init(
+            displayName: try members.decodeIfPresent(String.self, forKey: .displayName),
+            profileImageURL: try change(.profileImageURL), timezone: try change(.timezone), locale: try change(.locale))
+    }
+
+    /// - Throws: what the encoder throws.
+    public func encode(to encoder: any Encoder) throws {
+        var members = encoder.container(keyedBy: CodingKeys.self)
+        try members.encodeIfPresent(displayName, forKey: .displayName)
+        // With the outer optional only, `nil` inside is written as null.
+        if let profileImageURL { try members.encode(profileImageURL, forKey: .profileImageURL) }
+        if let timezone { try members.encode(timezone, forKey: .timezone) }
+        if let locale { try members.encode(locale, forKey: .locale) }
+    }
+}
+
 /// What became of a change.
-public enum UserUpdate: Hashable, Sendable {
+public enum UserUpdate: Codable, Hashable, Sendable {
+    /// It is made; the own user as they are now.
     case saved(User)
     /// There is no connection: it is kept and made later.
     case queued

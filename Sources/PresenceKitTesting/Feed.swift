@@ -1,9 +1,9 @@
 import Foundation
 import PresenceKit
 
+// @unchecked: `state` is only touched with the lock.
 /// A value that changes when the test says so, and the sequence of it: each loop gets the newest at once, then the newest
 /// after each change, as from a client.
-// @unchecked: `state` is only touched with the lock.
 public final class Feed<Value: Sendable>: @unchecked Sendable {
     private struct State {
         var value: Value?
@@ -22,11 +22,13 @@ public final class Feed<Value: Sendable>: @unchecked Sendable {
         state = State(value: value, version: value == nil ? 0 : 1)
     }
 
+    /// The newest value; `nil` before the first one.
     public var value: Value? { lock.withLock { state.value } }
 
     /// How many loops are being iterated.
     public var loops: Int { lock.withLock { state.loops } }
 
+    /// The sequence of it; each iteration is a loop.
     public var updates: PresenceUpdates<Value> { PresenceUpdates(Sequence(feed: self)) }
 
     public func send(_ value: Value) {

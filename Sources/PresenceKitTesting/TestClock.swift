@@ -1,9 +1,11 @@
 import Foundation
 
-/// A clock whose time passes when the test says so.
 // @unchecked: `state` is only touched with the lock.
+/// A clock whose time passes when the test says so.
 public final class TestClock: Clock, @unchecked Sendable {
+    /// A point in this clock's time.
     public struct Instant: InstantProtocol {
+        /// How long after the clock's beginning.
         public var offset: Duration
         public func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
         public func duration(to other: Instant) -> Duration { other.offset - offset }
@@ -21,6 +23,7 @@ public final class TestClock: Clock, @unchecked Sendable {
     private let lock = NSLock()
     private var state = State()
 
+    /// Makes a clock that stands still at its beginning.
     public init() {}
 
     public var now: Instant { lock.withLock { state.now } }

@@ -50,6 +50,7 @@ public final class ConversationListModel {
         return conversations.filter { !$0.isMuted(at: date) }.reduce(0) { $0 + $1.unreadCount }
     }
 
+    /// Whether a conversation is muted now.
     public func isMuted(_ conversation: ChatConversation) -> Bool { conversation.isMuted(at: now()) }
 
     /// What a conversation is called.
@@ -100,6 +101,7 @@ public final class ConversationListModel {
         }
     }
 
+    /// Notes that all of a conversation that is known here was read.
     public func markRead(_ conversation: ChatConversation) async {
         await repository.markRead(in: conversation.id, upTo: nil)
     }
@@ -109,18 +111,22 @@ public final class ConversationListModel {
         await attempt { try await self.repository.mute(conversation.id, for: duration) }
     }
 
+    /// Takes ``mute(_:for:)`` back. A failure is told in ``errorMessage``, as by all of these.
     public func unmute(_ conversation: ChatConversation) async {
         await attempt { try await self.repository.unmute(conversation.id) }
     }
 
+    /// Puts a conversation away, or takes that back.
     public func archive(_ conversation: ChatConversation, _ isArchived: Bool = true) async {
         await attempt { try await self.repository.archive(conversation.id, isArchived) }
     }
 
+    /// Names a group anew; it needs a connection.
     public func rename(_ conversation: ChatConversation, to name: String) async {
         await attempt { try await self.repository.rename(conversation.id, to: name) }
     }
 
+    /// Leaves a group; it needs a connection.
     public func leave(_ conversation: ChatConversation) async {
         await attempt { try await self.repository.leave(conversation.id) }
     }

@@ -12,6 +12,7 @@ import PresenceModels
 /// ```
 @MainActor @Observable
 public final class ConversationModel {
+    /// Which conversation it shows.
     public let id: String
     /// The own user.
     public let user: String
@@ -21,7 +22,9 @@ public final class ConversationModel {
     public private(set) var conversation: ChatConversation?
     /// Who else types.
     public let typing: TypingModel
+    /// Whether ``loadEarlier(limit:)`` may add messages.
     public private(set) var hasEarlier = false
+    /// Whether an earlier page is under way.
     public private(set) var isLoadingEarlier = false
     /// The message whose text is being changed.
     public private(set) var editing: Message?
@@ -82,6 +85,7 @@ public final class ConversationModel {
         return conversation.displayName(for: user, names: Dictionary(names) { $1 })
     }
 
+    /// Whether the user wrote a message.
     public func isOwn(_ message: Message) -> Bool { message.senderId == user }
 
     /// What the sender is called.
@@ -111,6 +115,7 @@ public final class ConversationModel {
         }
     }
 
+    /// Whether ``send()`` has something to do: a text that keeps the rule, and differs from what is being changed.
     public var canSend: Bool { !trimmed.isEmpty && textError == nil && trimmed != editing?.text }
 
     /// Whether the text of a message may be changed: of one's own, as long as it is there.
@@ -190,11 +195,13 @@ public final class ConversationModel {
         field = message.text
     }
 
+    /// Leaves the message as it is, and puts back what stood in the field before ``beginEditing(_:)``.
     public func cancelEditing() {
         guard editing != nil else { return }
         (editing, field, draft) = (nil, draft, "")
     }
 
+    /// Deletes a message, if ``canDelete(_:)``.
     public func delete(_ message: Message) async {
         guard canDelete(message) else { return }
         await attempt { try await self.repository.delete(message) }

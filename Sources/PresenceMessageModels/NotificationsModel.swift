@@ -14,9 +14,13 @@ import PresenceMessages
 public final class NotificationsModel {
     /// Newest first.
     public private(set) var notifications: [UserNotification] = []
+    /// How many were not seen: the number for a badge.
     public private(set) var unseenCount = 0
+    /// How many were not read.
     public private(set) var unreadCount = 0
+    /// Whether ``loadEarlier(limit:)`` may add notifications.
     public private(set) var hasEarlier = false
+    /// Whether an earlier page is under way.
     public private(set) var isLoadingEarlier = false
     /// Whether the list is known: an empty one before that is one that is still to come.
     public private(set) var isLoaded = false
@@ -39,6 +43,7 @@ public final class NotificationsModel {
     /// it is tried once for each newest notification, and again when the list appears.
     private var lastTried: Int64?
 
+    /// Makes a model that shows nothing before ``run()``.
     public init(_ notifications: any NotificationRepository) {
         repository = notifications
     }
@@ -87,6 +92,7 @@ public final class NotificationsModel {
         await attempt { try await self.repository.markRead([notification]) }
     }
 
+    /// Notes that all that are shown were read.
     public func markAllRead() async {
         let unread = notifications.filter { !$0.isRead }
         guard !unread.isEmpty else { return }

@@ -47,7 +47,7 @@ extension PresenceMessages {
     /// Mutes a conversation, for a time or until that is taken back. It waits for a connection as ``edit(_:text:)`` does, and
     /// returns as that does; the time begins now.
     ///
-    /// - Parameter duration: at most ``MessageRule/maximumMuting``: 366 days.
+    /// - Parameter duration: at most ``MessageRule/maximumMuting``, 366 days; `nil`: until ``unmute(_:)``.
     /// - Throws: `validationFailed` with the field `muteFor`; `forbidden` if the user is not in it; else as
     ///   ``edit(_:text:)``.
     public func mute(_ conversation: String, for duration: Duration? = nil) async throws {

@@ -65,6 +65,7 @@ extension PresenceMessages {
         guard let conversation = ChatConversation(wire) else {
             conversations[wire.id] = nil
             marks[wire.id] = nil
+            exclude(wire.id)
             publishList()
             return nil
         }
@@ -73,6 +74,7 @@ extension PresenceMessages {
         publishList()
         publish(wire.id)
         delivered(wire.id, conversation.lastSequence)
+        include(wire.id)
         return conversation
     }
 

@@ -80,7 +80,21 @@ extension PresenceMessages {
         }
     }
 
-    /// Why a conversation cannot be followed: `forbidden` if the user is not in it.
+    /// The user is not in a conversation any more: the server tells no messages of it.
+    func exclude(_ conversation: String) {
+        guard talks[conversation] != nil else { return }
+        talks[conversation]!.begin()
+        problems[conversation] = PresenceError(.forbidden, "the user is not in \(conversation)")
+    }
+
+    /// The user is in a conversation: what could not be followed while they were not is followed now, from where it was left.
+    func include(_ conversation: String) {
+        guard messageLoops[conversation] != nil, problems[conversation]?.code == .forbidden else { return }
+        problems[conversation] = nil
+        follow(conversation)
+    }
+
+    /// Why a conversation cannot be followed: `forbidden` if the user is not in it, until they are.
     public func problem(in conversation: String) -> PresenceError? { problems[conversation] }
 
     func heard(_ event: Wire.OneMessage) {

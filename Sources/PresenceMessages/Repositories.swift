@@ -7,13 +7,20 @@ public protocol MessageRepository: Sendable {
     func send(_ message: Message) async throws -> Message
     /// See ``PresenceMessages/messages(in:)``.
     func messages(in conversation: String) -> PresenceUpdates<[Message]>
+    /// Whether there may be messages before those that ``messages(in:)`` shows.
     func hasEarlier(in conversation: String) async -> Bool
+    /// Adds the page before the oldest message that is shown, of 1 to 100; whether there may be more. It needs a
+    /// connection.
     @discardableResult
     func loadEarlier(in conversation: String, limit: Int) async throws -> Bool
+    /// A page of 1 to 100 messages, oldest first, without following them. It needs a connection.
     func getMessages(in conversation: String, before sequence: Int64?, limit: Int) async throws -> [Message]
+    /// Moves the status of somebody else's message forward for the own user: `delivered` or `read`.
     func updateStatus(of message: Message, to status: MessageStatus) async
+    /// Replaces the text of an own message: see ``PresenceMessages/edit(_:text:)``, also for what it throws.
     @discardableResult
     func edit(_ message: Message, text: String) async throws -> Message
+    /// Empties a message and keeps its place: see ``PresenceMessages/delete(_:)``, also for what it throws.
     @discardableResult
     func delete(_ message: Message) async throws -> Message
     /// See ``PresenceMessages/refusedChanges``.
@@ -28,17 +35,31 @@ public protocol MessageRepository: Sendable {
 public protocol ConversationRepository: Sendable {
     /// See ``PresenceMessages/conversationList``.
     var conversationList: PresenceUpdates<[ChatConversation]> { get }
+    /// A conversation as it is now, or was last known: see ``PresenceMessages/conversation(_:)``, also for what it
+    /// throws.
     func conversation(_ id: String) async throws -> ChatConversation
+    /// The conversation of the own user with one other, made if there is none. It needs a connection.
     func directConversation(with user: String, metadata: [String: JSONValue]?) async throws -> ChatConversation
+    /// Makes a group, or finds the one that was made with the same key: see
+    /// ``PresenceMessages/createGroup(with:name:metadata:key:)``.
     func createGroup(
         with users: [String], name: String?, metadata: [String: JSONValue]?, key: String
     ) async throws -> ChatConversation
+    /// Notes that the user has read a conversation, up to a message or up to the newest that is known here.
     func markRead(in conversation: String, upTo sequence: Int64?) async
+    /// Mutes a conversation, for at most 366 days or until ``unmute(_:)``: see ``PresenceMessages/mute(_:for:)``.
     func mute(_ conversation: String, for duration: Duration?) async throws
+    /// Takes ``mute(_:for:)`` back.
     func unmute(_ conversation: String) async throws
+    /// Archives a conversation, or takes that back: see ``PresenceMessages/archive(_:_:)``.
     func archive(_ conversation: String, _ isArchived: Bool) async throws
+    /// Names a group anew; an empty name removes it. It needs a connection, and throws `forbidden` for a direct
+    /// conversation.
     func rename(_ conversation: String, to name: String) async throws
+    /// Adds people to a group, and removes some. It needs a connection, and throws `forbidden` or `tooMany` as the
+    /// server's rules say.
     func changeMembers(of conversation: String, add: [String], remove: [String]) async throws
+    /// Leaves a group. It needs a connection.
     func leave(_ conversation: String) async throws
 }
 

@@ -6,8 +6,8 @@ import PresenceMessages
 extension FakeMessages {
     @discardableResult
     public func edit(_ message: Message, text: String) async throws -> Message {
-        try await note(.edit(message.id, text: text), needsConnection: false)
         try MessageRule.check(text: text, attachments: message.attachments)
+        try await note(.edit(message.id, text: text), needsConnection: false)
         return try change(message, .edit(message: message.id, text: text))
     }
 
@@ -18,10 +18,8 @@ extension FakeMessages {
     }
 
     public func mute(_ conversation: String, for duration: Duration?) async throws {
+        if let duration { try MessageRule.check(muting: duration) }
         try await note(.mute(conversation, duration), needsConnection: false)
-        if let duration, duration > MessageRule.maximumMuting {
-            throw PresenceError(.validationFailed, "muteFor must be at most 366 days", field: "muteFor")
-        }
         let now = lock.withLock { Self.beginning + state.seconds }
         _ = try change(.mute(until: duration.map { now + $0 / .seconds(1) }), in: conversation)
     }
@@ -112,16 +110,24 @@ extension FakeMessages {
                 state.changes.append(change)
                 return state.isOffline ? state.refusedChanges : makeChanges()
             }
-            refused.send(others)
+            publishRefused(others)
             return publish(change.conversationId)
         }
-        try changeFailed(id) { talk, index in talk.outbox[index].advance(to: .sending, at: Self.beginning) }
+        try changeFailed(id) { talk, index in
+            talk.outbox[index].advance(to: .sending, at: Self.beginning)
+            talk.outbox[index].failure = nil
+        }
     }
 
     public func discard(_ id: String) async throws {
         try await note(.discard(id), needsConnection: false)
-        if takeRefused(id) != nil { return refused.send(lock.withLock { state.refusedChanges }) }
+        if takeRefused(id) != nil { return publishRefused(lock.withLock { state.refusedChanges }) }
         try changeFailed(id) { talk, index in talk.outbox.remove(at: index) }
+    }
+
+    /// Shows what is refused, if that has changed.
+    func publishRefused(_ changes: [MessageChange]) {
+        if refused.value != changes { refused.send(changes) }
     }
 
     private func takeRefused(_ id: String) -> MessageChange? {

@@ -5,12 +5,21 @@ import PresenceMessages
 extension FakeMessages: MessageRepository {
     @discardableResult
     public func send(_ message: Message) async throws -> Message {
-        try await note(.send(message.text, in: message.conversationId), needsConnection: false)
         try MessageRule.check(
             text: message.text, attachments: message.attachments, priorityReason: message.priorityReason)
+        for id in [message.id, message.conversationId] where !PresenceID.isValid(id) {
+            throw PresenceError(.invalidID, "not an id: \(id.debugDescription)")
+        }
+        guard message.id.utf8.count <= 64 else {
+            throw PresenceError(.invalidID, "the id of a message has at most 64 bytes: \(message.id)")
+        }
+        guard message.senderId == user else {
+            throw PresenceError(.forbidden, "a message of \(message.senderId) cannot be sent by \(user)")
+        }
+        try await note(.send(message.text, in: message.conversationId), needsConnection: false)
         let id = message.conversationId
-        try lock.withLock {
-            var talk = try talk(id)
+        lock.withLock {
+            var talk = anyTalk(id)
             guard !(talk.outbox + talk.log).contains(where: { $0.id == message.id }) else { return }
             talk.outbox.append(message)
             state.talks[id] = talk
@@ -51,8 +60,8 @@ extension FakeMessages: MessageRepository {
         guard let sequence = message.sequence else { return }
         let conversation = message.conversationId
         switch status {
-        case .read: lock.withLock { move(user, delivered: 0, read: sequence, in: conversation) }
-        case .delivered: lock.withLock { move(user, delivered: sequence, read: 0, in: conversation) }
+        case .read: lock.withLock { moveOwn(delivered: 0, read: sequence, in: conversation) }
+        case .delivered: lock.withLock { moveOwn(delivered: sequence, read: 0, in: conversation) }
         case .sending, .sent, .failed: break
         }
         publish(conversation)
@@ -63,8 +72,14 @@ extension FakeMessages: ConversationRepository {
     public var conversationList: PresenceUpdates<[ChatConversation]> { list.updates }
 
     public func conversation(_ id: String) async throws -> ChatConversation {
-        try await note(.conversation(id))
-        return try lock.withLock { try talk(id).conversation }
+        try await note(.conversation(id), needsConnection: false)
+        return try lock.withLock {
+            guard let lastKnown = state.lastKnown else { return try talk(id).conversation }
+            guard let held = lastKnown[id]?.conversation, held.participants.contains(user) else {
+                throw PresenceError(.notConnected, "the test is offline")
+            }
+            return changed(held)
+        }
     }
 
     public func directConversation(
@@ -85,6 +100,13 @@ extension FakeMessages: ConversationRepository {
     public func createGroup(
         with users: [String], name: String?, metadata: [String: JSONValue]?, key: String
     ) async throws -> ChatConversation {
+        guard PresenceID.isValid(key), key.utf8.count <= 64 else {
+            throw PresenceError(.validationFailed, "key must be 1 to 64 bytes of printable ASCII", field: "key")
+        }
+        // A pair without a name has its direct conversation.
+        if name == nil, let other = users.first(where: { $0 != user }), Set(users + [user]).count == 2 {
+            return try await directConversation(with: other, metadata: metadata)
+        }
         try await note(.createGroup(users, name: name))
         let made = try lock.withLock {
             if let former = state.keys[key].flatMap({ state.talks[$0] }) { return former.conversation }
@@ -116,7 +138,7 @@ extension FakeMessages: ConversationRepository {
 
     public func markRead(in conversation: String, upTo sequence: Int64?) async {
         try? await note(.markRead(conversation, upTo: sequence), needsConnection: false)
-        lock.withLock { move(user, delivered: 0, read: sequence ?? .max, in: conversation) }
+        lock.withLock { moveOwn(delivered: 0, read: sequence ?? .max, in: conversation) }
         publish(conversation)
     }
 

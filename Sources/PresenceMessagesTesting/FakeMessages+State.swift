@@ -21,24 +21,36 @@ extension FakeMessages {
     /// Shows what changed.
     func publish(_ conversation: String? = nil) {
         if let conversation {
-            let news = lock.withLock { state.talks[conversation].map { ($0.feed, shown($0)) } }
+            let news = lock.withLock { state.talks[conversation].map { ($0.feed, shown(conversation)) } }
             if let (feed, messages) = news, feed.value != messages { feed.send(messages) }
         }
         let conversations = lock.withLock {
-            state.talks.values.map(\.conversation).filter { $0.participants.contains(user) }
-                .map { talk in
-                    state.changes.filter { $0.conversationId == talk.id }.reduce(into: talk) { $1.apply(to: &$0) }
-                }
+            (state.lastKnown ?? state.talks).values.map(\.conversation).filter { $0.participants.contains(user) }
+                .map(changed)
                 .sorted { ($0.listDate, $0.id) > ($1.listDate, $1.id) }
         }
         if list.value != conversations { list.send(conversations) }
     }
 
     func feed(of conversation: String) -> Feed<[Message]> {
-        lock.withLock { state.talks[conversation]?.feed } ?? Feed([])
+        lock.withLock {
+            let talk = anyTalk(conversation)
+            state.talks[conversation] = talk
+            return talk.feed
+        }
     }
 
     // MARK: With the lock held
+
+    /// A conversation as the server has it; for one that there is not, an empty one of nobody.
+    func anyTalk(_ id: String) -> Talk {
+        state.talks[id] ?? Talk(conversation: ChatConversation(id: id, kind: .direct, participants: []))
+    }
+
+    /// A conversation with the changes that the server has not made yet.
+    func changed(_ conversation: ChatConversation) -> ChatConversation {
+        state.changes.filter { $0.conversationId == conversation.id }.reduce(into: conversation) { $1.apply(to: &$0) }
+    }
 
     /// - Throws: `forbidden` for what is not a conversation of the user.
     func talk(_ id: String) throws -> Talk {
@@ -74,15 +86,17 @@ extension FakeMessages {
         talk.conversation.lastMessage = stored
         talk.conversation.lastSequence = stored.sequence!
         talk.conversation.version = state.version
+        count(&talk)
         state.talks[message.conversationId] = talk
-        count(message.conversationId)
         return stored
     }
 
     /// Sends what waits.
     func drain(_ id: String) {
         guard !state.isOffline, let waiting = state.talks[id]?.outbox else { return }
+        let isMember = state.talks[id]!.conversation.participants.contains(user)
         for message in waiting where message.status == .sending {
+            if !isMember { state.refusals.insert(PresenceError(.forbidden, "the user is not in \(id)"), at: 0) }
             if state.refusals.isEmpty {
                 state.talks[id]!.outbox.removeAll { $0.id == message.id }
                 store(message)
@@ -94,27 +108,40 @@ extension FakeMessages {
         }
     }
 
+    /// The own marks: they show at once, and reach up to what is known here.
+    func moveOwn(delivered: Int64, read: Int64, in id: String) {
+        let last = (state.lastKnown ?? state.talks)[id]?.conversation.lastSequence ?? 0
+        move(user, delivered: min(delivered, last), read: min(read, last), in: id)
+        guard var known = state.lastKnown?[id] else { return }
+        if move(user, delivered: min(delivered, last), read: min(read, last), in: &known) { count(&known) }
+        state.lastKnown![id] = known
+    }
+
     /// Marks only move forward; a read message has arrived.
     func move(_ user: String, delivered: Int64, read: Int64, in id: String) {
-        guard var talk = state.talks[id] else { return }
+        guard var talk = state.talks[id], move(user, delivered: delivered, read: read, in: &talk) else { return }
+        state.version += 1
+        talk.conversation.version = state.version
+        count(&talk)
+        state.talks[id] = talk
+    }
+
+    /// Whether that was a move.
+    private func move(_ user: String, delivered: Int64, read: Int64, in talk: inout Talk) -> Bool {
         let last = talk.conversation.lastSequence
-        guard let index = talk.conversation.members.firstIndex(where: { $0.user == user }) else { return }
+        guard let index = talk.conversation.members.firstIndex(where: { $0.user == user }) else { return false }
         let member = talk.conversation.members[index]
         let newRead = max(member.read ?? 0, min(read, last))
         talk.conversation.members[index].read = newRead
         talk.conversation.members[index].delivered = max(member.delivered, min(delivered, last), newRead)
-        state.version += 1
-        talk.conversation.version = state.version
-        state.talks[id] = talk
-        count(id)
+        return talk.conversation.members[index] != member
     }
 
     /// Unread is the last message less the larger of the own mark and the own newest message.
-    private func count(_ id: String) {
-        let talk = state.talks[id]!
+    private func count(_ talk: inout Talk) {
         let own = talk.log.last { $0.senderId == user }?.sequence ?? 0
         let read = talk.conversation.member(user)?.read ?? 0
-        state.talks[id]!.conversation.unreadCount = Int(talk.conversation.lastSequence - max(read, own))
+        talk.conversation.unreadCount = Int(talk.conversation.lastSequence - max(read, own))
     }
 
     /// Changes a message in place.
@@ -133,7 +160,10 @@ extension FakeMessages {
         return talk.log[index]
     }
 
-    private func shown(_ talk: Talk) -> [Message] {
+    private func shown(_ id: String) -> [Message] {
+        guard let talk = (state.lastKnown ?? state.talks)[id] ?? state.talks[id] else { return [] }
+        // What this device has written is known here, connected or not.
+        let outbox = state.talks[id]?.outbox ?? []
         let others = talk.conversation.members.filter { $0.user != user }
         let ownRead = talk.conversation.member(user)?.read ?? 0
         let held = talk.log.dropFirst(talk.hidden).map { stored in
@@ -143,11 +173,11 @@ extension FakeMessages {
             let isThere = others.allSatisfy { $0.delivered >= number }
             let own: MessageStatus = everybody ? .read : isThere ? .delivered : .sent
             let status = stored.senderId == user ? own : number <= ownRead ? .read : .delivered
-            message.advance(to: others.isEmpty ? .sent : status, at: stored.timestamp)
+            message.advance(to: others.isEmpty && stored.senderId == user ? .sent : status, at: stored.timestamp)
             message.readBy = others.filter { $0.user != stored.senderId && ($0.read ?? 0) >= number }.map(\.user)
             return message
         }
         let waiting = state.changes.filter { $0.conversationId == talk.conversation.id }
-        return (held + talk.outbox).map { message in waiting.reduce(into: message) { $1.apply(to: &$0) } }
+        return (held + outbox).map { message in waiting.reduce(into: message) { $1.apply(to: &$0) } }
     }
 }

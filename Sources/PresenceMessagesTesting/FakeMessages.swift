@@ -3,6 +3,7 @@ import PresenceKit
 import PresenceKitTesting
 import PresenceMessages
 
+// @unchecked: `state` is only touched with the lock.
 /// Conversations and messages in memory, and what was asked for: both repositories, with the server's rules.
 ///
 /// ```swift
@@ -11,9 +12,8 @@ import PresenceMessages
 /// fake.receive("Hello", from: "bob", in: "c1")
 /// ```
 ///
-/// While it ``isOffline``, messages, edits, deletions and settings wait as in the outbox, marks are taken, and everything
-/// else fails with `notConnected`.
-// @unchecked: `state` is only touched with the lock.
+/// While it ``isOffline``, messages, edits, deletions and settings wait as in the outbox, marks are taken, a conversation is
+/// answered as last known, and everything else fails with `notConnected`. What others do shows with the next connection.
 public final class FakeMessages: @unchecked Sendable {
     /// What was asked of it.
     public enum Call: Hashable, Sendable {
@@ -49,7 +49,10 @@ public final class FakeMessages: @unchecked Sendable {
     }
 
     struct State {
+        /// As the server has them.
         var talks: [String: Talk] = [:]
+        /// As they were known when the connection was lost, with the own marks since; `nil` while there is one.
+        var lastKnown: [String: Talk]?
         var calls: [Call] = []
         var failures: [(matches: @Sendable (Call) -> Bool, error: any Error)] = []
         var refusals: [PresenceError] = []
@@ -57,7 +60,7 @@ public final class FakeMessages: @unchecked Sendable {
         var changes: [MessageChange] = []
         var changeRefusals: [PresenceError] = []
         var refusedChanges: [MessageChange] = []
-        var isOffline = false
+        var isOffline: Bool { lastKnown != nil }
         var delay: Duration?
         /// By the creator's key.
         var keys: [String: String] = [:]
@@ -78,6 +81,7 @@ public final class FakeMessages: @unchecked Sendable {
     /// The time that the fake begins at; each message is a second later.
     public static let beginning = Date(timeIntervalSince1970: 1_763_712_000)
 
+    /// Makes a fake whose server has these conversations, without messages.
     public init(user: String = "me", conversations: [ChatConversation] = [], clock: TestClock = TestClock()) {
         self.user = user
         self.clock = clock
@@ -90,8 +94,15 @@ public final class FakeMessages: @unchecked Sendable {
     /// What was asked for, in order.
     public var calls: [Call] { lock.withLock { state.calls } }
 
-    /// A conversation as it is.
-    public subscript(id: String) -> ChatConversation? { lock.withLock { state.talks[id]?.conversation } }
+    /// A conversation as the server has it; `nil` if there is none.
+    public subscript(id: String) -> ChatConversation? {
+        lock.withLock {
+            guard let conversation = state.talks[id]?.conversation, !conversation.participants.isEmpty else {
+                return nil
+            }
+            return conversation
+        }
+    }
 
     /// The texts that the server has, oldest first.
     public func texts(in conversation: String) -> [String] {
@@ -149,12 +160,13 @@ public final class FakeMessages: @unchecked Sendable {
     public var isOffline: Bool {
         get { lock.withLock { state.isOffline } }
         set {
-            let talks = lock.withLock {
-                state.isOffline = newValue
+            let talks = lock.withLock { () -> [String] in
+                guard newValue != state.isOffline else { return [] }
+                state.lastKnown = newValue ? state.talks : nil
                 return Array(state.talks.keys)
             }
             for id in talks { lock.withLock { drain(id) } }
-            if !newValue { refused.send(lock.withLock { makeChanges() }) }
+            if !newValue, !talks.isEmpty { publishRefused(lock.withLock { makeChanges() }) }
             for id in talks { publish(id) }
         }
     }

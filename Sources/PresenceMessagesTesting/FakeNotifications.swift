@@ -3,6 +3,7 @@ import PresenceKit
 import PresenceKitTesting
 import PresenceMessages
 
+// @unchecked: `state` is only touched with the lock.
 /// A user's notifications in memory, and what was asked for, with the server's rules.
 ///
 /// ```swift
@@ -13,7 +14,6 @@ import PresenceMessages
 ///
 /// While it ``isOffline``, marks are taken and show at once, as from a client; pages fail with `notConnected`, and what the
 /// backend and other devices do shows with the next connection.
-// @unchecked: `state` is only touched with the lock.
 public final class FakeNotifications: @unchecked Sendable {
     /// What was asked of it.
     public enum Call: Hashable, Sendable {
@@ -34,6 +34,7 @@ public final class FakeNotifications: @unchecked Sendable {
     private var state = State()
     private let feed = Feed(NotificationInbox())
 
+    /// Makes a fake without notifications.
     public init() {}
 
     // MARK: What the test looks at

@@ -4,14 +4,17 @@ import PresenceKit
 /// How the connection is, as a banner shows it.
 @MainActor @Observable
 public final class ConnectionModel {
+    /// How the connection is, as ``run()`` heard it last.
     public private(set) var state = ConnectionState.idle
 
     private let service: any ConnectionService
 
+    /// Makes a model that shows nothing before ``run()``.
     public init(_ service: any ConnectionService) {
         self.service = service
     }
 
+    /// Whether there is a connection, live or stale.
     public var isConnected: Bool { state.isConnected }
 
     /// A line for people; `nil` while there is nothing to say.

@@ -4,15 +4,24 @@ import PresenceKit
 /// The own user: status, profile and what waits to be saved.
 @MainActor @Observable
 public final class MeModel {
+    /// The own user, as ``run()`` heard it last.
     public private(set) var me = Me()
     /// Profile changes that wait for a connection.
     public private(set) var pending = PendingProfileChanges()
-    public private(set) var isSaving = false
+    /// Whether a choice is on its way.
+    public var isSaving: Bool { saving > 0 }
+    /// Whether the last choice of a status waits for a connection: ``me`` does not show it yet.
+    public private(set) var isStatusQueued = false
     /// Why the last choice was not taken, for people.
     public private(set) var errorMessage: String?
 
     private let service: any MeService
+    /// How many choices are on their way.
+    private var saving = 0
+    /// The last choice, if it waits.
+    private var queued: ChosenStatus?
 
+    /// Makes a model that shows nothing before ``run()``.
     public init(_ service: any MeService) {
         self.service = service
     }
@@ -23,7 +32,12 @@ public final class MeModel {
     /// Follows the own user until its task is cancelled, or they sign out.
     public func run() async {
         async let pending: Void = followPending()
-        for await me in service.meUpdates { self.me = me }
+        for await me in service.meUpdates {
+            self.me = me
+            if let status = me.status, status.freshness.isLive, status.status == queued {
+                (queued, isStatusQueued) = (nil, false)
+            }
+        }
         await pending
     }
 
@@ -31,14 +45,20 @@ public final class MeModel {
         for await pending in service.pendingProfileUpdates { self.pending = pending }
     }
 
-    /// Chooses a status; an empty text clears it.
+    /// Chooses a status. Without a connection it waits for one, which ``isStatusQueued`` tells.
+    ///
+    /// - Parameters:
+    ///   - text: an empty one clears it; `nil` leaves it as it is.
+    ///   - clearAfter: 1 s to 30 days.
     public func choose(_ status: ChosenStatus, text: String? = nil, clearAfter: Duration? = nil) async {
-        isSaving = true
+        saving += 1
         errorMessage = nil
-        defer { isSaving = false }
+        defer { saving -= 1 }
         do {
             let change = text.map { $0.isEmpty ? Change<String>.remove : .set($0) } ?? .keep
-            try await service.setStatus(status, text: change, clearAfter: clearAfter)
+            let update = try await service.setStatus(status, text: change, clearAfter: clearAfter)
+            isStatusQueued = update == .queued
+            queued = isStatusQueued ? status : nil
         } catch is CancellationError {
         } catch {
             errorMessage = error.localizedDescription

@@ -5,12 +5,14 @@ import PresenceKit
 /// One person, as a header or a profile page shows them.
 @MainActor @Observable
 public final class PersonModel {
+    /// Whom it shows.
     public let user: String
     /// `nil` until something is known.
     public private(set) var person: Person?
 
     private let service: any PeopleService
 
+    /// Makes a model that shows nothing before ``run()``.
     public init(_ service: any PeopleService, user: String) {
         self.service = service
         self.user = user
@@ -18,6 +20,7 @@ public final class PersonModel {
 
     /// The display name, or the id without one.
     public var name: String { person?.displayName ?? user }
+    /// Whether they are here; `false` while nothing is known.
     public var isOnline: Bool { person?.isOnline ?? false }
     /// Whether what is shown is the truth of this moment.
     public var isLive: Bool { person?.freshness.isLive ?? false }

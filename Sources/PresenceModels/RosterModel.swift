@@ -39,6 +39,7 @@ public final class RosterModel {
     /// The loop of ``run()``; it is begun anew when `users` changed.
     private var following: Task<Void, Never>?
 
+    /// Makes a model that shows nobody before ``run()``.
     public init(_ service: any PeopleService, users: [String], order: Order = .presence) {
         self.service = service
         wanted = users

@@ -4,6 +4,7 @@ import PresenceKit
 /// Who types in a conversation, and that the own user does.
 @MainActor @Observable
 public final class TypingModel {
+    /// Whose typists it shows.
     public let conversation: String
     /// The others who type, by id.
     public private(set) var users: [String] = []

@@ -29,6 +29,10 @@ import Testing
             "Too many attempts. Please try again in 2 seconds."
         ),
         (AccountError(.rateLimited, retryAfter: .seconds(600)), "Too many attempts. Please try again in 10 minutes."),
+        (
+            AccountError(.rateLimited, retryAfter: .seconds(Int64.max)),
+            "Too many attempts. Please try again in 527040 minutes."
+        ),
         (AccountError(.unavailable), "The server is busy. Please try again later."),
         (AccountError(.unauthorized), "You are not signed in."),
     ])
@@ -51,6 +55,16 @@ import Testing
                     .validationFailed, "m", reason: .weakPassword, field: "password", retryAfter: .milliseconds(1_500),
                     outcomeUnknown: true))
         #expect(error.map { "\($0)" } == "validation_failed/weak_password: m (password)")
+    }
+
+    @Test(arguments: ["9223372036854775807", "-1"])
+    func `whatever time a proxy says to wait can be shown`(seconds: String) async throws {
+        let bench = Bench()
+        bench.transport.answer { _ in HTTPResponse(status: 503, headers: ["retry-after": seconds]) }
+        let account = bench.launch()
+        let error = await #expect(throws: AccountError.self) { try await account.resetPassword(email: "a@b.de") }
+        #expect(error?.code == .unavailable)
+        #expect(error?.localizedDescription.hasPrefix("The server is busy. Please try again in ") == true)
     }
 
     @Test func `an answer of something before the server says when to try again`() async throws {

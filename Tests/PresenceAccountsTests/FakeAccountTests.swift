@@ -45,6 +45,30 @@ import Testing
         #expect(account.currentAccount?.emailVerified == true)
     }
 
+    @Test func `another user's new password ends nobody's session here`() async throws {
+        try await account.signUp(email: "a@b.de", password: "12345678")
+        try await account.signOut()
+        try await account.signUp(email: " B@b.de ", password: "12345678")
+        #expect(account.currentAccount?.email == "b@b.de")
+        try await account.resetPassword(email: "a@b.de")
+        let mail = try #require(account.mails.last { $0.isReset })
+        try await account.resetPassword(token: mail.token, newPassword: "87654321")
+        #expect(account.currentAccount?.email == "b@b.de")
+    }
+
+    @Test func `what the server never takes is refused`() async throws {
+        let long = String(repeating: "x", count: 51)
+        await #expect(throws: AccountError(.validationFailed, field: "displayName")) {
+            try await account.signUp(email: "a@b.de", password: "12345678", displayName: long)
+        }
+        try await account.signUp(email: "a@b.de", password: "12345678", displayName: " Ana ")
+        #expect(try await account.currentUser().displayName == "Ana")
+        await #expect(throws: UserError.invalid(field: "photo", reason: "Failed to process image")) {
+            for try await _ in account.uploadPhoto(Data("no picture".utf8)) {}
+        }
+        #expect(!account.calls.contains(.uploadPhoto(bytes: 10)))
+    }
+
     @Test func `sessions end one by one or all together`() async throws {
         try await account.signUp(email: "a@b.de", password: "12345678")
         account.otherSessions = [AccountSession(id: "web", createdAt: .distantPast, lastUsedAt: .distantPast)]
@@ -65,7 +89,9 @@ import Testing
         let changed = try await account.update(
             AccountChanges(displayName: " A ", preferredLanguage: "pt", setupCompleted: true))
         #expect(changed.displayName == "A" && changed.preferredLanguage == "pt")
-        try await account.changeEmail(to: "c@d.de", password: "12345678")
+        try await account.changeEmail(to: " C@d.de", password: "12345678")
+        #expect(account.currentAccount?.email == "a@b.de", "until the mail is confirmed")
+        try await account.verifyEmail(token: try #require(account.mails.last { $0.email == "c@d.de" }).token)
         #expect(account.currentAccount?.email == "c@d.de")
         await #expect(throws: AccountError.self) { try await account.deleteAccount(password: "wrong") }
         try await account.deleteAccount(password: "12345678")

@@ -33,6 +33,14 @@ import Testing
                 == "Invalid username format. Use 3-30 characters, letters, numbers, periods, and underscores.")
     }
 
+    @Test func `a picture is a JPEG or PNG of 5 MiB at most`() {
+        let png = Data([0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A])
+        #expect(PhotoRule.fault(in: png) == nil)
+        #expect(PhotoRule.fault(in: Data([0xFF, 0xD8, 0xFF]) + Data(count: (5 << 20) - 3)) == nil)
+        #expect(PhotoRule.fault(in: png + Data(count: 5 << 20)) == "Image is too large. Maximum size is 5MB.")
+        for other in [Data(), Data("GIF89a".utf8)] { #expect(PhotoRule.fault(in: other) == "Failed to process image") }
+    }
+
     @Test func `errors are told in plain language, and what to do about them`() {
         let errors: [UserError] = [
             .userNotFound("u1"), .invalid(field: "displayName", reason: "This name cannot be used."),

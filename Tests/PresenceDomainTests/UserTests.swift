@@ -26,6 +26,22 @@ import Testing
         }
     }
 
+    @Test func `users, their changes and pictures come back from JSON as they were`() throws {
+        func comesBack<Value: Codable & Equatable>(_ value: Value) throws {
+            #expect(try JSONDecoder().decode(Value.self, from: JSONEncoder().encode(value)) == value)
+        }
+        let url = URL(string: "https://example.org/j.jpg")!
+        try comesBack(UserState(user: Self.full, isStale: true))
+        try comesBack(Users([Self.full], missing: ["u2"], isStale: true))
+        for update in [UserUpdate.saved(Self.full), .queued] { try comesBack(update) }
+        try comesBack(Photo(url: url, thumbnailURL: nil))
+        for changes in [
+            UserChanges(), UserChanges(displayName: "Ana", profileImageURL: .some(url), timezone: "Europe/Paris"),
+            // What is removed is not what stays as it is.
+            UserChanges(profileImageURL: .some(nil), timezone: .some(nil), locale: .some(nil)),
+        ] { try comesBack(changes) }
+    }
+
     @Test func `the id is uid in stored data`() throws {
         let members = try #require(
             JSONSerialization.jsonObject(with: JSONEncoder().encode(Self.full)) as? [String: Any])

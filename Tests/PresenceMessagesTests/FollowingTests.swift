@@ -73,6 +73,34 @@ import Testing
         #expect(await scene.messages.problem(in: "nothing")?.code == .forbidden)
     }
 
+    @Test func `a conversation that the user is put into later is followed from then on`() async throws {
+        var list = scene.messages.conversationList.makeAsyncIterator()
+        await list.reaches { $0.count == 1 }
+        var loop = scene.messages.messages(in: "g1").makeAsyncIterator()
+        #expect(await loop.next() == [])
+        while await scene.messages.problem(in: "g1") == nil { await Task.yield() }
+        server.state.withLock { $0.talks["g1"] = MessageServer.Talk(members: ["ana", "bob"]) }
+        server.write("hello", in: "g1")
+        await loop.reaches { texts($0) == ["hello"] }
+        #expect(await scene.messages.problem(in: "g1") == nil)
+    }
+
+    @Test func `who was taken out of a conversation and is put into it again misses nothing`() async throws {
+        var loop = scene.messages.messages(in: "c1").makeAsyncIterator()
+        server.write("one")
+        await loop.reaches { texts($0) == ["one"] }
+        var list = scene.messages.conversationList.makeAsyncIterator()
+        await list.reaches { $0.count == 1 }
+        server.state.withLock { for peer in $0.peers.keys { $0.peers[peer]!.follows = [] } }
+        let removal: MessageServer.Object = ["id": "c1", "version": 1_500, "removed": true]
+        server.tell(["type": "conversation", "conversation": removal, "at": 1])
+        await list.reaches { $0.isEmpty }
+        #expect(await scene.messages.problem(in: "c1")?.code == .forbidden)
+        server.write("two")
+        await loop.reaches { texts($0) == ["one", "two"] }
+        #expect(await scene.messages.problem(in: "c1") == nil)
+    }
+
     @Test func `what arrives is marked delivered by itself, and read when the app says so`() async throws {
         var loop = scene.messages.messages(in: "c1").makeAsyncIterator()
         server.write("one")

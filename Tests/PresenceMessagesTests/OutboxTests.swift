@@ -145,6 +145,19 @@ import Testing
         #expect(try await scene.client.keptWrites(ofKinds: Outbox.kinds).writes.allSatisfy { $0.owner == "bob" })
     }
 
+    @Test func `a message is kept although its sender stops waiting, and the sender is told so`() async throws {
+        let scene = Scene()
+        await scene.connected()
+        scene.server.isThere(false)
+        let sending = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await scene.messages.send("kept", in: "c1")
+        }
+        let message = try await sending.value
+        #expect(try await scene.client.keptWrites(ofKinds: Outbox.kinds).writes.map(\.id) == [message.id])
+        await scene.list { $0.map(\.id) == [message.id] }
+    }
+
     @Test func `a message that cannot be is refused before it is kept`() async throws {
         let scene = Scene()
         await scene.connected()

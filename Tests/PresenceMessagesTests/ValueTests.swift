@@ -115,6 +115,40 @@ struct ValueTests {
         #expect(group.displayName(for: "ana", names: names) == "Trip" && !group.canAddParticipant(limit: 3))
     }
 
+    @Test func `a conversation of a later schema version is refused, and what may be missing is that of a new one`()
+        throws
+    {
+        let least = #"{"id":"c","kind":"group","participants":["ana","bob"],"createdAt":0}"#
+        let conversation = try JSONDecoder().decode(ChatConversation.self, from: Data(least.utf8))
+        #expect(
+            conversation
+                == ChatConversation(
+                    id: "c", kind: .group, participants: ["ana", "bob"],
+                    createdAt: Date(timeIntervalSinceReferenceDate: 0)))
+        let later = #"{"id":"c","kind":"group","participants":[],"createdAt":0,"schemaVersion":2}"#
+        #expect(throws: DecodingError.self) { try JSONDecoder().decode(ChatConversation.self, from: Data(later.utf8)) }
+    }
+
+    @Test func `changes and notifications come back from JSON as they were`() throws {
+        let kinds: [MessageChange.Kind] = [
+            .edit(message: "m", text: "x"), .delete(message: "m"), .mute(until: date), .mute(until: nil), .unmute,
+            .archive(false),
+        ]
+        for kind in kinds {
+            var change = MessageChange(conversationId: "c", user: "ana", kind: kind, madeAt: date)
+            change.failure = PresenceError(.forbidden, "no", retryAfter: .seconds(1))
+            #expect(try JSONDecoder().decode(MessageChange.self, from: JSONEncoder().encode(change)) == change)
+        }
+        let notification = UserNotification(
+            id: "n", sequence: 7, kind: "order", title: "Shipped", body: "Today", data: .object(["n": .array([.null])]),
+            timestamp: date, isSeen: true)
+        #expect(
+            try JSONDecoder().decode(UserNotification.self, from: JSONEncoder().encode(notification)) == notification)
+        for status in MessageStatus.allCases {
+            #expect(try JSONDecoder().decode([MessageStatus].self, from: JSONEncoder().encode([status])) == [status])
+        }
+    }
+
     @Test func `a conversation is read from the protocol, and comes back from JSON as it was`() throws {
         let text = """
             {"id":"c1","version":9,"kind":"direct","participants":["ana","bob"],"members":[

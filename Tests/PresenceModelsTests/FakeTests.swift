@@ -1,3 +1,4 @@
+import Foundation
 import PresenceKit
 import PresenceKitTesting
 import Testing
@@ -11,10 +12,12 @@ import Testing
         #expect(people.map(\.user) == ["bob"] && people.missing == ["nobody"] && people.isComplete)
         #expect(try await presence.person("nobody") == nil)
         presence.goOffline(at: .inTests)
-        let held = try await presence.people(["bob", "nobody"])
+        let held = try await presence.people(["bob", "nobody", "stranger"])
         #expect(held.first?.freshness == .stale(since: .inTests))
-        #expect(held.unanswered == ["nobody"] && held.problem?.code == .notConnected)
-        await #expect(throws: PresenceError.self) { try await presence.person("nobody") }
+        #expect(held.missing == ["nobody", "stranger"], "one is known not to be there, of the other nothing is known")
+        #expect(held.unanswered == ["stranger"] && held.problem?.code == .notConnected)
+        #expect(try await presence.person("nobody") == nil)
+        await #expect(throws: PresenceError.self) { try await presence.person("stranger") }
     }
 
     @Test func `writes are queued offline, or fail, and are done when it is back`() async throws {
@@ -28,6 +31,69 @@ import Testing
         await #expect(throws: PresenceError.self) { try await presence.block(["eve"]) }
         presence.goOnline()
         #expect(presence.me.profile?.displayName == "A" && presence.me.profile?.locale == "de")
+    }
+
+    @Test func `what others do while it is offline shows with the next connection`() async throws {
+        presence.goOffline()
+        presence.set(.offline("bob", name: "Bob"))
+        presence.setTyping(["bob"], in: "c1")
+        #expect(try await presence.person("bob")?.isOnline == true, "as last known")
+        var typing = presence.typing(in: "c1").makeAsyncIterator()
+        #expect(await typing.next()?.users == [])
+        presence.goOnline()
+        #expect(try await presence.person("bob")?.isOnline == false)
+        #expect(await typing.next()?.users == ["bob"])
+    }
+
+    @Test func `a fake that begins offline is offline, and one that signed out knows nobody`() async throws {
+        let away = FakePresence(people: [.online("bob")], connection: .closed(nil))
+        #expect(try await away.people(["bob"]).problem?.code == .notConnected)
+        var bob = away.updates(of: "bob").makeAsyncIterator()
+        let shown = await bob.next()
+        #expect(shown?.freshness.isLive == false && shown?.problem?.code == .notConnected)
+        away.goOnline()
+        let live = await bob.next()
+        #expect(live?.freshness == .live && live?.problem == nil)
+        try await presence.block(["eve"])
+        await presence.signOut()
+        #expect(try await presence.people(["bob"]).unanswered == ["bob"])
+        presence.goOnline()
+        #expect(try await presence.visibility().blocked == [])
+    }
+
+    @Test func `what a client refuses before it asks is refused, and not among the calls`() async throws {
+        func code(_ body: () async throws -> Void) async -> PresenceError.Code? {
+            do {
+                try await body()
+                return nil
+            } catch {
+                return (error as? PresenceError)?.code
+            }
+        }
+        #expect(await code { _ = try await presence.createConversation(with: ["no id"]) } == .invalidID)
+        #expect(await code { _ = try await presence.createConversation(with: ["bob"], key: "a b") } == .invalidID)
+        #expect(await code { try await presence.block(["no id"]) } == .invalidID)
+        let long = ProfileChanges(displayName: .set(String(repeating: "x", count: 51)))
+        #expect(await code { try await presence.updateProfile(long) } == .validationFailed)
+        #expect(presence.calls.isEmpty)
+        var typing = presence.typing(in: "no id").makeAsyncIterator()
+        #expect(await typing.next()?.problem?.code == .invalidID)
+        #expect(await typing.next() == nil)
+        guard case .saved(let profile) = try await presence.updateProfile(ProfileChanges(displayName: " Ana ")) else {
+            Issue.record("not saved")
+            return
+        }
+        #expect(profile.displayName == "Ana")
+    }
+
+    @Test func `a status says when it is cleared, by the clock of the test`() async throws {
+        presence.clock.advance(by: .seconds(10))
+        try await presence.setStatus(.busy, text: .keep, clearAfter: .seconds(60))
+        #expect(presence.me.status?.clearsAt == .inTests + 70)
+        #expect(await presence.serverNow == .inTests + 10)
+        let time = await presence.serverTime
+        presence.clock.advance(by: .seconds(5))
+        #expect(time.now == .inTests + 15)
     }
 
     @Test func `who may see the user is kept, and observed with the own user`() async throws {

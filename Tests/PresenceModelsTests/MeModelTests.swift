@@ -38,6 +38,20 @@ import Testing
         #expect(!model.isSaving)
     }
 
+    @Test func `a status that is chosen offline waits, and says so`() async {
+        let model = MeModel(presence)
+        let run = Task { await model.run() }
+        await until { model.me.user == "ana" }
+        presence.goOffline()
+        await model.choose(.busy)
+        #expect(model.isStatusQueued && model.errorMessage == nil)
+        presence.goOnline()
+        await until { !model.isStatusQueued && model.me.status?.status == .busy }
+        await model.choose(.auto, clearAfter: .zero)
+        #expect(model.errorMessage == "This time cannot be used.")
+        run.cancel()
+    }
+
     @Test func `what waits for a connection is shown as if it were saved`() async throws {
         let model = MeModel(presence)
         let run = Task { await model.run() }

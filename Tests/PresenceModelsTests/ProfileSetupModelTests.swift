@@ -106,6 +106,41 @@ import Testing
         #expect(second.profileSaved && users.updates.last?.displayName == "ana.b")
     }
 
+    @Test func `skipping keeps the name and the picture that the user has already`() async {
+        let picture = URL(string: "https://example.org/a.jpg")
+        let user = User(id: "me", email: "ana.b@example.org", displayName: "Ana", profileImageURL: picture)
+        let model = model(user)
+        #expect(model.displayName == "Ana")
+        model.displayName = "Something else"
+        model.profileImageURL = URL(string: "https://example.org/b.jpg")
+        await model.skipSetup()
+        #expect(users.updates == [UserChanges(displayName: "Ana")])
+    }
+
+    @Test func `a picture that was uploaded is in the form, and not saved a second time`() async {
+        let model = ProfileSetupModel(currentUser: Self.ana, users: users, photos: users)
+        await model.photo?.upload(Data([0xFF, 0xD8, 0xFF, 1]))
+        #expect(model.profileImageURL != nil && model.profileImageURL == model.photo?.photo?.url)
+        model.displayName = "Ana"
+        await model.saveProfile()
+        #expect(users.updates == [UserChanges(displayName: "Ana")])
+    }
+
+    @Test func `skipping while it is saved does nothing`() async {
+        let model = model()
+        model.displayName = "Ana"
+        users.delay = .seconds(1)
+        users.failure = UserError.fetchFailed(reason: "")
+        let saving = Task { await model.saveProfile() }
+        await users.clock.sleepers()
+        await model.skipSetup()
+        users.clock.advance(by: .seconds(1))
+        await saving.value
+        (users.failure, users.delay) = (nil, nil)
+        await model.retry()
+        #expect(model.profileSaved && users.updates.map(\.displayName) == ["Ana", "Ana"])
+    }
+
     @Test func `setup is needed as long as the name is the standard one`() {
         #expect(ProfileSetupModel.isNeeded(for: Self.ana))
         #expect(ProfileSetupModel.isNeeded(for: User(id: "me", displayName: "")))

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Holds the shape of the sources: which module may import which, how long files, functions and folders may be, a comment at
-each unsafe construct, no feature in the core, and plain words. It reads files only.
+each unsafe construct and each public declaration of the client, no feature in the core, and plain words. It reads files only.
 
 Each exception stands here with its reason or its present size, so that it can shrink and cannot grow.
 """
@@ -9,6 +9,8 @@ import re
 import sys
 import time
 from pathlib import Path
+
+import documentation
 
 BEGAN = time.monotonic()
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -204,8 +206,13 @@ def look_at_named_tests():
                 fault(name(path), f"there is no {named}")
 
 
+def look_at_documentation():
+    for place, declaration in documentation.undocumented(ROOT):
+        fault(place, f"{declaration} is public and has no doc comment")
+
+
 CHECKS = [look_at_imports, look_at_sizes, look_at_unsafe_constructs, look_at_the_core, look_at_words, look_at_requirements,
-          look_at_named_tests]
+          look_at_named_tests, look_at_documentation]
 
 for check in CHECKS:
     check()

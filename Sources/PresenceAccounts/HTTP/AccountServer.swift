@@ -143,7 +143,10 @@ extension AccountError {
         guard let error = try? AccountServer.decoder.decode(Message.self, from: response.body), error.type == "error"
         else {
             let isPassing = response.status == 429 || response.status == 503
-            let seconds = response.headers["retry-after"].flatMap(Int.init).map { Duration.seconds($0) }
+            // A proxy's word: any number may stand there.
+            let seconds = response.headers["retry-after"].flatMap(Int.init).map {
+                Duration.seconds(min(max($0, 0), 1 << 30))
+            }
             self.init(
                 isPassing ? .unavailable : .notAnAnswer, "HTTP status \(response.status)", retryAfter: seconds,
                 outcomeUnknown: response.status >= 500 && !isPassing)

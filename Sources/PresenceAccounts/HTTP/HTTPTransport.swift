@@ -11,14 +11,20 @@ public protocol HTTPTransport: Sendable {
     ) async throws -> HTTPResponse
 }
 
+/// A request over HTTP.
 public struct HTTPRequest: Sendable {
+    /// Such as `POST`, in capitals.
     public var method: String
+    /// Where it goes, with its query.
     public var url: URL
+    /// By name; the transport adds those that HTTP itself needs.
     public var headers: [String: String]
+    /// What is sent; `nil` for a request without a body.
     public var body: Data?
     /// How long nothing may happen.
     public var timeout: Duration
 
+    /// Makes a request.
     public init(
         method: String, url: URL, headers: [String: String] = [:], body: Data? = nil, timeout: Duration = .seconds(15)
     ) {
@@ -30,12 +36,16 @@ public struct HTTPRequest: Sendable {
     }
 }
 
+/// An answer over HTTP, whatever its status.
 public struct HTTPResponse: Sendable {
+    /// The status code, such as 200.
     public var status: Int
     /// The names in lower case.
     public var headers: [String: String]
+    /// What was answered; empty without a body.
     public var body: Data
 
+    /// Makes an answer, as a fake needs it.
     public init(status: Int, headers: [String: String] = [:], body: Data = Data()) {
         self.status = status
         self.headers = headers
@@ -50,6 +60,7 @@ public struct HTTPFailure: Error, Hashable, Sendable {
     /// Whether the request may have reached the server.
     public var wasSent: Bool
 
+    /// Says what failed, and whether the server may have got the request.
     public init(_ message: String, wasSent: Bool) {
         self.message = message
         self.wasSent = wasSent

@@ -56,8 +56,8 @@ private struct Exchange {
     var isTooLong = false
 }
 
-/// The requests in flight, by the number of their task.
 // @unchecked: `exchanges` is only touched with the lock.
+/// The requests in flight, by the number of their task.
 private final class Exchanges: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     private let lock = NSLock()
     private var exchanges: [Int: Exchange] = [:]

@@ -3,12 +3,12 @@
     import Foundation
     import Security
 
+    // @unchecked: UserDefaults may be used from any thread; everything else is constant.
     /// Keeps the session in the keychain of Apple's systems: on this device only, readable after its first unlock, so that
     /// a push in the background can be answered.
     ///
     /// A keychain outlives the app. After a new installation the session of the former one is removed: a flag in the app's
     /// own defaults says whether this installation has been here.
-    // @unchecked: UserDefaults may be used from any thread; everything else is constant.
     public final class KeychainTokenStore: TokenStore, @unchecked Sendable {
         private let service: String
         private let accessGroup: String?

@@ -23,8 +23,10 @@ public struct StoredSession: Codable, Hashable, Sendable, CustomStringConvertibl
     public var refreshToken: String
     /// As last known, to be shown while the server is out of reach.
     public var account: Account
+    /// When it was stored, by this device's clock.
     public var savedAt: Date
 
+    /// Makes a session, as a store or a fake needs it.
     public init(refreshToken: String, account: Account, savedAt: Date) {
         self.refreshToken = refreshToken
         self.account = account
@@ -33,6 +35,7 @@ public struct StoredSession: Codable, Hashable, Sendable, CustomStringConvertibl
 
     /// Without the token, so that it is in no log.
     public var description: String { "StoredSession(\(account.id))" }
+    /// As the description: without the token.
     public var debugDescription: String { description }
 
     private static let format = 1
@@ -54,12 +57,13 @@ public struct StoredSession: Codable, Hashable, Sendable, CustomStringConvertibl
     }
 }
 
-/// Keeps the session as long as the process lives, for tests and tools.
 // @unchecked: `session` is only touched with the lock.
+/// Keeps the session as long as the process lives, for tests and tools.
 public final class MemoryTokenStore: TokenStore, @unchecked Sendable {
     private let lock = NSLock()
     private var session: StoredSession?
 
+    /// Makes a store that keeps this session; by default none.
     public init(_ session: StoredSession? = nil) { self.session = session }
 
     public func load() -> StoredSession? { lock.withLock { session } }

@@ -45,7 +45,9 @@ extension AccountError: LocalizedError {
 
     private static func wait(_ time: Duration?) -> String {
         guard let time else { return "Please try again later." }
-        let seconds = max(1, time.components.seconds + (time.components.attoseconds > 0 ? 1 : 0))
+        // Of more than a year nobody reads the number.
+        let shown = min(time, .seconds(366 * 86_400)).components
+        let seconds = max(1, shown.seconds + (shown.attoseconds > 0 ? 1 : 0))
         if seconds < 120 { return "Please try again in \(seconds) second\(seconds == 1 ? "" : "s")." }
         return "Please try again in \((seconds + 59) / 60) minutes."
     }

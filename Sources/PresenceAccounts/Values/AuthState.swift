@@ -4,6 +4,7 @@ import PresenceKit
 public enum AuthState: Hashable, Sendable {
     /// What the device keeps was not read yet, or cannot be read now (a device that was not unlocked since its start).
     case restoring
+    /// Nobody is signed in, and why.
     case signedOut(SignOutReason)
     /// Stale: as this device last knew the account, since then. Live: the server has confirmed it in this process.
     case signedIn(Account, Freshness)
@@ -28,6 +29,7 @@ public enum SignOutReason: Hashable, Sendable {
 
 /// What a sign-out ends.
 public enum SignOutScope: Hashable, Sendable {
+    /// The session of this device only.
     case thisDevice
     /// All sessions of the user, this one too.
     case allDevices

@@ -33,6 +33,7 @@ extension PresenceClient {
             public var urlSession: URLSessionConfiguration?
         #endif
 
+        /// The defaults.
         public init() {}
     }
 }

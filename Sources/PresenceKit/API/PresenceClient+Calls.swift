@@ -31,17 +31,24 @@ extension PresenceClient {
 
     /// Chooses the status of the user, on all their devices, until they choose another.
     ///
-    /// Without a connection the newest status is held here and holds from the first moment of the next one; the answer
-    /// is then `queued`. It is lost when the process ends.
+    /// Without a connection the choice is kept and made with the next one; the answer is then `queued`. Of several the newest
+    /// counts. With a ``Storage`` on disk a choice that was queued outlives the process; it belongs to the user of the token,
+    /// and to no other. It holds from the first moment of the next connection if the token says whose it is, as a JWT's `sub`.
     ///
     /// - Parameters:
     ///   - status: what others see, or `auto` for what the devices do.
     ///   - text: at most 140 characters and 1 KiB; left as it is unless given.
-    ///   - clearAfter: after it, 1 s to 30 days, the status is `auto` again and the text gone.
+    ///   - clearAfter: after it, 1 s to 30 days (``StatusRule/clearing``), the status is `auto` again and the text gone. It
+    ///     counts from the call, also while the choice waits.
+    /// - Returns: `saved` if the server holds it; `queued` if it is in the storage.
+    /// - Throws: `validationFailed` with the field `text` or `clearAfter`, before anything is kept or sent; `storageFailed`
+    ///   if it cannot be kept over the end of the process, with `outcomeUnknown` because this process may still make it;
+    ///   why the client is closed, if it is.
     @discardableResult
     public func setStatus(
         _ status: ChosenStatus, text: Change<String> = .keep, clearAfter: Duration? = nil
     ) async throws -> ChoiceUpdate {
+        try StatusRule.check(text: text, clearAfter: clearAfter)
         let change = StatusChange(status: status.wire, text: text.wire, clearAfter: clearAfter?.milliseconds)
         if case .queued = try await ask(.setStatus(change)) { return .queued }
         return .saved

@@ -62,19 +62,14 @@ extension Engine {
     }
 
     private mutating func setStatus(_ newer: PendingStatus, at now: Moment) {
-        if link.isConnected, !me.isPostponed {
+        if link.isConnected, !me.choice.isPostponed {
             send([newer.message(at: now.uptime)])
         } else if link.isClosed {
             answer(newer, .failure(link.whyAway))
         } else {
-            me.choose(newer)
-            if link.isAway { releaseStatus() }
+            me.choice.choose([newer])
+            if link.isAway { me.releaseChoice(at: now) }
         }
-    }
-
-    /// What was chosen is held here: nobody waits for a connection that may be long in coming.
-    private mutating func releaseStatus() {
-        for id in me.release() { answer(id, .success(.queued)) }
     }
 
     /// Keeps a change of the profile; the call is answered when it is stored.
@@ -86,8 +81,14 @@ extension Engine {
     /// A write is in the storage, or cannot be.
     mutating func stored(_ write: String, _ call: CallID?, _ error: PresenceError?) {
         var error = error
-        if let message = error?.message {
-            emit(.log(.error, message))
+        if let message = error?.message { emit(.log(.error, message)) }
+        if let calls = me.choiceStored(write, error == nil) {
+            // The choice is still made by this process, if that gets to it.
+            error?.outcomeUnknown = true
+            for call in calls { answer(call, error.map { .failure($0) } ?? .success(.queued)) }
+            return
+        }
+        if error != nil {
             error?.outcomeUnknown = me.withdraw(write)
         } else {
             me.stored(write)
@@ -107,6 +108,7 @@ extension Engine {
 
     mutating func answerSaved() {
         for (call, profile) in me.profile.takeSaved() { answer(call, .success(.profile(.saved(profile)))) }
+        for call in me.choice.takeSaved() { answer(call, .success(.done)) }
     }
 
     /// The user begins to type, or stops: it is said on this connection, and on the next one if it lasts.
@@ -156,7 +158,8 @@ extension Engine {
 
     /// Whether what a call asks for may have been done, or may still be, if the call ends now.
     private func mayBeDone(_ id: CallID) -> Bool {
-        requests.mayChange(for: id) || me.isPending(for: id) || me.profile.isSaved(id) || calls.isRepeating(id)
+        requests.mayChange(for: id) || me.choice.mayBeDone(for: id) || me.profile.isSaved(id)
+            || calls.isRepeating(id)
     }
 
     // MARK: When the connection ends
@@ -199,7 +202,7 @@ extension Engine {
             error.outcomeUnknown = true
             for id in calls.repeating { answer(id, .failure(error)) }
         } else {
-            releaseStatus()
+            me.releaseChoice(at: now)
         }
         for id in lookups.ids { askCache(id, because: link.whyAway) }
     }

@@ -24,7 +24,7 @@ extension Engine {
     /// The transport is open.
     mutating func opened(at now: Moment) {
         guard link.opened(at: now) else { return }
-        introduce(with: me.takePending(), at: now)
+        introduce(with: me.choice.take(), at: now)
     }
 
     /// The status is sent with `connect`, so that other users see no other one first.
@@ -38,15 +38,18 @@ extension Engine {
         guard case .introducing = link.phase, let id, case .connect(let toldActivity, let toldStatus) = requests[id]
         else { return }
         _ = requests.take(id)
-        answer(toldStatus, .success(.done))
+        if let toldStatus { me.acknowledge(toldStatus) }
         if let former = me.id, former != connected.user {
             // Whom an earlier process belonged to says nothing about what was asked for in this one.
+            answerSaved()
             if me.isRecalled { forgetRecalled(at: now) } else { forget(at: now) }
         }
         link.connected(connected, at: now)
         if let status = connected.status { me.hold(status) }
         watchlist.unsettle()
-        send(me.begin(as: connected.user, toldOf: toldActivity, at: now))
+        send(me.begin(as: connected.user, toldOf: toldActivity, toldStatus, at: now))
+        // Not before it is known what an earlier process left, and what of that is in the storage yet.
+        answerSaved()
         observeMe(at: now)
         for (id, call) in calls.takeDeferred() { perform(id, call, at: now) }
         send(calls.takeRepeats(at: now.uptime))
@@ -57,10 +60,10 @@ extension Engine {
     mutating func refuseConnect(_ status: PendingStatus?, _ error: PresenceError, at now: Moment) {
         let isAboutStatus = error.field == "status" || error.field?.hasPrefix("status.") == true
         if isAboutStatus, let status {
-            answer(status, .failure(error))
+            refuse(status, error)
             return introduce(with: nil, at: now)
         }
-        if let status { me.choose(status) }
+        if let status { me.choice.choose([status]) }
         link.reject(error)
         // After `unauthorized` the server closes by itself, with a code.
         if error.code != .unauthorized { hangUp(.rejected(error), at: now) }
@@ -99,7 +102,7 @@ extension Engine {
         link.close(error)
         watchlist.problemChanged()
         failWhatCannotWait(at: now)
-        fail(me.close(), link.whyAway)
+        fail(me.choice.close(), link.whyAway)
     }
 
     /// Whatever belonged to the connection goes: what is shown becomes stale, requests fail or wait to be repeated. With
@@ -114,7 +117,7 @@ extension Engine {
         if let error {
             for request in lost { abandon(request, error) }
         } else {
-            me.choose(lost.compactMap(\.status))
+            me.choice.choose(lost.compactMap(\.status))
             for request in lost { lose(request, at: now) }
         }
     }

@@ -41,7 +41,7 @@ extension Engine {
     mutating func recall(_ owner: UserID?, _ writes: [QueuedWrite], at now: Moment) {
         guard awaitsOwner else { return }
         awaitsOwner = false
-        me.recall(owner, writes)
+        me.recall(owner, writes, at: now)
         observeMe(at: now)
     }
 

@@ -66,8 +66,8 @@ extension Engine {
     private mutating func accept(_ request: Request?) {
         switch request {
         case .status(let pending):
-            answer(pending, .success(.done))
-            for call in me.settle(pending) { answer(call, .success(.done)) }
+            me.acknowledge(pending)
+            answerSaved()
         case .changeVisibility(_, let call): answer(call, .success(.done))
         default: break
         }
@@ -122,9 +122,10 @@ extension Engine {
         case .subscribe(let users): watchlist.refuse(users, error, at: now.uptime)
         case .subscribeConversation(let conversation): watchlist.refuse(conversation, error, at: now.uptime)
         case .get(_, let calls): refuseLookups(calls, error, at: now)
-        case .status(let pending) where error.code == .rateLimited:
-            me.postpone(pending, until: now.uptime + error.delay)
-        case .status(let pending): answer(pending, .failure(error))
+        // What was promised is made as soon as the server can.
+        case .status(let pending) where error.code == .rateLimited || pending.isPromised && error.isPassing:
+            me.choice.postpone(pending, until: now.uptime + error.delay)
+        case .status(let pending): refuse(pending, error)
         case .updateProfile(let changes, .fail, let call) where error.code == .rateLimited:
             calls.pace(.updateProfile(changes, .fail, call), call, error, at: now.uptime)
         case .changeVisibility(let body, let call) where error.code == .rateLimited:
@@ -149,6 +150,15 @@ extension Engine {
             emit(.log(.notice, "typing is not shown: \(error)"))
         case .unsubscribe, .ownVisibility, .probe, nil: break
         }
+    }
+}
+
+extension Engine {
+    /// The server will not hold a choice.
+    mutating func refuse(_ choice: PendingStatus, _ error: PresenceError) {
+        me.drop(choice)
+        if choice.isPromised { emit(.log(.error, "a status that was queued is refused: \(error)")) }
+        answer(choice, .failure(error))
     }
 }
 

@@ -1,7 +1,7 @@
 import Foundation
 
-/// Inputs posted from any thread, without waiting, that the runner takes in their order.
 // @unchecked: `inputs` is only touched with the lock.
+/// Inputs posted from any thread, without waiting, that the runner takes in their order.
 final class Mailbox: @unchecked Sendable {
     private let lock = NSLock()
     private var inputs: [Input] = []

@@ -1,16 +1,19 @@
 // What the storage has to do, one after the other.
 extension Runner {
-    /// The same for what is waited for.
+    /// The same for what is waited for: for the disk only, and also by a task that is cancelled. What is on its way to the
+    /// disk arrives there, so nobody may be told that it did not.
     func waitForStorage<Value: Sendable>(
         _ operation: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
-        let (results, report) = AsyncStream.makeStream(of: Result<Value, any Error>.self)
-        afterStorage {
-            do { report.yield(.success(try await operation())) } catch { report.yield(.failure(error)) }
-            report.finish()
+        try await withCheckedThrowingContinuation { continuation in
+            afterStorage {
+                do {
+                    continuation.resume(returning: try await operation())
+                } catch {
+                    continuation.resume(throwing: error)
+                }
+            }
         }
-        for await result in results { return try result.get() }
-        throw CancellationError()
     }
 
     func clear(_ clearing: Clearing, _ andWrites: Bool) {

@@ -13,8 +13,8 @@
         }
     }
 
-    /// The one loop, begun with the first connection and never ended.
     // @unchecked: the contexts are confined to the loop's thread.
+    /// The one loop, begun with the first connection and never ended.
     final class ClientLoop: @unchecked Sendable {
         static let shared = Result { try ClientLoop() }
 

@@ -3,8 +3,8 @@
     import PresenceTransport
     import WebSockets
 
-    /// One WebSocket connection of libwebsockets.
     // @unchecked: everything that can change is confined to the loop's thread.
+    /// One WebSocket connection of libwebsockets.
     final class LoopTransport: Transport, WebSocketClientDelegate, @unchecked Sendable {
         private let loop: EventLoop?
         private let report: @Sendable (TransportEvent) -> Void

@@ -4,10 +4,17 @@ import PresenceKit
 // The fake's connection comes and goes, and so does its user.
 extension FakePresence {
     /// Whether calls cannot reach the server.
-    var isOffline: Bool { lock.withLock { state.offlineSince } != nil }
+    var isOffline: Bool { lock.withLock { state.lastKnown } != nil }
 
     /// Of what is held.
-    var freshness: Freshness { lock.withLock { state.offlineSince }.map { .stale(since: $0) } ?? .live }
+    var freshness: Freshness {
+        lock.withLock { state.offlineSince ?? state.staleSince }.map { .stale(since: $0) } ?? .live
+    }
+
+    /// Why nothing newer comes to any loop; `nil` while something may.
+    private var closingProblem: PresenceError? {
+        if case .closed = connection.value { whyAway } else { nil }
+    }
 
     /// Why a call that needs a connection fails.
     var whyAway: PresenceError {
@@ -17,46 +24,66 @@ extension FakePresence {
     }
 
     func goOffline(as connection: ConnectionState, at date: Date) {
-        lock.withLock { state.offlineSince = date }
-        show(.stale(since: date))
+        lock.withLock {
+            state.staleSince = nil
+            // What was known at the first loss stays what is known.
+            guard state.lastKnown == nil else { return }
+            state.offlineSince = date
+            var held = state.people
+            for user in state.absent where held[user] == nil { held[user] = Person(absent: user) }
+            state.lastKnown = held.mapValues { $0.freshness.isLive ? $0.with(.stale(since: date)) : $0 }
+        }
         self.connection.send(connection)
+        show(.stale(since: lock.withLock { state.offlineSince } ?? date))
     }
 
     func goOnline(as connection: ConnectionState) {
         let (changes, chosen) = lock.withLock {
-            state.offlineSince = nil
-            state.isSignedOut = false
+            (state.offlineSince, state.lastKnown, state.isSignedOut) = (nil, nil, false)
+            state.staleSince = if case .stale(let since) = connection { since } else { nil }
             defer {
                 state.pending = PendingProfileChanges()
                 state.chosen = nil
             }
             return (state.pending.waiting, state.chosen)
         }
-        if case .stale(let since) = connection { show(.stale(since: since)) } else { show(.live) }
-        if let changes { _ = apply(changes) }
-        if let chosen { changeMe { $0.status = chosen } }
-        pendingProfile.send(PendingProfileChanges())
         self.connection.send(connection)
+        show(freshness)
+        if let changes { _ = apply(changes) }
+        if let chosen {
+            changeMe {
+                $0.status = chosen
+                $0.status?.freshness = freshness
+            }
+        }
+        pendingProfile.send(PendingProfileChanges())
     }
 
     /// Everything held is as fresh as this.
     private func show(_ freshness: Freshness) {
-        let conversations = lock.withLock {
-            for (user, person) in state.people { state.people[user] = person.with(freshness) }
-            return state.conversations.values
-        }
         publish(nil)
-        for feed in conversations {
-            guard var typing = feed.value else { continue }
-            typing.freshness = freshness
-            // Nobody is shown as typing who may have stopped long ago.
-            if freshness != .live { (typing.users, typing.othersCount) = ([], 0) }
-            feed.send(typing)
-        }
+        for (conversation, feed) in lock.withLock({ state.conversations }) { feed.send(shownTyping(conversation)) }
         changeMe {
             $0.status?.freshness = freshness
             $0.profile?.freshness = freshness
         }
+    }
+
+    /// Who types, as loops see it: nobody who may have stopped long ago.
+    func shownTyping(_ conversation: String) -> Typing {
+        var typing =
+            lock.withLock { state.lastKnown == nil ? state.typists[conversation] : nil }
+            ?? Typing(conversation: conversation, freshness: .live)
+        typing.freshness = freshness
+        typing.problem = closingProblem
+        return typing
+    }
+
+    /// Somebody as loops see them.
+    func shownPerson(_ user: String) -> Person {
+        let person = known(user)
+        guard person.problem == nil, let problem = closingProblem else { return person }
+        return person.with(problem)
     }
 
     func changeMe(_ change: (inout Me) -> Void) {
@@ -73,6 +100,8 @@ extension FakePresence {
                 state.ownUser = Feed(Me())
                 state.pendingProfile = Feed(PendingProfileChanges())
                 (state.pending, state.chosen, state.isSignedOut) = (PendingProfileChanges(), nil, true)
+                (state.lastKnown, state.absent, state.visibility) = ([:], [], State.visibleToAll)
+                if state.offlineSince == nil { state.offlineSince = .inTests }
             }
             return (state.watched, state.conversations, state.rosters, state.ownUser, state.pendingProfile)
         }
@@ -85,8 +114,13 @@ extension FakePresence {
 
     /// Another user: nothing of the former one is left, and loops go on.
     func forget() {
-        lock.withLock { (state.pending, state.chosen, state.isSignedOut) = (PendingProfileChanges(), nil, false) }
+        lock.withLock {
+            (state.pending, state.chosen, state.isSignedOut) = (PendingProfileChanges(), nil, false)
+            (state.absent, state.visibility) = ([], State.visibleToAll)
+            if state.lastKnown != nil { state.lastKnown = [:] }
+        }
         set(Me())
+        publish(nil)
         pendingProfile.send(PendingProfileChanges())
     }
 }

@@ -5,11 +5,11 @@ extension FakePresence {
     // MARK: People
 
     public func presence(of user: String) -> PresenceUpdates<PersonPresence> {
-        PresenceUpdates(updates(of: user).map(\.presence))
+        PresenceUpdates(ChangesOnly(updates(of: user)) { $0.presence })
     }
 
     public func profile(of user: String) -> PresenceUpdates<PersonProfile> {
-        PresenceUpdates(updates(of: user).map(\.profile))
+        PresenceUpdates(ChangesOnly(updates(of: user)) { $0.profile })
     }
 
     public func updates(of user: String) -> PresenceUpdates<Person> {
@@ -33,7 +33,7 @@ extension FakePresence {
     }
 
     public func people(_ users: [String]) async throws -> People {
-        if let malformed = users.first(where: { !PresenceID.isValid($0) }) { throw PresenceError.refused(malformed) }
+        try Self.check(users)
         var seen: Set<String> = []
         let users = users.filter { seen.insert($0).inserted }
         try await note(.people(users))
@@ -41,7 +41,7 @@ extension FakePresence {
         let missing = users.filter { !known($0).isFound }
         guard isOffline else { return People(found, missing: missing) }
         return People(
-            found, missing: missing, unanswered: missing,
+            found, missing: missing, unanswered: missing.filter { known($0).freshness == .unknown },
             problem: whyAway)
     }
 
@@ -49,7 +49,7 @@ extension FakePresence {
 
     public var meUpdates: PresenceUpdates<Me> { ownUser.updates }
 
-    public var statusUpdates: PresenceUpdates<MyStatus> { PresenceUpdates(ownUser.updates.compactMap(\.status)) }
+    public var statusUpdates: PresenceUpdates<MyStatus> { PresenceUpdates(ChangesOnly(ownUser.updates) { $0.status }) }
 
     public var pendingProfileUpdates: PresenceUpdates<PendingProfileChanges> { pendingProfile.updates }
 
@@ -57,11 +57,13 @@ extension FakePresence {
     public func setStatus(
         _ status: ChosenStatus, text: Change<String>, clearAfter: Duration?
     ) async throws -> ChoiceUpdate {
+        try StatusRule.check(text: text, clearAfter: clearAfter)
         try await note(.setStatus(status, text, clearAfter))
+        let clearsAt = await clearAfter.map { [now = serverNow] in now + $0 / .seconds(1) }
         // A closed client holds no choices: nobody knows whether it will be opened again.
         if case .closed = connection.value { throw whyAway }
         let former = lock.withLock { state.chosen } ?? me.status
-        var chosen = MyStatus(status: status, text: former?.text, freshness: .live)
+        var chosen = MyStatus(status: status, text: former?.text, clearsAt: clearsAt, freshness: freshness)
         switch text {
         case .keep: break
         case .remove: chosen.text = nil
@@ -79,6 +81,7 @@ extension FakePresence {
 
     @discardableResult
     public func updateProfile(_ changes: ProfileChanges, offline: OfflinePolicy) async throws -> ProfileUpdate {
+        try changes.check()
         try await note(.updateProfile(changes, offline))
         guard isOffline else { return .saved(apply(changes)) }
         guard offline == .queue, !lock.withLock({ state.isSignedOut }) else { throw whyAway }
@@ -88,7 +91,15 @@ extension FakePresence {
 
     // MARK: Typing
 
-    public func typing(in conversation: String) -> PresenceUpdates<Typing> { feed(of: conversation).updates }
+    public func typing(in conversation: String) -> PresenceUpdates<Typing> {
+        guard PresenceID.isValid(conversation) else {
+            return PresenceUpdates([
+                Typing(conversation: conversation, freshness: .unknown, problem: .refused(conversation))
+            ])
+        }
+        return feed(of: conversation).updates
+    }
+
     public func startTyping(in conversation: String) { noteAtOnce(.startTyping(conversation)) }
     public func stopTyping(in conversation: String) { noteAtOnce(.stopTyping(conversation)) }
 
@@ -119,20 +130,33 @@ extension FakePresence {
     }
 
     public func clearCache() async { noteAtOnce(.clearCache) }
-    public var serverTime: ServerTime { get async { ServerTime() } }
-    public var serverNow: Date { get async { .inTests + clock.now.offset / .seconds(1) } }
+    /// As ``clock`` says, which begins at ``Foundation/Date/inTests``.
+    public var serverTime: ServerTime {
+        get async { ServerTime { [clock] in .inTests + clock.now.offset / .seconds(1) } }
+    }
+    /// As ``serverTime``.
+    public var serverNow: Date { get async { await serverTime.now } }
 
     // MARK: Conversations
 
     public func createConversation(with others: [String]) async throws -> Conversation {
+        try Self.check(others)
         try await noteOnline(.createConversation(others, key: nil))
-        return make(others, "c\(lock.withLock { state.made.count } + 1)")
+        return make(others, "made-\(lock.withLock { state.made.count } + 1)")
     }
 
     /// One for each key.
     public func createConversation(with others: [String], key: String) async throws -> Conversation {
+        try Self.check(others)
+        guard PresenceID.isValid(key), key.utf8.count <= 64 else {
+            throw PresenceError(.invalidID, "not a key: \(key.debugDescription)", field: "key")
+        }
         try await noteOnline(.createConversation(others, key: key))
         return make(others, key)
+    }
+
+    private static func check(_ users: [String]) throws {
+        if let malformed = users.first(where: { !PresenceID.isValid($0) }) { throw PresenceError.refused(malformed) }
     }
 
     private func make(_ others: [String], _ key: String) -> Conversation {
@@ -167,21 +191,25 @@ extension FakePresence {
     }
 
     public func addContacts(_ users: [String]) async throws {
+        try Self.check(users)
         try await noteOnline(.addContacts(users))
         changeVisibility { $0.contacts = Set($0.contacts + users).sorted() }
     }
 
     public func removeContacts(_ users: [String]) async throws {
+        try Self.check(users)
         try await noteOnline(.removeContacts(users))
         changeVisibility { visibility in visibility.contacts.removeAll { users.contains($0) } }
     }
 
     public func block(_ users: [String]) async throws {
+        try Self.check(users)
         try await noteOnline(.block(users))
         changeVisibility { $0.blocked = Set($0.blocked + users).sorted() }
     }
 
     public func unblock(_ users: [String]) async throws {
+        try Self.check(users)
         try await noteOnline(.unblock(users))
         changeVisibility { visibility in visibility.blocked.removeAll { users.contains($0) } }
     }

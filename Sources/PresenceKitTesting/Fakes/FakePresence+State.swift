@@ -45,14 +45,22 @@ extension FakePresence {
     }
 
     func known(_ user: String) -> Person {
-        lock.withLock { state.people[user] } ?? (isOffline ? Person(unknown: user) : Person(absent: user))
+        lock.withLock {
+            if let held = state.lastKnown { return held[user] ?? Person(unknown: user) }
+            guard let person = state.people[user] else {
+                state.absent.insert(user)
+                return Person(absent: user)
+            }
+            guard let since = state.staleSince, person.freshness.isLive else { return person }
+            return person.with(.stale(since: since))
+        }
     }
 
     /// What a roster of these shows: offline nothing is known of those who were never heard of.
     func shown(_ users: [String]) -> [String: Person] {
         var shown: [String: Person] = [:]
         for user in users {
-            let person = known(user)
+            let person = shownPerson(user)
             if !PresenceID.isValid(user) {
                 shown[user] = Person(unknown: user, problem: .refused(user))
             } else if person.freshness != .unknown {
@@ -63,17 +71,17 @@ extension FakePresence {
     }
 
     func feed(of conversation: String) -> Feed<Typing> {
-        let freshness = freshness
+        let typing = shownTyping(conversation)
         return lock.withLock {
             if let feed = state.conversations[conversation] { return feed }
-            let feed = Feed(Typing(conversation: conversation, freshness: freshness))
+            let feed = Feed(typing)
             state.conversations[conversation] = feed
             return feed
         }
     }
 
     func watch(_ user: String) -> Feed<Person> {
-        let person = known(user)
+        let person = shownPerson(user)
         return lock.withLock {
             if let feed = state.watched[user] { return feed }
             let feed = Feed(person)
@@ -85,7 +93,7 @@ extension FakePresence {
     /// Tells the loops of these people, or all.
     func publish(_ users: Set<String>?) {
         let (watched, rosters) = lock.withLock { (state.watched, state.rosters) }
-        for (user, feed) in watched where users?.contains(user) ?? true { feed.send(known(user)) }
+        for (user, feed) in watched where users?.contains(user) ?? true { feed.send(shownPerson(user)) }
         for roster in rosters where users.map({ !$0.isDisjoint(with: roster.users) }) ?? true {
             roster.feed?.send(shown(roster.users))
         }
@@ -93,6 +101,7 @@ extension FakePresence {
 
     /// Changes the own profile as a server would.
     func apply(_ changes: ProfileChanges) -> PersonProfile {
+        let changes = changes.trimmed
         var me = ownUser.value!
         var profile = me.profile ?? PersonProfile(user: me.user ?? "", freshness: .live)
         func change<Value>(_ change: Change<Value>, _ member: WritableKeyPath<PersonProfile, Value?>) {
@@ -172,6 +181,13 @@ extension Person {
                 user: user, status: .offline, since: lastSeen, lastSeen: lastSeen, version: 1, freshness: .live),
             profile: PersonProfile(
                 user: user, exists: name != nil, displayName: name, version: name == nil ? 0 : 1, freshness: .live))
+    }
+
+    func with(_ problem: PresenceError) -> Person {
+        var person = self
+        person.presence.problem = problem
+        person.profile.problem = problem
+        return person
     }
 
     func with(_ freshness: Freshness) -> Person {

@@ -1,6 +1,7 @@
 import Foundation
 import PresenceKit
 
+// @unchecked: `state` is only touched with the lock.
 /// A client without a server: people, typing and the connection are as the test says, and calls are noted.
 ///
 /// ```swift
@@ -11,7 +12,6 @@ import PresenceKit
 ///
 /// While it is offline it follows a client's rules: reads answer with what is held, marked stale, writes are queued or
 /// fail. ``fail(_:with:)`` scripts an error, ``hold()`` lets calls wait, ``delay`` makes them take invented time.
-// @unchecked: `state` is only touched with the lock.
 public final class FakePresence: PresenceService, @unchecked Sendable {
     /// What was asked of it.
     public enum Call: Hashable, Sendable {
@@ -33,11 +33,21 @@ public final class FakePresence: PresenceService, @unchecked Sendable {
     }
 
     struct State {
+        /// As the server has them.
         var people: [String: Person] = [:]
+        /// Who was asked for, and is not there.
+        var absent: Set<String> = []
+        /// As they were known when the connection was lost; `nil` while there is one.
+        var lastKnown: [String: Person]?
+        /// Since when the server has lost sight of the truth.
+        var staleSince: Date?
+        /// Who types, by conversation, as the server has it.
+        var typists: [String: Typing] = [:]
         var conversations: [String: Feed<Typing>] = [:]
         var watched: [String: Feed<Person>] = [:]
         var rosters: [RosterFeed] = []
-        var visibility = MyVisibility(presence: .everyone, lastSeen: .everyone)
+        var visibility = visibleToAll
+        static let visibleToAll = MyVisibility(presence: .everyone, lastSeen: .everyone)
         var calls: [Call] = []
         var failures: [(matches: @Sendable (Call) -> Bool, error: any Error)] = []
         var delay: Duration?
@@ -69,6 +79,7 @@ public final class FakePresence: PresenceService, @unchecked Sendable {
     var ownUser: Feed<Me> { lock.withLock { state.ownUser } }
     var pendingProfile: Feed<PendingProfileChanges> { lock.withLock { state.pendingProfile } }
 
+    /// Makes a fake whose server knows these people.
     public init(
         user: String = "me", people: [Person] = [], connection: ConnectionState = .live, clock: TestClock = TestClock()
     ) {
@@ -76,6 +87,11 @@ public final class FakePresence: PresenceService, @unchecked Sendable {
         self.connection = Feed(connection)
         state = State(me: Me(user: user, status: MyStatus(status: .auto, freshness: .live)))
         for person in people { state.people[person.user] = person }
+        switch connection {
+        case .reconnecting, .closed: goOffline(as: connection, at: .inTests)
+        case .stale(let since): state.staleSince = since
+        case .idle, .connecting, .live: break
+        }
     }
 
     // MARK: What the test looks at
@@ -91,25 +107,33 @@ public final class FakePresence: PresenceService, @unchecked Sendable {
 
     // MARK: The script
 
-    /// Somebody is like this now.
+    /// Somebody is like this now. While it is offline, that shows with the next connection; only somebody whose freshness is
+    /// stale is shown at once, as last known.
     public func set(_ people: Person...) {
         set(people)
     }
 
+    /// The same of several at once.
     public func set(_ people: [Person]) {
-        lock.withLock { for person in people { state.people[person.user] = person } }
+        lock.withLock {
+            for person in people {
+                state.people[person.user] = person
+                if !person.freshness.isLive { state.lastKnown?[person.user] = person }
+            }
+        }
         publish(Set(people.map(\.user)))
     }
 
-    /// These, and nobody else, type in a conversation; the own user is not shown among them.
+    /// These, and nobody else, type in a conversation; the own user is not shown among them, and nobody while it is offline.
     public func setTyping(_ users: [String], in conversation: String, othersCount: Int = 0) {
         let me = me.user
-        feed(of: conversation).send(
-            Typing(
-                conversation: conversation, users: users.filter { $0 != me }, othersCount: othersCount,
-                freshness: freshness))
+        let typing = Typing(
+            conversation: conversation, users: users.filter { $0 != me }, othersCount: othersCount, freshness: .live)
+        lock.withLock { state.typists[conversation] = typing }
+        feed(of: conversation).send(shownTyping(conversation))
     }
 
+    /// The own user is like this now.
     public func set(_ me: Me) { ownUser.send(me) }
 
     /// The connection is like this now: without one everything is stale and writes wait, with one all is live and done.

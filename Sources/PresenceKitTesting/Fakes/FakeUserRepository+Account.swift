@@ -4,23 +4,26 @@ import PresenceDomain
 // What belongs to accounts: the username, the picture, the first form.
 extension FakeUserRepository: UsernameRepository, PhotoRepository, SetupRepository {
     public var ownUsernames: AsyncStream<String?> {
-        let feed = lock.withLock {
-            let feed = state.feeds[me] ?? Feed(state.users[me])
-            state.feeds[me] = feed
-            return feed
-        }
-        return stream(of: feed) { $0.username }
+        stream(of: feed(of: me)) { $0.user.username }
+    }
+
+    /// With the lock held: whether somebody else has it, or nobody may.
+    private func isTaken(_ username: String) -> Bool {
+        let name = username.lowercased()
+        return state.takenUsernames.contains { $0.lowercased() == name }
+            || state.users.values.contains { $0.id != me && $0.username?.lowercased() == name }
     }
 
     public func isAvailable(_ username: String) async throws -> Bool {
         lock.withLock { state.usernameChecks.append(username) }
-        try await answer()
-        return !takenUsernames.contains(username.lowercased())
+        try await answerOnline()
+        return UsernameRule.fault(in: username) == nil && !lock.withLock { isTaken(username) }
     }
 
     public func take(_ username: String) async throws {
-        try await answer()
-        guard !takenUsernames.contains(username.lowercased()) else {
+        try await answerOnline()
+        if let fault = UsernameRule.fault(in: username) { throw UserError.invalid(field: "username", reason: fault) }
+        guard !lock.withLock({ isTaken(username) }) else {
             throw UserError.invalid(field: "username", reason: "This username is already taken.")
         }
         if var user = lock.withLock({ state.users[me] }) {
@@ -30,15 +33,19 @@ extension FakeUserRepository: UsernameRepository, PhotoRepository, SetupReposito
     }
 
     public func release() async throws {
-        try await answer()
+        try await answerOnline()
         if var user = lock.withLock({ state.users[me] }) {
             user.username = nil
             set(user)
         }
     }
 
-    /// Tells of half of the picture, takes ``delay``, and saves it as `https://example.org/photo-N.jpg`.
+    /// Tells of half of the picture, takes ``delay``, and saves it as `https://example.org/photo-N.jpg`. What breaks the
+    /// rule (`PhotoRule`) is refused, and not among ``uploads``.
     public func uploadPhoto(_ picture: Data) -> AsyncThrowingStream<PhotoUpload, any Error> {
+        if let fault = PhotoRule.fault(in: picture) {
+            return AsyncThrowingStream { $0.finish(throwing: UserError.invalid(field: "photo", reason: fault)) }
+        }
         let number = lock.withLock {
             state.uploads.append(picture)
             return state.uploads.count
@@ -47,7 +54,7 @@ extension FakeUserRepository: UsernameRepository, PhotoRepository, SetupReposito
         let task = Task {
             do {
                 elements.yield(.progress(0.47))
-                try await answer()
+                try await answerOnline()
                 let photo = Photo(
                     url: URL(string: "https://example.org/photo-\(number).jpg")!,
                     thumbnailURL: URL(string: "https://example.org/photo-\(number)-small.jpg")!)
@@ -67,7 +74,7 @@ extension FakeUserRepository: UsernameRepository, PhotoRepository, SetupReposito
     }
 
     public func removePhoto() async throws {
-        try await answer()
+        try await answerOnline()
         if var user = lock.withLock({ state.users[me] }) {
             user.profileImageURL = nil
             set(user)
@@ -75,7 +82,7 @@ extension FakeUserRepository: UsernameRepository, PhotoRepository, SetupReposito
     }
 
     public func completeSetup() async throws {
-        try await answer()
+        try await answerOnline()
         lock.withLock { state.setupsCompleted += 1 }
     }
 }

@@ -1,15 +1,21 @@
 import Foundation
 import PresenceDomain
 
-/// Users in memory, and what was asked for.
 // @unchecked: `state` is only touched with the lock.
+/// Users in memory, and what was asked for.
+///
+/// It keeps the rules of a client: values that the server never takes are refused, changes made offline wait and are made
+/// when there is a connection again, and what is shown offline is stale.
 public final class FakeUserRepository: UserRepository, @unchecked Sendable {
     struct State {
         var users: [String: User] = [:]
-        var feeds: [String: Feed<User>] = [:]
+        var feeds: [String: Feed<UserState>] = [:]
         var failure: (any Error)?
         var isOffline = false
         var updates: [UserChanges] = []
+        /// What was changed offline.
+        var waiting: UserChanges?
+        var waitingOnline: Bool?
         var onlineChanges: [Bool] = []
         var takenUsernames: Set<String> = []
         var usernameChecks: [String] = []
@@ -21,10 +27,15 @@ public final class FakeUserRepository: UserRepository, @unchecked Sendable {
     let lock = NSLock()
     var state = State()
     private let refusals = Feed<UserError>()
+    private let pending = Feed(false)
     let me: String
+    /// Whose time ``delay`` is of.
     public let clock: TestClock
 
-    /// - Parameter me: whose changes ``update(_:)`` makes.
+    /// - Parameters:
+    ///   - users: who there is.
+    ///   - me: whose changes ``update(_:)`` makes.
+    ///   - clock: whose time ``delay`` is of.
     public init(_ users: [User] = [], me: String = "me", clock: TestClock = TestClock()) {
         self.me = me
         self.clock = clock
@@ -53,12 +64,26 @@ public final class FakeUserRepository: UserRepository, @unchecked Sendable {
         set { lock.withLock { state.failure = newValue } }
     }
 
-    /// While it is so, changes are queued and reads are stale.
+    /// While it is so, changes are queued and what is shown is stale; username, picture and setup fail. What was queued is
+    /// made when it is set to `false`.
     public var isOffline: Bool {
         get { lock.withLock { state.isOffline } }
-        set { lock.withLock { state.isOffline = newValue } }
+        set {
+            let (changes, isOnline) = lock.withLock {
+                state.isOffline = newValue
+                guard !newValue else { return (nil, nil) as (UserChanges?, Bool?) }
+                defer { (state.waiting, state.waitingOnline) = (nil, nil) }
+                return (state.waiting, state.waitingOnline)
+            }
+            if let changes { make(changes) }
+            if let isOnline { makeOnline(isOnline) }
+            let feeds = lock.withLock { state.feeds.compactMap { id, feed in shown(id).map { (feed, $0) } } }
+            for (feed, shown) in feeds { feed.send(shown) }
+            if changes != nil { pending.send(false) }
+        }
     }
 
+    /// Names that nobody may have; those of the other users are taken, too.
     public var takenUsernames: Set<String> {
         get { lock.withLock { state.takenUsernames } }
         set { lock.withLock { state.takenUsernames = newValue } }
@@ -70,89 +95,106 @@ public final class FakeUserRepository: UserRepository, @unchecked Sendable {
         set { lock.withLock { state.delay = newValue } }
     }
 
+    /// A user is like this now, which is heard at once.
     public func set(_ user: User) {
-        let feed = lock.withLock {
+        let (feed, isOffline) = lock.withLock {
             state.users[user.id] = user
-            return state.feeds[user.id]
+            return (state.feeds[user.id], state.isOffline)
         }
-        feed?.send(user)
+        feed?.send(UserState(user: user, isStale: isOffline))
     }
 
-    /// A change that was queued will not be made.
-    public func refuse(_ error: UserError) { refusals.send(error) }
+    /// A change that was queued will not be made: the member that the error names, or all of it.
+    public func refuse(_ error: UserError) {
+        let isOver = lock.withLock {
+            guard var waiting = state.waiting else { return false }
+            switch error {
+            case .invalid("displayName", _): waiting.displayName = nil
+            case .invalid("photoURL", _): waiting.profileImageURL = nil
+            case .invalid("timezone", _): waiting.timezone = nil
+            case .invalid("locale", _): waiting.locale = nil
+            default: waiting = UserChanges()
+            }
+            state.waiting = waiting == UserChanges() ? nil : waiting
+            return state.waiting == nil
+        }
+        refusals.send(error)
+        if isOver { pending.send(false) }
+    }
+
+    /// The user signs out: all loops end, for good.
+    public func signOut() {
+        let feeds = lock.withLock {
+            defer { (state.feeds, state.waiting, state.waitingOnline) = ([:], nil, nil) }
+            return state.feeds.values
+        }
+        for feed in feeds { feed.finish() }
+        refusals.finish()
+        pending.finish()
+    }
 
     // MARK: UserRepository
 
     public var updateRefusals: AsyncStream<UserError> { stream(of: refusals) { $0 } }
+    public var pendingUpdates: AsyncStream<Bool> { stream(of: pending) { $0 } }
 
     public func user(_ id: User.ID) async throws -> User {
         try await answer()
-        guard let user = lock.withLock({ state.users[id] }) else { throw UserError.userNotFound(id) }
-        return user
+        let (user, isOffline) = lock.withLock { (state.users[id], state.isOffline) }
+        if let user { return user }
+        throw isOffline ? UserError.fetchFailed(reason: Self.noConnection) : UserError.userNotFound(id)
     }
 
     public func users(_ ids: [User.ID]) async throws -> Users {
         try await answer()
         let (users, isOffline) = lock.withLock { (state.users, state.isOffline) }
+        var seen: Set<String> = []
+        let ids = ids.filter { seen.insert($0).inserted }
         return Users(ids.compactMap { users[$0] }, missing: ids.filter { users[$0] == nil }, isStale: isOffline)
     }
 
-    public func userUpdates(of id: User.ID) -> AsyncStream<User> {
-        let feed = lock.withLock {
-            let feed = state.feeds[id] ?? Feed(state.users[id])
-            state.feeds[id] = feed
-            return feed
-        }
-        return stream(of: feed) { $0 }
-    }
+    public func userUpdates(of id: User.ID) -> AsyncStream<User> { stream(of: feed(of: id)) { $0.user } }
+    public func userStates(of id: User.ID) -> AsyncStream<UserState> { stream(of: feed(of: id)) { $0 } }
 
     @discardableResult
     public func update(_ changes: UserChanges) async throws -> UserUpdate {
         lock.withLock { state.updates.append(changes) }
+        try Self.check(changes)
         try await answer()
-        if isOffline { return .queued }
-        var user = lock.withLock { state.users[me] } ?? User(id: me, displayName: "")
-        if let name = changes.displayName { user.displayName = name }
-        if let url = changes.profileImageURL { user.profileImageURL = url }
-        if let timezone = changes.timezone { user.timezone = timezone }
-        if let locale = changes.locale { user.locale = locale }
-        set(user)
-        return .saved(user)
+        let isQueued = lock.withLock {
+            guard state.isOffline else { return false }
+            state.waiting = (state.waiting ?? UserChanges()).merged(with: changes)
+            return true
+        }
+        if isQueued {
+            pending.send(true)
+            return .queued
+        }
+        return .saved(make(changes))
     }
 
     public func onlineUpdates(of id: User.ID) -> AsyncStream<Bool> {
-        let feed = lock.withLock {
-            let feed = state.feeds[id] ?? Feed(state.users[id])
-            state.feeds[id] = feed
-            return feed
+        let feed = feed(of: id)
+        let (stream, elements) = AsyncStream.makeStream(of: Bool.self, bufferingPolicy: .bufferingNewest(1))
+        let task = Task {
+            var last: Bool?
+            for await state in feed.updates where state.user.isOnline != last {
+                last = state.user.isOnline
+                elements.yield(state.user.isOnline)
+            }
+            elements.finish()
         }
-        return stream(of: feed) { $0.isOnline }
+        elements.onTermination = { _ in task.cancel() }
+        return stream
     }
 
     public func setOnline(_ isOnline: Bool) async throws {
         lock.withLock { state.onlineChanges.append(isOnline) }
         try await answer()
-        if var user = lock.withLock({ state.users[me] }) {
-            user.isOnline = isOnline
-            set(user)
+        let isQueued = lock.withLock {
+            if state.isOffline { state.waitingOnline = isOnline }
+            return state.isOffline
         }
-    }
-
-    func answer() async throws {
-        let (delay, failure) = lock.withLock { (state.delay, state.failure) }
-        if let delay { try await clock.sleep(for: delay) }
-        if let failure { throw failure }
-    }
-
-    func stream<Value: Sendable, Element: Sendable>(
-        of feed: Feed<Value>, _ transform: @escaping @Sendable (Value) -> Element
-    ) -> AsyncStream<Element> {
-        let (stream, elements) = AsyncStream.makeStream(of: Element.self)
-        let task = Task {
-            for await value in feed.updates { elements.yield(transform(value)) }
-            elements.finish()
-        }
-        elements.onTermination = { _ in task.cancel() }
-        return stream
+        if !isQueued { makeOnline(isOnline) }
     }
 }

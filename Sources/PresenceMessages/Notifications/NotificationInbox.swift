@@ -10,6 +10,7 @@ public struct NotificationInbox: Hashable, Sendable {
         /// ``PresenceNotifications/loadEarlier(limit:)`` added.
         public var removed: [String] = []
 
+        /// Makes changes, as a fake or a preview needs them; by default there are none.
         public init(added: [String] = [], changed: [String] = [], removed: [String] = []) {
             self.added = added
             self.changed = changed
@@ -21,13 +22,16 @@ public struct NotificationInbox: Hashable, Sendable {
     public var notifications: [UserNotification]
     /// How many were not seen, of all that the server keeps.
     public var unseenCount: Int
+    /// How many were not read, of all that the server keeps.
     public var unreadCount: Int
     /// Whether the server has older ones than these.
     public var hasEarlier: Bool
+    /// What is different from the element before, of the same loop.
     public var changes = Changes()
     /// Whose they are, if a client says so; `nil` after a sign-out.
     package var user: String?
 
+    /// Makes an inbox, as a fake or a preview needs it; by default an empty one.
     public init(
         notifications: [UserNotification] = [], unseenCount: Int = 0, unreadCount: Int = 0, hasEarlier: Bool = false
     ) {

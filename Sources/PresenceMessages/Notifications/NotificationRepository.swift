@@ -6,7 +6,9 @@ public protocol NotificationRepository: Sendable {
     var inbox: PresenceUpdates<NotificationInbox> { get }
     /// See ``PresenceNotifications/markSeen(upTo:)``.
     func markSeen(upTo notification: UserNotification?) async throws
+    /// Notes that the user has read notifications: see ``PresenceNotifications/markRead(_:)``.
     func markRead(_ notifications: [UserNotification]) async throws
+    /// Puts notifications away on all devices: see ``PresenceNotifications/archive(_:)``.
     func archive(_ notifications: [UserNotification]) async throws
     /// See ``PresenceNotifications/loadEarlier(limit:)``.
     @discardableResult

@@ -1,10 +1,16 @@
 /// Any JSON: what an app notes at a conversation.
 public enum JSONValue: Codable, Hashable, Sendable {
+    /// `null`.
     case null
+    /// `true` or `false`.
     case bool(Bool)
+    /// A number, as exact as a `Double` is; one that is not finite cannot be encoded.
     case number(Double)
+    /// A text.
     case string(String)
+    /// Values in order.
     case array([JSONValue])
+    /// Values by name.
     case object([String: JSONValue])
 
     public init(from decoder: any Decoder) throws {

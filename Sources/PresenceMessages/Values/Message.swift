@@ -10,24 +10,33 @@ public struct Message: Codable, Hashable, Sendable, Identifiable {
 
     /// Made by the client that sends it, once: the same message sent again is the same message.
     public let id: String
+    /// Where it stands.
     public let conversationId: String
+    /// Who wrote it.
     public let senderId: String
+    /// What it says; empty after a deletion, or beside attachments alone.
     public var text: String
     /// When the server stored it, by its clock; before that when it was written, by this device's.
     public var timestamp: Date
+    /// How far it has come.
     public var status: MessageStatus
     /// When this device saw the status change.
     public var statusUpdatedAt: Date
+    /// What is beside the text; 10 at most.
     public var attachments: [MessageAttachment]
     /// The newest earlier texts, oldest first; `nil` until the first edit.
     public var editHistory: [MessageEdit]?
     /// How often it was edited, those that the history has dropped counted.
     public var editCount: Int
+    /// When it was deleted; `nil` if it was not.
     public var deletedAt: Date?
+    /// Who deleted it: its sender, or the owner of the group.
     public var deletedBy: String?
     /// The other members who have read it, as far as they show that.
     public var readBy: [String]
+    /// Whether the sender marked it as urgent.
     public var isPriority: Bool
+    /// Why, in the sender's words.
     public var priorityReason: String?
     /// Its number in the conversation, from 1 without gaps; `nil` until the server has stored it.
     public var sequence: Int64?
@@ -37,12 +46,17 @@ public struct Message: Codable, Hashable, Sendable, Identifiable {
     public var failure: PresenceError?
     /// Whether it is shown with a change that the server has not made yet. It is not stored.
     public var hasPendingChange = false
+    /// The form that is encoded; data of a later one is refused.
     public var schemaVersion: Int
 
+    /// Whether the text was ever replaced.
     public var isEdited: Bool { editCount > 0 }
+    /// Whether it was deleted: its place and sender stay.
     public var isDeleted: Bool { deletedAt != nil }
+    /// How many others have read it, as far as they show that.
     public var readCount: Int { readBy.count }
 
+    /// Makes a message; by default one that is written now, with an id of its own.
     public init(
         id: String = UUID().uuidString.lowercased(), conversationId: String, senderId: String, text: String,
         timestamp: Date = Date(), status: MessageStatus = .sending, attachments: [MessageAttachment] = [],

@@ -3,9 +3,13 @@ import PresenceKit
 
 /// What a message may be: the server's own rules, so that what it would refuse is refused before it is kept.
 public enum MessageRule {
+    /// The longest text, in characters as people count them.
     public static let maximumCharacters = 5_000
+    /// The longest text, in bytes of UTF-8.
     public static let maximumBytes = 20 * 1_024
+    /// The most attachments of one message.
     public static let maximumAttachments = 10
+    /// The longest reason for a priority, in characters.
     public static let maximumReasonCharacters = 200
     /// How long a conversation may be muted, unless that holds until it is taken back.
     public static let maximumMuting = Duration.seconds(366 * 86_400)
@@ -39,8 +43,10 @@ public enum MessageRule {
         }
     }
 
+    /// Looks at how long a conversation is to be muted: at most ``maximumMuting``. A time that is not positive is over at once.
+    ///
     /// - Throws: `validationFailed` with the field `muteFor`.
-    static func check(muting duration: Duration) throws(PresenceError) {
+    public static func check(muting duration: Duration) throws(PresenceError) {
         guard duration <= maximumMuting else { throw invalid("muteFor", "must be at most 366 days") }
     }
 

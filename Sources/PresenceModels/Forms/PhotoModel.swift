@@ -7,6 +7,7 @@ import PresenceDomain
 public final class PhotoModel {
     /// The picture that was uploaded here last; `nil` before, and after it was removed.
     public private(set) var photo: Photo?
+    /// Whether a picture is on its way: ``progress`` says how far.
     public private(set) var isUploading = false
     /// How much was sent, from 0 to 1.
     public private(set) var progress = 0.0
@@ -27,19 +28,20 @@ public final class PhotoModel {
         case remove
     }
 
+    /// Makes a model of where the own user's picture is stored.
     public init(photos: any PhotoRepository) {
         self.photos = photos
     }
 
     /// Such as `Uploading... 47%`; `nil` while nothing is uploaded.
     public var progressText: String? { isUploading ? "Uploading... \(Int(progress * 100))%" : nil }
+    /// Whether ``retry()`` has something to try again.
     public var canRetry: Bool { failed != nil && !isUploading }
 
     /// Uploads a picture: JPEG or PNG, at most 5 MiB. It takes the place of one that is being uploaded.
     public func upload(_ picture: Data) async {
         cancel()
-        guard picture.count <= PhotoRule.maximumBytes else { return errorMessage = PhotoRule.tooLarge }
-        guard PhotoRule.mediaType(of: picture) != nil else { return errorMessage = PhotoRule.notAnImage }
+        if let fault = PhotoRule.fault(in: picture) { return errorMessage = fault }
         isUploading = true
         let task = Task { [number] in await send(picture, number) }
         uploading = task

@@ -5,10 +5,12 @@ import PresenceDomain
 /// The form in which a user changes their profile, with what was not saved yet.
 @MainActor @Observable
 public final class ProfileModel {
+    /// The name in the form; it follows the profile until it is changed here.
     public var displayName: String {
         get { fields.displayName }
         set { change(\.displayName, newValue) }
     }
+    /// The picture in the form; it follows the profile until it is changed here.
     public var photoURL: URL? {
         get { fields.photoURL }
         set { change(\.photoURL, newValue) }
@@ -19,14 +21,20 @@ public final class ProfileModel {
         set { if change(\.username, newValue) { usernameChanged() } }
     }
 
+    /// Whether ``save()`` is under way.
     public private(set) var isLoading = false
+    /// Whether a changed username waits for its check, or is being checked.
     public private(set) var isCheckingAvailability = false
     /// Whether the username may be taken; `nil` while it is not known.
     public private(set) var usernameAvailable: Bool?
+    /// What is wrong with the username, for people: its form, that it is taken, that the check failed.
     public private(set) var usernameError: String?
+    /// Why the last save failed, for people; `nil` again with the next change.
     public private(set) var errorMessage: String?
+    /// Whether the last save was taken; `false` again with the next change.
     public private(set) var showSuccess = false
-    /// Whether the last change waits for a connection.
+    /// Whether a change that was saved here waits for a connection. It is `false` again when the change was made, which
+    /// ``showSuccess`` tells then, or refused, which ``errorMessage`` tells.
     public private(set) var isQueued = false
     /// The picture that is stored on the server, where there are photos: it is saved when it is chosen.
     public let photo: PhotoModel?
@@ -74,7 +82,9 @@ public final class ProfileModel {
 
     /// Whether anything differs from what is saved.
     public var hasChanges: Bool { nameChanged || photoURL != saved?.profileImageURL || hasNewUsername }
+    /// Whether there is an ``errorMessage``.
     public var showError: Bool { errorMessage != nil }
+    /// What is wrong with the name, for people; `nil` also while the field is empty.
     public var displayNameError: String? { displayName.isEmpty ? nil : DisplayNameRule.fault(in: displayName) }
 
     /// Whether saving makes sense now.
@@ -89,20 +99,48 @@ public final class ProfileModel {
 
     /// Follows the profile until its task is cancelled, or the user signs out. What was changed here and not saved stays.
     public func run() async {
-        async let refusals: Void = followRefusals()
-        async let names: Void = followUsernames()
+        // They end with this: the account of a user who signed out goes on telling of names.
+        async let _ = followRefusals()
+        async let _ = followPending()
+        async let _ = followUsernames()
         for await newer in users.userUpdates(of: user) { take(newer) }
-        await refusals
-        await names
     }
 
     private func followRefusals() async {
         for await refusal in users.updateRefusals {
-            queued = UserChanges()
-            isQueued = false
+            switch refusal {
+            case .invalid("displayName", _): queued.displayName = nil
+            case .invalid("photoURL", _): queued.profileImageURL = nil
+            default: queued = UserChanges()
+            }
+            if queued == UserChanges() { isQueued = false }
             if let heard { take(heard) }
             (errorMessage, showSuccess) = (refusal.localizedDescription, false)
         }
+    }
+
+    private func followPending() async {
+        for await isPending in users.pendingUpdates where !isPending { await settle() }
+    }
+
+    /// Nothing waits any longer: what the profile has now counts, which may be a later change of another device.
+    private func settle() async {
+        guard isQueued else { return }
+        isQueued = false
+        let newer = try? await users.user(user)
+        // Something else may have been queued meanwhile.
+        guard !isQueued else { return }
+        if let newer {
+            queued = UserChanges()
+            take(newer)
+        }
+        showSuccess = errorMessage == nil
+    }
+
+    /// Whether something waits now; `nil` if the repository does not say so.
+    private func isPending() async -> Bool? {
+        for await isPending in users.pendingUpdates { return isPending }
+        return nil
     }
 
     private func followUsernames() async {
@@ -118,8 +156,12 @@ public final class ProfileModel {
         heard = newer
         let former = saved
         saved = withQueued(newer)
-        if displayName == former?.displayName ?? "" { displayName = saved!.displayName }
-        if photoURL == former?.profileImageURL { photoURL = saved!.profileImageURL }
+        if displayName == former?.displayName ?? "" { fields.displayName = saved!.displayName }
+        if photoURL == former?.profileImageURL { fields.photoURL = saved!.profileImageURL }
+        if isQueued, queued == UserChanges() {
+            isQueued = false
+            showSuccess = errorMessage == nil
+        }
     }
 
     /// A picture was uploaded, or removed.
@@ -177,6 +219,8 @@ public final class ProfileModel {
         if case .saved(let user) = update { return take(user) }
         if let name = changes.displayName { saved?.displayName = name }
         if let picture = changes.profileImageURL { saved?.profileImageURL = picture }
+        // It may have been done before this was told.
+        if isQueued, await isPending() == false { await settle() }
     }
 
     private func saveUsername() async throws {

@@ -57,7 +57,8 @@ extension PresenceClient: UserRepository {
 
     public var updateRefusals: AsyncStream<UserError> {
         let pending = pendingProfileUpdates
-        let (stream, elements) = AsyncStream.makeStream(of: UserError.self)
+        // The client itself holds only the newest one.
+        let (stream, elements) = AsyncStream.makeStream(of: UserError.self, bufferingPolicy: .bufferingNewest(16))
         let task = Task {
             var last: PresenceError?
             for await pending in pending where pending.refusal != last {
@@ -68,6 +69,12 @@ extension PresenceClient: UserRepository {
         }
         elements.onTermination = { _ in task.cancel() }
         return stream
+    }
+
+    /// Whether profile changes wait for a connection, or to be taken out of the storage.
+    public var pendingUpdates: AsyncStream<Bool> {
+        // Also where two follow that are alike: between them something may have waited and been done.
+        stream(of: pendingProfileUpdates) { $0.waiting != nil }
     }
 
     @discardableResult
@@ -88,7 +95,18 @@ extension PresenceClient: UserRepository {
     }
 
     public func onlineUpdates(of id: User.ID) -> AsyncStream<Bool> {
-        stream(of: presence(of: id)) { $0.isOnline }
+        let presences = presence(of: id)
+        let (stream, elements) = AsyncStream.makeStream(of: Bool.self, bufferingPolicy: .bufferingNewest(1))
+        let task = Task {
+            var last: Bool?
+            for await presence in presences where presence.isOnline != last {
+                last = presence.isOnline
+                elements.yield(presence.isOnline)
+            }
+            elements.finish()
+        }
+        elements.onTermination = { _ in task.cancel() }
+        return stream
     }
 
     /// Online is what the devices do; gone is invisible, on all devices, while this one stays connected.
@@ -102,13 +120,11 @@ extension PresenceClient: UserRepository {
 
     /// The newest values: a slow loop misses those between.
     private func stream<Source: Sendable, Element: Sendable>(
-        of updates: PresenceUpdates<Source>, _ transform: @escaping @Sendable (Source) -> Element?
+        of updates: PresenceUpdates<Source>, _ transform: @escaping @Sendable (Source) -> Element
     ) -> AsyncStream<Element> {
         let (stream, elements) = AsyncStream.makeStream(of: Element.self, bufferingPolicy: .bufferingNewest(1))
         let task = Task {
-            for await update in updates {
-                if let element = transform(update) { elements.yield(element) }
-            }
+            for await update in updates { elements.yield(transform(update)) }
             elements.finish()
         }
         elements.onTermination = { _ in task.cancel() }
@@ -130,6 +146,7 @@ extension User {
 }
 
 extension ProfileChanges {
+    /// The same change in the words of a presence server.
     public init(_ changes: UserChanges) {
         func change<Value>(_ value: Value??) -> Change<Value> {
             value.map { inner in inner.map { .set($0) } ?? .remove } ?? .keep

@@ -66,6 +66,12 @@ import Testing
         #expect(model.canContinue)
     }
 
+    @Test func `the form's loops end when the user signs out, although the account goes on telling`() async {
+        let (_, run) = await opened()
+        users.signOut()
+        await run.value
+    }
+
     // MARK: The username
 
     @Test func `a username is claimed, and given back when it is empty`() async throws {

@@ -70,6 +70,27 @@ import Testing
         for await pending in client.pendingProfileUpdates where pending.waiting == nil { break }
     }
 
+    @Test func `a status that was queued is chosen after a launch`() async throws {
+        try await {
+            let client = PresenceClient.scripted(dialler, time, storage: try stored())
+            client.connect()
+            let server = await dialler.next()
+            await server.welcome()
+            for await state in client.connectionStates where state == .live { break }
+            client.networkChanged(isAvailable: false)
+            #expect(try await client.setStatus(.invisible, text: "gone") == .queued)
+        }()
+        let storage = try await eventually { try? stored() }
+        let client = PresenceClient.scripted(dialler, time, storage: storage)
+        client.connect()
+        let server = await dialler.next()
+        #expect(await server.welcome()?.status == nil, "the token names nobody")
+        let message = try #require(await server.message())
+        #expect(message.body == .status(StatusChange(status: .invisible, text: .set("gone"))))
+        server.say(.ok(id: try #require(message.id)))
+        while try await !storage.writes.load().writes.isEmpty { await Task.yield() }
+    }
+
     @Test func `a sign-out leaves nothing on the disk, and the next user finds nothing`() async throws {
         let storage = try stored()
         let client = PresenceClient.scripted(dialler, time, storage: storage)

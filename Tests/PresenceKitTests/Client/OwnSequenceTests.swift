@@ -107,6 +107,9 @@ import Testing
             PresenceError(.unavailable, "", retryAfter: .milliseconds(2_500)).recoverySuggestion
                 == "Please try again in 3 seconds.")
         #expect(
+            PresenceError(.unavailable, "", retryAfter: .seconds(Int64.max)).recoverySuggestion
+                == "Please try again in 31622400 seconds.")
+        #expect(
             PresenceError(.timedOut, "", outcomeUnknown: true).recoverySuggestion?.contains("may have worked") == true)
     }
 

@@ -83,6 +83,34 @@ import Testing
         #expect(await refusals.next() == .invalid(field: "displayName", reason: "This name cannot be used."))
     }
 
+    @Test func `whether changes wait is told at once, and when they are done`() async throws {
+        await client.disconnect()
+        var pending = users.pendingUpdates.makeAsyncIterator()
+        #expect(await pending.next() == false)
+        #expect(try await users.update(UserChanges(displayName: "Ana")) == .queued)
+        #expect(await pending.next() == true)
+        client.connect()
+        let server = await dialler.next()
+        await server.welcome()
+        let message = try #require(await server.message())
+        server.say(.profileUpdated(id: message.id, Profile(version: 1, displayName: "Ana")))
+        while await pending.next() == true {}
+    }
+
+    @Test func `whether somebody is here is told when that changes, and not with each device`() async throws {
+        var online = users.onlineUpdates(of: "bob").makeAsyncIterator()
+        let server = await dialler.next()
+        await server.welcome()
+        await server.subscribe(.online("bob", 3))
+        while await online.next() == false {}
+        // Away is here, too: the next element is of the status after it.
+        server.say(.event("bob", 4, .away))
+        var people = client.presence(of: "bob").makeAsyncIterator()
+        while await people.next()?.version != 4 {}
+        server.say(.event("bob", 5, .offline))
+        #expect(await online.next() == false)
+    }
+
     @Test func `a name passes the rule of the form if it passes the server's`() {
         let names = [
             "Ana", " Ana ", "", "  ", "\u{200B}", "a\u{0}b", "a\nb", "\u{202E}abc", "a\u{206A}b", "\u{2800}", "👩‍👩‍👧",

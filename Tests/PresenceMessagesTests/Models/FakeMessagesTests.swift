@@ -57,6 +57,63 @@ import Testing
         #expect(await code { try await fake.mute("c1", for: .seconds(366 * 86_400 + 1)) } == .validationFailed)
     }
 
+    @Test func `what others do while it is offline shows with the next connection`() async throws {
+        var loop = fake.messages(in: "c1").makeAsyncIterator()
+        #expect(await loop.next() == [])
+        fake.receive("before", from: "bob", in: "c1")
+        #expect(await loop.next()?.map(\.text) == ["before"])
+        fake.isOffline = true
+        fake.receive("meanwhile", from: "bob", in: "c1")
+        try await fake.send(Message(conversationId: "c1", senderId: "ana", text: "mine"))
+        #expect(await loop.next()?.map(\.text) == ["before", "mine"])
+        let known = try await fake.conversation("c1")
+        #expect(known.lastSequence == 1 && known.unreadCount == 1)
+        // It is not known here that there are two.
+        await fake.markRead(in: "c1", upTo: nil)
+        #expect(try await fake.conversation("c1").unreadCount == 0)
+        #expect(fake["c1"]?.member("ana")?.read == 1)
+        #expect(await code { try await fake.conversation("nowhere") } == .notConnected)
+        fake.isOffline = false
+        while let all = await loop.next() {
+            if all.map(\.text) == ["before", "meanwhile", "mine"], all.allSatisfy({ $0.sequence != nil }) { break }
+        }
+    }
+
+    @Test func `a message to a conversation that there is not fails, and one that cannot be is refused`() async throws {
+        var loop = fake.messages(in: "nowhere").makeAsyncIterator()
+        #expect(await loop.next() == [])
+        try await fake.send(Message(conversationId: "nowhere", senderId: "ana", text: "x"))
+        let failed = await loop.next()
+        #expect(failed?.map(\.status) == [.failed] && failed?.first?.failure?.code == .forbidden)
+        #expect(fake["nowhere"] == nil)
+        for message in [
+            Message(conversationId: "no id", senderId: "ana", text: "x"),
+            Message(id: String(repeating: "i", count: 65), conversationId: "c1", senderId: "ana", text: "x"),
+        ] {
+            #expect(await code { try await fake.send(message) } == .invalidID)
+        }
+        let others = Message(conversationId: "c1", senderId: "bob", text: "x")
+        #expect(await code { try await fake.send(others) } == .forbidden)
+    }
+
+    @Test func `a mark that moves nothing is no change, and a failed message is sending again without a failure`()
+        async throws
+    {
+        fake.receive("one", from: "bob", in: "c1")
+        await fake.markRead(in: "c1", upTo: nil)
+        let version = fake["c1"]?.version
+        await fake.markRead(in: "c1", upTo: nil)
+        #expect(fake["c1"]?.version == version)
+        fake.refuseNextMessage()
+        let message = Message(conversationId: "c1", senderId: "ana", text: "mine")
+        try await fake.send(message)
+        fake.isOffline = true
+        try await fake.retry(message.id)
+        var loop = fake.messages(in: "c1").makeAsyncIterator()
+        let last = await loop.next()?.last
+        #expect(last?.status == .sending && last?.failure == nil)
+    }
+
     @Test func `marks only go forward, and not beyond the last message`() async {
         fake.receive("one", from: "bob", in: "c1")
         await fake.markRead(in: "c1", upTo: 9)
@@ -81,6 +138,10 @@ import Testing
         let group = try await fake.createGroup(with: ["bob"], name: "Us", metadata: nil, key: "k")
         #expect(try await fake.createGroup(with: ["cy"], name: "Them", metadata: nil, key: "k").id == group.id)
         #expect(try await fake.directConversation(with: "bob", metadata: nil).id == "c1")
+        #expect(try await fake.createGroup(with: ["bob"], name: nil, metadata: nil, key: "pair").id == "c1")
+        #expect(
+            await code { try await fake.createGroup(with: ["bob", "cy"], name: nil, metadata: nil, key: "a b") }
+                == .validationFailed)
         let many = (1...10).map { "u\($0)" }
         #expect(
             await code { try await fake.createGroup(with: many, name: nil, metadata: nil, key: "m") } == .tooMany)

@@ -30,7 +30,9 @@ extension PresenceError: LocalizedError {
         case .notConnected, .connectionLost: return "Please check your internet connection and try again."
         case .timedOut, .unavailable, .internalError, .serverUnavailable, .rateLimited:
             guard let retryAfter, retryAfter >= .seconds(2) else { return "Please try again in a moment." }
-            return "Please try again in \(Int(retryAfter.timeInterval.rounded(.up))) seconds."
+            // Of more than a year nobody reads the number, and not each fits an `Int`.
+            let seconds = min(retryAfter, .seconds(366 * 86_400)).timeInterval.rounded(.up)
+            return "Please try again in \(Int(seconds)) seconds."
         case .unauthorized, .signedOut, .tokenUnavailable: return "Please sign in again."
         case .validationFailed: return "Please change it and try again."
         case .conflict: return "Please look at it again, then repeat your change."
@@ -46,6 +48,7 @@ extension PresenceError: LocalizedError {
         case "timezone": "This time zone cannot be used."
         case "locale": "This language cannot be used."
         case "status.text", "text": "This text cannot be used."
+        case "status.clearAfter", "clearAfter", "muteFor": "This time cannot be used."
         default: "The server does not accept this value."
         }
     }

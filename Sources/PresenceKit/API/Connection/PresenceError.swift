@@ -5,6 +5,7 @@ import PresenceProtocol
 ///
 /// A call whose task was cancelled throws `CancellationError` instead.
 public struct PresenceError: Error, Codable, Hashable, Sendable, CustomStringConvertible {
+    /// Why, for programs.
     public var code: Code
     /// For developers and logs, in English.
     public var message: String
@@ -15,6 +16,7 @@ public struct PresenceError: Error, Codable, Hashable, Sendable, CustomStringCon
     /// Whether the server may have done what was asked all the same: it was sent, and its answer was lost.
     public var outcomeUnknown: Bool
 
+    /// Makes an error, as a fake or an app's own token provider needs it.
     public init(
         _ code: Code, _ message: String, field: String? = nil, retryAfter: Duration? = nil,
         outcomeUnknown: Bool = false

@@ -10,6 +10,7 @@
 /// }
 /// ```
 public struct PresenceLogger: Sendable {
+    /// How much a line matters, from the least to the most.
     public enum Level: String, Codable, Sendable, CaseIterable, Comparable {
         /// What happens all the time.
         case debug
@@ -30,5 +31,6 @@ public struct PresenceLogger: Sendable {
         self.write = write
     }
 
+    /// Writes a line.
     public func log(_ level: Level, _ message: String) { write(level, message) }
 }

@@ -2,12 +2,15 @@ import Foundation
 
 /// The server's clock, as far as it was known when ``PresenceClient/serverTime`` gave this: it goes on by itself.
 public struct ServerTime: Sendable {
-    private let clock: ServerClock
-    private let time: any Timekeeper
+    private let read: @Sendable () -> Date
 
     init(clock: ServerClock, time: any Timekeeper) {
-        self.clock = clock
-        self.time = time
+        read = { clock.date(at: time.now) }
+    }
+
+    /// A clock of a test's own.
+    package init(_ read: @escaping @Sendable () -> Date) {
+        self.read = read
     }
 
     /// The device's own clock: what is known before the first connection.
@@ -16,5 +19,5 @@ public struct ServerTime: Sendable {
     }
 
     /// The date there, now.
-    public var now: Date { clock.date(at: time.now) }
+    public var now: Date { read() }
 }

@@ -2,8 +2,11 @@
 ///
 /// A string literal sets, `nil` removes: `updateProfile(displayName: "Ana", locale: nil)`.
 public enum Change<Value: Hashable & Sendable>: Hashable, Sendable {
+    /// It stays as it is.
     case keep
+    /// It is removed: afterwards there is none.
     case remove
+    /// It becomes this value.
     case set(Value)
 
     /// The new value, if there is one.

@@ -9,6 +9,7 @@ public struct Device: Codable, Hashable, Sendable {
     /// A name for people to read.
     public var name: String?
 
+    /// Makes a device; by default of the kind that this machine is, with the id that the storage keeps.
     public init(id: String? = nil, kind: DeviceKind = .current, name: String? = nil) {
         self.id = id
         self.kind = kind

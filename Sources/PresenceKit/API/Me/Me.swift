@@ -10,6 +10,7 @@ public struct Me: Hashable, Sendable {
     /// Who may see the user.
     public var visibility: MyAudiences?
 
+    /// Makes an own user, as a fake or a preview needs it; what is left out is not known.
     public init(
         user: String? = nil, status: MyStatus? = nil, profile: PersonProfile? = nil, visibility: MyAudiences? = nil
     ) {
@@ -22,13 +23,18 @@ public struct Me: Hashable, Sendable {
 
 /// Who may see the user, and how long the user's lists are.
 public struct MyAudiences: Hashable, Sendable {
+    /// Who sees whether the user is here. To anyone else the user looks unknown.
     public var presence: Audience
+    /// Of those: who also sees since when the user is offline.
     public var lastSeen: Audience
     /// `everyone` or `nobody`.
     public var receipts: Audience
+    /// How many people are on the user's list of contacts.
     public var contactsCount: Int
+    /// How many people the user blocks.
     public var blockedCount: Int
 
+    /// Makes audiences; by default those of a new user.
     public init(
         presence: Audience = .everyone, lastSeen: Audience = .everyone, receipts: Audience = .everyone,
         contactsCount: Int = 0, blockedCount: Int = 0

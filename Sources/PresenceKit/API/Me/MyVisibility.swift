@@ -11,6 +11,7 @@ public struct MyVisibility: Hashable, Sendable {
     /// The users who never see anything, in the order of their ids.
     public var blocked: [String]
 
+    /// Makes visibility, as a fake or a preview needs it.
     public init(
         presence: Audience, lastSeen: Audience, receipts: Audience = .everyone, contacts: [String] = [],
         blocked: [String] = []

@@ -11,6 +11,7 @@ public struct ProfileChanges: Hashable, Sendable {
     /// BCP 47, such as `pt-BR`.
     public var locale: Change<String>
 
+    /// Makes a change of the members that are given; the others stay as they are.
     public init(
         displayName: Change<String> = .keep, photoURL: Change<URL> = .keep, timezone: Change<String> = .keep,
         locale: Change<String> = .keep
@@ -23,6 +24,18 @@ public struct ProfileChanges: Hashable, Sendable {
 
     /// Whether everything stays as it is.
     public var isEmpty: Bool { self == ProfileChanges() }
+}
+
+extension ProfileChanges {
+    /// Looks at a change before it is made, as ``PresenceClient/updateProfile(_:offline:)`` does.
+    ///
+    /// - Throws: `validationFailed` with the first member that is out of bounds as `field`.
+    public func check() throws(PresenceError) {
+        if let flaw = wire.flaw { throw flaw }
+    }
+
+    /// As the server stores it: names without white space at their ends.
+    package var trimmed: ProfileChanges { ProfileChanges(wire) }
 }
 
 /// An object with the members that change; a member that is removed is `null`.

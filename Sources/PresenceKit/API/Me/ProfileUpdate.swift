@@ -10,7 +10,7 @@ public enum ProfileUpdate: Hashable, Sendable {
 public enum ChoiceUpdate: Hashable, Sendable {
     /// The server holds it.
     case saved
-    /// There is no connection: it is held here, and holds from the first moment of the next one.
+    /// There is no connection: it is in the storage, and made with the next one.
     case queued
 }
 
@@ -30,6 +30,7 @@ public struct PendingProfileChanges: Hashable, Sendable {
     /// The newest refusal of a queued change; its `field` was dropped, the others were sent without it.
     public var refusal: PresenceError?
 
+    /// Makes a value, as a fake or a preview needs it; by default nothing waits.
     public init(waiting: ProfileChanges? = nil, refusal: PresenceError? = nil) {
         self.waiting = waiting
         self.refusal = refusal

@@ -5,6 +5,7 @@ public actor MemoryCache: PresenceCache {
     private var people: [String: (person: CachedPerson, turn: Int)] = [:]
     private var turn = 0
 
+    /// Makes an empty cache. A `capacity` below 1 is a fault of the program.
     public init(capacity: Int = 10_000) {
         precondition(capacity > 0, "a cache of \(capacity) people")
         self.capacity = capacity

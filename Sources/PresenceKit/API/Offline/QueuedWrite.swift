@@ -9,13 +9,16 @@ public struct QueuedWrite: Codable, Hashable, Sendable, Identifiable {
     public let id: String
     /// The user who made it; `nil` if that was not known. Nobody else's connection makes it.
     public let owner: String?
-    /// `profile`, or the conversation that a message goes to.
+    /// `profile`, `status`, `notifications`, or the conversation that a message goes to.
     public let lane: String
     /// What is to be made of it, and how `body` is to be read.
     public let kind: String
+    /// What is asked for, as the part of the library that made the write encodes it.
     public let body: Data
+    /// When it was made, by this device's clock.
     public let queuedAt: Date
 
+    /// Makes a write. Its `id` is used once, on any device.
     public init(
         id: String = UUID().uuidString, owner: String? = nil, lane: String, kind: String, body: Data, queuedAt: Date
     ) {
@@ -50,6 +53,7 @@ public actor MemoryWriteQueue: WriteQueue {
     private var owner: String?
     private var writes: [QueuedWrite] = []
 
+    /// Makes an empty queue; an append beyond `capacity` throws ``StorageError/full(_:)``.
     public init(capacity: Int = 10_000) {
         self.capacity = capacity
     }

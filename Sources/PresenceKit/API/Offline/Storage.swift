@@ -5,7 +5,9 @@ import Foundation
 ///
 /// A sign-out clears people and writes; another user's sign-in finds nothing of the one before.
 public struct Storage: Sendable {
+    /// People as they were last known.
     public let cache: any PresenceCache
+    /// What waits for a connection.
     public let writes: any WriteQueue
     /// The id of this device, if one is kept.
     public let deviceID: String?

@@ -10,6 +10,7 @@ public struct Arrival: Codable, Hashable, Sendable {
     /// How long the change took; exact where the two clocks agree, else within half a round trip of the connect.
     public var latency: Duration { .seconds(max(0, receivedAt.timeIntervalSince(madeAt))) }
 
+    /// Makes an arrival of two dates by the server's clock.
     public init(madeAt: Date, receivedAt: Date) {
         self.madeAt = madeAt
         self.receivedAt = receivedAt

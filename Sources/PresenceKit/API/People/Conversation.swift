@@ -5,6 +5,8 @@ public struct Conversation: Codable, Hashable, Sendable, Identifiable {
     /// Everyone in it, the creator among them.
     public var participants: [String]
 
+    /// Makes a conversation, as a fake or a preview needs it; ``PresenceClient/createConversation(with:)`` asks the
+    /// server for one.
     public init(id: String, participants: [String]) {
         self.id = id
         self.participants = participants

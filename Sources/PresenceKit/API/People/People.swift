@@ -9,6 +9,7 @@ public struct People: RandomAccessCollection, Hashable, Sendable {
     /// Why the server was not asked, or could not answer: ``People`` then has what is held, marked stale.
     public var problem: PresenceError?
 
+    /// Makes an answer, as a fake or a preview needs it.
     public init(
         _ found: [Person], missing: [String] = [], unanswered: [String] = [], problem: PresenceError? = nil
     ) {

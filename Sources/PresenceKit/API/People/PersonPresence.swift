@@ -7,6 +7,7 @@ import PresenceProtocol
 public struct PersonPresence: Codable, Hashable, Sendable {
     /// The id that the app asked for.
     public let user: String
+    /// What others see of them; `offline` also for a user who is unknown or hidden.
     public var status: PresenceStatus
     /// When `status` began; `nil` for an unknown user.
     public var since: Date?
@@ -34,6 +35,7 @@ public struct PersonPresence: Codable, Hashable, Sendable {
     /// How long the newest change took from the server to here.
     public var changeLatency: Duration? { arrival?.latency }
 
+    /// Makes a presence, as a fake or a preview needs it; by default of a user who is unknown.
     public init(
         user: String, status: PresenceStatus = .offline, since: Date? = nil, lastSeen: Date? = nil,
         text: String? = nil, devices: [DeviceKind] = [], version: Int64 = 0, freshness: Freshness,

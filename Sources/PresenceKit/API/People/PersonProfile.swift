@@ -7,9 +7,11 @@ public struct PersonProfile: Codable, Hashable, Sendable {
     public let user: String
     /// Whether they have a profile that may be seen; without one every other member is empty.
     public var exists: Bool
+    /// Free text of 1 to 50 characters, not unique.
     public var displayName: String?
     /// Unique, as its owner writes it. Of users with an account.
     public var username: String?
+    /// Their picture; an https address.
     public var photoURL: URL?
     /// The same picture, small. Of pictures that were uploaded to the server.
     public var thumbnailURL: URL?
@@ -17,7 +19,9 @@ public struct PersonProfile: Codable, Hashable, Sendable {
     public var timezone: String?
     /// BCP 47, such as `pt-BR`.
     public var locale: String?
+    /// When the profile was made, by the server's clock.
     public var createdAt: Date?
+    /// When it was last changed, by the server's clock.
     public var updatedAt: Date?
     /// Grows with every change; 0 without a profile.
     public var version: Int64
@@ -28,6 +32,7 @@ public struct PersonProfile: Codable, Hashable, Sendable {
     /// When the newest change was made and received; `nil` while what is shown came as an answer, not as a change.
     public var arrival: Arrival?
 
+    /// Makes a profile, as a fake or a preview needs it; by default of a user without one.
     public init(
         user: String, exists: Bool = false, displayName: String? = nil, username: String? = nil, photoURL: URL? = nil,
         thumbnailURL: URL? = nil, timezone: String? = nil, locale: String? = nil, createdAt: Date? = nil,

@@ -1,5 +1,6 @@
 /// Who is typing in a conversation, without the own user.
 public struct Typing: Codable, Hashable, Sendable {
+    /// The id that the app asked for.
     public let conversation: String
     /// At most 20 of those who type now, sorted. Empty while there is no connection.
     public var users: [String]
@@ -15,6 +16,7 @@ public struct Typing: Codable, Hashable, Sendable {
     /// Whether anybody else is typing.
     public var isAnyone: Bool { !users.isEmpty || othersCount > 0 }
 
+    /// Makes a value, as a fake or a preview needs it; by default nobody types.
     public init(
         conversation: String, users: [String] = [], othersCount: Int = 0, freshness: Freshness,
         problem: PresenceError? = nil, arrival: Arrival? = nil

@@ -74,6 +74,7 @@ extension OwnUser {
     /// Writes are out of the storage.
     mutating func removed(_ writes: [String]) {
         profile.removed(writes)
+        choice.removed(writes)
         keptStamp += 1
     }
 

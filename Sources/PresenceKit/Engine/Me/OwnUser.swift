@@ -26,9 +26,7 @@ struct OwnUser: Sendable {
     private var status: OwnStatus?
     private var statusStaleSince: Date?
     /// What the app chose and the server has not acknowledged.
-    private var pending: PendingStatus?
-    /// After a rate limit, the uptime at which to send it.
-    private var pendingUntil: Duration?
+    var choice = StatusQueue()
     private var visibility = OwnAudiences()
     var profile = ProfileQueue()
     private var typing: OwnTyping
@@ -45,18 +43,21 @@ struct OwnUser: Sendable {
     }
 
     /// What an earlier process left: whose it is, and the writes that were not answered.
-    mutating func recall(_ owner: UserID?, _ writes: [QueuedWrite]) {
+    mutating func recall(_ owner: UserID?, _ writes: [QueuedWrite], at now: Moment) {
         if id == nil, let owner {
             id = owner
             isRecalled = true
             stamp += 1
         }
         recall(writes.compactMap(\.profileChanges))
+        choice.recall(writes, at: now)
     }
 
     /// The user of the token that the next connection uses.
     mutating func identify(as user: UserID?) {
-        if let user { account = user }
+        guard let user else { return }
+        account = user
+        _ = choice.adopt(user)
     }
 
     /// Who made what is queued now: the token's user, or without a token the storage's.
@@ -64,8 +65,10 @@ struct OwnUser: Sendable {
 
     // MARK: The connection
 
-    /// What the server was not told with `connect`, which named `activity`, and what it has forgotten.
-    mutating func begin(as user: UserID, toldOf activity: Wire.Activity, at now: Moment) -> [Outgoing] {
+    /// What the server was not told with `connect`, which named `activity` and `told`, and what it has forgotten.
+    mutating func begin(
+        as user: UserID, toldOf activity: Wire.Activity, _ told: PendingStatus?, at now: Moment
+    ) -> [Outgoing] {
         let (uptime, date) = (now.uptime, now.wall)
         isRecalled = false
         account = user
@@ -78,9 +81,12 @@ struct OwnUser: Sendable {
             notedOwner = user
             storing.append(.storeOwner(user.string))
         }
-        pendingUntil = nil
+        choice.begin()
+        let overtaken = choice.adopt(user, after: told)
+        if !overtaken.isEmpty { storing.append(.removeWrites(overtaken)) }
+        choice.forgetOthers()
         var messages: [Outgoing] = []
-        if let pending = takePending() { messages.append(pending.message(at: uptime)) }
+        if let pending = choice.take() { messages.append(pending.message(at: uptime)) }
         if self.activity != activity { messages.append(Outgoing(.activity(self.activity))) }
         messages += typing.takeAll(at: uptime).map(Self.repetition)
         return messages + sendKept(at: uptime)
@@ -120,13 +126,14 @@ struct OwnUser: Sendable {
         // What was not stored yet has no place among the next user's.
         (storing, unremoved, removeAgainAt) = ([], [], nil)
         keptStamp += 1
-        return takePending()
+        defer { choice = StatusQueue() }
+        return choice.pending
     }
 
     mutating func tick(at uptime: Duration) -> [Outgoing] {
         var messages = typing.takeDue(at: uptime).map(Self.repetition)
         if let removeAgainAt, removeAgainAt <= uptime { removeAgain() }
-        if let pendingUntil, pendingUntil <= uptime, let pending = takePending() {
+        if let due = choice.retryAt, due <= uptime, let pending = choice.take() {
             messages.append(pending.message(at: uptime))
         }
         return messages
@@ -134,7 +141,7 @@ struct OwnUser: Sendable {
 
     /// The uptime at which there is something to send.
     var nextDeadline: Duration? {
-        [typing.nextDue, profile.retryAt, pendingUntil, removeAgainAt].compactMap(\.self).min()
+        [typing.nextDue, profile.retryAt, choice.retryAt, removeAgainAt].compactMap(\.self).min()
     }
 
     // MARK: Status
@@ -158,58 +165,6 @@ struct OwnUser: Sendable {
                 clearsAt: status.clearAt.map(Date.init(timestamp:)),
                 freshness: link.freshness(isConfirmed: true, staleSince: statusStaleSince))
         }
-    }
-
-    /// Keeps choices until they are sent, or sent again: of each member the latest counts.
-    mutating func choose(_ chosen: PendingStatus...) { choose(chosen) }
-
-    mutating func choose(_ chosen: [PendingStatus]) {
-        for status in chosen {
-            if pending == nil { pending = status } else { pending!.merge(status) }
-        }
-    }
-
-    /// The server holds this choice; the calls that wait for earlier ones, of which nothing is left to be sent.
-    mutating func settle(_ held: PendingStatus) -> [CallID] {
-        guard pending?.isLeft(after: held) == false else { return [] }
-        return takePending()?.calls ?? []
-    }
-
-    /// No connection will be made: what was promised waits for the app to ask for one; what was not has to be answered.
-    mutating func close() -> PendingStatus? {
-        guard pending?.isPromised == true else { return takePending() }
-        pendingUntil = nil
-        var unanswered = pending
-        unanswered?.wasSent = true
-        _ = pending!.promise()
-        return unanswered
-    }
-
-    mutating func takePending() -> PendingStatus? {
-        defer {
-            pending = nil
-            pendingUntil = nil
-        }
-        return pending
-    }
-
-    /// Whether a choice waits for the end of a rate limit.
-    var isPostponed: Bool { pendingUntil != nil }
-
-    /// The server wants this choice later.
-    mutating func postpone(_ status: PendingStatus, until uptime: Duration) {
-        choose(status)
-        pendingUntil = uptime
-    }
-
-    /// The calls that wait for a choice, which do not wait any longer: it goes out with the next connection.
-    mutating func release() -> [CallID] {
-        pending?.promise() ?? []
-    }
-
-    /// Whether a call waits for what is not sent yet.
-    func isPending(for call: CallID) -> Bool {
-        pending?.calls.contains(call) == true
     }
 
     // MARK: Audiences

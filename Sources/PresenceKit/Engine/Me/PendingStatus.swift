@@ -1,3 +1,4 @@
+import Foundation
 import PresenceProtocol
 
 /// The status that the app chose and the server has not acknowledged yet.
@@ -18,9 +19,13 @@ struct PendingStatus: Sendable {
     private(set) var isPromised = false
     /// Whether some of it was sent on a connection that broke before the answer.
     var wasSent = false
+    /// The writes in the storage that hold it.
+    var writes: [String] = []
 
     /// The shortest `clearAfter` that the server takes.
     private static let shortestClearing: Milliseconds = 1_000
+    /// The longest one, in seconds.
+    private static let longestClearing = StatusRule.clearing.upperBound.timeInterval
 
     init(_ change: StatusChange, call: CallID, at uptime: Duration) {
         status = change.status
@@ -30,10 +35,38 @@ struct PendingStatus: Sendable {
         calls = [call]
     }
 
+    /// What an earlier process promised, older than any call of this one.
+    init(_ write: String, _ stored: StoredStatus, at now: Moment) {
+        status = stored.status.wire
+        // The device's clock may have been set meanwhile.
+        let rest = stored.clearsAt.map { max(0, min($0.timeIntervalSince(now.wall), Self.longestClearing)) }
+        clearAt = rest.map { now.uptime + .seconds($0) }
+        text = stored.removesText ? .remove : stored.text.map { .set($0) } ?? .keep
+        (statusNumber, textNumber) = (0, 0)
+        calls = []
+        isPromised = true
+        writes = [write]
+    }
+
+    /// Takes up what the same earlier process promised after this.
+    mutating func follow(with later: PendingStatus) {
+        (status, clearAt) = (later.status, later.clearAt)
+        if later.text != .keep { text = later.text }
+        writes += later.writes
+    }
+
+    /// As a storage keeps it.
+    func stored(at now: Moment) -> StoredStatus {
+        StoredStatus(
+            status: ChosenStatus(status), text: Change(text).value, removesText: text == .remove,
+            clearsAt: clearAt.map { now.wall + ($0 - now.uptime).timeInterval })
+    }
+
     /// Takes up another choice: of each member the later one counts.
     mutating func merge(_ other: PendingStatus) {
         takeLater(other)
         calls += other.calls
+        writes += other.writes
         isPromised = isPromised || other.isPromised
         wasSent = wasSent || other.wasSent
     }
@@ -76,4 +109,14 @@ struct PendingStatus: Sendable {
     func message(at uptime: Duration) -> Outgoing {
         Outgoing(.status(change(at: uptime)), .status(self))
     }
+}
+
+/// A choice as it is in the storage.
+struct StoredStatus: Codable, Hashable, Sendable {
+    var status: ChosenStatus
+    /// `nil`: left as it is, or removed.
+    var text: String?
+    var removesText: Bool
+    /// By the device's clock.
+    var clearsAt: Date?
 }

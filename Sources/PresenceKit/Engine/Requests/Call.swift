@@ -39,23 +39,26 @@ extension Call {
     var flaw: PresenceError? {
         switch self {
         case .updateProfile(let changes, _): changes.flaw
-        case .setStatus(let change):
-            if case .set(let text) = change.text, !StatusText.isValid(text) {
-                PresenceError(
-                    .validationFailed,
-                    "must be at most \(StatusText.maximumCharacters) characters, without control characters",
-                    field: "text")
-            } else {
-                nil
-            }
+        case .setStatus(let change): change.flaw
         case .get, .createConversation, .changeVisibility, .readVisibility, .other: nil
+        }
+    }
+}
+
+extension StatusChange {
+    fileprivate var flaw: PresenceError? {
+        do throws(PresenceError) {
+            try StatusRule.check(text: Change(text), clearAfter: clearAfter.map { .milliseconds($0) })
+            return nil
+        } catch {
+            return error
         }
     }
 }
 
 extension Wire.ProfileChanges {
     /// The first member that is out of bounds, by the server's own rules.
-    fileprivate var flaw: PresenceError? {
+    var flaw: PresenceError? {
         if displayName == .remove { return Self.invalid("displayName", "cannot be removed") }
         if case .set(let name) = displayName, let rule = DisplayName.brokenRule(by: FreeText.trimmed(name)) {
             return Self.invalid("displayName", rule)

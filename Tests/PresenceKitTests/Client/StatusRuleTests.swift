@@ -1,0 +1,43 @@
+import PresenceKitTesting
+import Testing
+
+@testable import PresenceKit
+
+/// What a status may be, before anything is kept or sent: of a client, and of the fake of one.
+@Suite(.timeLimit(.minutes(1))) struct StatusRuleTests {
+    private func error(_ body: () async throws -> Void) async -> PresenceError? {
+        do {
+            try await body()
+            return nil
+        } catch {
+            return error as? PresenceError
+        }
+    }
+
+    @Test(
+        arguments: [
+            .zero, .seconds(-1), .milliseconds(999), .seconds(30 * 86_400) + .nanoseconds(1), .seconds(Int64.max),
+            .seconds(Int64.min),
+        ] as [Duration])
+    func `a status is not cleared sooner than after a second, nor later than after 30 days`(time: Duration) async {
+        let client = PresenceClient.scripted(ScriptedDialler())
+        for service in [client, FakePresence()] as [any PresenceService] {
+            let error = await error { try await service.setStatus(.busy, text: .keep, clearAfter: time) }
+            #expect(error?.code == .validationFailed && error?.field == "clearAfter")
+            #expect(error?.localizedDescription == "This time cannot be used.")
+        }
+        #expect(await client.connectionState == .idle, "nothing was begun for it")
+    }
+
+    @Test func `the bounds themselves are good, and a text has 140 characters at most`() async throws {
+        for bound in [StatusRule.clearing.lowerBound, StatusRule.clearing.upperBound] {
+            try StatusRule.check(text: "lunch", clearAfter: bound)
+        }
+        try StatusRule.check(text: .set(String(repeating: "é", count: StatusRule.maximumCharacters)))
+        let text = PresenceKit.Change<String>.set(String(repeating: "x", count: 141))
+        for service in [PresenceClient.scripted(ScriptedDialler()), FakePresence()] as [any PresenceService] {
+            let error = await error { try await service.setStatus(.busy, text: text, clearAfter: nil) }
+            #expect(error?.code == .validationFailed && error?.field == "text")
+        }
+    }
+}

@@ -1,0 +1,172 @@
+import Foundation
+import PresenceProtocol
+import Testing
+
+@testable import PresenceKit
+
+/// A status that was chosen without a connection, and the storage that keeps it over the end of a process.
+@Suite struct StoredStatusTests {
+    private var bench = Bench()
+    private static let invisible = StatusChange(status: .invisible)
+    /// A token that says whose it is.
+    private static let anasToken = "h.\(Data(#"{"sub":"ana"}"#.utf8).base64EncodedString()).s"
+
+    /// What is in the storage after these choices without a connection.
+    private mutating func kept(_ choices: StatusChange...) -> [QueuedWrite] {
+        bench.connect()
+        bench.end(.lost(""))
+        for choice in choices {
+            let call = bench.call(.setStatus(choice))
+            #expect(bench.isQueued(call))
+        }
+        return bench.writes
+    }
+
+    /// The next process, which finds these writes.
+    private static func next(_ writes: [QueuedWrite], later: TimeInterval = 0) -> Bench {
+        var bench = Bench()
+        bench.now.wall += later
+        (bench.writes, bench.owner) = (writes, "ana")
+        bench.handle(.recalled("ana", writes))
+        return bench
+    }
+
+    /// What a connection begins with.
+    private static func begun(_ bench: Bench) -> StatusChange? {
+        guard case .connect(let connect) = bench.bodies.first else { return nil }
+        return connect.status
+    }
+
+    @Test mutating func `a choice is in the storage before it is promised, and out of it when the server holds it`() {
+        bench.connect()
+        bench.end(.lost(""))
+        bench.storageAnswers = false
+        let call = bench.call(.setStatus(Self.invisible))
+        #expect(bench.answer(to: call) == nil)
+        bench.store()
+        #expect(bench.isQueued(call) && bench.writes.map(\.kind) == ["status"])
+        #expect(bench.writes.first?.owner == "ana")
+        bench.storageAnswers = true
+        bench.comeBack()
+        #expect(bench.writes.isEmpty)
+    }
+
+    @Test mutating func `a later process makes the choice with the first message of its connection`() {
+        var next = Self.next(kept(Self.invisible))
+        next.dial(token: Self.anasToken)
+        #expect(Self.begun(next) == Self.invisible)
+        #expect(next.writes.count == 1, "until it is answered")
+        next.welcome()
+        #expect(next.writes.isEmpty && next.sent.isEmpty)
+    }
+
+    @Test mutating func `with a token that names nobody it is made when the server has said who it is`() {
+        var next = Self.next(kept(Self.invisible))
+        next.dial()
+        #expect(Self.begun(next) == nil)
+        next.welcome(user: "ana")
+        #expect(next.bodies == [.status(Self.invisible)])
+        next.receive(.ok(id: next.lastID))
+        #expect(next.writes.isEmpty)
+    }
+
+    @Test mutating func `nobody else's connection makes it`() {
+        let writes = kept(Self.invisible)
+        var next = Self.next(writes)
+        next.dial(token: "h.\(Data(#"{"sub":"bob"}"#.utf8).base64EncodedString()).s")
+        #expect(Self.begun(next) == nil)
+        next.welcome(user: "bob")
+        #expect(next.sent.isEmpty && next.writes.isEmpty)
+    }
+
+    @Test mutating func `several choices are one write, with the newest status and the newest text`() {
+        let writes = kept(StatusChange(status: .busy, text: .set("a")), StatusChange(status: .auto))
+        #expect(writes.count == 1)
+        for found in [writes, writes + writes] {
+            var next = Self.next(found)
+            next.dial(token: Self.anasToken)
+            #expect(Self.begun(next) == StatusChange(status: .auto, text: .set("a")))
+        }
+    }
+
+    @Test mutating func `a newer choice goes over what an earlier process left`() {
+        var next = Self.next(kept(StatusChange(status: .invisible, text: .set("a"))))
+        let call = next.call(.setStatus(StatusChange(status: .busy)))
+        next.handle(.token(next.engine.link.attempt, .success(Self.anasToken)))
+        next.handle(.opened(next.engine.link.attempt))
+        #expect(Self.begun(next) == StatusChange(status: .busy, text: .set("a")))
+        next.welcome()
+        #expect(next.isDone(call) && next.writes.isEmpty)
+    }
+
+    @Test mutating func `a newer choice goes over it also if the server has to say first who the user is`() {
+        var next = Self.next(kept(Self.invisible))
+        let call = next.call(.setStatus(StatusChange(status: .busy)))
+        next.dial()
+        #expect(Self.begun(next) == StatusChange(status: .busy))
+        next.welcome(user: "ana")
+        #expect(next.isDone(call) && next.sent.isEmpty && next.writes.isEmpty)
+    }
+
+    @Test mutating func `of an older choice only the text is left that the newer one does not have`() {
+        var next = Self.next(kept(StatusChange(status: .invisible, text: .set("a"))))
+        _ = next.call(.setStatus(StatusChange(status: .busy)))
+        next.dial()
+        next.welcome(user: "ana")
+        #expect(next.bodies == [.status(StatusChange(status: .busy, text: .set("a")))])
+        next.receive(.ok(id: next.lastID))
+        #expect(next.writes.isEmpty)
+    }
+
+    @Test mutating func `time goes on while it waits, whatever the device's clock does`() {
+        let writes = kept(StatusChange(status: .busy, text: .set("lunch"), clearAfter: 60_000))
+        for (later, change) in [
+            (20, StatusChange(status: .busy, text: .set("lunch"), clearAfter: 40_000)),
+            (90, StatusChange(status: .auto, text: .remove)),
+            (-400 * 86_400, StatusChange(status: .busy, text: .set("lunch"), clearAfter: 2_592_000_000)),
+        ] as [(TimeInterval, StatusChange)] {
+            var next = Self.next(writes, later: later)
+            next.dial(token: Self.anasToken)
+            #expect(Self.begun(next) == change)
+        }
+    }
+
+    @Test mutating func `a choice that cannot be stored is not promised, and made by this process all the same`() {
+        bench.connect()
+        bench.end(.lost(""))
+        bench.storageFault = PresenceError(.storageFailed, "no space")
+        let call = bench.call(.setStatus(Self.invisible))
+        #expect(bench.error(of: call)?.code == .storageFailed && bench.error(of: call)?.outcomeUnknown == true)
+        bench.storageFault = nil
+        bench.pass(.seconds(1))
+        bench.handle(.opened(bench.engine.link.attempt))
+        #expect(Self.begun(bench) == Self.invisible)
+    }
+
+    @Test mutating func `what was promised is not given up because the server cannot do it now`() {
+        var next = Self.next(kept(Self.invisible))
+        next.dial()
+        next.welcome(user: "ana")
+        next.receive(.refusal(next.lastID, .unavailable, retryAfter: 1_000))
+        #expect(next.writes.count == 1)
+        next.pass(.seconds(1))
+        #expect(next.bodies == [.status(Self.invisible)])
+        next.receive(.refusal(next.lastID, .forbidden))
+        #expect(next.writes.isEmpty && next.logged.contains { $0.contains("refused") })
+    }
+
+    @Test mutating func `a later choice is answered when the storage holds none that is older`() {
+        var next = Self.next(kept(Self.invisible))
+        next.dial()
+        next.welcome(user: "ana")
+        next.storageAnswers = false
+        next.receive(.ok(id: next.lastID))
+        // A process that died now would be invisible again.
+        let removal = next.directives
+        let call = next.call(.setStatus(StatusChange(status: .auto)))
+        next.receive(.ok(id: next.lastID))
+        #expect(next.answer(to: call) == nil)
+        next.do(removal)
+        #expect(next.isDone(call) && next.writes.isEmpty)
+    }
+}
