@@ -18,7 +18,8 @@ extension Accounts {
     private func look(for email: EmailAddress, _ call: HTTPCall, _ account: Confirmed) {
         guard let places else { return call.refuseUnavailable() }
         call.ask(changes: false) {
-            shard.store.command(["GET", places.keys(of: email.text).email(email)], lane: .commands, reply: $0)
+            shard.store.command(
+                ["HGET", places.keys(of: email.text).emails(with: email), email.text], lane: .commands, reply: $0)
         } answered: { [self] value in
             guard let claim = value.string.flatMap({ EmailClaim($0) }) else { return ask(for: email, call, account) }
             isHeld(email, by: claim) { [self] isHeld in

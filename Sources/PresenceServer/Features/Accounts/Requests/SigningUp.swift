@@ -84,7 +84,7 @@ extension Accounts {
         let mail = MailText.verification(of: request.email, token, self)
         let change = ClaimChange(
             .signUp,
-            keys: { [$0.user(user), $0.email(request.email), $0.account(user), $0.grants(user), $0.mail] },
+            keys: { [$0.user(user), $0.emails(with: request.email), $0.account(user), $0.grants(user), $0.mail] },
             arguments: [
                 request.email.text, hash.bytes.hexadecimal, StatusArguments.encoded(request.displayName),
                 request.idempotency, String(Self.repetition),
@@ -148,7 +148,8 @@ extension Accounts {
         guard refusal.code == .conflict, !request.idempotency.isEmpty else { return call.refuse(refusal) }
         call.ask(changes: false) {
             shard.store.command(
-                ["GET", places.keys(of: request.email.text).email(request.email)], lane: .commands, reply: $0)
+                ["HGET", places.keys(of: request.email.text).emails(with: request.email), request.email.text],
+                lane: .commands, reply: $0)
         } answered: { value in
             guard let claim = value.string.flatMap({ EmailClaim($0) }) else { return call.refuse(refusal) }
             usernames.find(name) { [self] result in
