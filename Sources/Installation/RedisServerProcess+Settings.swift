@@ -31,6 +31,10 @@ extension RedisServerProcess {
         ("save", [""]),
         // Full, Redis refuses new writes and says so; any other policy would drop people in silence.
         ("maxmemory-policy", ["noeviction"]),
+        // A user is one small hash: as a list of up to so many fields, none longer than so many bytes, it takes half of what a
+        // table takes.
+        ("hash-max-listpack-entries", ["128"]),
+        ("hash-max-listpack-value", ["512"]),
         // A shard that is behind with its events is cut off at this much, and reads everything anew.
         ("client-output-buffer-limit", ["pubsub", "256mb", "64mb", "60"]),
     ]

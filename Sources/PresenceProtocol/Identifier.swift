@@ -18,13 +18,6 @@ public struct Identifier: Hashable, Sendable, Comparable, CustomStringConvertibl
         self.string = string
     }
 
-    /// The same for what may be longer, such as an e-mail address: a key in the store, and nothing that a client names.
-    package init?(_ string: String, longest: Int) {
-        let utf8 = string.utf8
-        guard !utf8.isEmpty, utf8.count <= longest, utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else { return nil }
-        self.string = string
-    }
-
     public var description: String { string }
 
     public static func < (a: Identifier, b: Identifier) -> Bool { a.string < b.string }

@@ -153,9 +153,11 @@ final class NameHistory {
 
     private func note() {
         for poll in Self.polls {
-            let key = Partitions(world.configuration, database: 0).keys(of: poll).key(PollNames.names.record, poll)
+            let keys = Partitions(world.configuration, database: 0).keys(of: poll)
+            let key = PollNames.names.record(of: poll, in: keys)
             let words = texts(["HMGET", key, "held", "heldAs", "claim", "wish", "wanted"])
-            let now = Held(thing: words[0], shown: words[1], claim: words[2], wish: words[3], wanted: words[4])
+            let now = Held(
+                thing: words[0], shown: words[1] ?? words[0], claim: words[2], wish: words[3], wanted: words[4])
             let before = held[poll]!
             if now.shown != before.shown { shownLog.append((world.now, poll, now.shown)) }
             if before.thing != nil, now.thing == nil, now.wish != now.claim || now.wanted != nil {
@@ -181,8 +183,11 @@ final class NameHistory {
     }
 
     private func claim(on thing: Identifier) -> (owner: String, number: Int)? {
-        let key = Partitions(world.configuration, database: 0).keys(of: thing).key(PollNames.names.claim, thing)
-        guard let words = (try? redis.ask(["GET", key]).get())?.string?.split(separator: " "), words.count == 2 else {
+        let keys = Partitions(world.configuration, database: 0).keys(of: thing)
+        let key = PollNames.names.claims(on: thing, in: keys)
+        guard let words = (try? redis.ask(["HGET", key, thing.string]).get())?.string?.split(separator: " "),
+            words.count == 2
+        else {
             return nil
         }
         return (String(words[0]), Int(words[1]) ?? 0)

@@ -42,8 +42,10 @@ import Testing
         static let all: [Mistake] = [
             Mistake(
                 name: "a claim is dropped whose number is another",
-                old: "if redis.call('GET', KEYS[3]) == ARGV[5] .. ' ' .. ARGV[6] then\n    redis.call('DEL'",
-                new: "if string.match(redis.call('GET', KEYS[3]) or '', '^%S+') == ARGV[5] then\n    redis.call('DEL'"),
+                old: "if redis.call('HGET', KEYS[3], thing) == ARGV[5] .. ' ' .. ARGV[6] then\n    redis.call('HDEL'",
+                new: "local held = redis.call('HGET', KEYS[3], thing)\n"
+                    + "if string.match(held or '', '^%S+') == ARGV[5] then\n    redis.call('HDEL'"
+            ),
             Mistake(
                 name: "a wish is fulfilled that is over", old: "if wish ~= number then return",
                 new: "if not wish then return"),

@@ -85,16 +85,16 @@ final class PollNames: Feature, TopicKind {
     func isDoubtful(_ topic: Topic, for user: UserID) -> Bool { false }
 
     func read(_ topic: Topic, reply: @escaping StoreReply) {
-        let key = shard.partitions.keys(of: topic.subject).key(Self.names.record, topic.subject)
-        shard.store.command(["HMGET", key, "#", "heldAs"], lane: .commands) {
+        let key = Self.names.record(of: topic.subject, in: shard.partitions.keys(of: topic.subject))
+        shard.store.command(["HMGET", key, "#", "heldAs", "held"], lane: .commands) {
             reply($0.map { .array([.status("OK")] + ($0.array ?? [])) })
         }
     }
 
     func take(_ value: RedisValue, of topic: Topic, announced: Bool) {
         let words = value.array ?? []
-        guard words.count > 2, let version = words[1].int else { return }
-        show(topic, Int64(version), words[2].string, announced: announced)
+        guard words.count > 3, let version = words[1].int else { return }
+        show(topic, Int64(version), words[2].string ?? words[3].string, announced: announced)
     }
 
     private func handle(_ event: StoreEvent) {
@@ -119,7 +119,7 @@ final class PollNames: Feature, TopicKind {
         if isChanged then
             local version = int(nextVersion(redis.call('HGET', KEYS[3], '#'), KEYS[4]))
             redis.call('HSET', KEYS[3], '#', version)
-            local name = redis.call('HGET', KEYS[3], 'heldAs')
+            local name = shownOf(KEYS[3])
             redis.call('PUBLISH', ARGV[2], table.concat({ 'W', ARGV[5], version, int(now), name or nil }, ' '))
         end
         return reply

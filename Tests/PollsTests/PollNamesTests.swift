@@ -112,13 +112,13 @@ import Tokens
         let partitions = Partitions(world.configuration, database: 0)
         func leave(_ poll: String, _ write: [String]) throws {
             let keys = partitions.keys(of: Identifier(poll)!)
-            let record = keys.key(PollNames.names.record, Identifier(poll)!)
+            let record = PollNames.names.record(of: Identifier(poll)!, in: keys)
             _ = try world.redis.ask([write[0], record] + write.dropFirst()).get()
             _ = try world.redis.ask(["SADD", keys.unfinished, "pollname " + poll]).get()
         }
         for number in 0..<50 { try leave("damaged-\(number)", ["SET", "x"]) }
         try world.run(for: 30_000)
-        try leave("p1", ["HSET", "last", "7", "wish", "7", "wanted", "soup", "wantedAs", "Soup"])
+        try leave("p1", ["HSET", "wish", "7", "wanted", "soup", "wantedAs", "Soup"])
         try world.run(until: "it is finished", within: 60_000) { unfinished(in: world) == 50 }
         let intents = world.shards[0].logic.intents!
         // Of each of the four partitions it counts ten.
@@ -161,9 +161,9 @@ import Tokens
             // As an executor leaves it that dies after its first step.
             let admin = try BlockingRedis(place)
             let keys = Partitions(settings, database: 0).keys(of: Identifier("p1")!)
-            let record = keys.key(PollNames.names.record, Identifier("p1")!)
+            let record = PollNames.names.record(of: Identifier("p1")!, in: keys)
             try admin.command(
-                "HSET", .string(record), "last", "7", "wish", "7", "wanted", "soup", "wantedAs", "Soup")
+                "HSET", .string(record), "wish", "7", "wanted", "soup", "wantedAs", "Soup")
             try admin.command("SADD", .string(keys.unfinished), "pollname p1")
             try client.hear(#""name":"Soup""#)
             try client.say(#"{"type":"namePoll","id":3,"poll":"p2","name":"soup"}"#)

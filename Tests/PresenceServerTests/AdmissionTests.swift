@@ -54,7 +54,7 @@ import Testing
         #expect(cy.closeCode == .unauthorized)
         #expect(cy.received.allSatisfy { if case .error = $0 { true } else { false } }, "\(cy.received)")
         let keys = Partitions(count: world.configuration.partitions).keys(of: UserID("cy")!)
-        let name = world.redis.command(["HGET", keys.user(UserID("cy")!), "displayName"])
+        let name = world.redis.command(["HGET", keys.user(UserID("cy")!), "profile"])
         #expect(name == .success(.null))
     }
 

@@ -19,6 +19,8 @@ SETTINGS = {
     "save": "",
     "maxmemory-policy": "noeviction",
     "client-output-buffer-limit": "pubsub 256mb 64mb 60",
+    "hash-max-listpack-entries": "128",
+    "hash-max-listpack-value": "512",
 }
 
 

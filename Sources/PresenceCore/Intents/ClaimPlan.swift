@@ -5,9 +5,10 @@ import PresenceProtocol
 package struct ClaimPlan: Sendable {
     /// Unique among all kinds of intents; without spaces.
     package let name: String
-    /// Of the owner: the hash that `claim-lib.lua` describes. It may hold fields of the feature beside.
-    package let record: KeyFamily
-    /// Of the thing: `OWNER NUMBER`.
+    /// Of the owner: the hash that `claim-lib.lua` describes. It may hold fields of the feature beside. `nil`: the owners are
+    /// users, and it is their own hash.
+    package let record: KeyFamily?
+    /// Of things: hashes of some of them each (`PartitionKeys.bucket`), with `OWNER NUMBER` for each.
     package let claim: KeyFamily
     /// Makes the change in the owner's partition, with `fulfil` of `claim-lib.lua`; tells watchers, if there is something to
     /// tell.
@@ -20,16 +21,17 @@ package struct ClaimPlan: Sendable {
 
     /// - Parameters:
     ///   - name: Of the kind, such as `username`.
-    ///   - record: What the key of an owner's record begins with.
-    ///   - claim: The same of a thing's claim.
+    ///   - record: What the key of an owner's record begins with; `nil`: it is in the user's own hash.
+    ///   - claim: The same of the keys with claims.
     ///   - change: The text of the script.
     ///   - library: What is put before it beside `claim-lib.lua`.
     package init(
-        _ name: String, record: String, claim: String, change: (name: String, text: String), library: String = ""
+        _ name: String, record: String?, claim: String, change: (name: String, text: String), library: String = ""
     ) {
         self.name = name
-        self.record = KeyFamily(name: record, isPassing: false, type: "hash")
-        self.claim = KeyFamily(name: claim, isPassing: false, type: "string")
+        self.record = record.map { KeyFamily(name: $0, isPassing: false, type: "hash") }
+        // Its ids are those of buckets.
+        self.claim = KeyFamily(name: claim, isPassing: false, type: "hash", isPlacedApart: true)
         self.change = Script(
             change.name, change.text, library: Self.library + library, isAcknowledged: true)
     }
@@ -37,12 +39,22 @@ package struct ClaimPlan: Sendable {
     /// `fulfil` and `abandon`, for scripts that change an owner's record together with what else is in its partition.
     package static var library: String { asset_claim_lib().text }
 
+    /// The owner's record.
+    package func record(of owner: Identifier, in keys: PartitionKeys) -> String {
+        record.map { keys.key($0, owner) } ?? keys.user(owner)
+    }
+
+    /// The hash in which a claim on the thing is.
+    package func claims(on thing: Identifier, in keys: PartitionKeys) -> String {
+        keys.bucket(claim, of: thing.string)
+    }
+
     /// The kind of the intents that compare a claim with its owner's record.
     var checkName: String { name + "-claim" }
     /// In `unfinished`: an owner's intent, and the comparison of a claim with its owner's record.
     package func intent(of owner: Identifier) -> String { Intent(IntentKind(name: name), owner).member }
     package func check(of thing: Identifier) -> String { Intent(IntentKind(name: checkName), thing).member }
-    var keys: [KeyFamily] { [record, claim] }
+    var keys: [KeyFamily] { [record, claim].compactMap(\.self) }
     var scripts: [Script] { Script.claims + [change] }
 }
 
@@ -67,13 +79,13 @@ package struct ClaimChange {
 
 /// The steps that are the same for all claims.
 extension Script {
-    static let claimWant = Script("claim-want", asset_claim_want())
+    static let claimWant = Script("claim-want", asset_claim_want(), library: asset_claim_lib())
     static let claimTake = Script("claim-take", asset_claim_take(), isAcknowledged: true)
     static let claimState = Script("claim-state", asset_claim_state())
     static let claimLook = Script("claim-look", asset_claim_look())
     static let claimDrop = Script("claim-drop", asset_claim_drop(), isAcknowledged: true)
     static let claimConfirm = Script("claim-confirm", asset_claim_confirm())
-    static let claimEnd = Script("claim-end", asset_claim_end())
+    static let claimEnd = Script("claim-end", asset_claim_end(), library: asset_claim_lib())
     static let claims: [Script] = [
         .claimWant, .claimTake, .claimState, .claimLook, .claimDrop, .claimConfirm, .claimEnd,
     ]

@@ -12,7 +12,9 @@ extension Claiming {
 
     /// Looks up who has a thing, or is about to. `nil`: nobody, though a claim may be left of somebody who had it.
     package func owner(of thing: Identifier, reply: @escaping (Result<Holder?, RedisFailure>) -> Void) {
-        shard.store.command(["GET", shard.partitions.keys(of: thing).key(plan.claim, thing)], lane: .commands) {
+        shard.store.command(
+            ["HGET", plan.claims(on: thing, in: shard.partitions.keys(of: thing)), thing.string], lane: .commands
+        ) {
             [self] result in
             switch result {
             case .failure(let failure): reply(.failure(failure))
@@ -31,7 +33,7 @@ extension Claiming {
         for thing: Identifier, at owner: Identifier, _ number: String,
         reply: @escaping (Result<Holder?, RedisFailure>) -> Void
     ) {
-        let key = shard.partitions.keys(of: owner).key(plan.record, owner)
+        let key = plan.record(of: owner, in: shard.partitions.keys(of: owner))
         shard.store.command(["HMGET", key, "held", "claim", "wish"], lane: .commands) { result in
             reply(
                 result.map { value in

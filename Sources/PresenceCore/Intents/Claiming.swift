@@ -98,9 +98,9 @@ package final class Claiming {
     private func want(
         _ thing: Identifier?, _ shown: String, _ owner: Identifier, _ change: ClaimChange?
     ) -> IntentStep {
-        let record = plan.record
+        let plan = plan
         return IntentStep(
-            .claimWant, Intent(owners, owner), keys: { [$0.key(record, owner), $0.floor] },
+            .claimWant, Intent(owners, owner), keys: { [plan.record(of: owner, in: $0), $0.floor] },
             arguments: [thing?.string ?? "", thing == nil ? "" : shown]
         ) { [self] words in
             switch words.first?.string {
@@ -152,10 +152,10 @@ package final class Claiming {
 
     /// In the owner's record the wish becomes what is held; then all else follows from it.
     private func change(_ wish: Wish, answers: Bool, then: @escaping Then) -> IntentStep {
-        let (record, keys, own) = (plan.record, keys, wish.change)
+        let (plan, keys, own) = (plan, keys, wish.change)
         return IntentStep(
             own?.script ?? plan.change, Intent(owners, wish.owner),
-            keys: { [$0.key(record, wish.owner), $0.floor] + (own?.keys($0) ?? keys(wish.owner, $0)) },
+            keys: { [plan.record(of: wish.owner, in: $0), $0.floor] + (own?.keys($0) ?? keys(wish.owner, $0)) },
             arguments: [wish.owner.string, wish.number] + (own?.arguments ?? [])
         ) { [self] words in
             guard let first = words.first?.string else { return .damaged }
@@ -211,9 +211,9 @@ package final class Claiming {
     private func end(
         _ wish: Wish, isFulfilled: Bool, next: @escaping ([RedisValue]) -> IntentProgress
     ) -> IntentStep {
-        let record = plan.record
+        let plan = plan
         return IntentStep(
-            .claimEnd, Intent(owners, wish.owner), keys: { [$0.key(record, wish.owner)] },
+            .claimEnd, Intent(owners, wish.owner), keys: { [plan.record(of: wish.owner, in: $0)] },
             arguments: [wish.number, isFulfilled ? "1" : "0"], next: next)
     }
 
@@ -253,8 +253,8 @@ package final class Claiming {
     }
 
     private func claimKey(_ thing: Identifier) -> (PartitionKeys) -> [String] {
-        let family = plan.claim
-        return { [$0.key(family, thing)] }
+        let plan = plan
+        return { [plan.claims(on: thing, in: $0)] }
     }
 
     // MARK: Records
@@ -269,8 +269,8 @@ package final class Claiming {
     }
 
     private func read(_ owner: Identifier, next: @escaping (State) -> IntentProgress) -> IntentStep {
-        let record = plan.record
-        return IntentStep(.claimState, Intent(owners, owner), keys: { [$0.key(record, owner)] }) { words in
+        let plan = plan
+        return IntentStep(.claimState, Intent(owners, owner), keys: { [plan.record(of: owner, in: $0)] }) { words in
             let texts = words.compactMap(\.string)
             guard texts.count == 4, texts[0] == "OK" else { return .damaged }
             let wish = texts[1].isEmpty ? nil : Wish(owner: owner, number: texts[1], thing: Identifier(texts[2]))

@@ -1,5 +1,6 @@
 import PresenceProtocol
 import Redis
+import Synchronization
 
 /// How the shard gets to the truth: at its start, after a break, and after events may have been missed.
 ///
@@ -50,7 +51,7 @@ extension ShardMembership {
 
     /// The first server fixes the layout and the number of partitions.
     private func checkFormat(_ attempt: Int, next: @escaping () -> Void) {
-        let format = "1 \(shard.partitions.count)"
+        let format = "\(Partitions.layout) \(shard.partitions.count)"
         var refusal: RedisFailure?
         shard.store.command(["SET", shard.partitions.space.format, format, "NX"], lane: .commands) { result in
             if case .failure(let failure) = result { refusal = failure }
@@ -59,11 +60,29 @@ extension ShardMembership {
             var result = result
             if let refusal, case .success(let value) = result, value.string == nil { result = .failure(refusal) }
             proceed(attempt, result, "format") { value in
-                if let found = value.string, found != format {
+                guard let found = value.string, found != format else { return checkPolicy(attempt, next: next) }
+                guard found == "1 \(shard.partitions.count)" else {
                     return onRefusal(
                         "this Redis holds format and partitions \"\(found)\", but \"\(format)\" is configured")
                 }
-                checkPolicy(attempt, next: next)
+                raiseFormat(attempt, to: format, next: next)
+            }
+        }
+    }
+
+    /// Layout 1 differs in its accounts. Without any, all of it is read as it is: each profile is written in the new form when it
+    /// changes.
+    private func raiseFormat(_ attempt: Int, to format: String, next: @escaping () -> Void) {
+        let space = shard.partitions.space
+        shard.store.command(["EXISTS", space.addressKey], lane: .commands) { [self] result in
+            proceed(attempt, result, "format") { value in
+                guard value.int == 0 else {
+                    return onRefusal(
+                        "this Redis holds accounts of format 1, which earlier versions made: this one reads format 2")
+                }
+                shard.store.command(["SET", space.format, format], lane: .commands) { [self] result in
+                    proceed(attempt, result, "format") { _ in checkPolicy(attempt, next: next) }
+                }
             }
         }
     }
@@ -71,18 +90,30 @@ extension ShardMembership {
     /// A Redis that throws keys away when it is full would lose people without a word. Where it may not be asked, it is
     /// believed.
     private func checkPolicy(_ attempt: Int, next: @escaping () -> Void) {
-        shard.store.command(["CONFIG", "GET", "maxmemory-policy"], lane: .commands) { [self] result in
+        let names = ["maxmemory-policy", "hash-max-listpack-value"]
+        shard.store.command(["CONFIG", "GET"] + names, lane: .commands) { [self] result in
             guard attempt == self.attempt else { return }
-            // Name and policy, of each Redis that there is.
+            // Names and values, of each Redis that there is.
             let words = (try? result.get())?.array?.compactMap(\.string) ?? []
-            if let policy = stride(from: 1, to: words.count, by: 2).lazy.map({ words[$0] }).first(where: {
-                $0 != "noeviction"
-            }) {
+            let settings = stride(from: 0, to: words.count - 1, by: 2).map { (name: words[$0], value: words[$0 + 1]) }
+            if let policy = settings.first(where: { $0.name == names[0] && $0.value != "noeviction" })?.value {
                 return onRefusal("this Redis evicts keys (maxmemory-policy \(policy)): it must be noeviction")
+            }
+            if let value = settings.first(where: { $0.name == names[1] && Int($0.value) ?? 512 < 512 })?.value {
+                warnOfMemory(value)
             }
             next()
         }
     }
+
+    /// Once in a process: it costs memory only.
+    private func warnOfMemory(_ value: String) {
+        guard !Self.hasWarned.exchange(true, ordering: .relaxed) else { return }
+        shard.log(
+            "users take more memory in this Redis than they need",
+            ["setting": "hash-max-listpack-value", "value": value, "recommended": "512"], level: .warning)
+    }
+    private static let hasWarned = Atomic(false)
 
     /// A new incarnation: first its lease, so that whatever it leaves is reaped, then its right to write everywhere.
     private func enter(_ attempt: Int, next: @escaping () -> Void) {

@@ -13,16 +13,14 @@ package struct KeyFamily: Sendable, Hashable {
     package var expires = false
     /// Whether all the values of a hash are whole numbers.
     package var holdsNumbers = false
-    /// Whether its ids do not say in which partition it is: they are addresses, which a secret hash places.
+    /// Whether its ids do not say in which partition it is: they are hashes, or the numbers of hashes of small values.
     package var isPlacedApart = false
     /// Whether there is one for each partition, with no id: `{p017}:NAME`.
     package var isOfPartition = false
-    /// The longest id, in bytes.
-    package var longestID = Identifier.maximumLength
 
     package init(
         name: String, isPassing: Bool, type: String, expires: Bool = false, holdsNumbers: Bool = false,
-        isPlacedApart: Bool = false, isOfPartition: Bool = false, longestID: Int = Identifier.maximumLength
+        isPlacedApart: Bool = false, isOfPartition: Bool = false
     ) {
         self.name = name
         self.isPassing = isPassing
@@ -31,7 +29,6 @@ package struct KeyFamily: Sendable, Hashable {
         self.holdsNumbers = holdsNumbers
         self.isPlacedApart = isPlacedApart
         self.isOfPartition = isOfPartition
-        self.longestID = longestID
     }
 }
 

@@ -5,6 +5,9 @@ import PresenceProtocol
 /// Ids hash into a fixed number of partitions. A partition's name is a Redis hash tag, so all its keys and its event
 /// channel live in one cluster slot and one script can change them together.
 package struct Partitions: Sendable {
+    /// The number of the layout of all keys. Layout 1 had accounts in keys of their own, and what of a profile is in its body as
+    /// fields too.
+    package static let layout = 2
     /// Written into Redis at the first start; another number would look for everyone in the wrong place.
     package let count: Int
     /// What the names of all keys and channels begin with.
@@ -22,12 +25,14 @@ package struct Partitions: Sendable {
     }
 
     /// FNV-1a over the id's bytes: cheap, the same in every process and for ever.
-    package func index(of id: Identifier) -> Int {
+    package func index(of id: Identifier) -> Int { Int(Self.hash(id.string) % UInt64(count)) }
+
+    fileprivate static func hash(_ text: String) -> UInt64 {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-        for byte in id.string.utf8 {
+        for byte in text.utf8 {
             hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3
         }
-        return Int((hash ^ (hash >> 32)) % UInt64(count))
+        return hash ^ (hash >> 32)
     }
 
     /// As configured, in a database of the Redis.
@@ -66,6 +71,13 @@ package struct PartitionKeys {
     package func contacts(_ id: UserID) -> String { name + ":contacts:" + id.string }
     package func blocks(_ id: UserID) -> String { name + ":blocks:" + id.string }
     package func conversation(_ id: ConversationID) -> String { name + ":conversation:" + id.string }
+    /// The hash that holds a small value, as one of many: a key of its own would cost Redis twice what the value does.
+    /// With a million values of a family there are some eight in each, and up to 128 are searched faster than a key is found.
+    package func bucket(_ family: KeyFamily, of text: String) -> String {
+        // The lower bits have chosen the partition.
+        "\(name):\(family.name):\((Partitions.hash(text) >> 14) % Self.buckets)"
+    }
+    private static let buckets: UInt64 = 1_024
     package func fenced(_ incarnation: String) -> String { name + ":fenced:" + incarnation }
     package func users(ofShard incarnation: String) -> String { name + ":shard:" + incarnation + ":users" }
 }

@@ -19,8 +19,10 @@ struct ConsoleStore {
         do throws(RedisFailure) {
             store = try DoctorStore(location)
             let format = try store[space.format].ask("GET", space.format).string?.split(separator: " ") ?? []
-            guard format.count == 2, format[0] == "1", let count = Int(format[1]), (1...16_384).contains(count) else {
-                throw .server(code: "ERR", message: "no server has used it yet, or a later version")
+            guard format.count == 2, format[0] == String(Partitions.layout), let count = Int(format[1]),
+                (1...16_384).contains(count)
+            else {
+                throw .server(code: "ERR", message: "no server of this version has used it yet, or a later one has")
             }
             partitions = Partitions(count: count, in: space)
         } catch {

@@ -9,10 +9,18 @@ import Redis
 extension Doctor {
     private var plans: [ClaimPlan] { features.flatMap { $0.plan.claims } }
 
+    /// - Parameter id: Of an owner, or of a hash of claims.
     func lookAtClaims(_ family: KeyFamily, _ id: Identifier, _ key: String, _ look: inout Look) throws(RedisFailure) {
         for plan in plans {
             if plan.record == family { try lookAtRecord(plan, of: id, key, &look) }
-            if plan.claim == family { try lookAtClaim(plan, on: id, key, &look) }
+            if plan.claim == family { try lookAtBucket(plan, key, &look) }
+        }
+    }
+
+    /// The records that are in the hash of a user.
+    func lookAtRecords(of user: UserID, _ look: inout Look) throws(RedisFailure) {
+        for plan in plans where plan.record == nil {
+            try lookAtRecord(plan, of: user, partitions.keys(of: user).user(user), &look)
         }
     }
 
@@ -32,50 +40,82 @@ extension Doctor {
         guard let thing = Identifier(text), let number = record.claim.flatMap({ Int64($0) }) else {
             return look.note(.malformedValue, .key(key))
         }
-        let claim = partitions.keys(of: thing).key(plan.claim, thing)
-        guard let value = try store[claim].ask("GET", claim).string else { return look.note(.lostClaim, .key(key)) }
+        let claims = plan.claims(on: thing, in: partitions.keys(of: thing))
+        guard let value = try store[claims].ask("HGET", claims, thing.string).string else {
+            return look.note(.lostClaim, .key(key))
+        }
         guard let held = HeldClaim(value) else { return }
         if held.owner != owner || held.number < number { look.note(.contestedClaim, .key(key)) }
+    }
+
+    private func lookAtBucket(_ plan: ClaimPlan, _ key: String, _ look: inout Look) throws(RedisFailure) {
+        for name in try store[key].ask("HKEYS", key).array ?? [] {
+            guard let thing = name.string.flatMap({ Identifier($0) }),
+                plan.claims(on: thing, in: partitions.keys(of: thing)) == key
+            else {
+                look.note(.unreachableRecord, .key(key))
+                continue
+            }
+            try lookAtClaim(plan, on: thing, key, &look)
+        }
+    }
+
+    func lookAtClaim(on thing: Identifier, in key: String, _ look: inout Look) throws(RedisFailure) {
+        if let plan = plan(ofClaimsAt: key) { try lookAtClaim(plan, on: thing, key, &look) }
     }
 
     private func lookAtClaim(
         _ plan: ClaimPlan, on thing: Identifier, _ key: String, _ look: inout Look
     ) throws(RedisFailure) {
         let unfinished = partitions.keys(of: thing).unfinished
-        let answers = try store[key].askAtOnce([["GET", key], ["SISMEMBER", unfinished, plan.check(of: thing)]])
+        let answers = try store[key].askAtOnce([
+            ["HGET", key, thing.string], ["SISMEMBER", unfinished, plan.check(of: thing)],
+        ])
         guard let value = answers[0].string, answers[1].int == 0 else { return }
-        guard let claim = HeldClaim(value) else { return look.note(.malformedValue, .key(key)) }
-        let record = partitions.keys(of: claim.owner).key(plan.record, claim.owner)
+        guard let claim = HeldClaim(value) else { return look.note(.malformedValue, .claim(thing, key: key)) }
+        let record = plan.record(of: claim.owner, in: partitions.keys(of: claim.owner))
         let held = HeldRecord(try store[record].ask("HMGET", record, "held", "claim", "wish"))
-        if ![held.claim, held.wish].contains(String(claim.number)) { look.note(.unnamedClaim, .key(key)) }
+        if ![held.claim, held.wish].contains(String(claim.number)) {
+            look.note(.unnamedClaim, .claim(thing, key: key))
+        }
     }
 
-    /// The record, or the thing, that a key is of.
-    func claim(at key: String) -> (plan: ClaimPlan, id: Identifier)? {
-        guard case .family(let family, let id, _) = KeyName(key, in: partitions.space, families),
-            let plan = plans.first(where: { $0.record == family || $0.claim == family })
-        else { return nil }
-        return (plan, id)
+    func plan(ofClaimsAt key: String) -> ClaimPlan? {
+        guard case .family(let family, _, _) = KeyName(key, in: partitions.space, families) else { return nil }
+        return plans.first { $0.claim == family }
+    }
+
+    /// The record that is at a key, and whose it is.
+    func record(at key: String) -> (plan: ClaimPlan, owner: Identifier)? {
+        switch KeyName(key, in: partitions.space, families) {
+        case .user(let user, _): plans.first { $0.record == nil }.map { ($0, user) }
+        case .family(let family, let id, _): plans.first { $0.record == family }.map { ($0, id) }
+        default: nil
+        }
     }
 }
 
 extension Repair {
     /// The servers finish what is in `unfinished`: the server that does compares the claim with its owner's record again.
     func mendClaims(_ symptom: Symptom) throws(RedisFailure) {
-        guard case .key(let key) = symptom.place, let (plan, id) = doctor.claim(at: key) else { return }
+        if case .claim(let thing, let key) = symptom.place, symptom.kind == .unnamedClaim {
+            guard let plan = doctor.plan(ofClaimsAt: key) else { return }
+            let unfinished = doctor.partitions.keys(of: thing).unfinished
+            _ = try doctor.store[key].ask("SADD", unfinished, plan.check(of: thing))
+        }
+        guard case .key(let key) = symptom.place, let (plan, id) = doctor.record(at: key) else { return }
         let keys = doctor.partitions.keys(of: id)
         switch symptom.kind {
-        case .unnamedClaim: _ = try doctor.store[key].ask("SADD", keys.unfinished, plan.check(of: id))
         case .unlistedIntent: _ = try doctor.store[key].ask("SADD", keys.unfinished, plan.intent(of: id))
         case .lostClaim:
             let record = HeldRecord(try doctor.store[key].ask("HMGET", key, "held", "claim", "wish"))
             guard record.wish == nil, let number = record.claim, let thing = record.held.flatMap({ Identifier($0) })
             else { return }
             let place = doctor.partitions.keys(of: thing)
-            let claim = place.key(plan.claim, thing)
+            let claims = plan.claims(on: thing, in: place)
             // Should the record change now, the claim is looked at again.
-            _ = try doctor.store[claim].ask("SADD", place.unfinished, plan.check(of: thing))
-            _ = try doctor.store[claim].ask("SET", claim, "\(id) \(number)", "NX")
+            _ = try doctor.store[claims].ask("SADD", place.unfinished, plan.check(of: thing))
+            _ = try doctor.store[claims].ask("HSETNX", claims, thing.string, "\(id) \(number)")
         default: break
         }
     }

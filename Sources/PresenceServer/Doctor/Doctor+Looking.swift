@@ -30,6 +30,7 @@ extension Doctor {
         guard try lookAtStanding(&look, since: first.leases.now) else { return look }
         for symptom in first.symptoms {
             if case .key(let key) = symptom.place { try lookAtKeys([key], &look) }
+            if case .claim(let thing, let key) = symptom.place { try lookAtClaim(on: thing, in: key, &look) }
             if case .listing(let incarnation, let user, let partition) = symptom.place {
                 try lookAtListing([user], of: incarnation, in: partition, &look)
             }
@@ -90,8 +91,9 @@ extension Doctor {
             case .partition(let family, _):
                 _ = try lookAtType(of: key, is: family.type, &look)
             case .users(let incarnation, let partition): try lookAtList(key, of: incarnation, in: partition, &look)
+            case .user(let user, _): try lookAtRecords(of: user, &look)
             // Of the partition's own keys everything is looked at each time.
-            case .user, .sessions, .shards, .floor, .fenced, .global, .unknown: break
+            case .sessions, .shards, .floor, .fenced, .global, .unknown: break
             }
         }
     }

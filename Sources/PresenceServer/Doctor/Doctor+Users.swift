@@ -13,6 +13,7 @@ extension Doctor {
             guard let held = note(user, answers[2 * index], answers[2 * index + 1], look.leases, now, &look)
             else { continue }
             listings += held.sessions.map { (user, $0) }
+            if held.hasRecord { try lookAtRecords(of: user, &look) }
             if counts.sessionHolders.remove(user) != nil {
                 counts.sessions += held.sessions.count
                 for session in held.sessions { counts.sessionsOf[session.incarnation, default: 0] += 1 }

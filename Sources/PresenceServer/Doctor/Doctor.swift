@@ -137,7 +137,9 @@ public final class Doctor {
             return .noFormat
         }
         let words = format.split(separator: " ")
-        guard words.count == 2, words[0] == "1", let count = Int(words[1]), (1...16_384).contains(count) else {
+        guard words.count == 2, words[0] == String(Partitions.layout), let count = Int(words[1]),
+            (1...16_384).contains(count)
+        else {
             return .wrongFormat
         }
         partitions = Partitions(count: count, in: partitions.space)

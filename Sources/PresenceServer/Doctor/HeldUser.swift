@@ -37,7 +37,9 @@ struct HeldUser {
     private static let numbers = [
         "clearAt", "chosenVersion", "lastSeen", "since", "presenceVersion", "profileVersion", "barredAt",
     ]
-    private static let texts = ["chosen", "text", "status", "shown", "presence", "profile", "visibility"]
+    private static let texts = [
+        "chosen", "text", "status", "shown", "presence", "profile", "visibility", "held", "wish",
+    ]
     static let fields = numbers + texts
 
     /// - Parameters:
@@ -67,6 +69,9 @@ struct HeldUser {
     }
 
     func number(_ field: String) -> Int64? { values[field].flatMap { Int64($0) } }
+
+    /// Whether a record of something unique may be among what is held (`claim-lib.lua`).
+    var hasRecord: Bool { values["held"] != nil || values["wish"] != nil }
 
     /// Who may see the user cannot be read: nobody does.
     var isVisibilityMalformed: Bool {

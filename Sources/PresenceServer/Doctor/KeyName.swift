@@ -59,7 +59,7 @@ enum KeyName: Equatable {
             return .users(incarnation: String(rest.dropLast(6)), partition: partition)
         case (let name, let rest?):
             guard let family = families.first(where: { $0.name == name && !$0.isOfPartition }),
-                let id = Identifier(rest, longest: family.longestID)
+                let id = Identifier(rest)
             else { return nil }
             return .family(family, id, partition: partition)
         default: return nil

@@ -19,6 +19,8 @@ struct Symptom: Hashable {
         case session(UserID, String)
         case listing(String, user: UserID, partition: Int)
         case key(String)
+        /// In the hash at a key.
+        case claim(Identifier, key: String)
     }
 }
 
@@ -37,6 +39,7 @@ extension Symptom.Place {
         case .listing(let name, let id, let partition):
             "\(partitions.keys(partition).users(ofShard: name)) \(id.string)"
         case .key(let key): key
+        case .claim(let thing, let key): "\(key) \(thing.string)"
         }
     }
 }

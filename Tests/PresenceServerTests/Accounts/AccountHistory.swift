@@ -153,50 +153,46 @@ final class AccountHistory {
 
     /// Records, claims, accounts and profiles say the same, and nothing is left to be done.
     func checkNames() throws {
-        let partitions = world.shards[0].logic.partitions
         try waitUntilNothingIsUnfinished()
         var owners: [String: String] = [:]
-        for key in try texts(["KEYS", "*:account:*"]).compactMap(\.self) {
+        for key in try texts(["KEYS", "*:user:*"]).compactMap(\.self) {
             let user = try #require(UserID(String(key.split(separator: ":", maxSplits: 2)[2])))
-            let keys = partitions.keys(of: user)
-            let record = try texts(["HMGET", keys.username(user), "held", "heldAs", "claim", "wish"])
+            let record = try texts(["HMGET", key, "held", "heldAs", "claim", "wish", "email", "profile"])
             expect(record[3] == nil, "the wish of \(user) is open")
-            let shown = try texts(["HMGET", key, "username"])[0]
-            expect(shown == record[1], "the account of \(user)")
-            let profile = try texts(["HMGET", keys.user(user), "profile"])[0] ?? ""
+            let shown = record[1] ?? record[0]
+            expect(record[0] == nil || record[4] != nil, "the name of \(user), who has no account")
+            let profile = record[5] ?? ""
             expect(profile.contains(#""username":"\#(shown ?? "")""#) == (shown != nil), "the profile: \(profile)")
             guard let held = record[0], let number = record[2] else { continue }
             expect(held == shown?.lowercased() && owners[held] == nil, "\(held) is shown as \(shown ?? "nothing")")
             owners[held] = "\(user) \(number)"
         }
+        var claims: [String: String] = [:]
         for key in try texts(["KEYS", "*:name:*"]).compactMap(\.self) {
-            let name = String(key.split(separator: ":", maxSplits: 2)[2])
-            let claim = try world.redis.command(["GET", key]).get().string
-            expect(claim == owners[name], "the claim on \(name)")
-            owners[name] = nil
+            let words = try texts(["HGETALL", key]).compactMap(\.self)
+            for place in stride(from: 0, to: words.count - 1, by: 2) { claims[words[place]] = words[place + 1] }
         }
-        expect(owners.isEmpty, "names without a claim")
+        expect(claims == owners, "the claims \(claims) of the owners \(owners)")
         for name in Set(names.map { $0.lowercased() }) {
             let call = try accounts.call("GET", "/v1/usernames/\(name)")
-            let claimed = try texts(["KEYS", "*:name:\(name)"]).isEmpty == false
-            expect(call.json["available"] as? Bool == !claimed, "\(name) is said to be what it is not")
+            expect(call.json["available"] as? Bool == (claims[name] == nil), "\(name) is said to be what it is not")
         }
     }
 
     func check() throws {
         try waitUntilNothingIsUnfinished()
-        let keys = world.redis.command(["KEYS", "*:account:*"])
-        let accountKeys = (try keys.get().array ?? []).compactMap(\.string)
         var holders: [String: String] = [:]
-        for key in accountKeys {
-            let fields = try texts(["HMGET", key, "email", "claim", "wanted", "releasing"])
+        for key in try texts(["KEYS", "*:user:*"]).compactMap(\.self) {
+            let fields = try texts(["HMGET", key, "email", "emailClaim", "emailWanted", "emailReleasing"])
             expect(fields[2] == nil && fields[3] == nil, "a change of address is left open")
-            let (email, claim) = (try #require(fields[0]), try #require(fields[1]))
+            guard let email = fields[0] else { continue }
+            let claim = fields[1] ?? "0"
             let user = String(key.split(separator: ":", maxSplits: 2)[2])
             expect(holders[email] == nil, "two accounts have \(email)")
             holders[email] = user
             let places = try #require(world.shards[0].logic.feature(Accounts.self)?.places)
-            let claimed = try world.redis.command(["GET", places.keys(of: email).email(EmailAddress(email)!)]).get()
+            let claims = places.keys(of: email).emails(with: EmailAddress(email)!)
+            let claimed = try world.redis.command(["HGET", claims, email]).get()
             expect(claimed.string == "\(user) \(claim)", "the claim of \(email)")
         }
         for email in addresses {

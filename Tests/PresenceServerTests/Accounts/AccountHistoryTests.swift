@@ -69,14 +69,14 @@ import Testing
             Mistake(
                 name: "a sign-up takes an address that is taken", old: "if taken then", new: "if false then"),
             Mistake(
-                name: "an account does not say by which wish it has its address", old: "'claim', ARGV[7], 'verified'",
-                new: "'verified'"),
+                name: "an account does not say by which wish it has its address",
+                old: "'emailClaim', ARGV[7], 'verified'", new: "'verified'"),
             Mistake(
                 name: "a deleted account keeps its username", old: "abandon(KEYS[11], KEYS[10], ARGV[6], KEYS[12])",
                 new: "", isAboutNames: true),
             Mistake(
-                name: "an account that is made with a username does not show it",
-                old: "setUsername(KEYS[7], redis.call('HGET', KEYS[3], 'heldAs'))", new: "", isAboutNames: true),
+                name: "an account that is made with a username does not show it in its profile",
+                old: "profile.username = '\"' .. shownOf(KEYS[3]) .. '\"'", new: "", isAboutNames: true),
         ]
     }
 }

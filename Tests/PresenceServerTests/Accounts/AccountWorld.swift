@@ -12,7 +12,10 @@ final class AccountWorld {
     private let folder: String
 
     /// - Parameter redis: One that earlier worlds have used; it is emptied.
-    init(seed: UInt64 = 1, partitions: Int = 4, redis: SimulatedRedis? = nil) throws {
+    init(
+        seed: UInt64 = 1, partitions: Int = 4, redis: SimulatedRedis? = nil,
+        _ adjust: (inout ServerConfiguration) -> Void = { _ in }
+    ) throws {
         let folder = FileManager.default.temporaryDirectory.path + "/accounts-\(UInt64.random(in: 0 ... .max))"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         self.folder = folder
@@ -20,6 +23,7 @@ final class AccountWorld {
             $0[.accountsEnabled] = 1
             $0.dataDirectory = folder
             $0.partitions = partitions
+            adjust(&$0)
         }
     }
 

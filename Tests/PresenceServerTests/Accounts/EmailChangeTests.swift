@@ -70,9 +70,9 @@ import Testing
         #expect(try signIn(new).status == 200 && signIn(old).status == 401)
         #expect(try signUp(old).status == 201, "the old address is free")
         #expect(try signUp(new).reason == "email_taken")
-        let record = try world.redis.command(["KEYS", "*:account:*"]).get().array ?? []
+        let record = try world.redis.command(["KEYS", "*:user:*"]).get().array ?? []
         for key in record.compactMap(\.string) {
-            let fields = try world.redis.command(["HMGET", key, "wanted", "releasing"]).get().array ?? []
+            let fields = try world.redis.command(["HMGET", key, "emailWanted", "emailReleasing"]).get().array ?? []
             #expect(fields.compactMap(\.string).isEmpty)
         }
         #expect(accounts.tokens("verify", to: new).count == 1)

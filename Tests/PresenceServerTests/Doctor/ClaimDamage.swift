@@ -39,27 +39,27 @@ extension Damage {
             try $0.claim("soup", for: "cy", "6")
         },
         Damage("a claim that cannot be read", [.malformedValue]) {
-            try $0.redis.command("SET", .string($0.claimKey("soup")), "bob")
+            try $0.set($0.claimKey("soup"), "soup", "bob")
         },
     ]
 }
 
 extension Installation {
     fileprivate func record(_ owner: String) -> String {
-        partitions.keys(of: Identifier(owner)!).key(UniqueNames.names.record, Identifier(owner)!)
+        UniqueNames.names.record(of: Identifier(owner)!, in: partitions.keys(of: Identifier(owner)!))
     }
 
     fileprivate func claimKey(_ thing: String) -> String {
-        partitions.keys(of: Identifier(thing)!).key(UniqueNames.names.claim, Identifier(thing)!)
+        UniqueNames.names.claims(on: Identifier(thing)!, in: partitions.keys(of: Identifier(thing)!))
     }
 
     fileprivate func name(_ owner: String, _ thing: String, _ number: String) throws {
-        for (field, value) in [("held", thing), ("heldAs", thing), ("claim", number), ("last", number)] {
+        for (field, value) in [("held", thing), ("claim", number)] {
             try set(record(owner), field, value)
         }
     }
 
     fileprivate func claim(_ thing: String, for owner: String, _ number: String) throws {
-        try redis.command("SET", .string(claimKey(thing)), .string(owner + " " + number))
+        try set(claimKey(thing), thing, owner + " " + number)
     }
 }

@@ -189,7 +189,7 @@ extension Damage {
         },
         Damage("no layout", [.noFormat]) { try $0.redis.command("DEL", .string($0.partitions.space.format)) },
         Damage("a layout of the future", [.wrongFormat]) {
-            try $0.redis.command("SET", .string($0.partitions.space.format), "2 4")
+            try $0.redis.command("SET", .string($0.partitions.space.format), "1 4")
         },
         Damage("a Redis that evicts", [.evictsKeys]) {
             try $0.redis.everywhere("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")

@@ -34,7 +34,7 @@ final class Installation {
         url = cluster?.url ?? servers[0].url
         redis = try Redises(servers)
         listener = try Redises(servers)
-        try redis.command("SET", .string(partitions.space.format), "1 4")
+        try redis.command("SET", .string(partitions.space.format), "\(Partitions.layout) 4")
         for script in Script.all(of: Self.features) { try redis.everywhere("SCRIPT", "LOAD", .string(script.source)) }
         for channel in partitions.eventChannels { try listener.command("SUBSCRIBE", .string(channel)) }
         // Renewed and swept a little ahead of time, so that no test has to keep it up.

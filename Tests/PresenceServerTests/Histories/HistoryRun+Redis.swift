@@ -28,7 +28,9 @@ extension HistoryRun {
 
     /// The profile's `displayName`, as it was sent.
     func name(of person: Person) throws -> String? {
-        try ask(["HGET", keys(person).user(person.id), "displayName"]).string.map { String($0.dropFirst().dropLast()) }
+        try ask(["HGET", keys(person).user(person.id), "profile"]).bytes.flatMap(ProfileBody.displayName).map {
+            String(decoding: $0.dropFirst().dropLast(), as: UTF8.self)
+        }
     }
 
     func register(of person: Person) throws -> (presence: Presence, profile: ProfileRegister) {

@@ -1,10 +1,11 @@
 -- flags: allow-oom
 -- Whose a thing is that is still to be confirmed.
--- KEYS: shards, unfinished, claim
+-- KEYS: shards, unfinished, claims
 -- ARGV: now, channel, incarnation, intent
 -- Replies {OK, owner, number}, {OK} if it is nobody's, {DAMAGED} or {FENCED}.
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
-local value = redis.call('GET', KEYS[3])
+local thing = string.match(ARGV[4], ' (.+)$')
+local value = redis.call('HGET', KEYS[3], thing)
 if not value then
     redis.call('SREM', KEYS[2], ARGV[4])
     return { 'OK' }

@@ -3,10 +3,9 @@ import PresenceProtocol
 
 /// The keys of accounts. docs/architecture.md says what each holds.
 extension KeyFamily {
-    /// Whose an address is. Its partition is that of the address' hash, and so is that of the user who signs up with it.
-    static let email = KeyFamily(
-        name: "email", isPassing: false, type: "string", isPlacedApart: true, longestID: EmailAddress.mostBytes)
-    static let account = KeyFamily(name: "account", isPassing: false, type: "hash")
+    /// Whose addresses are, some in each. Its partition is that of the address' hash, and so is that of the user who signs up
+    /// with it.
+    static let email = KeyFamily(name: "email", isPassing: false, type: "hash", isPlacedApart: true)
     /// The devices that are signed in.
     static let grants = KeyFamily(name: "grants", isPassing: false, type: "hash")
     /// Passwords tried for an address, by its hash: nobody's address is kept for having been guessed at.
@@ -15,12 +14,14 @@ extension KeyFamily {
     /// Mails that are to be sent.
     static let mail = KeyFamily(name: "mail", isPassing: false, type: "list", isOfPartition: true)
 
-    static let accounts: [KeyFamily] = [.email, .account, .grants, .guesses, .mail]
+    static let accounts: [KeyFamily] = [.email, .grants, .guesses, .mail]
 }
 
 extension PartitionKeys {
-    func email(_ address: EmailAddress) -> String { "\(name):email:\(address.text)" }
-    func account(_ id: UserID) -> String { key(.account, id) }
+    /// The hash in which it says whose an address is.
+    func emails(with address: EmailAddress) -> String { bucket(.email, of: address.text) }
+    /// An account is in its user's own hash: a key costs Redis 100 bytes.
+    func account(_ id: UserID) -> String { user(id) }
     func guesses(_ id: Identifier) -> String { key(.guesses, id) }
     var mail: String { "\(name):mail" }
 }

@@ -87,7 +87,8 @@ final class EmailChange {
         guard let places else { return .fail(.disconnected(sent: false)) }
         let step = IntentStep(
             .takeClaim, Intent(kind, wish.user), partition: places.partition(of: wish.email.text),
-            keys: { [$0.email(wish.email)] }, arguments: [wish.user.string, wish.number]
+            keys: { [$0.emails(with: wish.email)] },
+            arguments: [wish.user.string, wish.number, wish.email.text]
         ) { [unowned self] words in
             switch words.first?.string {
             case "OK": return .step(switchOver(wish))
@@ -181,8 +182,8 @@ final class EmailChange {
         guard let places, let owner = EmailClaim(claim)?.user else { return .fail(.disconnected(sent: false)) }
         let step = IntentStep(
             .releaseClaim, Intent(kind, owner), partition: places.partition(of: email.text),
-            keys: { [$0.email(email)] },
-            arguments: [claim]
+            keys: { [$0.emails(with: email)] },
+            arguments: [claim, email.text]
         ) { _ in next() }
         return .step(step)
     }

@@ -2,7 +2,7 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// Whose an address is, as its key says: `USER NUMBER`. The number is that of the user's wish for it; it only grows, and a claim
+/// Whose an address is, as Redis says: `USER NUMBER`. The number is that of the user's wish for it; it only grows, and a claim
 /// is given back only if it is still that whole text. So a claim that was left behind by what broke off can be told from one
 /// that counts, whenever somebody asks for the address: its user's account neither holds it under this number nor wants it.
 struct EmailClaim: Hashable {
@@ -24,17 +24,24 @@ struct EmailClaim: Hashable {
 }
 
 extension Accounts {
-    /// Whether an address is somebody's; one that was left behind is given back first. Answers `nil` when the store could
-    /// not be asked.
-    func isHeld(_ email: EmailAddress, by claim: EmailClaim, answer: @escaping (Bool?) -> Void) {
-        guard let places else { return answer(nil) }
+    /// Whether a user's account has an address by this claim, or is about to. Answers `nil` when the store could not be asked.
+    func isMeant(_ claim: EmailClaim, of email: EmailAddress, answer: @escaping (Bool?) -> Void) {
         let keys = shard.partitions.keys(of: claim.user)
         shard.store.run(
             .holdsClaim, keys: [keys.shards, keys.unfinished, keys.account(claim.user)],
             arguments: [keys.events, shard.link.incarnation, "", email.text, String(claim.number)], lane: .commands
-        ) { [self] result in
+        ) { result in
             guard case .success(let value) = result, let word = value.array?.last?.string else { return answer(nil) }
-            guard word == "0" else { return answer(true) }
+            answer(word != "0")
+        }
+    }
+
+    /// Whether an address is somebody's; one that was left behind is given back first. Answers `nil` when the store could
+    /// not be asked.
+    func isHeld(_ email: EmailAddress, by claim: EmailClaim, answer: @escaping (Bool?) -> Void) {
+        guard let places else { return answer(nil) }
+        isMeant(claim, of: email) { [self] isMeant in
+            guard isMeant == false else { return answer(isMeant) }
             release(email, claim, in: places.keys(of: email.text)) { result in
                 if case .success = result { answer(false) } else { answer(nil) }
             }
@@ -46,7 +53,7 @@ extension Accounts {
         _ email: EmailAddress, _ claim: EmailClaim, in keys: PartitionKeys, done: @escaping StoreReply = { _ in }
     ) {
         shard.store.run(
-            .releaseClaim, keys: [keys.shards, keys.unfinished, keys.email(email)],
-            arguments: [keys.events, shard.link.incarnation, "", claim.text], lane: .commands, reply: done)
+            .releaseClaim, keys: [keys.shards, keys.unfinished, keys.emails(with: email)],
+            arguments: [keys.events, shard.link.incarnation, "", claim.text, email.text], lane: .commands, reply: done)
     }
 }

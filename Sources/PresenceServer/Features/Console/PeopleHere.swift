@@ -87,7 +87,7 @@ extension Console {
         var found: [UserID: String] = [:]
         BoundedConcurrency(walk.users, window: Self.window) { [self] user, next in
             let key = shard.partitions.keys(of: user).user(user)
-            shard.store.command(["HMGET", key, "status", "since", "displayName"], lane: .commands) { result in
+            shard.store.command(["HMGET", key, "status", "since", "profile"], lane: .commands) { result in
                 if case .success(let value) = result { found[user] = Self.row(user, value.array ?? []) }
                 next()
             }
@@ -104,7 +104,9 @@ extension Console {
         row += #","status":"\#(["online", "away", "busy"].contains(status) ? status : "offline")""#
         if words.count > 1, let since = words[1].int { row += #","since":\#(since)"# }
         // Encoded anew: what lies there may be damaged.
-        if let name = words.last?.bytes, let text = try? JSONDecoder().decode(String.self, from: Data(name)) {
+        if let name = words.last?.bytes.flatMap(ProfileBody.displayName),
+            let text = try? JSONDecoder().decode(String.self, from: Data(name))
+        {
             row += #","displayName":\#(StatusArguments.encoded(text))"#
         }
         return row + "}"

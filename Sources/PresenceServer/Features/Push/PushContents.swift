@@ -37,9 +37,9 @@ struct PushContents {
         if let name = record.name { return found(name) }
         guard let sender = UserID(message.from) else { return found(Array("\"\"".utf8)) }
         let key = shard.partitions.keys(of: sender).user(sender)
-        shard.store.command(["HGET", key, "displayName"], lane: .commands) { result in
+        shard.store.command(["HGET", key, "profile"], lane: .commands) { result in
             guard case .success(let value) = result else { return found(nil) }
-            found(value.bytes ?? Array("\"\"".utf8))
+            found(value.bytes.flatMap(ProfileBody.displayName) ?? Array("\"\"".utf8))
         }
     }
 

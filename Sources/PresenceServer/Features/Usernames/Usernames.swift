@@ -15,7 +15,7 @@ import WebSockets
 /// - a name that was given up, or whose account was deleted, is free at once, or after a crash with the next sweep.
 final class Usernames: Feature {
     static let names = ClaimPlan(
-        "username", record: "username", claim: "name",
+        "username", record: nil, claim: "name",
         change: ("change-username", asset_change_username().text), library: Script.fullLibrary)
     static let plan = FeaturePlan(
         name: "usernames", isOptional: false, settings: [.reservedUsernames], claims: [names])
@@ -111,10 +111,10 @@ extension Usernames: AccountNames {
     func claim(_ name: String, for user: UserID, with change: ClaimChange, reply: @escaping StoreReply) {
         guard let username = Username(name) else { preconditionFailure("a username was not checked") }
         claiming.want(username.name, as: username.shown, for: user, change: change) { [self] result in
-            // Nobody ever gets this id, so nobody misses the record; one that is left holds nothing.
+            // Nobody ever gets this id, so nobody misses the record, which is all that there is; it holds nothing.
             if case .success(let value) = result, value.array?.last?.string == "TAKEN" {
-                let key = shard.partitions.keys(of: user).username(user)
-                shard.store.command(["UNLINK", key], lane: .commands) { _ in }
+                let key = shard.partitions.keys(of: user).user(user)
+                shard.store.command(["HDEL", key, "last"], lane: .commands) { _ in }
             }
             reply(result)
         }
@@ -126,5 +126,5 @@ extension Usernames: AccountNames {
 }
 
 extension PartitionKeys {
-    func username(_ user: UserID) -> String { key(Usernames.names.record, user) }
+    func username(_ user: UserID) -> String { Usernames.names.record(of: user, in: self) }
 }

@@ -44,7 +44,7 @@ public struct AccountConsole {
                 guard answer.count == 2, let next = answer[0].string else { return }
                 cursor = next
                 for key in (answer[1].array ?? []).compactMap(\.string) {
-                    guard case .family(.account, let user, _) = KeyName(key, in: partitions.space, KeyFamily.accounts),
+                    guard case .user(let user, _) = KeyName(key, in: partitions.space, KeyFamily.accounts),
                         known.insert(user).inserted, let account = try account(of: user)
                     else { continue }
                     try found(account)
@@ -64,15 +64,17 @@ public struct AccountConsole {
     private func user(named name: String) throws -> UserID? {
         if let email = EmailAddress(name) {
             guard let places = try places() else { return nil }
-            let key = places.keys(of: email.text).email(email)
-            let claim = try store[key].ask("GET", key).string.flatMap { EmailClaim($0) }
+            let key = places.keys(of: email.text).emails(with: email)
+            let claim = try store[key].ask("HGET", key, email.text).string.flatMap { EmailClaim($0) }
             guard let claim, try account(of: claim.user)?.email == email.text else { return nil }
             return claim.user
         }
         if let user = UserID(name), try account(of: user) != nil { return user }
         guard let username = Username(name) else { return nil }
-        let key = partitions.keys(of: username.name).key(Usernames.names.claim, username.name)
-        let owner = try store[key].ask("GET", key).string?.split(separator: " ").first.flatMap { UserID(String($0)) }
+        let key = Usernames.names.claims(on: username.name, in: partitions.keys(of: username.name))
+        let owner = try store[key].ask("HGET", key, username.name.string).string?.split(separator: " ").first.flatMap {
+            UserID(String($0))
+        }
         guard let owner, try account(of: owner)?.username?.lowercased() == username.name.string else { return nil }
         return owner
     }
@@ -80,12 +82,12 @@ public struct AccountConsole {
     private func account(of user: UserID) throws -> Account? {
         let keys = partitions.keys(of: user)
         let words = try store[keys.shards].ask(
-            "HMGET", keys.account(user), "email", "username", "verified", "disabled", "createdAt")
+            "HMGET", keys.account(user), "email", "held", "heldAs", "verified", "disabled", "profile")
         let texts = (words.array ?? []).map(\.string)
-        guard texts.count == 5, let email = texts[0] else { return nil }
+        guard texts.count == 6, let email = texts[0] else { return nil }
         return Account(
-            user: user.string, email: email, username: texts[1], emailVerified: texts[2] != nil,
-            disabled: texts[3] != nil, createdAt: texts[4].flatMap { Int64($0) } ?? 0)
+            user: user.string, email: email, username: texts[2] ?? texts[1], emailVerified: texts[3] != nil,
+            disabled: texts[4] != nil, createdAt: texts[5].map { Array($0.utf8) }.flatMap(ProfileBody.createdAt) ?? 0)
     }
 
     // MARK: Changing
@@ -105,7 +107,8 @@ public struct AccountConsole {
         let words = try run(
             .signUp, keys,
             [
-                keys.shards, keys.unfinished, keys.username(user), keys.floor, keys.user(user), keys.email(email),
+                keys.shards, keys.unfinished, keys.username(user), keys.floor, keys.user(user),
+                keys.emails(with: email),
                 keys.account(user), keys.grants(user), keys.mail,
             ],
             [
@@ -155,8 +158,8 @@ public struct AccountConsole {
         guard !isHere, words.count > 2, let number = words[2].string else { return }
         let elsewhere = places.keys(of: email.text)
         _ = try run(
-            .releaseClaim, elsewhere, [elsewhere.shards, elsewhere.unfinished, elsewhere.email(email)],
-            [elsewhere.events, Self.writer, "", "\(user.string) \(number)"])
+            .releaseClaim, elsewhere, [elsewhere.shards, elsewhere.unfinished, elsewhere.emails(with: email)],
+            [elsewhere.events, Self.writer, "", "\(user.string) \(number)", email.text])
     }
 
     private func place(of account: Account) -> (UserID, PartitionKeys) {

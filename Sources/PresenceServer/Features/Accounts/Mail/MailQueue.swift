@@ -55,8 +55,13 @@ final class MailQueue {
     }
 
     /// Puts a mail into the list of a partition, beside any script.
-    func enqueue(_ mail: Mail, in keys: PartitionKeys) {
-        shard.store.command(["RPUSH", keys.mail, mail.encoded], lane: .commands) { [self] _ in deliver(keys) }
+    ///
+    /// - Parameter done: Called when it is there, or could not be put there.
+    func enqueue(_ mail: Mail, in keys: PartitionKeys, done: @escaping () -> Void) {
+        shard.store.command(["RPUSH", keys.mail, mail.encoded], lane: .commands) { [self] _ in
+            done()
+            deliver(keys)
+        }
     }
 
     /// Sends what waits in a partition.

@@ -18,9 +18,16 @@ extension Accounts {
     private func look(for email: EmailAddress, _ call: HTTPCall, _ account: Confirmed) {
         guard let places else { return call.refuseUnavailable() }
         call.ask(changes: false) {
-            shard.store.command(["GET", places.keys(of: email.text).email(email)], lane: .commands, reply: $0)
+            shard.store.command(
+                ["HGET", places.keys(of: email.text).emails(with: email), email.text], lane: .commands, reply: $0)
         } answered: { [self] value in
-            guard let claim = value.string.flatMap({ EmailClaim($0) }) else { return ask(for: email, call, account) }
+            guard let claim = value.string.flatMap({ EmailClaim($0) }) else {
+                guard shard.configuration.isOn(.hideExisting) else { return ask(for: email, call, account) }
+                // A claim would be looked at. For the answer to take as long without one, any is.
+                return isMeant(EmailClaim(user: account.user, number: 0), of: email) { [self] isMeant in
+                    if isMeant == nil { call.refuseUnavailable() } else { ask(for: email, call, account) }
+                }
+            }
             isHeld(email, by: claim) { [self] isHeld in
                 switch isHeld {
                 case nil: call.refuseUnavailable()

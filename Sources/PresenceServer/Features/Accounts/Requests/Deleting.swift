@@ -98,7 +98,7 @@ extension PartitionKeys {
     func ofDeletion(_ user: UserID, _ email: EmailAddress) -> [String] {
         [
             shards, self.user(user), sessions(user), account(user), grants(user), contacts(user), blocks(user),
-            creations(user), self.email(email), unfinished, username(user), floor, inbox(user), history(user),
+            creations(user), emails(with: email), unfinished, username(user), floor, inbox(user), history(user),
             notifications(user), notificationMarks(user),
             devices(user), pushed(user),
         ]

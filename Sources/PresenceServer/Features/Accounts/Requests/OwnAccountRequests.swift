@@ -24,7 +24,7 @@ extension Accounts {
         }
         if members.has("setupCompleted") {
             let isCompleted = try members.optionalBool("setupCompleted") ?? false
-            changes += ["a", "setupCompleted", isCompleted ? "1" : ""]
+            changes += ["a", "setup", isCompleted ? "1" : ""]
         }
         if members.has("preferredLanguage") {
             let language = try members.optionalText("preferredLanguage")

@@ -26,7 +26,7 @@ extension Accounts {
         guard shard.link.isLive, places != nil else { return call.refuseUnavailable() }
         let key = shard.partitions.keys(of: user).account(user)
         call.ask(changes: false) {
-            shard.store.command(["HMGET", key, "email", "password", "username"], lane: .commands, reply: $0)
+            shard.store.command(["HMGET", key, "email", "password", "held"], lane: .commands, reply: $0)
         } answered: { [self] value in
             let words = value.array ?? []
             guard words.count == 3, words[0].bytes != nil else { return call.refuseNoAccount() }

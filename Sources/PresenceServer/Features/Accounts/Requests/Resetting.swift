@@ -16,7 +16,8 @@ extension Accounts {
             guard signUps.wait(for: 1, by: call.address, at: shard.clock.now) == nil else { return }
             signUps.take(1, by: call.address, at: shard.clock.now)
         }
-        shard.store.command(["GET", places.keys(of: email.text).email(email)], lane: .commands) { [self] result in
+        shard.store.command(["HGET", places.keys(of: email.text).emails(with: email), email.text], lane: .commands) {
+            [self] result in
             guard case .success(let value) = result, let claim = value.string.flatMap({ EmailClaim($0) }) else {
                 return
             }
@@ -39,7 +40,7 @@ extension Accounts {
         let keys = shard.partitions.keys(of: token.user)
         call.ask(changes: false) {
             shard.store.command(
-                ["HMGET", keys.account(token.user), "reset", "email", "username"], lane: .commands, reply: $0)
+                ["HMGET", keys.account(token.user), "reset", "email", "held"], lane: .commands, reply: $0)
         } answered: { [self] value in
             let words = value.array ?? []
             let kept = words.first?.string?.split(separator: " ") ?? []

@@ -56,8 +56,9 @@ extension Accounts {
         if address != .none { guesses.take(1, by: address, at: shard.clock.now) }
         call.ask {
             shard.store.run(
-                .guess, keys: [keys.shards, guessKey, email.map { keys.email($0) } ?? keys.email(.nobody)],
-                arguments: [shard.link.incarnation, String(Self.guessMemory)], lane: .commands, reply: $0)
+                .guess, keys: [keys.shards, guessKey, keys.emails(with: email ?? .nobody)],
+                arguments: [shard.link.incarnation, String(Self.guessMemory), (email ?? .nobody).text], lane: .commands,
+                reply: $0)
         } answered: { [self] value in
             let words = value.array ?? []
             switch words.first?.string {

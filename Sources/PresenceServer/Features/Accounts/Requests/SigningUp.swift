@@ -84,7 +84,7 @@ extension Accounts {
         let mail = MailText.verification(of: request.email, token, self)
         let change = ClaimChange(
             .signUp,
-            keys: { [$0.user(user), $0.email(request.email), $0.account(user), $0.grants(user), $0.mail] },
+            keys: { [$0.user(user), $0.emails(with: request.email), $0.account(user), $0.grants(user), $0.mail] },
             arguments: [
                 request.email.text, hash.bytes.hexadecimal, StatusArguments.encoded(request.displayName),
                 request.idempotency, String(Self.repetition),
@@ -102,7 +102,10 @@ extension Accounts {
                 guard tries < 5 else { return call.refuseUnavailable() }
                 create(call, request, hash, tries: tries)
             case ("OK", _):
-                welcome(call, user, grant, words.count > 2 ? words[2].bytes : nil)
+                if hides { return answerAlike(call, request, user, keys) }
+                answer(
+                    call, 201, user, grant.id, key: grant.key, counter: 1,
+                    account: words.count > 2 ? words[2].bytes : nil)
                 self.mail.deliver(keys)
             case ("TAKEN", _):
                 lookAtClaim(call, request, hash, words.last?.string.flatMap { EmailClaim($0) }, tries)
@@ -121,10 +124,15 @@ extension Accounts {
             reply: reply)
     }
 
-    private func welcome(_ call: HTTPCall, _ user: UserID, _ grant: NewGrant, _ account: [UInt8]?) {
-        // Whether there is an account is told by mail only, so nobody is signed in by this.
-        if shard.configuration.isOn(.hideExisting) { return call.respond(.accepted) }
-        answer(call, 201, user, grant.id, key: grant.key, counter: 1, account: account)
+    /// Whether there is an account is told by mail only, so nobody is signed in by this. And not by the time, either: for an
+    /// address that is taken the claim is looked at and the mail written before the answer, so as many questions are asked here.
+    private func answerAlike(_ call: HTTPCall, _ request: SignUp, _ user: UserID, _ keys: PartitionKeys) {
+        isMeant(EmailClaim(user: user, number: 0), of: request.email) { [self] _ in
+            shard.store.command(["LLEN", keys.mail], lane: .commands) { [self] _ in
+                call.respond(.accepted)
+                mail.deliver(keys)
+            }
+        }
     }
 
     /// A user id in a partition, which nobody has: 100 random bits, of which the last 20 are tried one after the other.
@@ -148,7 +156,8 @@ extension Accounts {
         guard refusal.code == .conflict, !request.idempotency.isEmpty else { return call.refuse(refusal) }
         call.ask(changes: false) {
             shard.store.command(
-                ["GET", places.keys(of: request.email.text).email(request.email)], lane: .commands, reply: $0)
+                ["HGET", places.keys(of: request.email.text).emails(with: request.email), request.email.text],
+                lane: .commands, reply: $0)
         } answered: { value in
             guard let claim = value.string.flatMap({ EmailClaim($0) }) else { return call.refuse(refusal) }
             usernames.find(name) { [self] result in
@@ -176,10 +185,10 @@ extension Accounts {
 
     private func answerTaken(_ call: HTTPCall, _ request: SignUp, by user: UserID) {
         if shard.configuration.isOn(.hideExisting) {
-            if let places {
-                mail.enqueue(MailText.existing(request.email, self), in: places.keys(of: request.email.text))
+            guard let places else { return call.refuseUnavailable() }
+            return mail.enqueue(MailText.existing(request.email, self), in: places.keys(of: request.email.text)) {
+                call.respond(.accepted)
             }
-            return call.respond(.accepted)
         }
         guard !request.idempotency.isEmpty else { return call.refuseTaken() }
         let key = shard.partitions.keys(of: user).account(user)

@@ -5,32 +5,18 @@ local function unhex(text)
     return (string.gsub(text, '..', function(digits) return string.char(tonumber(digits, 16)) end))
 end
 
--- The account as its owner sees it: BODY of {"user":…}, and its version. False if there is none.
+-- The account as its owner sees it: BODY of {"user":…}, and its version. False if there is none. It is in its user's hash, as
+-- is the record of their username. It came to be with their profile, which says when.
 local function account(user, key)
-    local held = redis.call('HMGET', key, 'email', 'verified', 'createdAt', 'setupCompleted', 'language', 'username',
-        'version', 'disabled')
+    local held = redis.call('HMGET', key, 'email', 'verified', 'profile', 'setup', 'language', 'held', 'version', 'disabled',
+        'heldAs')
     if not held[1] then return false end
     local body = '{"user":"' .. user .. '","email":"' .. held[1] .. '","emailVerified":' .. (held[2] and 'true' or 'false')
-    if held[6] then body = body .. ',"username":"' .. held[6] .. '"' end
+    if held[6] then body = body .. ',"username":"' .. (held[9] or held[6]) .. '"' end
     body = body .. ',"setupCompleted":' .. (held[4] and 'true' or 'false')
     if held[5] then body = body .. ',"preferredLanguage":' .. held[5] end
     if held[8] then body = body .. ',"disabled":true' end
-    return body .. ',"createdAt":' .. held[3] .. '}', held[7]
-end
-
--- `name`: as it is shown, or false for none.
-local function setUsername(key, name)
-    if name then
-        redis.call('HSET', key, 'username', name)
-    else
-        redis.call('HDEL', key, 'username')
-    end
-end
-
--- As a profile holds it: encoded, '' for none.
-local function usernameOf(key)
-    local name = redis.call('HGET', key, 'username')
-    return name and '"' .. name .. '"' or ''
+    return body .. ',"createdAt":' .. (string.match(held[3] or '', '"createdAt":(%d+)') or '0') .. '}', held[7]
 end
 
 -- Something of it has changed: a new version, of which the owner's sessions hear "A user version at BODY".
@@ -113,17 +99,17 @@ end
 -- An address that is claimed under this number is to be given up, with the change of address that is under way.
 -- Returns all that is: "NUMBER ADDRESS …".
 local function giveUp(key, number, address)
-    local releasing = redis.call('HGET', key, 'releasing')
+    local releasing = redis.call('HGET', key, 'emailReleasing')
     releasing = (releasing and releasing .. ' ' or '') .. number .. ' ' .. address
-    redis.call('HSET', key, 'releasing', releasing)
+    redis.call('HSET', key, 'emailReleasing', releasing)
     return releasing
 end
 
 -- A change of address that has been asked for is over, and so is one that is under way: it may have been
 -- somebody else who asked. What was claimed for it is given up when its intent ends.
 local function dropChange(key)
-    local held = redis.call('HMGET', key, 'wanted', 'wish')
+    local held = redis.call('HMGET', key, 'emailWanted', 'emailWish')
     local wanted = string.match(held[1] or '', '^(%S+) %d+$')
     if wanted then giveUp(key, held[2], wanted) end
-    redis.call('HDEL', key, 'change', 'wanted')
+    redis.call('HDEL', key, 'change', 'emailWanted')
 end

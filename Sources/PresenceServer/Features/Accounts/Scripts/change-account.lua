@@ -5,8 +5,7 @@
 -- Replies {OK, account, version, profile version, profile's BODY}, {FENCED} or {NONE}.
 local channel, user = ARGV[2], ARGV[4]
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
-local body, version = account(user, KEYS[4])
-if not body then return { 'NONE' } end
+if redis.call('HEXISTS', KEYS[4], 'email') == 0 then return { 'NONE' } end
 local changes, changed = {}, false
 for i = 5, #ARGV, 3 do
     local member, value = ARGV[i + 1], ARGV[i + 2]
@@ -21,6 +20,11 @@ for i = 5, #ARGV, 3 do
         end
     end
 end
-if changed then body, version = accountChanged(channel, user, KEYS[4], KEYS[2]) end
+local body, version
+if changed then
+    body, version = accountChanged(channel, user, KEYS[4], KEYS[2])
+else
+    body, version = account(user, KEYS[4])
+end
 local profileVersion, profile = changeProfile(channel, user, KEYS[3], KEYS[2], changes)
 return { 'OK', body, version, profileVersion, profile }

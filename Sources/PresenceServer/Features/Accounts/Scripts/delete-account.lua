@@ -2,7 +2,7 @@
 -- uses: claim-lib account-lib
 -- Deletes an account, with its profile and all else that is known of the user, and ends their sessions. Who watches hears
 -- "Z user 0 at".
--- KEYS: shards, user, sessions, account, grants, contacts, blocks, creations, email (any, if that is in another partition),
+-- KEYS: shards, user, sessions, account, grants, contacts, blocks, creations, emails (any, if that is in another partition),
 --       unfinished, username's record, floor, inbox, history, notifications, notificationMarks,
 --       devices, pushed
 -- ARGV: now, channel, incarnation, user, the hash that the password was compared with (hex; '' for a backend), intent by
@@ -10,20 +10,23 @@
 -- Replies {OK, address, number of its claim, name of the picture or ''}, {FENCED}, {NONE} or {CHANGED}.
 local channel, user = ARGV[2], ARGV[4]
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
-local held = redis.call('HMGET', KEYS[4], 'email', 'password', 'claim')
+local held = redis.call('HMGET', KEYS[4], 'email', 'password', 'emailClaim')
 if not held[1] then return { 'NONE' } end
+local number = held[3] or '0'
 if ARGV[5] ~= '' and held[2] ~= unhex(ARGV[5]) then return { 'CHANGED' } end
 signOutOthers(channel, user, KEYS[5], '')
 local at = int(math.max(now, tonumber(redis.call('HGET', KEYS[2], 'revokedAt') or '0')))
 local photo = redis.call('HGET', KEYS[2], 'photo') or ''
+local record = recordOf(KEYS[11])
 redis.call('DEL', KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[14], KEYS[15], KEYS[16],
     KEYS[17], KEYS[18])
+if #record > 0 then redis.call('HSET', KEYS[11], unpack(record)) end
 abandon(KEYS[11], KEYS[10], ARGV[6], KEYS[12])
 -- Tokens of the app's own for this user, from before, must open nothing that would look like them.
 redis.call('HSET', KEYS[2], 'revokedAt', at)
-if redis.call('GET', KEYS[9]) == user .. ' ' .. held[3] then redis.call('DEL', KEYS[9]) end
+if redis.call('HGET', KEYS[9], held[1]) == user .. ' ' .. number then redis.call('HDEL', KEYS[9], held[1]) end
 if redis.call('EXISTS', KEYS[13]) == 1 then redis.call('SADD', KEYS[10], ARGV[7]) end
 redis.call('PUBLISH', channel, table.concat({ 'R', user, '0', at }, ' '))
 redis.call('PUBLISH', channel, table.concat({ 'Z', user, '0', int(now) }, ' '))
 offer('account.deleted', user)
-return { 'OK', held[1], held[3], photo }
+return { 'OK', held[1], number, photo }

@@ -4,7 +4,7 @@
 -- ARGV: now, channel, incarnation, intent
 -- Replies {OK, wanted address or '', number, address}, {OK} if there is no account, or {FENCED}.
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
-local held = redis.call('HMGET', KEYS[3], 'wanted', 'wish', 'email')
+local held = redis.call('HMGET', KEYS[3], 'emailWanted', 'emailWish', 'email')
 if not held[3] then
     redis.call('SREM', KEYS[2], ARGV[4])
     return { 'OK' }

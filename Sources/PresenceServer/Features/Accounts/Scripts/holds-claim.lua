@@ -4,8 +4,8 @@
 -- ARGV: now, channel, incarnation, intent or '', address, number
 -- Replies {OK, 1 or 0} or {FENCED}.
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
-local held = redis.call('HMGET', KEYS[3], 'email', 'claim', 'wanted', 'wish')
-if held[1] == ARGV[5] and held[2] == ARGV[6] then return { 'OK', '1' } end
+local held = redis.call('HMGET', KEYS[3], 'email', 'emailClaim', 'emailWanted', 'emailWish')
+if held[1] == ARGV[5] and (held[2] or '0') == ARGV[6] then return { 'OK', '1' } end
 local wanted, limit = string.match(held[3] or '', '^(%S+) (%d+)$')
 if wanted == ARGV[5] and held[4] == ARGV[6] and tonumber(limit) > now then return { 'OK', '1' } end
 return { 'OK', '0' }

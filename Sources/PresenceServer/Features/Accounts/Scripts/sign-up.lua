@@ -1,7 +1,7 @@
 -- uses: claim-lib profile-lib account-lib
 -- Makes an account with all that belongs to it. The user's id was drawn so that it lives in the partition of the address. A
 -- username was claimed for it before: account and name come to be in the same moment, or neither.
--- KEYS: shards, unfinished, username's record, floor, user, email, account, grants, mail
+-- KEYS: shards, unfinished, username's record, floor, user, emails, account, grants, mail
 -- ARGV: now, channel, incarnation, intent, user, number of the wish for a username (or ''), address, password (hex),
 --       displayName (encoded), idempotency and its time (or ''), grant, its key (hex), kind, name (encoded), digest of the
 --       token that verifies the address (hex) and its time, mail ('' none)
@@ -9,10 +9,10 @@
 -- the address is claimed by another: "USER NUMBER".
 local channel, user, number = ARGV[2], ARGV[5], ARGV[6]
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
-local taken = redis.call('GET', KEYS[6])
+local taken = redis.call('HGET', KEYS[6], ARGV[7])
 if taken then
     if number ~= '' then
-        redis.call('DEL', KEYS[3])
+        dropRecord(KEYS[3])
         redis.call('SREM', KEYS[2], ARGV[4])
     end
     return { 'TAKEN', taken }
@@ -22,12 +22,11 @@ if number ~= '' then
     local reply = fulfil(KEYS[3], number)
     if reply[1] ~= 'OK' then return reply end
     released = reply[2]
-    setUsername(KEYS[7], redis.call('HGET', KEYS[3], 'heldAs'))
-    profile.username = usernameOf(KEYS[7])
+    profile.username = '"' .. shownOf(KEYS[3]) .. '"'
 end
-redis.call('SET', KEYS[6], user .. ' 0')
-redis.call('HSET', KEYS[7], 'email', ARGV[7], 'claim', '0', 'password', unhex(ARGV[8]), 'createdAt', int(now),
-    'verify', ARGV[16] .. ' ' .. int(now + tonumber(ARGV[17])))
+redis.call('HSET', KEYS[6], ARGV[7], user .. ' 0')
+redis.call('HSET', KEYS[7], 'email', ARGV[7], 'password', unhex(ARGV[8]), 'verify',
+    ARGV[16] .. ' ' .. int(now + tonumber(ARGV[17])))
 if ARGV[10] ~= '' then redis.call('HSET', KEYS[7], 'idempotency', int(now + tonumber(ARGV[11])) .. ' ' .. ARGV[10]) end
 changeProfile(channel, user, KEYS[5], KEYS[4], profile)
 if ARGV[12] ~= '' then signIn(channel, user, KEYS[8], ARGV[12], ARGV[13], ARGV[14], ARGV[15], 0, 1) end

@@ -1,12 +1,32 @@
--- What scripts that change profiles share. Members are kept encoded; the register is {"version":VERSION,BODY.
+-- What scripts that change profiles share. The register is {"version":VERSION,BODY; its members are in BODY only, encoded.
 local profileMembers = { 'displayName', 'username', 'photoURL', 'thumbnailURL', 'timezone', 'locale' }
+
+-- The members of a BODY by their names. Each is a string or a number.
+local function membersOf(body)
+    local members, at = {}, 1
+    while true do
+        local name, first = string.match(body, '^"(%a+)":()', at)
+        if not name then return members end
+        local last
+        if string.byte(body, first) == 34 then
+            last = string.find(body, '["\\]', first + 1)
+            -- A backslash and what it escapes.
+            while last and string.byte(body, last) == 92 do last = string.find(body, '["\\]', last + 2) end
+        else
+            last = string.match(body, '^%d+()', first)
+            last = last and last - 1
+        end
+        if not last then return members end
+        members[name] = string.sub(body, first, last)
+        at = last + 2
+    end
+end
 
 -- `changes`: encoded values by member, '' to remove. Tells watchers "F user version at BODY" if anything differs. Returns
 -- version and BODY.
 local function changeProfile(channel, user, userKey, floorKey, changes)
-    local held = redis.call('HMGET', userKey, 'profileVersion', 'profile', 'createdAt', unpack(profileMembers))
-    local values, changed = {}, not held[1]
-    for i, member in ipairs(profileMembers) do values[member] = held[i + 3] end
+    local held = redis.call('HMGET', userKey, 'profileVersion', 'profile', 'createdAt')
+    local values, changed = membersOf(held[2] or ''), not held[1]
     -- Another picture than the one that was uploaded: its thumbnail goes, and its files are nobody's.
     local photo = changes.photoURL
     if photo and photo ~= (values.photoURL or '') and not changes.thumbnailURL then
@@ -14,29 +34,24 @@ local function changeProfile(channel, user, userKey, floorKey, changes)
         redis.call('HDEL', userKey, 'photo')
     end
     for member, value in pairs(changes) do
-        value = value ~= '' and value or false
-        if values[member] ~= value then
+        if (values[member] or '') ~= value then
             changed = true
-            values[member] = value
-            if value then
-                redis.call('HSET', userKey, member, value)
-            else
-                redis.call('HDEL', userKey, member)
-            end
+            values[member] = value ~= '' and value or nil
         end
     end
     if not changed then return held[1], held[2] end
 
-    local createdAt = held[3] or int(now)
     local parts = {}
     for _, member in ipairs(profileMembers) do
         if values[member] then parts[#parts + 1] = '"' .. member .. '":' .. values[member] end
     end
-    parts[#parts + 1] = '"createdAt":' .. createdAt
+    parts[#parts + 1] = '"createdAt":' .. (values.createdAt or int(now))
     parts[#parts + 1] = '"updatedAt":' .. int(now)
     local body = table.concat(parts, ',') .. '}'
     local version = int(nextVersion(held[1], floorKey))
-    redis.call('HSET', userKey, 'profileVersion', version, 'profile', body, 'createdAt', createdAt)
+    redis.call('HSET', userKey, 'profileVersion', version, 'profile', body)
+    -- The members were fields as well, before the layout had the number 2.
+    if held[3] then redis.call('HDEL', userKey, 'createdAt', unpack(profileMembers)) end
     redis.call('PUBLISH', channel, table.concat({ 'F', user, version, int(now), body }, ' '))
     return version, body
 end

@@ -1,0 +1,23 @@
+import PresenceProtocol
+
+/// What else than clients needs to know of a profile, read from its body as Redis holds it: the members of an object, encoded, and
+/// the brace at its end.
+enum ProfileBody {
+    /// As an encoded string; `nil` if there is none, or the body cannot be read.
+    static func displayName(_ body: [UInt8]) -> [UInt8]? { member("displayName", of: body) }
+
+    /// When the profile came to be, in ms since 1970; for an account that is when its user signed up.
+    static func createdAt(_ body: [UInt8]) -> Timestamp? {
+        member("createdAt", of: body).flatMap { Timestamp(String(decoding: $0, as: UTF8.self)) }
+    }
+
+    private static func member(_ name: StaticString, of body: [UInt8]) -> [UInt8]? {
+        body.withUnsafeBytes { bytes in
+            var scanner = JSONScanner(members: bytes)
+            while let key = try? scanner.nextKey(), let value = try? scanner.value() {
+                if key.equals(name) { return Array(value.bytes) }
+            }
+            return nil
+        }
+    }
+}

@@ -1,0 +1,54 @@
+import PresenceProtocol
+import Testing
+
+@testable import PresenceCore
+@testable import PresenceServer
+@testable import Simulator
+
+/// Where accounts are hidden (`accounts.hideExisting`), the time of an answer does not tell of them: before it the store is asked as
+/// often for an address that is somebody's as for one that is nobody's, and written to once.
+@Suite struct HiddenAccountTests {
+    private let accounts: AccountWorld
+    private let password = "correct horse"
+
+    init() throws { accounts = try AccountWorld { $0[.hideExisting] = 1 } }
+
+    /// What is asked before a call is answered.
+    private func asked(_ path: String, _ body: [String: Any], token: String? = nil) throws -> [String: Int] {
+        let redis = accounts.world.redis
+        let before = redis.counts
+        let call = try accounts.call("POST", path, body, token: token)
+        #expect(call.status == 202, "\(call.json)")
+        // Mails are sent meanwhile, and leases renewed.
+        let others = ["LINDEX", "LREM", "renew", "sweep", "PUBLISH", "SRANDMEMBER", "SET"]
+        return redis.counts.merging(before) { $0 - $1 }.filter { $0.value > 0 && !others.contains($0.key) }
+    }
+
+    private func signUp(_ email: String) throws {
+        #expect(try accounts.call("POST", "/v1/accounts", ["email": email, "password": password]).status == 202)
+        let token = try accounts.mailToken("verify", to: email)
+        #expect(try accounts.call("POST", "/v1/emails/verify", ["token": token]).status == 204)
+    }
+
+    @Test func `signing up asks as often for a taken address`() throws {
+        try signUp("ana@example.org")
+        try accounts.world.run(for: 5_000)
+        let taken = try asked("/v1/accounts", ["email": "ana@example.org", "password": password])
+        try accounts.world.run(for: 5_000)
+        let free = try asked("/v1/accounts", ["email": "bob@example.org", "password": password])
+        #expect(taken.values.reduce(0, +) == free.values.reduce(0, +), "\(taken), \(free)")
+        #expect(taken["sign-up"] == 1 && taken["RPUSH"] == 1 && free["sign-up"] == 1)
+    }
+
+    @Test func `a change of address asks as often for a taken address`() throws {
+        try signUp("ana@example.org")
+        try signUp("bob@example.org")
+        let ana = ["email": "ana@example.org", "password": password]
+        let token = try #require(try accounts.call("POST", "/v1/sessions", ana).json["accessToken"] as? String)
+        try accounts.world.run(for: 5_000)
+        let taken = try asked("/v1/me/email", ["email": "bob@example.org", "password": password], token: token)
+        try accounts.world.run(for: 5_000)
+        let free = try asked("/v1/me/email", ["email": "cy@example.org", "password": password], token: token)
+        #expect(taken == free)
+    }
+}
