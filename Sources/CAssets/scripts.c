@@ -409,6 +409,16 @@ static const unsigned char log_page_bytes[] = {
 };
 ASSET(log_page)
 
+static const unsigned char expire_messages_bytes[] = {
+#embed "../PresenceServer/Features/Messages/Scripts/expire-messages.lua"
+};
+ASSET(expire_messages)
+
+static const unsigned char find_aging_bytes[] = {
+#embed "../PresenceServer/Features/Messages/Scripts/find-aging.lua"
+};
+ASSET(find_aging)
+
 static const unsigned char departing_bytes[] = {
 #embed "../PresenceServer/Features/Conversations/Scripts/departing.lua"
 };

@@ -65,7 +65,9 @@ package struct PartitionKeys {
     package func grants(_ id: UserID) -> String { name + ":grants:" + id.string }
     package func contacts(_ id: UserID) -> String { name + ":contacts:" + id.string }
     package func blocks(_ id: UserID) -> String { name + ":blocks:" + id.string }
-    package func conversation(_ id: ConversationID) -> String { name + ":conversation:" + id.string }
+    package func conversation(_ id: ConversationID) -> String { conversations + id.string }
+    /// What the keys of all conversations begin with.
+    package var conversations: String { name + ":conversation:" }
     package func fenced(_ incarnation: String) -> String { name + ":fenced:" + incarnation }
     package func users(ofShard incarnation: String) -> String { name + ":shard:" + incarnation + ":users" }
 }
