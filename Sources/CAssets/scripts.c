@@ -500,6 +500,11 @@ static const unsigned char push_check_bytes[] = {
 };
 ASSET(push_check)
 
+static const unsigned char push_missed_bytes[] = {
+#embed "../PresenceServer/Features/Push/Scripts/push-missed.lua"
+};
+ASSET(push_missed)
+
 static const unsigned char push_message_bytes[] = {
 #embed "../PresenceServer/Features/Push/Scripts/push-message.lua"
 };

@@ -178,4 +178,5 @@ struct asset asset_push_tell(void);
 struct asset asset_push_lib(void);
 struct asset asset_push_later(void);
 struct asset asset_push_check(void);
+struct asset asset_push_missed(void);
 struct asset asset_push_message(void);

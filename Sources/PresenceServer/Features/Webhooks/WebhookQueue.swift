@@ -21,6 +21,9 @@ final class WebhookQueue {
     var check: ([QueuedWebhook], @escaping ([String: WebhookOutcome]?) -> Void) -> Void = { $1([:]) }
     /// What an event was for is not there any more, as of that time.
     var onGone: (QueuedWebhook, Timestamp) -> Void = { _, _ in }
+    /// Comes before events are settled that nobody will get; calls back with whether it has what it needs. If not, or if this
+    /// server dies meanwhile, they come again.
+    var onGivenUp: ([QueuedWebhook], @escaping (Bool) -> Void) -> Void = { $1(true) }
     private var isOn = false
     private var isBusy = false
     /// More may have come while it was.
@@ -155,15 +158,24 @@ final class WebhookQueue {
     }
 
     private func settle(_ events: [QueuedWebhook], _ outcomes: [String: WebhookOutcome]) {
-        var (arguments, batch): ([String], Batch) = ([], Batch())
-        for event in events { arguments += [event.id] + note(outcomes[event.id], of: event, in: &batch) }
+        var (words, batch): ([[String]], Batch) = ([], Batch())
+        for event in events { words.append([event.id] + note(outcomes[event.id], of: event, in: &batch)) }
         counters.sent.value += batch.taken
         if !batch.reasons.isEmpty {
             let why = batch.reasons.sorted().joined(separator: ", ")
             shard.log(receiver.complaint, ["endpoint": receiver.shown, "reason": why], level: .warning)
         }
         rest(after: batch)
-        run(.webhookSettle, arguments) { [self] _ in
+        let givenUp = zip(events, words).filter { $1[1] == "givenUp" }.map(\.0)
+        guard !givenUp.isEmpty else { return settle(words) }
+        onGivenUp(givenUp) { [self] isDone in
+            settle(isDone ? words : words.map { $0[1] == "givenUp" ? [$0[0], "again", "1000", ""] : $0 })
+        }
+    }
+
+    /// - Parameter words: ID OUTCOME PAUSE REASON of each.
+    private func settle(_ words: [[String]]) {
+        run(.webhookSettle, words.flatMap(\.self)) { [self] _ in
             isWanted = true
             finish()
         }
