@@ -81,6 +81,34 @@ extension Repair {
     }
 }
 
+/// Claims on e-mail addresses: whether the accounts that they name hold them, want them, or are about to give them up. What broke
+/// off late may leave one that counts for nothing. Whoever asks for the address finds that out; of others it would stay.
+extension Doctor {
+    func lookAtAddress(_ address: Identifier, _ key: String, _ look: inout Look) throws(RedisFailure) {
+        guard let value = try store[key].ask("GET", key).string else { return }
+        guard let claim = EmailClaim(value) else { return look.note(.malformedValue, .key(key)) }
+        let account = partitions.keys(of: claim.user).account(claim.user)
+        let answer = try store[account].ask("HMGET", account, "email", "claim", "wanted", "wish", "releasing")
+        let held = (answer.array ?? []).map(\.string)
+        guard held.count == 5 else { return }
+        let number = String(claim.number)
+        let isHeld = held[0] == address.string && held[1] == number
+        let isWanted = held[2]?.hasPrefix(address.string + " ") == true && held[3] == number
+        // An intent is at it.
+        let isReleased = held[4]?.hasSuffix(" " + address.string) == true || held[4]?.contains(" \(address) ") == true
+        if !isHeld, !isWanted, !isReleased { look.note(.unheldAddress, .key(key)) }
+    }
+}
+
+extension Repair {
+    /// The number of a claim that is over never comes again: what is compared as a whole can be removed at any time.
+    func releaseAddress(at key: String) throws(RedisFailure) {
+        guard let value = try store[key].ask("GET", key).string, EmailClaim(value) != nil else { return }
+        let release = "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end"
+        _ = try store[key].ask("EVAL", release, "1", key, value)
+    }
+}
+
 /// What the doctor reads of an owner's record.
 private struct HeldRecord {
     let held: String?

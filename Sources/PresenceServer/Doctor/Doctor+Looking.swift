@@ -126,6 +126,7 @@ extension Doctor {
     ) throws(RedisFailure) {
         guard try lookAtType(of: key, is: family.type, &look) else { return }
         try lookAtClaims(family, id, key, &look)
+        if family == .email { try lookAtAddress(id, key, &look) }
         guard family.expires || family.holdsNumbers else { return }
         let answers = try store[key].askAtOnce([["PTTL", key]] + (family.holdsNumbers ? [["HVALS", key]] : []))
         if family.expires, answers[0].int == -1 { look.note(.everlastingTyping, .key(key)) }

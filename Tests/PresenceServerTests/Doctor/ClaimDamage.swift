@@ -26,6 +26,18 @@ extension Damage {
             try $0.claim("soup", for: "bob", "5")
         },
         Damage("a name that is not taken", [.lostClaim]) { try $0.name("bob", "soup", "5") },
+        Damage("an address that a deleted account has claimed", [.unheldAddress]) {
+            try $0.redis.command("SET", .string($0.address), "bob 3")
+        },
+        Damage("an address that its account has changed for another", [.unheldAddress]) {
+            try $0.redis.command("SET", .string($0.address), "bob 3")
+            let account = $0.partitions.keys(of: UserID("bob")!).account(UserID("bob")!)
+            for (field, value) in [("email", "other@example.org"), ("claim", "4"), ("wish", "4")] {
+                try $0.set(account, field, value)
+            }
+            let other = $0.partitions.keys(1).email(EmailAddress("other@example.org")!)
+            try $0.redis.command("SET", .string(other), "bob 4")
+        },
         Damage("a change of a name with which nobody goes on", [.unlistedIntent]) {
             try $0.set($0.record("bob"), "wish", "6")
             try $0.set($0.record("bob"), "wanted", "soup")
@@ -45,6 +57,8 @@ extension Damage {
 }
 
 extension Installation {
+    fileprivate var address: String { partitions.keys(2).email(EmailAddress("ana@example.org")!) }
+
     fileprivate func record(_ owner: String) -> String {
         partitions.keys(of: Identifier(owner)!).key(UniqueNames.names.record, Identifier(owner)!)
     }

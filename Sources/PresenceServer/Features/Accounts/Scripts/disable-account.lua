@@ -5,7 +5,7 @@
 -- Replies {OK}, {FENCED} or {NONE}.
 local channel, user = ARGV[2], ARGV[4]
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
-if redis.call('EXISTS', KEYS[3]) == 0 then return { 'NONE' } end
+if redis.call('HEXISTS', KEYS[3], 'email') == 0 then return { 'NONE' } end
 if ARGV[5] == '' then
     redis.call('HDEL', KEYS[3], 'disabled')
 else

@@ -5,7 +5,7 @@
 -- Replies what `fulfil` returns, or {FENCED}.
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
 local channel, user = ARGV[2], ARGV[5]
-local isThere = redis.call('EXISTS', KEYS[6]) == 1
+local isThere = redis.call('HEXISTS', KEYS[6], 'email') == 1
 if not isThere then
     -- A sign-up that broke off before there was an account, or a wish of somebody who has just deleted theirs.
     local kept = redis.call('HMGET', KEYS[3], 'held', 'releasing')
