@@ -82,7 +82,7 @@ extension Repair {
 }
 
 /// Claims on e-mail addresses: whether the accounts that they name hold them, want them, or are about to give them up. What broke
-/// off late may leave one that counts for nothing. Whoever asks for the address finds that out; of others it would stay.
+/// off late may leave one that counts for nothing. The next request for the address finds that out; without one it would stay.
 extension Doctor {
     func lookAtAddress(_ address: Identifier, _ key: String, _ look: inout Look) throws(RedisFailure) {
         guard let value = try store[key].ask("GET", key).string else { return }
