@@ -143,6 +143,17 @@ import Testing
         #expect(room.world.redis.counts["expire-messages"]! >= 3)
     }
 
+    @Test func `a conversation that cannot be read holds up no others`() throws {
+        let room = try Room()
+        try room.say()
+        let sent = try #require(room.world.redis.command(["ZSCORE", room.keys.aging, room.id.string]).get().string)
+        _ = try room.world.redis.command(["LSET", room.keys.log(room.id), "0", "damaged"]).get()
+        try room.world.run(for: 3_700_000)
+        let score = try #require(room.world.redis.command(["ZSCORE", room.keys.aging, room.id.string]).get().string)
+        #expect(Double(score)! > Double(sent)! + 3_600_000)
+        #expect(room.world.shards.contains { $0.logic.metrics.damagedRecords > 0 })
+    }
+
     @Test func `a time below a second is refused`() {
         var configuration = ServerConfiguration()
         for (time, isGood) in [(0, true), (999, false), (1_000, true)] {

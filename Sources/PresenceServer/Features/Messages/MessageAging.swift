@@ -121,6 +121,12 @@ final class MessageAging {
                 keys.events, shard.link.incarnation, id.string, String(keepFor), String(Self.mostMessages),
             ], lane: .commands
         ) { [self] result in
+            if let failure = result.failure, failure.isLasting {
+                // It is looked at again as if it were new, and holds up no others.
+                shard.noteDamage("conversation", of: id)
+                let now = String(shard.clock.redisNow)
+                return shard.store.command(["ZADD", keys.aging, "XX", now, name], lane: .commands) { _ in done(false) }
+            }
             guard !shard.link.noticeFencing(in: result), case .success(let value) = result, let words = value.array,
                 words.count > 2, let count = words[1].int
             else {
