@@ -97,6 +97,30 @@ import Testing
         #expect(talk.handed.map(\.text) == ["hi", "second"])
     }
 
+    @Test func `after a push that was dropped because too many waited the next message is told`() throws {
+        let talk = try PushTalk(apns: true, queue: 100)
+        try talk.register("0a0b")
+        talk.say()
+        talk.answer(.failed("status 503", retryAfter: 0))
+        try talk.world.run(until: "it is tried", within: 15_000) { talk.handed.count == 1 }
+        try talk.world.run(for: 1_000)
+        // Others are in its place.
+        let queue = try #require(
+            talk.webhooks.couriers.first?.logic.feature(Webhooks.self)?.courier?.queues.first {
+                $0.receiver is PushService
+            })
+        let others = (0..<100).map { number in
+            WaitingEvent(id: "o\(number)", entry: "9000000000000-\(number)", at: 1, subject: "o\(number)", body: [0x7B])
+        }
+        var isAdded = false
+        talk.answer(nil)
+        queue.add(others, newest: "9000000000000-99", lost: 0, of: 77) { isAdded = $0 }
+        try talk.world.run(until: "they are added") { isAdded }
+        let keys = talk.world.shards[0].logic.partitions.keys(of: UserID("bob")!)
+        try talk.world.run(for: 1_000)
+        #expect(try talk.world.redis.command(["EXISTS", keys.pushed(UserID("bob")!)]).get().int == 0)
+    }
+
     @Test func `what one device does not get is not told again while another has it`() throws {
         let talk = try PushTalk(apns: true)
         try talk.register("0a0b")

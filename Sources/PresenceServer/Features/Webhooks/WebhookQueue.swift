@@ -22,8 +22,8 @@ final class WebhookQueue {
     /// What an event was for is not there any more, as of that time.
     var onGone: (QueuedWebhook, Timestamp) -> Void = { _, _ in }
     /// Comes before events are settled that nobody will get; calls back with whether it has what it needs. If not, or if this
-    /// server dies meanwhile, they come again.
-    var onGivenUp: ([QueuedWebhook], @escaping (Bool) -> Void) -> Void = { $1(true) }
+    /// server dies meanwhile, they come again. It also comes for what was dropped, once; `nil`: nobody has to know.
+    var onGivenUp: (([QueuedWebhook], @escaping (Bool) -> Void) -> Void)?
     private var isOn = false
     private var isBusy = false
     /// More may have come while it was.
@@ -97,10 +97,14 @@ final class WebhookQueue {
         }
         let most = receiver.mostWaiting(shard.configuration)
         run(
-            .webhookEnqueue, [receiver.url, String(partition), newest, String(most), String(lost)] + entries
+            .webhookEnqueue,
+            [receiver.url, String(partition), newest, String(most), String(lost), onGivenUp == nil ? "0" : "1"]
+                + entries
         ) { [self] words in
-            guard let words, words.first?.string == "OK" else { return done(false) }
-            counters.dropped.value += words.last?.int.map { Int($0) } ?? 0
+            guard let words, words.first?.string == "OK", words.count > 1 else { return done(false) }
+            counters.dropped.value += words[1].int.map { Int($0) } ?? 0
+            let dropped = queued(words.dropFirst(2))
+            if !dropped.isEmpty { onGivenUp?(dropped) { _ in } }
             done(true)
             wake()
         }
@@ -123,13 +127,7 @@ final class WebhookQueue {
             isOff = words.first?.string == "OFF"
             waiting = words.count > 1 ? Int(words[1].int ?? 0) : 0
             guard words.count > 2, !isOff else { return finish() }
-            var events: [QueuedWebhook] = []
-            for index in stride(from: 3, to: words.count - 1, by: 2) {
-                guard let id = words[index].string,
-                    let event = words[index + 1].bytes.flatMap({ QueuedWebhook(id: id, $0) })
-                else { continue }
-                events.append(event)
-            }
+            let events = queued(words.dropFirst(3))
             guard !events.isEmpty else { return finish(after: words[2].int) }
             prepare { [self] isReady in
                 guard isReady else { return settle(events, [:]) }
@@ -138,6 +136,14 @@ final class WebhookQueue {
                     call(events, settled)
                 }
             }
+        }
+    }
+
+    /// Events from `ID, "TRIES SUBJECT BODY", …`.
+    private func queued(_ words: ArraySlice<RedisValue>) -> [QueuedWebhook] {
+        stride(from: words.startIndex, to: words.endIndex - 1, by: 2).compactMap { index in
+            guard let id = words[index].string else { return nil }
+            return words[index + 1].bytes.flatMap { QueuedWebhook(id: id, $0) }
         }
     }
 
@@ -167,7 +173,7 @@ final class WebhookQueue {
         }
         rest(after: batch)
         let givenUp = zip(events, words).filter { $1[1] == "givenUp" }.map(\.0)
-        guard !givenUp.isEmpty else { return settle(words) }
+        guard !givenUp.isEmpty, let onGivenUp else { return settle(words) }
         onGivenUp(givenUp) { [self] isDone in
             settle(isDone ? words : words.map { $0[1] == "givenUp" ? [$0[0], "again", "1000", ""] : $0 })
         }
