@@ -409,6 +409,16 @@ static const unsigned char log_page_bytes[] = {
 };
 ASSET(log_page)
 
+static const unsigned char expire_messages_bytes[] = {
+#embed "../PresenceServer/Features/Messages/Scripts/expire-messages.lua"
+};
+ASSET(expire_messages)
+
+static const unsigned char find_aging_bytes[] = {
+#embed "../PresenceServer/Features/Messages/Scripts/find-aging.lua"
+};
+ASSET(find_aging)
+
 static const unsigned char departing_bytes[] = {
 #embed "../PresenceServer/Features/Conversations/Scripts/departing.lua"
 };
@@ -489,6 +499,11 @@ static const unsigned char push_check_bytes[] = {
 #embed "../PresenceServer/Features/Push/Scripts/push-check.lua"
 };
 ASSET(push_check)
+
+static const unsigned char push_missed_bytes[] = {
+#embed "../PresenceServer/Features/Push/Scripts/push-missed.lua"
+};
+ASSET(push_missed)
 
 static const unsigned char push_message_bytes[] = {
 #embed "../PresenceServer/Features/Push/Scripts/push-message.lua"

@@ -345,6 +345,25 @@ async def test_old_ones_go_with_the_next_message(start):
     assert (held["first"], held["last"]) == (4, 4)
 
 
+async def test_old_ones_go_where_nobody_writes(start):
+    room = Room(start(SETTINGS | {"messages.keepFor": "4s"}))
+    ana, bob, id = await pair(room)
+    await listed(bob)
+    held = await follow(bob, id)
+    for _ in range(3):
+        await say(ana, id, more={"priority": {"reason": "now"}})
+    assert (await info(bob, id))["unread"] == 3
+    seen = await sees(bob, id, first=4, last=3, unread=0)
+    assert "lastMessage" not in seen and "priorityCount" not in seen and "hasUnreadPriority" not in seen
+    page = await bob.did("getMessages", conversation=id)
+    assert page["messages"] == [] and (page["first"], page["last"]) == (4, 3)
+    assert (await follow(bob, id, after=1, messagesVersion=held["messagesVersion"]))["reset"] is True
+    others = {member["user"]: member for member in (await info(ana, id))["members"]}
+    assert others[bob.user]["read"] == 0
+    assert (await say(ana, id))["seq"] == 4
+    assert (await info(bob, id))["unread"] == 1
+
+
 # Editing and deleting
 
 

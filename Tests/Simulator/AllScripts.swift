@@ -11,8 +11,9 @@ extension Script {
                 .typing,
                 .conversation, .participants, .visibility, .policy, .join, .renew, .sweep, .fence, .reap,
             ] + Script.accounts + Usernames.plan.scripts + [.setPhoto]
-            + Script.conversations.filter { ![.create, .participants].contains($0) } + Script.messageScripts
-            + Script.webhooks + [.history] + Script.notificationScripts + Script.push
+            + Script.conversations.filter { ![.create, .participants].contains($0) }
+            + Script.messageScripts.filter { !Script.aging.contains($0) }
+            + Script.webhooks + [.history] + Script.notificationScripts + Script.push + Script.aging
         precondition(Set(scripts) == Set(Script.all(of: Features.all)), "a script is missing here")
         return scripts
     }()

@@ -7,7 +7,7 @@ const MOST = 300;
 const KINDS = {
   presence: "Presence", profile: "Profile", status: "Status chosen", visibility: "Visibility", replaced: "Device replaced", disconnected: "Disconnected",
   revoked: "Tokens revoked", signedOut: "Signed out", account: "Account", deleted: "Account deleted", notifications: "Notifications",
-  conversation: "Conversation", members: "Members", message: "Message", typing: "Typing", lost: "Redis is lost", live: "Redis is back", other: "Other",
+  conversation: "Conversation", members: "Members", message: "Message", typing: "Typing", expired: "Old messages removed", lost: "Redis is lost", live: "Redis is back", other: "Other",
 };
 const clock = new Intl.DateTimeFormat("en", { hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3, hour12: false });
 

@@ -154,6 +154,8 @@ struct asset asset_delete_message(void);
 struct asset asset_messages(void);
 struct asset asset_catch_up(void);
 struct asset asset_log_page(void);
+struct asset asset_expire_messages(void);
+struct asset asset_find_aging(void);
 
 // Webhooks
 struct asset asset_lead_courier(void);
@@ -176,4 +178,5 @@ struct asset asset_push_tell(void);
 struct asset asset_push_lib(void);
 struct asset asset_push_later(void);
 struct asset asset_push_check(void);
+struct asset asset_push_missed(void);
 struct asset asset_push_message(void);

@@ -37,6 +37,14 @@ extension Watchers {
         return log.note(last: sequence)
     }
 
+    /// Nobody gets what the ring has: the store has less by now. Who still needs entries of it gets what the feature reads.
+    package func dropEntries(of topic: Topic) {
+        guard isHere(topic), let log = topic.log else { return }
+        // What entered this turn is not laid out after the log has changed.
+        markWatchers()
+        log.discard()
+    }
+
     /// Whether somebody watches or holds it.
     func isHere(_ topic: Topic) -> Bool { topics[Int(topic.index)] === topic }
 

@@ -70,7 +70,9 @@ package struct PartitionKeys {
     package func grants(_ id: UserID) -> String { name + ":grants:" + id.string }
     package func contacts(_ id: UserID) -> String { name + ":contacts:" + id.string }
     package func blocks(_ id: UserID) -> String { name + ":blocks:" + id.string }
-    package func conversation(_ id: ConversationID) -> String { name + ":conversation:" + id.string }
+    package func conversation(_ id: ConversationID) -> String { conversations + id.string }
+    /// What the keys of all conversations begin with.
+    package var conversations: String { name + ":conversation:" }
     /// The hash that holds a small value, as one of many: a key of its own would cost Redis twice what the value does.
     /// With a million values of a family there are some eight in each, and up to 128 are searched faster than a key is found.
     package func bucket(_ family: KeyFamily, of text: String) -> String {

@@ -31,6 +31,7 @@ extension Doctor {
         for symptom in first.symptoms {
             if case .key(let key) = symptom.place { try lookAtKeys([key], &look) }
             if case .claim(let thing, let key) = symptom.place { try lookAtClaim(on: thing, in: key, &look) }
+            if case .address(let address, let key) = symptom.place { try lookAtAddress(address, in: key, &look) }
             if case .listing(let incarnation, let user, let partition) = symptom.place {
                 try lookAtListing([user], of: incarnation, in: partition, &look)
             }
@@ -128,6 +129,7 @@ extension Doctor {
     ) throws(RedisFailure) {
         guard try lookAtType(of: key, is: family.type, &look) else { return }
         try lookAtClaims(family, id, key, &look)
+        if family == .email { try lookAtAddresses(key, &look) }
         guard family.expires || family.holdsNumbers else { return }
         let answers = try store[key].askAtOnce([["PTTL", key]] + (family.holdsNumbers ? [["HVALS", key]] : []))
         if family.expires, answers[0].int == -1 { look.note(.everlastingTyping, .key(key)) }

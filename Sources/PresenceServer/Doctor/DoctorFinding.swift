@@ -16,7 +16,7 @@ public struct DoctorFinding: Sendable, Equatable {
         case malformedValue, malformedVisibility, wrongType, unusableKey, unreachableRecord, unreachableKey
         case malformedTyping, everlastingTyping
         // Changes over several partitions.
-        case unnamedClaim, lostClaim, contestedClaim, unlistedIntent
+        case unnamedClaim, lostClaim, contestedClaim, unlistedIntent, unheldAddress
         // Versions and times.
         case versionAhead, timeAhead
         // Redis as a whole.
@@ -56,6 +56,7 @@ extension DoctorFinding.Kind {
         case .lostClaim: "unique names that are in their owner's record, but not taken: another could take them"
         case .contestedClaim: "unique names that are in one owner's record, and taken by another"
         case .unlistedIntent: "changes of a unique name that are half done, and that no server goes on with"
+        case .unheldAddress: "e-mail addresses claimed for accounts that neither hold nor want them: they are free"
         case .versionAhead: "versions far ahead of Redis' time: the clock went back, or the data come from elsewhere"
         case .timeAhead: "times far ahead of Redis' time"
         case .unheardPartition: "partitions whose events not every running server hears"
@@ -91,6 +92,7 @@ extension DoctorFinding.Kind {
         case .everlastingTyping: "lets it expire in an hour, as the servers do"
         case .missingScript: "loads them"
         case .unnamedClaim, .unlistedIntent: "hands them to the servers' next sweep"
+        case .unheldAddress: "removes them"
         case .lostClaim: "takes them for the owner, unless another has done so"
         case .nobodySweeps, .malformedValue, .wrongType, .unreachableRecord, .versionAhead, .timeAhead,
             .contestedClaim, .unheardPartition, .noFormat, .wrongFormat, .evictsKeys, .memoryFull, .cannotPersist:

@@ -80,6 +80,7 @@ struct Repair {
         case (.everlastingTyping, .key(let key)): _ = try store[key].ask("PEXPIRE", key, "3600000")
         case (.missingScript, .script(let script)):
             for redis in store.servers { _ = try redis.ask("SCRIPT", "LOAD", script.source) }
+        case (.unheldAddress, .address(let address, let key)): try releaseAddress(address, in: key)
         default: try mendClaims(symptom)
         }
     }

@@ -21,6 +21,8 @@ struct Symptom: Hashable {
         case key(String)
         /// In the hash at a key.
         case claim(Identifier, key: String)
+        /// Likewise.
+        case address(String, key: String)
     }
 }
 
@@ -40,6 +42,7 @@ extension Symptom.Place {
             "\(partitions.keys(partition).users(ofShard: name)) \(id.string)"
         case .key(let key): key
         case .claim(let thing, let key): "\(key) \(thing.string)"
+        case .address(let address, let key): "\(key) \(address)"
         }
     }
 }

@@ -125,6 +125,68 @@ import Testing
         #expect(try signUp(new).status == 201, "the address that was claimed is free")
     }
 
+    private func claims() throws -> [String] {
+        try world.redis.command(["KEYS", "*:email:*"]).get().array?.compactMap(\.string) ?? []
+    }
+
+    /// Another address of hers, which does not lie in the partition of her account.
+    private func move() throws -> (email: String, token: String?) {
+        let ana = try signUp(old)
+        let user = try #require((ana.json["user"] as? String).flatMap { UserID($0) })
+        let logic = world.shards[1].logic!
+        let places = try #require(logic.feature(Accounts.self)?.places)
+        let email = (0...).lazy.map { "anna\($0)@example.org" }.first {
+            places.partition(of: $0) != logic.partitions.index(of: user)
+        }!
+        let token = ana.json["accessToken"] as? String
+        let body = ["password": password, "email": email]
+        #expect(try accounts.call("POST", "/v1/me/email", body, token: token, at: 1).status == 202)
+        let mail = try accounts.mailToken("verify", to: email)
+        #expect(try accounts.call("POST", "/v1/emails/verify", ["token": mail], at: 1).status == 204)
+        try world.run(for: 1_000)
+        return (email, token)
+    }
+
+    @Test func `an account that is deleted leaves no claim elsewhere, though its server dies`() throws {
+        let (email, token) = try move()
+        #expect(try claims().count == 1)
+        world.redis.ran = { [world] script, _, _ in
+            guard script == .deleteAccount else { return }
+            world.after(0) {
+                world.shards[0].die()
+                world.replaceShard(at: 0)
+            }
+        }
+        _ = SimulatedCall("DELETE", "/v1/me", ["password": password], token: token, to: world.shards[0])
+        try world.run(for: 12_000)
+        #expect(try claims().isEmpty && !isUnfinished())
+        #expect(try world.redis.command(["KEYS", "*:account:*"]).get().array?.isEmpty == true)
+        #expect(try signUp(email).status == 201)
+    }
+
+    @Test func `an address that was changed is free at once when its account is deleted`() throws {
+        let (email, token) = try move()
+        let call = try accounts.call("DELETE", "/v1/me", ["password": password], token: token, at: 1)
+        #expect(call.status == 204)
+        try world.run(for: 200)
+        #expect(try claims().isEmpty && !isUnfinished())
+        #expect(try signUp(email).status == 201)
+    }
+
+    @Test(arguments: [1, 2])
+    func `an account that is deleted while its address is changed leaves no claim`(_ step: Int) throws {
+        let token = try ask()
+        dieAfter(step)
+        _ = SimulatedCall("POST", "/v1/emails/verify", ["token": token], to: world.shards[0])
+        try world.run(for: 20)
+        let access = try signIn(old).json["accessToken"] as? String
+        let call = try accounts.call("DELETE", "/v1/me", ["password": password], token: access, at: 1)
+        #expect(call.status == 204)
+        try world.run(for: 12_000)
+        #expect(try claims().isEmpty && !isUnfinished())
+        #expect(try world.redis.command(["KEYS", "*:account:*"]).get().array?.isEmpty == true)
+    }
+
     @Test func `a second wish gives up what the first had claimed`() throws {
         let token = try ask()
         dieAfter(2)

@@ -26,6 +26,17 @@ extension Damage {
             try $0.claim("soup", for: "bob", "5")
         },
         Damage("a name that is not taken", [.lostClaim]) { try $0.name("bob", "soup", "5") },
+        Damage("an address that a deleted account has claimed", [.unheldAddress]) {
+            try $0.claim("ana@example.org", "bob 3", in: 2)
+        },
+        Damage("an address that its account has changed for another", [.unheldAddress]) {
+            try $0.claim("ana@example.org", "bob 3", in: 2)
+            let account = $0.partitions.keys(of: UserID("bob")!).account(UserID("bob")!)
+            for (field, value) in [("email", "other@example.org"), ("emailClaim", "4"), ("emailWish", "4")] {
+                try $0.set(account, field, value)
+            }
+            try $0.claim("other@example.org", "bob 4", in: 1)
+        },
         Damage("a change of a name with which nobody goes on", [.unlistedIntent]) {
             try $0.set($0.record("bob"), "wish", "6")
             try $0.set($0.record("bob"), "wanted", "soup")
@@ -45,6 +56,10 @@ extension Damage {
 }
 
 extension Installation {
+    fileprivate func claim(_ address: String, _ value: String, in partition: Int) throws {
+        try set(partitions.keys(partition).emails(with: EmailAddress(address)!), address, value)
+    }
+
     fileprivate func record(_ owner: String) -> String {
         UniqueNames.names.record(of: Identifier(owner)!, in: partitions.keys(of: Identifier(owner)!))
     }

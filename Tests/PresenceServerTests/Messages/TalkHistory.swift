@@ -11,6 +11,8 @@ import Redis
 /// late, or stand still; in some histories the first answer of every send is lost. People do what good clients do: they
 /// repeat what was not answered, in its order, and follow from where they were.
 ///
+/// In a part of the histories messages are kept for a minute (`TalkHistory+Aging.swift`).
+///
 /// All the time: events are in order, without a gap and none twice, and marks never go back. At the end, when all is quiet:
 /// everyone holds what the store has, everything that was acknowledged is there once, and unread is what a shadow model says.
 final class TalkHistory {
@@ -25,11 +27,17 @@ final class TalkHistory {
     private var answeredOnce: Set<String> = []
     private var isQuiet = false
     private(set) var fault: Fault?
+    /// How long messages are kept, in ms; 0: for ever.
+    let keepFor: Milliseconds
+    /// By conversation and number: when each message was sent that the store was seen to have.
+    var times: [String: [Int64: Timestamp]] = [:]
     private(set) var people: [TalkPerson] = []
     /// The group and the direct conversation, once somebody was told of them.
     private(set) var talks: [String] = []
     /// Where each acknowledged message stands.
     var acknowledged: [String: Int64] = [:]
+    /// The conversation that each of them is in.
+    var talkOf: [String: String] = [:]
     private(set) var deaths = 0
     private(set) var sent = 0
     private var texts = 0
@@ -41,7 +49,9 @@ final class TalkHistory {
         trouble = [2, 6, 12, 20].randomElement(using: &random)!
         dropsAnswers = seed % 3 == 0
         self.redis = redis
-        world = try World(shards: 3, seed: seed, redis: redis)
+        let keepFor: Milliseconds = seed % 4 == 1 ? 60_000 : 0
+        self.keepFor = keepFor
+        world = try World(shards: 3, seed: seed, redis: redis) { $0[Messages.keepFor] = keepFor }
         redis.ran = { [unowned self] script, arguments, _ in ran(script, arguments) }
         world.shards.forEach(hasten)
         people = ["ana", "bob", "cy"].enumerated().map { TalkPerson($0.element, at: $0.offset, in: self) }
@@ -64,6 +74,11 @@ final class TalkHistory {
             step()
             try world.run(for: Milliseconds(draw(0...1) == 0 ? draw(0...10) : draw(0...1_200)))
             try look()
+            guard keepFor > 0, draw(0...7) == 0 else { continue }
+            for _ in 0..<draw(1...8) {
+                try world.run(for: 5_000)
+                try look()
+            }
         }
         try quieten()
     }
@@ -133,6 +148,7 @@ final class TalkHistory {
 
     private func look() throws {
         for person in people { person.read() }
+        if keepFor > 0 { try lookAtAges() }
         if let fault { throw fault }
     }
 
@@ -155,13 +171,21 @@ final class TalkHistory {
         for person in people where !person.isDone { fail("\(person.name) is never done: \(person.state)") }
         let left = unfinished()
         if !left.isEmpty { fail("unfinished: \(left)") }
+        if keepFor > 0 { try age() }
+        try compareAll()
+        guard keepFor > 0 else { return }
+        try ageAll()
+        try compareAll()
+    }
+
+    private func compareAll() throws {
         for person in people { person.askAll() }
         try world.run(for: 1_000)
         try look()
         try compare()
     }
 
-    private var partitions: Partitions { Partitions(world.configuration, database: 0) }
+    var partitions: Partitions { Partitions(world.configuration, database: 0) }
 
     private func unfinished() -> [String] {
         (0..<world.configuration.partitions).flatMap { index in
@@ -170,7 +194,7 @@ final class TalkHistory {
     }
 
     /// What the store has of a conversation.
-    private func stored(_ id: String) throws -> [StoredMessage] {
+    func stored(_ id: String) throws -> [StoredMessage] {
         let id = ConversationID(id)!
         let values = try redis.ask(["LRANGE", partitions.keys(of: id).log(id), "0", "-1"]).get().array ?? []
         return values.compactMap { $0.bytes.flatMap { StoredMessage($0) } }
@@ -181,10 +205,12 @@ final class TalkHistory {
         var places: [String: Int64] = [:]
         for id in talks {
             let messages = try stored(id)
-            let numbers = messages.indices.map { Int64($0) + 1 }
+            let first = try self.first(of: id)
+            let numbers = messages.indices.map { Int64($0) + first }
             if messages.map(\.seq) != numbers {
-                fail("the numbers of \(id) are \(messages.map(\.seq))")
+                fail("the numbers of \(id) are \(messages.map(\.seq)) from \(first)")
             }
+            for (seq, name) in names(before: first, of: id) { places[name] = seq }
             for message in messages {
                 if places.updateValue(message.seq, forKey: message.id) != nil { fail("\(message.id) is there twice") }
             }

@@ -56,6 +56,13 @@ import Testing
             Mistake(
                 name: "what was edited is not told to who was away",
                 old: "if number <= after and number >= first and not seen[number] then", new: "if false then"),
+            Mistake(
+                name: "a message goes before its time", old: "sentAt(raw) > limit", new: "sentAt(raw) > limit + 20000"),
+            Mistake(
+                name: "where nobody writes, nothing goes",
+                old: "redis.call('ZADD', KEYS[7], int(sentAt(redis.call('LINDEX', KEYS[4], 0))), ARGV[4])", new: ""),
+            Mistake(
+                name: "what has gone is unread for ever", old: "m.read = c.first - 1", new: "m.read = m.read"),
         ]
     }
 }

@@ -14,6 +14,8 @@ final class TalkPerson {
         /// The last change that it was told of.
         var change: Int64 = 0
         var isFollowing = false
+        /// Where what it holds begins, since it began anew.
+        var from: Int64 = 1
         /// What was asked for and acknowledged: the shadow of the own mark.
         var read: Int64 = 0
         /// What each member had read, by the newest version of the conversation.
@@ -154,7 +156,7 @@ final class TalkPerson {
             say(#""type":"subscribe","conversationList":true"#)
         case "subscribed": if let talk = following.removeValue(forKey: id) { begin(message, talk) }
         case "message": take(message)
-        case "messagesReset": history.fail("\(name) was told to begin anew")
+        case "messagesReset": reset(message["conversation"] as? String ?? "")
         case "conversation": check(message["conversation"] as? [String: Any] ?? [:])
         case "conversationCreated":
             let talk = message["conversation"] as? [String: Any] ?? [:]
@@ -163,6 +165,7 @@ final class TalkPerson {
         case "sent":
             let sent = message["message"] as? [String: Any] ?? [:]
             let (name, seq) = (sent["id"] as? String ?? "", number(sent["seq"]))
+            history.talkOf[name] = message["conversation"] as? String
             if let before = history.acknowledged.updateValue(seq, forKey: name), before != seq {
                 history.fail("\(name) was acknowledged as \(before) and as \(seq)")
             }
@@ -197,6 +200,8 @@ final class TalkPerson {
             again = history.world.now + 300
         } else if code == "conflict", (message["message"] as? String) == "the message is deleted" {
             fulfil(id)
+        } else if code == "not_found", history.keepFor > 0 {
+            fulfil(id)
         } else {
             history.fail("\(name) was answered \(message)")
         }
@@ -206,15 +211,27 @@ final class TalkPerson {
 
     private func begin(_ message: [String: Any], _ talk: String) {
         for part in message["conversations"] as? [[String: Any]] ?? [] {
-            if part["reset"] != nil { history.fail("\(name) was reset") }
+            if part["reset"] != nil {
+                if history.keepFor == 0 { history.fail("\(name) was reset") }
+                let messages = part["messages"] as? [[String: Any]] ?? []
+                let from = messages.first.map { number($0["seq"]) } ?? number(part["first"])
+                held[talk]!.messages = [:]
+                (held[talk]!.from, held[talk]!.newest) = (from, from - 1)
+            }
             for each in part["messages"] as? [[String: Any]] ?? [] { hold(each, talk) }
             held[talk]!.change = number(part["messagesVersion"])
         }
         held[talk]!.isFollowing = message["more"] == nil
     }
 
+    /// What it has not heard of has gone.
+    private func reset(_ talk: String) {
+        if history.keepFor == 0 { history.fail("\(name) was told to begin anew") }
+        held[talk]?.isFollowing = false
+    }
+
     private func take(_ event: [String: Any]) {
-        guard let talk = event["conversation"] as? String, let state = held[talk] else { return }
+        guard let talk = event["conversation"] as? String, let state = held[talk], state.isFollowing else { return }
         let change = number(event["conversationVersion"])
         if change != state.change + 1 {
             history.fail("\(name) heard change \(change) after \(state.change) of \(talk)")
@@ -248,7 +265,10 @@ final class TalkPerson {
     // MARK: The end
 
     func compare(_ talk: String, with messages: [StoredMessage]) {
-        let mine = held[talk]!.messages
+        // What has gone, nobody is told of.
+        let first = max(messages.first?.seq ?? (history.keepFor > 0 ? .max : 1), held[talk]!.from)
+        let messages = messages.filter { $0.seq >= first }
+        let mine = held[talk]!.messages.filter { $0.key >= first }
         for message in messages {
             let text = String(decoding: message.text, as: UTF8.self).dropFirst().dropLast()
             guard let found = mine[message.seq] else {
@@ -267,7 +287,12 @@ final class TalkPerson {
     private func compareUnread(_ talk: String, _ conversation: [String: Any]) {
         let state = held[talk]!
         let wrote = state.messages.filter { $0.value.id.hasPrefix(name + "-") }.keys.max() ?? 0
-        let shadow = state.messages.keys.count { $0 > max(state.read, wrote) }
+        let first = number(conversation["first"])
+        let seen = max(state.read, wrote, first - 1)
+        let shadow = state.messages.keys.count { $0 > seen } + Int(max(0, state.from - 1 - seen))
+        if (conversation["lastMessage"] != nil) != (number(conversation["last"]) >= first) {
+            history.fail("\(name) is told of a last message of \(talk) that is not there, or of none")
+        }
         if number(conversation["unread"]) != shadow {
             history.fail("\(name) has \(shadow) unread of \(talk), and is told \(conversation["unread"] ?? "nothing")")
         }

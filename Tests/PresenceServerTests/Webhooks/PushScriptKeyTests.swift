@@ -59,7 +59,10 @@ extension ScriptKeyTests {
         run(
             .pushLater, [own.shards, own.push, own.pushed(bob)],
             [own.events, shard.logic.link.incarnation, "bob", made.string, "0", "60000", "60000", "1", "0"])
-        try world.run(until: "they are answered") { answers.count == 3 }
-        #expect(answers[0].hasPrefix("m 1 ") && answers[1...] == ["1", "OK"])
+        run(
+            .pushMissed, [own.shards, own.pushed(bob)],
+            [own.events, shard.logic.link.incarnation, made.string, "1", "fcm", "\"second\""])
+        try world.run(until: "they are answered") { answers.count == 4 }
+        #expect(answers[0].hasPrefix("m 1 ") && answers[1...] == ["1", "OK", "OK"])
     }
 }

@@ -21,13 +21,16 @@ final class WebhookWorld {
     }
 
     /// - Parameter apns: Whether pushes go to APNs too.
-    init(shards: Int = 2, queue: Int64 = 1_000, pushes: Bool = false, apns: Bool = false) throws {
+    init(
+        shards: Int = 2, queue: Int64 = 1_000, pushes: Bool = false, apns: Bool = false, seed: UInt64 = 1,
+        redis: SimulatedRedis? = nil
+    ) throws {
         let files = try ScratchDirectory()
         self.files = files
         let secret = try files.write("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", to: "secret")
         let key = try files.write(Self.key, to: "key.p8")
         for file in [secret, key] { chmod(file, 0o600) }
-        world = try World(shards: shards) {
+        world = try World(shards: shards, seed: seed, redis: redis) {
             $0[rows: .webhooks] = ["http://127.0.0.1:1/ \(secret)"]
             $0[.webhookQueue] = queue
             $0[.pushEnabled] = pushes || apns ? 1 : 0

@@ -12,6 +12,9 @@ import Redis
 ///      │             └─ no: what broke off has left it ─▶ release it, take again
 ///      └ the mail's token is not good any more: refused
 ///
+/// An account that is deleted leaves what it has claimed in other partitions to the same intent: then only `releasing` is left of
+/// its record, until that is given up.
+///
 /// The number of a wish only grows and means one address, and a claim is given back only as the whole `USER NUMBER`. So a late
 /// executor neither undoes nor revives anything. What it has claimed for a wish that is over counts for nothing, which the next
 /// request for that address finds out (`EmailClaim`).
@@ -48,6 +51,12 @@ final class EmailChange {
     func begin(_ token: MailToken, reply: @escaping StoreReply) {
         let intent = Intent(kind, token.user)
         shard.intents.begin(intent, first: want(intent, token), reply: reply)
+    }
+
+    /// An account was deleted: what it has claimed in other partitions is given up.
+    func finish(_ user: UserID) {
+        let intent = Intent(kind, user)
+        shard.intents.begin(intent, first: resume(intent)) { _ in }
     }
 
     // MARK: Steps

@@ -6,7 +6,7 @@ import PresenceProtocol
 enum TracedEvent {
     /// Whether it is of a user or a conversation; of a user also what they write and type in conversations.
     static func concerns(_ event: StoreEvent, _ subject: Identifier, isUser: Bool) -> Bool {
-        let isConversation = "NCMT".utf8.contains(event.kind)
+        let isConversation = "NCMTE".utf8.contains(event.kind)
         if isConversation != isUser { return subject.has(event.subjectBytes) }
         guard isUser else { return false }
         switch event.kind {
@@ -34,6 +34,7 @@ enum TracedEvent {
         UInt8(ascii: "R"): "revoked", UInt8(ascii: "G"): "signedOut", UInt8(ascii: "A"): "account",
         UInt8(ascii: "Z"): "deleted", UInt8(ascii: "I"): "notifications", UInt8(ascii: "N"): "conversation",
         UInt8(ascii: "C"): "members", UInt8(ascii: "M"): "message", UInt8(ascii: "T"): "typing",
+        UInt8(ascii: "E"): "expired",
     ]
 
     /// In a few words.

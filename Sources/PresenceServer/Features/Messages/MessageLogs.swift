@@ -22,6 +22,11 @@ final class MessageLogs: TopicKind {
     func register(in registry: inout Registry) {
         kind = registry.topics(self)
         registry.event("M") { [unowned self] in handle($0) }
+        registry.event("E") { [unowned self] event in
+            guard let topic = self.shard.watchers.topic(event.subjectBytes, kind) else { return }
+            // Who is still to get what has gone is told to begin anew.
+            self.shard.watchers.dropEntries(of: topic)
+        }
     }
 
     // MARK: Events

@@ -15,5 +15,12 @@ extension Script {
     static let catchUp = Script("catch-up", asset_catch_up())
     static let logPage = Script("log-page", asset_log_page())
 
-    static let messageScripts: [Script] = [.send, .editMessage, .deleteMessage, .messages, .catchUp, .logPage]
+    static let expireMessages = Script(
+        "expire-messages", asset_expire_messages().text, library: conversationLibrary + asset_message_lib().text)
+    static let findAging = Script("find-aging", asset_find_aging())
+
+    static let messageScripts: [Script] =
+        [.send, .editMessage, .deleteMessage, .messages, .catchUp, .logPage] + aging
+    /// Of messages that are kept for a time.
+    static let aging: [Script] = [.expireMessages, .findAging]
 }

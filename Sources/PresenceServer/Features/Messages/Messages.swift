@@ -1,3 +1,4 @@
+import Installation
 import PresenceCore
 import PresenceProtocol
 import Redis
@@ -10,15 +11,20 @@ final class Messages: Feature {
         about: "How many messages of a conversation are kept; the oldest go. A message takes some 200 bytes of Redis' "
             + "memory, and recognising one that is sent again 8 bytes read for each that is kept.")
     static let keepFor = FeatureSetting.duration(
-        "messages.keepFor", 0, in: 0...ServerConfiguration.longestDuration,
-        about: "How long messages are kept at least once newer ones have come; 0: until there are too many. What is "
-            + "older goes with the next messages of its conversation.")
+        "messages.keepFor", 0, in: 0...3_653 * 24 * 3_600_000,
+        about: "How long messages are kept, from 1 s to ten years; 0: until there are too many. What is older goes "
+            + "within a minute, also where nobody writes.")
 
     static let plan = FeaturePlan(
-        name: "messages", scripts: Script.messageScripts, settings: [keepPerConversation, keepFor])
+        name: "messages", scripts: Script.messageScripts, keys: [.aging, .agingFound],
+        settings: [keepPerConversation, keepFor],
+        check: { (configuration) throws(InvalidConfiguration) in
+            guard !(1..<1_000).contains(configuration[keepFor]) else { throw .of(keepFor, "must be 0 or at least 1s") }
+        })
 
     unowned let shard: ShardLogic
     let logs: MessageLogs
+    private var aging: MessageAging?
     var conversations: Conversations { shard.feature(Conversations.self)! }
     private var sent: MetricCounter!
 
@@ -29,6 +35,7 @@ final class Messages: Feature {
 
     func register(in registry: inout Registry) {
         logs.register(in: &registry)
+        if shard.configuration[Self.keepFor] > 0 { aging = MessageAging(shard, in: &registry) }
         sent = registry.counter("messages_sent_total", help: "messages stored, and those sent again")
         conversations.onMembers.append { [unowned self] in logs.handle(members: $0) }
         registry.request("send", decode: { (members, _) throws(DecodingFailure) in try MessageRequest.send(members) }) {
@@ -50,6 +57,11 @@ final class Messages: Feature {
             decode: { (members, _) throws(DecodingFailure) in try MessageRequest.page(members) }
         ) { [unowned self] in get($0, $1) }
         registerRoutes(in: &registry)
+    }
+
+    func resynchronise(_ step: ResynchronisationStep, done: @escaping (RedisFailure?) -> Void) {
+        aging?.resynchronise(step)
+        done(nil)
     }
 
     // MARK: Changes
@@ -96,6 +108,7 @@ final class Messages: Feature {
             script,
             keys: [
                 keys.shards, keys.floor, keys.conversation(id), keys.log(id), keys.changes(id), keys.prints(id),
+                keys.aging,
             ],
             arguments: [keys.events, shard.link.incarnation, id.string] + arguments, lane: .commands, reply: done)
     }

@@ -37,8 +37,12 @@ extension DuePushes {
         let entry: Entry
         let keys: PartitionKeys
         let noted: Noted
+        /// What the user was pushed for; empty: nothing.
+        let told: String
         /// Whether a session of theirs is active.
         let isActive: Bool
+
+        var toldNumber: Int64? { told.split(separator: " ").first.flatMap { Int64($0) } }
     }
 
     /// Messages among which one that is not deleted is looked for.
@@ -47,15 +51,17 @@ extension DuePushes {
     func decide(_ entry: Entry, _ keys: PartitionKeys, done: @escaping () -> Void) {
         let pushed = keys.pushed(entry.user)
         // What cannot be read now is decided after the lease.
-        shard.store.command(["HGET", pushed, " " + entry.conversation.string], lane: .commands) { [self] result in
-            guard case .success(let noted) = result else { return done() }
+        let id = entry.conversation.string
+        shard.store.command(["HMGET", pushed, " " + id, id], lane: .commands) { [self] result in
+            guard case .success(let value) = result, let words = value.array, words.count == 2 else { return done() }
             read(entry.conversation) { [self] result in
                 guard case .success(let record) = result else { return done() }
                 shard.store.command(["HVALS", keys.sessions(entry.user)], lane: .commands) { [self] result in
                     guard case .success(let sessions) = result else { return done() }
                     let isActive = (sessions.array ?? []).contains { Self.isActive($0.string ?? "") }
                     let situation = Situation(
-                        entry: entry, keys: keys, noted: Noted(noted.string), isActive: isActive)
+                        entry: entry, keys: keys, noted: Noted(words[0].string), told: words[1].string ?? "",
+                        isActive: isActive)
                     decide(situation, record, done: done)
                 }
             }
@@ -72,6 +78,8 @@ extension DuePushes {
         guard let record, let member = record.member(situation.entry.user), wantsPushes(member) else {
             return tell(situation, nil, done: done)
         }
+        // They have not read what they were pushed for: once is enough.
+        if let told = situation.toldNumber, isUnread(told, by: member) { return tell(situation, nil, done: done) }
         newestUnread(by: member, in: record) { [self] result in
             guard case .success(let message) = result else { return done() }
             guard let message else { return tell(situation, nil, done: done) }
@@ -146,10 +154,11 @@ extension DuePushes {
                 user.string, entry.conversation.string, String(situation.noted.newest),
                 String(shard.configuration[.idle]), String(push?.seq ?? 0),
                 String(decoding: push?.before ?? [], as: UTF8.self),
-                String(decoding: push?.after ?? [], as: UTF8.self),
+                String(decoding: push?.after ?? [], as: UTF8.self), situation.told, String(Self.wait),
+                platforms.map { " \($0) " }.joined(),
             ]
         ) { [self] words in
-            if words?.first?.string == "AGAIN" { look(entry, after: 0) }
+            if words?.first?.string == "AGAIN" { look(entry, after: words?.last?.int ?? 0) }
             done()
         }
     }

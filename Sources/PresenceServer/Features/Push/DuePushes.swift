@@ -9,6 +9,8 @@ final class DuePushes {
     static let wait: Milliseconds = 10_000
 
     unowned let shard: ShardLogic
+    /// Those of devices that this installation sends to.
+    var platforms: [String] = []
     private weak var courier: Courier?
     private var deadline: DeadlineKind!
     private(set) var told: MetricCounter!

@@ -16,9 +16,10 @@ extension Script {
     static let pushLater = push("push-later", asset_push_later())
     static let pushTell = push("push-tell", asset_push_tell())
     static let pushCheck = push("push-check", asset_push_check())
+    static let pushMissed = push("push-missed", asset_push_missed())
 
     static let push: [Script] = [
-        .setDevice, .dropDevice, .pushNote, .pushTake, .pushTell, .pushMessage, .pushLater, .pushCheck,
+        .setDevice, .dropDevice, .pushNote, .pushTake, .pushTell, .pushMessage, .pushLater, .pushCheck, .pushMissed,
     ]
 }
 

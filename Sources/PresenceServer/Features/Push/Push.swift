@@ -77,6 +77,7 @@ final class Push: Feature {
                 "pushes_dropped_total", help: "pushes that no device will get because too many waited"))
         removed = registry.counter(
             "push_devices_removed_total", help: "devices that FCM or APNs said are not registered any more")
+        due?.platforms = senders.map(\.platform)
         let queues = courier.add(senders.map { PushService(sender: $0) }, counters)
         registry.gauge("pushes_queued", help: "pushes that wait for FCM or APNs, on the server that sends them") {
             queues.reduce(0) { $0 + $1.waiting }
@@ -84,6 +85,7 @@ final class Push: Feature {
         for (queue, sender) in zip(queues, senders) {
             queue.onGone = { [unowned self] in drop($0, of: sender.platform, as: $1) }
             let targets = PushTargets(shard, platform: sender.platform)
+            queue.onGivenUp = { [unowned self] in missed($0, on: sender.platform, done: $1) }
             queue.check = { targets.check($0, done: $1) }
             guard let apns = sender as? APNs else { continue }
             let keeper = ProviderTokenKeeper(shard, apns.tokens)
@@ -106,6 +108,33 @@ final class Push: Feature {
         ) { [self] result in
             guard !shard.link.noticeFencing(in: result), case .success(let value) = result else { return }
             removed.value += Int(value.array?.last?.int ?? 0)
+        }
+    }
+
+    /// Devices do not get pushes: where none does, the next message is told again.
+    ///
+    /// - Parameter done: Gets whether that is written.
+    private func missed(_ events: [QueuedWebhook], on platform: String, done: @escaping (Bool) -> Void) {
+        var failed = false
+        BoundedConcurrency(events.compactMap { PushMessage($0.body) }, window: DuePushes.window) {
+            [self] message, next in
+            // What an earlier version has queued says nothing of when.
+            guard let user = UserID(message.user), let at = message.at else { return next() }
+            let keys = shard.partitions.keys(of: user)
+            var token: [UInt8] = []
+            JSONWriter.string(message.pushToken, to: &token)
+            shard.store.run(
+                .pushMissed, keys: [keys.shards, keys.pushed(user)],
+                arguments: [
+                    keys.events, shard.link.incarnation, message.conversation, String(at), platform,
+                    String(decoding: token, as: UTF8.self),
+                ], lane: .commands
+            ) { [self] result in
+                if shard.link.noticeFencing(in: result) || result.failure != nil { failed = true }
+                next()
+            }
+        } done: {
+            done(!failed)
         }
     }
 

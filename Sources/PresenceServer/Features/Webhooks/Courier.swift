@@ -44,7 +44,7 @@ final class Courier {
         }
         shard.overhear = { [unowned self] kind, partition in
             // Profiles, typing, conversations, settings: nothing is offered with these.
-            guard isCourier, !"FTNCOVQ".utf8.contains(kind) else { return }
+            guard isCourier, !"FTNCOVQE".utf8.contains(kind) else { return }
             look(at: partition)
         }
     }

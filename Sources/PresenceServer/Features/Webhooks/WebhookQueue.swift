@@ -21,6 +21,9 @@ final class WebhookQueue {
     var check: ([QueuedWebhook], @escaping ([String: WebhookOutcome]?) -> Void) -> Void = { $1([:]) }
     /// What an event was for is not there any more, as of that time.
     var onGone: (QueuedWebhook, Timestamp) -> Void = { _, _ in }
+    /// Comes before events are settled that nobody will get; calls back with whether it has what it needs. If not, or if this
+    /// server dies meanwhile, they come again. It also comes for what was dropped, once; `nil`: nobody has to know.
+    var onGivenUp: (([QueuedWebhook], @escaping (Bool) -> Void) -> Void)?
     private var isOn = false
     private var isBusy = false
     /// More may have come while it was.
@@ -94,10 +97,14 @@ final class WebhookQueue {
         }
         let most = receiver.mostWaiting(shard.configuration)
         run(
-            .webhookEnqueue, [receiver.url, String(partition), newest, String(most), String(lost)] + entries
+            .webhookEnqueue,
+            [receiver.url, String(partition), newest, String(most), String(lost), onGivenUp == nil ? "0" : "1"]
+                + entries
         ) { [self] words in
-            guard let words, words.first?.string == "OK" else { return done(false) }
-            counters.dropped.value += words.last?.int.map { Int($0) } ?? 0
+            guard let words, words.first?.string == "OK", words.count > 1 else { return done(false) }
+            counters.dropped.value += words[1].int.map { Int($0) } ?? 0
+            let dropped = queued(words.dropFirst(2))
+            if !dropped.isEmpty { onGivenUp?(dropped) { _ in } }
             done(true)
             wake()
         }
@@ -120,13 +127,7 @@ final class WebhookQueue {
             isOff = words.first?.string == "OFF"
             waiting = words.count > 1 ? Int(words[1].int ?? 0) : 0
             guard words.count > 2, !isOff else { return finish() }
-            var events: [QueuedWebhook] = []
-            for index in stride(from: 3, to: words.count - 1, by: 2) {
-                guard let id = words[index].string,
-                    let event = words[index + 1].bytes.flatMap({ QueuedWebhook(id: id, $0) })
-                else { continue }
-                events.append(event)
-            }
+            let events = queued(words.dropFirst(3))
             guard !events.isEmpty else { return finish(after: words[2].int) }
             prepare { [self] isReady in
                 guard isReady else { return settle(events, [:]) }
@@ -135,6 +136,14 @@ final class WebhookQueue {
                     call(events, settled)
                 }
             }
+        }
+    }
+
+    /// Events from `ID, "TRIES SUBJECT BODY", …`.
+    private func queued(_ words: ArraySlice<RedisValue>) -> [QueuedWebhook] {
+        stride(from: words.startIndex, to: words.endIndex - 1, by: 2).compactMap { index in
+            guard let id = words[index].string else { return nil }
+            return words[index + 1].bytes.flatMap { QueuedWebhook(id: id, $0) }
         }
     }
 
@@ -155,15 +164,24 @@ final class WebhookQueue {
     }
 
     private func settle(_ events: [QueuedWebhook], _ outcomes: [String: WebhookOutcome]) {
-        var (arguments, batch): ([String], Batch) = ([], Batch())
-        for event in events { arguments += [event.id] + note(outcomes[event.id], of: event, in: &batch) }
+        var (words, batch): ([[String]], Batch) = ([], Batch())
+        for event in events { words.append([event.id] + note(outcomes[event.id], of: event, in: &batch)) }
         counters.sent.value += batch.taken
         if !batch.reasons.isEmpty {
             let why = batch.reasons.sorted().joined(separator: ", ")
             shard.log(receiver.complaint, ["endpoint": receiver.shown, "reason": why], level: .warning)
         }
         rest(after: batch)
-        run(.webhookSettle, arguments) { [self] _ in
+        let givenUp = zip(events, words).filter { $1[1] == "givenUp" }.map(\.0)
+        guard !givenUp.isEmpty, let onGivenUp else { return settle(words) }
+        onGivenUp(givenUp) { [self] isDone in
+            settle(isDone ? words : words.map { $0[1] == "givenUp" ? [$0[0], "again", "1000", ""] : $0 })
+        }
+    }
+
+    /// - Parameter words: ID OUTCOME PAUSE REASON of each.
+    private func settle(_ words: [[String]]) {
+        run(.webhookSettle, words.flatMap(\.self)) { [self] _ in
             isWanted = true
             finish()
         }

@@ -143,7 +143,8 @@ public struct AccountConsole {
         try expectOK(words, account)
     }
 
-    /// Deletes the account. Its username is freed by the servers' sweeps.
+    /// Deletes the account. Its username is freed by the servers' sweeps, and so is an address that was changed, or at once if
+    /// somebody asks for it.
     public func delete(_ account: Account) throws {
         guard let places = try places(), let email = EmailAddress(account.email) else {
             throw ConsoleFailure("the account is damaged")
@@ -154,12 +155,6 @@ public struct AccountConsole {
             .deleteAccount, keys, keys.ofDeletion(user, isHere ? email : .nobody),
             keys.argumentsOfDeletion(user, by: Self.writer, held: nil))
         try expectOK(words, account)
-        // Of an address that was changed, the claim lies elsewhere.
-        guard !isHere, words.count > 2, let number = words[2].string else { return }
-        let elsewhere = places.keys(of: email.text)
-        _ = try run(
-            .releaseClaim, elsewhere, [elsewhere.shards, elsewhere.unfinished, elsewhere.emails(with: email)],
-            [elsewhere.events, Self.writer, "", "\(user.string) \(number)", email.text])
     }
 
     private func place(of account: Account) -> (UserID, PartitionKeys) {

@@ -18,8 +18,8 @@ extension Accounts {
     }
 
     /// Removes an account and all that belongs to it: one script, and the address too, unless it lies in another partition
-    /// since it was changed. Then it is given back afterwards; until then nobody holds it, which is found out when somebody
-    /// asks for it.
+    /// since it was changed. Then it is given up by the intent of such changes; until then nobody holds it, which is found out
+    /// when somebody asks for it.
     ///
     /// - Parameter held: The hash that the password was compared with; `nil`: nobody was asked for it.
     func remove(_ call: HTTPCall, _ user: UserID, held: PasswordHash?, then: @escaping () -> Void) {
@@ -39,12 +39,8 @@ extension Accounts {
                 let words = value.array ?? []
                 switch words.first?.string {
                 case "OK":
-                    if words.count > 2, let email = words[1].string.flatMap({ EmailAddress($0) }),
-                        let number = words[2].string.flatMap({ Int64($0) })
-                    {
-                        release(email, EmailClaim(user: user, number: number), in: places.keys(of: email.text))
-                    }
-                    let photo = words.count > 3 ? words[3].string.flatMap { PhotoName($0) } : nil
+                    if words.count > 1, words[1].string == "1" { emailChange.finish(user) }
+                    let photo = words.count > 2 ? words[2].string.flatMap { PhotoName($0) } : nil
                     shard.feature(Conversations.self)?.departing.begin(user)
                     release(of: user, photo: photo, call, then: then)
                 case "NONE": call.refuseNoAccount()
@@ -107,7 +103,7 @@ extension PartitionKeys {
     func argumentsOfDeletion(_ user: UserID, by incarnation: String, held: PasswordHash?) -> [String] {
         [
             events, incarnation, user.string, held?.bytes.hexadecimal ?? "", Usernames.names.intent(of: user),
-            "\(Departing.name) \(user.string)",
+            "\(Departing.name) \(user.string)", "email \(user.string)",
         ]
     }
 }

@@ -69,6 +69,50 @@ local function priorities(c, drop)
     return kept
 end
 
+local function sentAt(raw) return tonumber(string.match(raw, '^%S+ %d+ %d+ (%d+)')) end
+
+-- The oldest messages go, so many of them. A change that was of one of them stays counted.
+local function forget(c, count, keys)
+    redis.call('LTRIM', keys.log, count, -1)
+    c.first = c.first + count
+    put(c, 'first', int(c.first))
+    if c.first > c.last then
+        redis.call('DEL', keys.prints, keys.changes)
+        put(c, 'message', nil)
+    else
+        redis.call('SET', keys.prints, redis.call('GETRANGE', keys.prints, 8 * count, -1))
+    end
+    local priority = priorities(c, function(seq) return seq < c.first end)
+    put(c, 'priority', #priority > 0 and table.concat(priority, ' ') or nil)
+end
+
+-- Messages that were sent up to `limit` go, the oldest first and at most so many. There may be nothing left that clears what
+-- is unread of them, so members have read them; others do not see that. All shards are told to hold them no longer, as
+-- "E conversation first at". Returns how many went.
+local function expire(c, limit, most, keys, channel, id)
+    local oldest = redis.call('LINDEX', keys.log, 0)
+    if not oldest or sentAt(oldest) > limit then return 0 end
+    local count, isOver = 0, false
+    while count < most and not isOver do
+        local raws = redis.call('LRANGE', keys.log, count, math.min(count + 50, most) - 1)
+        if #raws == 0 then break end
+        for _, raw in ipairs(raws) do
+            isOver = sentAt(raw) > limit
+            if isOver then break end
+            count = count + 1
+        end
+    end
+    forget(c, count, keys)
+    for user, m in pairs(c.members) do
+        if m.read < c.first - 1 then
+            m.read = c.first - 1
+            putMember(c, user)
+        end
+    end
+    redis.call('PUBLISH', channel, table.concat({ 'E', id, int(c.first), int(now) }, ' '))
+    return count
+end
+
 -- An existing message has become another one.
 local function rewrite(c, m, index, keys, keep, channel, id)
     c.changes = c.changes + 1

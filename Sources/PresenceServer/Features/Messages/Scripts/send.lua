@@ -1,6 +1,7 @@
 -- uses: typing-lib, conversation-lib, message-lib
 -- A member sends a message. Its id makes it the same however often it is sent.
--- KEYS: shards, floor, conversation, log, changes, prints
+-- KEYS: shards, floor, conversation, log, changes, prints, aging (conversations by when their oldest message was sent; used if
+--       messages are kept for a time)
 -- ARGV: now, channel, incarnation, conversation, from, id, text, attachments or '', priority or '', most messages kept,
 --       ms for which they are kept or 0
 -- Replies {OK, MESSAGE}, {FENCED}, {FORBIDDEN} or {CONFLICT}.
@@ -22,27 +23,25 @@ redis.call('RPUSH', KEYS[4], raw)
 redis.call('APPEND', KEYS[6], hash(ARGV[6]) .. content)
 
 local keep, keepFor = tonumber(ARGV[10]), tonumber(ARGV[11])
+local keys = { log = KEYS[4], changes = KEYS[5], prints = KEYS[6] }
 local over = c.last - c.first + 1 - keep
+if over > 0 then forget(c, over, keys) end
 if keepFor > 0 then
-    -- A conversation that was quiet for long gets rid of the rest with the next messages.
-    while over < math.min(100, c.last - c.first) do
-        local oldest = redis.call('LINDEX', KEYS[4], math.max(over, 0))
-        if tonumber(string.match(oldest, '^%S+ %d+ %d+ (%d+)')) > now - keepFor then break end
-        over = math.max(over, 0) + 1
+    -- A conversation that was quiet for long gets rid of the rest with the next messages, or with the next sweep.
+    expire(c, now - keepFor, 100, keys, ARGV[2], ARGV[4])
+    if not redis.call('ZSCORE', KEYS[7], ARGV[4]) then
+        redis.call('ZADD', KEYS[7], int(sentAt(redis.call('LINDEX', KEYS[4], 0))), ARGV[4])
     end
-end
-if over > 0 then
-    redis.call('LTRIM', KEYS[4], over, -1)
-    redis.call('SET', KEYS[6], string.sub(redis.call('GET', KEYS[6]), 8 * over + 1))
-    c.first = c.first + over
 end
 put(c, 'first', int(c.first))
 put(c, 'last', int(c.last))
 put(c, 'message', raw)
-local priority = priorities(c, function(seq) return seq < c.first end)
-if ARGV[9] ~= '' then priority[#priority + 1] = int(c.last) end
-while #priority > 32 do table.remove(priority, 1) end
-put(c, 'priority', #priority > 0 and table.concat(priority, ' ') or nil)
+if ARGV[9] ~= '' then
+    local priority = priorities(c, function() return false end)
+    priority[#priority + 1] = int(c.last)
+    while #priority > 32 do table.remove(priority, 1) end
+    put(c, 'priority', table.concat(priority, ' '))
+end
 sender.own = c.last
 putMember(c, ARGV[5])
 note(c, c.last, raw, KEYS[5], keep, ARGV[2], ARGV[4])

@@ -11,6 +11,14 @@ local function putNoted(key, conversation, first, newest, held)
     redis.call('HSET', key, ' ' .. conversation, int(first) .. ' ' .. int(newest) .. ' ' .. int(held))
 end
 
+-- What a user was pushed for is under the conversation's name: "SEQ AT DEVICE …", the message, when it was told, and those who
+-- may still get it. A device that this installation sends to is named by 6 digits of a hash, others by a - each: nobody hears
+-- what becomes of those.
+local function deviceName(platform, token, platforms)
+    if not string.find(platforms, ' ' .. platform .. ' ', 1, true) then return '-' end
+    return string.sub(redis.sha1hex(platform .. ' ' .. token), 1, 6)
+end
+
 -- The devices of a user that may be pushed to: { platform, at, token as JSON } of each. Those of sessions that have ended, or
 -- have not been used for `idle` ms, may not; nor those of the app's own tokens that were registered before tokens were revoked.
 local function devicesOf(key, grantsKey, userKey, idle)

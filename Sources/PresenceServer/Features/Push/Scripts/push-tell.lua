@@ -5,26 +5,42 @@
 -- KEYS: shards, push, pushed, devices, grants, user
 -- ARGV: now, channel, incarnation, user, conversation, newest number that was noted when it was looked at, ms after which a
 --       session that is not used has ended, number of the message that is told, what is told of it before and after the devices, as
---       members ('' '': not needed)
--- Replies {OK}, {AGAIN} if there is a newer one, {GONE} if another was quicker, or {FENCED}.
+--       members ('' '': not needed), what they were pushed for when it was looked at ('': nothing), ms until a newer message
+--       is due, platforms that this installation sends to, each with a space on both sides
+-- Replies {OK}, {AGAIN, ms} if there is a newer one, or what it was decided on has changed, {GONE} if another was quicker, or
+-- {FENCED}.
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
 local entry, most = ARGV[4] .. ' ' .. ARGV[5], 20
+if not redis.call('ZSCORE', KEYS[2], entry) then return { 'GONE' } end
 local first, newest = noted(KEYS[3], ARGV[5])
-if ARGV[9] == '' and newest > tonumber(ARGV[6]) then
-    if not redis.call('ZSCORE', KEYS[2], entry) then return { 'GONE' } end
-    -- One that came while the decision was put off has a time of its own (push-note).
-    if first <= tonumber(ARGV[6]) then redis.call('ZADD', KEYS[2], int(now), entry) end
-    return { 'AGAIN' }
+local isNewer = newest > tonumber(ARGV[6])
+-- One that came while the decision was put off has a time of its own (push-note).
+local hasTime = first > tonumber(ARGV[6])
+if (redis.call('HGET', KEYS[3], ARGV[5]) or '') ~= ARGV[11] or ARGV[9] == '' and isNewer then
+    if not hasTime then redis.call('ZADD', KEYS[2], int(now), entry) end
+    return { 'AGAIN', '0' }
 end
-if redis.call('ZREM', KEYS[2], entry) == 0 then return { 'GONE' } end
-redis.call('HDEL', KEYS[3], ' ' .. ARGV[5])
+if ARGV[9] ~= '' and isNewer then
+    -- What is told now may have been read before the newer one came. That is seen when its own time is over.
+    if not hasTime then
+        first = newest
+        redis.call('ZADD', KEYS[2], int(now + tonumber(ARGV[12])), entry)
+    end
+    putNoted(KEYS[3], ARGV[5], first, newest, 0)
+else
+    redis.call('ZREM', KEYS[2], entry)
+    redis.call('HDEL', KEYS[3], ' ' .. ARGV[5])
+end
 if ARGV[9] == '' then return { 'OK' } end
 local devices = devicesOf(KEYS[4], KEYS[5], KEYS[6], tonumber(ARGV[7]))
 table.sort(devices, function(a, b) return a.at > b.at end)
-local told = {}
+local told, value = {}, int(tonumber(ARGV[8])) .. ' ' .. int(now)
 for i = 1, math.min(#devices, most) do
-    told[i] = '{"platform":"' .. devices[i].platform .. '","pushToken":' .. devices[i].token .. '}'
+    local platform, token = devices[i].platform, devices[i].token
+    told[i] = '{"platform":"' .. platform .. '","pushToken":' .. token .. '}'
+    value = value .. ' ' .. deviceName(platform, token, ARGV[13])
 end
-redis.call('HSET', KEYS[3], ARGV[5], ARGV[8])
+redis.call('HSET', KEYS[3], ARGV[5], value)
 offer('push.due', ARGV[4] .. ' ' .. ARGV[9] .. ',"devices":[' .. table.concat(told, ',') .. '],' .. ARGV[10])
+if isNewer then return { 'AGAIN', ARGV[12] } end
 return { 'OK' }

@@ -5,8 +5,9 @@
 --   due      sorted set: id of an event by when it is tried
 --   bodies   hash: id -> "TRIES SUBJECT BODY"
 -- KEYS: shards, state, due, bodies
--- ARGV: now, channel, incarnation, url, partition, newest entry, most that wait, lost before, then ID ENTRY AT SUBJECT BODY of each
--- Replies {OK, how many were dropped} or {FENCED}.
+-- ARGV: now, channel, incarnation, url, partition, newest entry, most that wait, lost before, 1 if somebody has to know what was
+--       dropped, then ID ENTRY AT SUBJECT BODY of each
+-- Replies {OK, how many were dropped, ID, "TRIES SUBJECT BODY", ...} (of the first 100, if asked for) or {FENCED}.
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
 local function isAfter(a, b)
     local ms, number = string.match(a, '^(%d+)%-(%d+)$')
@@ -19,7 +20,8 @@ local held = redis.call('HMGET', KEYS[2], field, 'off', 'bytes')
 local newest, bytes, dropped = held[1] or '0-0', tonumber(held[3] or '0'), 0
 if not isAfter(ARGV[6], newest) then return { 'OK', '0' } end
 dropped = tonumber(ARGV[8])
-for i = 9, #ARGV, 5 do
+local reply = { 'OK', '0' }
+for i = 10, #ARGV, 5 do
     if isAfter(ARGV[i + 1], newest) then
         if held[2] then
             dropped = dropped + 1
@@ -36,11 +38,17 @@ local most = tonumber(ARGV[7])
 local count = redis.call('ZCARD', KEYS[3])
 while count > most or count > 0 and bytes > most * 1024 do
     local id = redis.call('ZREVRANGE', KEYS[3], 0, 0)[1]
-    bytes = bytes - redis.call('HSTRLEN', KEYS[4], id)
+    local value = redis.call('HGET', KEYS[4], id) or ''
+    bytes = bytes - #value
+    if ARGV[9] == '1' and #reply < 202 then
+        reply[#reply + 1] = id
+        reply[#reply + 1] = value
+    end
     redis.call('ZREM', KEYS[3], id)
     redis.call('HDEL', KEYS[4], id)
     count, dropped = count - 1, dropped + 1
 end
 redis.call('HSET', KEYS[2], 'url', ARGV[4], field, ARGV[6], 'bytes', int(bytes))
 if dropped > 0 then redis.call('HINCRBY', KEYS[2], 'dropped', dropped) end
-return { 'OK', int(dropped) }
+reply[2] = int(dropped)
+return reply

@@ -1,0 +1,163 @@
+import PresenceCore
+import PresenceProtocol
+import Redis
+
+/// Removes messages that are older than `messages.keepFor`, also where nobody writes.
+///
+/// Each partition has a set of its conversations by when their oldest message was sent (`aging`). A send enters those that are
+/// not in it. The first shard of each server looks into one partition after the other, and removes what is due there in
+/// bounded steps. Each step compares times by Redis' clock, so servers may do the same at once, and a setting that was
+/// shortened holds for what there is.
+///
+/// Conversations that had messages before the setting was on are not in the set. So the keys of each partition are looked
+/// through at the start, and once a day after that; what the set lacks is entered as due, and the next step finds when it is.
+final class MessageAging {
+    /// In which all partitions are looked into, at most.
+    private static let longestRound: Milliseconds = 60_000
+    /// Between two steps while there is more to do in a partition.
+    private static let haste: Milliseconds = 10
+    /// After so many the next partition has its turn.
+    private static let mostSteps = 100
+    /// Conversations of one step, messages of each, and how many of them go at a time.
+    private static let mostConversations = 20
+    private static let mostMessages = 500
+    private static let window = 4
+    /// Keys that are looked at in one step, and for how long nobody looks again.
+    private static let mostKeys = 1_000
+    private static let lookedFor: Milliseconds = 24 * 3_600_000
+
+    private unowned let shard: ShardLogic
+    private let keepFor: Milliseconds
+    private let expired: MetricCounter
+    private var deadline: DeadlineKind!
+    /// When the next step is due: earlier deadlines are old ones.
+    private var due: Milliseconds = 0
+    private var isBusy = false
+    private var partition = 0
+    private var steps = 0
+    /// Where looking through the keys has come to, by partition; and when it was done, by this shard's clock.
+    private var cursors: [Int: String] = [:]
+    private var lookedAt: [Int: Milliseconds] = [:]
+
+    init(_ shard: ShardLogic, in registry: inout Registry) {
+        self.shard = shard
+        keepFor = shard.configuration[Messages.keepFor]
+        expired = registry.counter(
+            "messages_expired_total",
+            help: "messages that the sweep removed because they were older than messages.keepFor")
+        deadline = registry.deadline { [unowned self] _ in step() }
+    }
+
+    /// Between two steps while nothing is left to do: everything that is due has gone a round later.
+    private var pause: Milliseconds {
+        max(1, min(Self.longestRound, max(1_000, keepFor / 10)) / Milliseconds(shard.partitions.count))
+    }
+
+    func resynchronise(_ step: ResynchronisationStep) {
+        // Another server may answer now, which does not know the cursor.
+        cursors = [:]
+        if step == .live, shard.place.number == 0, !isBusy { wait(pause) }
+    }
+
+    private func wait(_ time: Milliseconds) {
+        due = shard.clock.now + time
+        shard.deadlines.set(deadline, .none, at: due)
+    }
+
+    private func step() {
+        guard shard.link.isLive, !isBusy, shard.clock.now >= due else { return }
+        isBusy = true
+        let keys = shard.partitions.keys(partition)
+        find(keys) { [self] finds in
+            expire(keys) { [self] expires in
+                isBusy = false
+                goOn(hasMore: finds || expires)
+            }
+        }
+    }
+
+    private func goOn(hasMore: Bool) {
+        steps += 1
+        if !hasMore || steps == Self.mostSteps {
+            partition = (partition + 1) % shard.partitions.count
+            steps = 0
+        }
+        // If it is not live, it begins again once it is.
+        if shard.link.isLive { wait(hasMore ? min(Self.haste, pause) : pause) }
+    }
+
+    // MARK: What is due
+
+    /// - Parameter done: Gets whether there may be more.
+    private func expire(_ keys: PartitionKeys, done: @escaping (Bool) -> Void) {
+        let limit = String(shard.clock.redisNow - keepFor)
+        shard.store.command(
+            ["ZRANGEBYSCORE", keys.aging, "-inf", limit, "LIMIT", "0", String(Self.mostConversations)], lane: .commands
+        ) { [self] result in
+            guard case .success(let value) = result, let found = value.array, !found.isEmpty else { return done(false) }
+            var hasMore = found.count == Self.mostConversations
+            BoundedConcurrency(found.compactMap(\.string), window: Self.window) { [self] name, next in
+                expire(name, keys) { isPartly in
+                    if isPartly { hasMore = true }
+                    next()
+                }
+            } done: {
+                done(hasMore)
+            }
+        }
+    }
+
+    private func expire(_ name: String, _ keys: PartitionKeys, done: @escaping (Bool) -> Void) {
+        guard let id = ConversationID(name) else {
+            return shard.store.command(["ZREM", keys.aging, name], lane: .commands) { _ in done(false) }
+        }
+        shard.store.run(
+            .expireMessages,
+            keys: [
+                keys.shards, keys.floor, keys.conversation(id), keys.log(id), keys.changes(id), keys.prints(id),
+                keys.aging,
+            ],
+            arguments: [
+                keys.events, shard.link.incarnation, id.string, String(keepFor), String(Self.mostMessages),
+            ], lane: .commands
+        ) { [self] result in
+            if let failure = result.failure, failure.isLasting {
+                // It is looked at again as if it were new, and holds up no others.
+                shard.noteDamage("conversation", of: id)
+                let now = String(shard.clock.redisNow)
+                return shard.store.command(["ZADD", keys.aging, "XX", now, name], lane: .commands) { _ in done(false) }
+            }
+            guard !shard.link.noticeFencing(in: result), case .success(let value) = result, let words = value.array,
+                words.count > 2, let count = words[1].int
+            else {
+                return done(false)
+            }
+            expired.value += Int(count)
+            done(words[2].string == "1")
+        }
+    }
+
+    // MARK: What is not in the set
+
+    /// - Parameter done: Gets whether there is more to look at.
+    private func find(_ keys: PartitionKeys, done: @escaping (Bool) -> Void) {
+        let place = partition
+        if let at = lookedAt[place], shard.clock.now < at + Self.lookedFor { return done(false) }
+        shard.store.run(
+            .findAging, keys: [keys.shards, keys.aging, keys.agingFound],
+            arguments: [
+                keys.events, shard.link.incarnation, keys.conversations, cursors[place] ?? "0", String(Self.mostKeys),
+                String(Self.lookedFor),
+            ], lane: .commands
+        ) { [self] result in
+            cursors[place] = nil
+            guard !shard.link.noticeFencing(in: result), case .success(let value) = result, let words = value.array,
+                words.count > 1, let cursor = words[1].string
+            else {
+                return done(false)
+            }
+            if cursor == "0" { lookedAt[place] = shard.clock.now } else { cursors[place] = cursor }
+            done(cursor != "0")
+        }
+    }
+}

@@ -1,0 +1,74 @@
+"""What was heard of one conversation's messages, and whether it could have happened one call after the other.
+
+The conversation is one object: sends give numbers, and a page shows all messages as they are in one moment. Its model is the
+list of its messages, each `(id, text, edits, is deleted)`; a call is `(kind, id, text, answer)`. An answer is the message as it
+was then, `(seq, text, edits, is deleted)`, or the code of an error; of a read it is the page. `None` is an outcome that nobody
+knows: the call may have happened at any time since, or may never happen. A send that is repeated is one more call with the
+same id, which changes nothing once the message is there.
+"""
+
+from math import inf
+
+from .linearizability import Call, Impossible, linearizable
+
+SEND, EDIT, DELETE, READ = "send", "edit", "delete", "read"
+CONFLICT, MISSING = "conflict", "not_found"
+
+
+def shown(place, message):
+    """A message as an answer has it."""
+    _, text, edits, is_deleted = message
+    return place + 1, text, edits, is_deleted
+
+
+def page(messages):
+    """What a read shows of all of them."""
+    return tuple((message[0], *shown(place, message)) for place, message in enumerate(messages))
+
+
+def messages_after(messages, what):
+    """The model of a conversation."""
+    kind, id, text, answer = what
+    if kind == READ:
+        if answer != page(messages):
+            raise Impossible
+        return messages
+    place = next((place for place, message in enumerate(messages) if message[0] == id), None)
+    if kind == SEND and place is None:
+        place, messages = len(messages), (*messages, (id, text, 0, False))
+    if place is None:
+        said = MISSING
+    else:
+        _, before, edits, is_deleted = messages[place]
+        said = None
+        if kind == EDIT and is_deleted:
+            said = CONFLICT
+        elif kind == EDIT and text != before:
+            messages = (*messages[:place], (id, text, edits + 1, False), *messages[place + 1:])
+        elif kind == DELETE and not is_deleted:
+            messages = (*messages[:place], (id, "", edits, True), *messages[place + 1:])
+        said = said or shown(place, messages[place])
+    if answer not in (None, said):
+        raise Impossible
+    return messages
+
+
+class TalkHistory:
+    """Collects the calls on one conversation as they end; times are of any one clock."""
+
+    def __init__(self):
+        self.calls = []
+
+    def add(self, begin, end, kind, id=None, text=None, answer=None):
+        """`answer` is `None` if nobody knows the outcome. Of a read that was not answered there is nothing to tell."""
+        if answer is not None:
+            self.calls.append(Call(begin, end, (kind, id, text, answer)))
+        elif kind != READ:
+            self.calls.append(Call(begin, inf, (kind, id, text, None)))
+
+    @property
+    def doubtful(self):
+        return sum(not call.is_known for call in self.calls)
+
+    def is_possible(self):
+        return linearizable(self.calls, messages_after, ())

@@ -1,0 +1,165 @@
+import Foundation
+import PresenceProtocol
+import Testing
+
+@testable import PresenceCore
+@testable import PresenceServer
+@testable import Simulator
+
+/// Messages that are kept for a time go where nobody writes, on invented time.
+@Suite struct MessageAgingTests {
+    /// Ana and bob, whose servers keep messages for an hour: so a sweep takes a minute.
+    private final class Room {
+        let world: World
+        let ana: SimulatedClient
+        let bob: SimulatedClient
+        let id: ConversationID
+        private var sent = 0
+
+        init() throws {
+            let world = try World(shards: 2) { $0[Messages.keepFor] = 3_600_000 }
+            self.world = world
+            ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+            bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
+            ana.send(.createConversation(participants: [UserID("bob")!]))
+            let ana = ana
+            var made: ConversationID?
+            try world.run(until: "there is a conversation") {
+                made =
+                    ana.received.compactMap { if case .conversationCreated(_, let c) = $0 { c.id } else { nil } }.first
+                return made != nil
+            }
+            id = made!
+        }
+
+        var keys: PartitionKeys { world.shards[0].logic.partitions.keys(of: id) }
+
+        func say() throws {
+            sent += 1
+            ana.sendText(
+                #"{"type":"send","id":\#(100 + sent),"conversation":"\#(id)","#
+                    + #""message":{"id":"m\#(sent)","text":"hi","priority":{"reason":"now"}}}"#)
+            try world.run(for: 100)
+        }
+
+        func heard(_ type: String, by client: SimulatedClient) -> [[String: Any]] {
+            client.texts.compactMap { try? JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any] }
+                .filter { $0["type"] as? String == type }
+        }
+
+        /// What bob is answered about the conversation.
+        func info() throws -> [String: Any] {
+            let count = heard("conversationInfo", by: bob).count
+            bob.sendText(#"{"type":"getConversation","id":900,"conversation":"\#(id)"}"#)
+            try world.run(until: "the answer") { heard("conversationInfo", by: bob).count > count }
+            return heard("conversationInfo", by: bob).last?["conversation"] as? [String: Any] ?? [:]
+        }
+    }
+
+    @Test func `what is older goes within a minute, and members hear of it`() throws {
+        let room = try Room()
+        room.bob.sendText(#"{"type":"subscribe","id":1,"conversationList":true}"#)
+        for _ in 0..<3 { try room.say() }
+        try room.world.run(for: 1_800_000)
+        try room.say()
+        try room.world.run(for: 1_790_000)
+        var info = try room.info()
+        #expect(info["first"] as? Int == 1 && info["unread"] as? Int == 4 && info["priorityCount"] as? Int == 4)
+        try room.world.run(for: 75_000)
+        info = try room.info()
+        #expect(info["first"] as? Int == 4 && info["last"] as? Int == 4)
+        #expect(info["unread"] as? Int == 1 && info["priorityCount"] as? Int == 1)
+        let told = room.heard("conversation", by: room.bob).last?["conversation"] as? [String: Any]
+        #expect(told?["first"] as? Int == 4 && told?["version"] as? Int == info["version"] as? Int)
+        try room.world.run(for: 1_800_000)
+        info = try room.info()
+        #expect(info["first"] as? Int == 5 && info["last"] as? Int == 4 && info["lastMessage"] == nil)
+        #expect(info["unread"] as? Int == 0 && info["priorityCount"] == nil)
+        // Numbers go on.
+        try room.say()
+        info = try room.info()
+        #expect(info["first"] as? Int == 5 && info["last"] as? Int == 5 && info["unread"] as? Int == 1)
+    }
+
+    @Test func `others do not see what went as read`() throws {
+        let room = try Room()
+        try room.say()
+        try room.world.run(for: 3_700_000)
+        room.ana.sendText(#"{"type":"getConversation","id":901,"conversation":"\#(room.id)"}"#)
+        try room.world.run(for: 100)
+        let info = room.heard("conversationInfo", by: room.ana).last?["conversation"] as? [String: Any]
+        let bob = (info?["members"] as? [[String: Any]])?.first { $0["user"] as? String == "bob" }
+        #expect(bob?["read"] as? Int == 0)
+    }
+
+    @Test func `conversations from before the setting was on are found`() throws {
+        let room = try Room()
+        for _ in 0..<3 { try room.say() }
+        // As if they had been sent before.
+        for key in [room.keys.aging, room.keys.agingFound] { _ = try room.world.redis.command(["DEL", key]).get() }
+        room.world.shards[0].die()
+        room.world.shards[1].die()
+        for place in 0...1 { room.world.replaceShard(at: place) }
+        try room.world.run(for: 3_700_000)
+        #expect(try room.world.redis.command(["LLEN", room.keys.log(room.id)]).get().int == 0)
+        #expect(try room.world.redis.command(["EXISTS", room.keys.aging]).get().int == 0)
+    }
+
+    @Test func `who has not heard of a message hears nothing of it once it has gone`() throws {
+        let room = try Room()
+        room.bob.sendText(#"{"type":"subscribe","id":1,"conversations":[{"id":"\#(room.id)","after":0}]}"#)
+        room.bob.sendText(#"{"type":"activity","id":2,"state":"background"}"#)
+        try room.world.run(for: 100)
+        try room.say()
+        try room.world.run(for: 3_700_000)
+        room.bob.sendText(#"{"type":"activity","id":3,"state":"active"}"#)
+        try room.world.run(for: 1_000)
+        #expect(room.heard("message", by: room.bob).isEmpty)
+        #expect(room.heard("messagesReset", by: room.bob).count == 1)
+        room.bob.sendText(
+            #"{"type":"subscribe","id":4,"conversations":[{"id":"\#(room.id)","after":0,"messagesVersion":0}]}"#)
+        try room.world.run(for: 100)
+        let answer = room.heard("subscribed", by: room.bob).last?["conversations"] as? [[String: Any]]
+        #expect(answer?.first?["reset"] as? Bool == true && answer?.first?["first"] as? Int == 2)
+    }
+
+    @Test func `a conversation with many old messages is emptied in steps, and the server counts them`() throws {
+        let room = try Room()
+        try room.say()
+        let keys = room.keys
+        // As after a long time without the setting.
+        for seq in 2...1_200 {
+            let at = room.world.redisNow
+            _ = try room.world.redis.command([
+                "RPUSH", keys.log(room.id), "x\(seq) \(seq) \(seq) \(at) ana 0 0 0 -\u{1F}\"t\"\u{1F}\u{1F}",
+            ]).get()
+        }
+        let prints = String(repeating: "p", count: 8 * 1_200)
+        _ = try room.world.redis.command(["SET", keys.prints(room.id), prints]).get()
+        _ = try room.world.redis.command(["HSET", keys.conversation(room.id), "last", "1200"]).get()
+        room.world.redis.counts = [:]
+        try room.world.run(for: 3_700_000)
+        #expect(try room.info()["first"] as? Int == 1_201)
+        #expect(room.world.redis.counts["expire-messages"]! >= 3)
+    }
+
+    @Test func `a conversation that cannot be read holds up no others`() throws {
+        let room = try Room()
+        try room.say()
+        let sent = try #require(room.world.redis.command(["ZSCORE", room.keys.aging, room.id.string]).get().string)
+        _ = try room.world.redis.command(["LSET", room.keys.log(room.id), "0", "damaged"]).get()
+        try room.world.run(for: 3_700_000)
+        let score = try #require(room.world.redis.command(["ZSCORE", room.keys.aging, room.id.string]).get().string)
+        #expect(Double(score)! > Double(sent)! + 3_600_000)
+        #expect(room.world.shards.contains { $0.logic.metrics.damagedRecords > 0 })
+    }
+
+    @Test func `a time below a second is refused`() {
+        var configuration = ServerConfiguration()
+        for (time, isGood) in [(0, true), (999, false), (1_000, true)] {
+            configuration[Messages.keepFor] = Int64(time)
+            let isTaken = (try? Messages.plan.check(configuration)) != nil
+            #expect(isTaken == isGood)
+        }
+    }
+}

@@ -1,0 +1,238 @@
+import Foundation
+import PresenceProtocol
+import Redis
+
+@testable import PresenceCore
+@testable import PresenceServer
+@testable import Simulator
+
+/// A drawn history of three people to whom somebody writes in a group and in direct conversations, while they come, rest and
+/// go, read, mute and archive, and of the servers that decide who is pushed for what. What people do happens at once and for
+/// certain: it is written by the real scripts, or as these would write it. Between any script of a server and its answer the
+/// server may die, lose its connections, be late, or stand still; some reads and messages come while a push is decided. The
+/// push service takes what it gets, or fails, or refuses it.
+///
+/// `PushRules` compares what was told and handed over with what had happened.
+final class PushHistory {
+    struct Fault: Error, CustomStringConvertible { let description: String }
+
+    let webhooks: WebhookWorld
+    let redis: SimulatedRedis
+    private var random: SplitMix64
+    private let trouble: Int
+    private var isQuiet = false
+    private(set) var past = PushPast()
+    private(set) var deaths = 0
+    var told: Int { past.pushes.count }
+
+    static let talks = ["all": ["ana", "bob", "cy", "dan"], "bobs": ["ana", "bob"], "cys": ["ana", "cy"]]
+    private static let writer = "history"
+    private static let scripts: Set<Script> = [
+        .pushNote, .pushTake, .pushTell, .pushLater, .pushMessage, .pushCheck, .pushMissed, .webhookEnqueue,
+        .webhookTake, .webhookSettle, .leadCourier,
+    ]
+
+    init(seed: UInt64, on redis: SimulatedRedis) throws {
+        random = SplitMix64(seed &* 0x9E37_79B9 &+ 31)
+        trouble = [0, 3, 8, 15].randomElement(using: &random)!
+        self.redis = redis
+        webhooks = try WebhookWorld(shards: 3, apns: true, seed: seed, redis: redis)
+        redis.runs = { [unowned self] script, arguments in willRun(script, arguments) }
+        redis.ran = { [unowned self] script, arguments, answer in ran(script, arguments, answer) }
+        webhooks.log.answer = { [unowned self] in answer($0) }
+        try begin()
+    }
+
+    var world: World { webhooks.world }
+    private var partitions: Partitions { Partitions(world.configuration, database: 0) }
+    private func draw(_ range: ClosedRange<Int>) -> Int { .random(in: range, using: &random) }
+
+    // MARK: The course of it
+
+    func play() throws {
+        for _ in 0..<3 {
+            for _ in 0..<20 {
+                try step()
+                let pause = [0...30, 500...4_000, 5_000...15_000].randomElement(using: &random)!
+                try world.run(for: Milliseconds(draw(pause)))
+            }
+            try quieten()
+            if let fault = PushRules(past).fault(at: world.redisNow) { throw Fault(description: fault) }
+        }
+    }
+
+    private func step() throws {
+        let user = ["bob", "cy", "dan"][draw(0...2)]
+        let talk = Self.talks.filter { $0.value.contains(user) }.keys.sorted().randomElement(using: &random)!
+        switch draw(0...11) {
+        case 0...4: for _ in 0..<draw(1...3) { send(talk) }
+        case 5: mark(user, talk, read: draw(0...2) == 0 ? max(0, past.sent[talk, default: []].count - 1) : nil)
+        case 6: mark(user, talk, delivered: true)
+        case 7: close(user, talk, past.isClosed(user, talk) ? nil : draw(0...1) == 0 ? ["-1", ""] : ["", "1"])
+        case 8 where user == "dan" && draw(0...3) == 0: revoke(user)
+        default: be(user, [.away, .away, .idle, .active].randomElement(using: &random)!)
+        }
+        if let failure = redis.failure { throw failure }
+    }
+
+    private func quieten() throws {
+        isQuiet = true
+        for shard in world.shards {
+            shard.wakeUp()
+            shard.stopHolding()
+        }
+        // A lease of what was taken, a decision that was put off, and another server that becomes the courier.
+        try world.run(for: 200_000)
+        isQuiet = false
+        for call in webhooks.calls("push.due") { past.note(call.body, id: call.id) }
+    }
+
+    // MARK: What people do
+
+    private func begin() throws {
+        for (talk, people) in Self.talks {
+            let id = ConversationID(talk)!
+            var fields = ["HSET", partitions.keys(of: id).conversation(id), "kind", "group", "owner", "ana"]
+            fields += ["createdAt", "1", "joins", "\(people.count)", "version", "1"]
+            for (place, user) in people.enumerated() { fields += ["m:\(user)", "\(place + 1) 0 0 0 0 0 0 0 e 0"] }
+            _ = try redis.ask(fields).get()
+            for user in people.compactMap({ UserID($0) }) {
+                _ = try redis.ask(["HSET", partitions.keys(of: user).inbox(user), talk, "in 1"]).get()
+            }
+        }
+        for user in ["bob", "cy", "dan"] {
+            let (id, value) = (UserID(user)!, #"apns 1 "\#(token(of: user))""#)
+            _ = try redis.ask(["HSET", partitions.keys(of: id).devices(id), "-", value]).get()
+        }
+        for index in 0..<partitions.count {
+            _ = try redis.ask(["SADD", partitions.keys(index).shards, Self.writer]).get()
+        }
+    }
+
+    private func token(of user: String) -> String { user == "bob" ? "0b" : user == "cy" ? "0c" : "0d" }
+
+    /// - Parameter isOffered: Whether the courier hears of it.
+    private func run(
+        _ script: Script, _ talk: String, isOffered: Bool = true,
+        _ names: (PartitionKeys, ConversationID) -> [String], _ rest: [String]
+    ) {
+        let id = ConversationID(talk)!
+        let keys = partitions.keys(of: id)
+        let all = [keys.shards, keys.floor, keys.conversation(id)] + names(keys, id)
+        run(script, isOffered ? PartitionKeys.offering(all) : all, keys, [talk] + rest)
+    }
+
+    private func run(_ script: Script, _ names: [String], _ keys: PartitionKeys, _ rest: [String]) {
+        let arguments = [String(world.redisNow), keys.events, Self.writer] + rest
+        let answer = redis.run(script, keys: names, arguments: arguments)
+        guard case .success(let value) = answer, ["OK", "TOLD"].contains(value.array?.first?.string) else {
+            preconditionFailure("\(script): \(answer)")
+        }
+    }
+
+    private func send(_ talk: String, isOffered: Bool = true) {
+        let seq = past.sent[talk, default: []].count + 1
+        past.sent[talk, default: []].append(world.redisNow)
+        run(
+            .send, talk, isOffered: isOffered, { [$0.log($1), $0.changes($1), $0.prints($1), $0.aging] },
+            ["ana", "m\(seq)", "\"\(talk):\(seq)\"", "", "", "1000", "0"])
+    }
+
+    /// - Parameter read: Up to which message; `nil`: to the newest.
+    private func mark(_ user: String, _ talk: String, read: Int? = nil, delivered: Bool = false) {
+        let newest = past.sent[talk, default: []].count
+        let seq = delivered ? newest : read ?? newest
+        past.add(PushPast.Mark(at: world.redisNow, seq: seq), isRead: !delivered, of: user, in: talk)
+        run(.mark, talk, { _, _ in [] }, [user, "\(seq)", delivered ? "0" : "\(seq)"])
+    }
+
+    /// - Parameter settings: What is muted and archived; `nil`: nothing any more.
+    private func close(_ user: String, _ talk: String, _ settings: [String]?) {
+        past.close(user, talk, settings != nil, at: world.redisNow)
+        run(.settings, talk, { _, _ in [] }, [user] + (settings ?? ["0", "0"]))
+    }
+
+    private func be(_ user: String, _ state: PushPast.Session) {
+        past.states[user, default: []].append((world.redisNow, state))
+        let id = UserID(user)!
+        let key = partitions.keys(of: id).sessions(id)
+        guard state != .away else { return _ = redis.ask(["DEL", key]) }
+        _ = redis.ask(["HSET", key, "s", "\(Self.writer) - app \(state == .active ? "a" : "i") 1"])
+    }
+
+    /// Of the app's own: the device was registered before.
+    private func revoke(_ user: String) {
+        let id = UserID(user)!
+        past.revoked[user] = world.redisNow
+        _ = redis.ask(["HSET", partitions.keys(of: id).user(id), "revokedAt", String(world.redisNow)])
+    }
+
+    // MARK: Trouble
+
+    private func answer(_ call: QueuedWebhook) -> WebhookOutcome? {
+        guard let push = PushMessage(call.body) else { return .taken }
+        let outcome: WebhookOutcome =
+            switch draw(0...9) {
+            case 0: .failed("status 503", retryAfter: 0)
+            case 1, 2: .refused("status 400 BadDeviceToken")
+            default: .taken
+            }
+        past.handOver(push, outcome, at: world.redisNow)
+        return outcome
+    }
+
+    private func ran(_ script: Script, _ arguments: [String], _ answer: Result<RedisValue, RedisFailure>) {
+        guard Self.scripts.contains(script), arguments.count > 2, !isQuiet, arguments[2] != Self.writer else { return }
+        if script == .pushTake, case .success(let value) = answer, draw(0...2) == 0 {
+            for entry in (value.array ?? []).dropFirst(2).compactMap(\.string).prefix(1) { race(entry) }
+        }
+        guard draw(0...99) < trouble,
+            let place = world.shards.firstIndex(where: { $0.logic.link.incarnation == arguments[2] })
+        else { return }
+        deaths += 1
+        world.after(0) { [unowned self] in harm(place) }
+    }
+
+    /// What is about to be told is read in this moment, and a newer message comes, of which another courier makes a note.
+    private func willRun(_ script: Script, _ arguments: [String]) {
+        guard script == .pushTell, !isQuiet, arguments[8] != "", draw(0...3) == 0 else { return }
+        let (user, talk) = (arguments[3], arguments[4])
+        mark(user, talk)
+        send(talk, isOffered: false)
+        let seq = past.sent[talk]!.count
+        for other in Self.talks[talk]! where other != "ana" && !past.isClosed(other, talk) {
+            let id = UserID(other)!
+            let keys = partitions.keys(of: id)
+            let read = past.read(PushPast.Place(user: other, talk: talk), at: world.redisNow)
+            run(
+                .pushNote, [keys.shards, keys.push, keys.pushed(id), keys.sessions(id)], keys,
+                [other, talk, "\(seq)", "\(read)", "\(DuePushes.wait)"])
+        }
+    }
+
+    /// What was taken is read while it is decided, and a newer message comes.
+    private func race(_ entry: String) {
+        let words = entry.split(separator: " ").map(String.init)
+        guard words.count == 2 else { return }
+        let (first, second) = (Milliseconds(draw(0...15)), Milliseconds(draw(0...15)))
+        world.after(first) { [unowned self] in mark(words[0], words[1]) }
+        world.after(first + second) { [unowned self] in send(words[1]) }
+    }
+
+    private func harm(_ place: Int) {
+        let shard = world.shards[place]
+        guard !shard.isDead, !isQuiet else { return }
+        switch draw(0...6) {
+        case 0...2:
+            shard.die()
+            world.replaceShard(at: place)
+            webhooks.record(world.shards[place])
+        case 3: shard.cut(.commands)
+        case 4: shard.cutAll()
+        case 5: shard.hold(.commands, for: Milliseconds(draw(100...4_500)))
+        default:
+            shard.stop()
+            world.after(Milliseconds(draw(10...4_000))) { shard.wakeUp() }
+        }
+    }
+}

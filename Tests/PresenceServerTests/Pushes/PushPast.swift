@@ -1,0 +1,129 @@
+import Foundation
+import PresenceProtocol
+
+@testable import PresenceCore
+@testable import PresenceServer
+
+/// What happened in a `PushHistory`, with its times (ms since 1970, by Redis' clock).
+struct PushPast {
+    enum Session { case away, idle, active }
+
+    struct Mark {
+        let at: Timestamp
+        let seq: Int
+    }
+
+    /// That was told: the newest message that it was for.
+    struct Push: Hashable {
+        let user: String
+        let talk: String
+        let seq: Int
+        let at: Timestamp
+        /// Unique; the same however often an endpoint is told it.
+        let id: String
+    }
+
+    /// One user's one conversation.
+    struct Place: Hashable {
+        let user: String
+        let talk: String
+    }
+
+    /// When each message was sent, the first one at 0.
+    var sent: [String: [Timestamp]] = [:]
+    private var reads: [Place: [Mark]] = [:]
+    private var deliveries: [Place: [Mark]] = [:]
+    private var closings: [Place: [(at: Timestamp, isClosed: Bool)]] = [:]
+    var states: [String: [(at: Timestamp, state: Session)]] = [:]
+    var revoked: [String: Timestamp] = [:]
+    private(set) var pushes: Set<Push> = []
+    /// What the service has refused for good, and not taken or kept since: when it last said so.
+    private var refused: [Place: [Int: Timestamp]] = [:]
+    /// When it first refused a push: from then on it may count for nothing.
+    private var refusedOnce: [Place: [Int: Timestamp]] = [:]
+    private(set) var handed: [(at: Timestamp, user: String)] = []
+
+    // MARK: Noting
+
+    mutating func add(_ mark: Mark, isRead: Bool, of user: String, in talk: String) {
+        let place = Place(user: user, talk: talk)
+        deliveries[place, default: []].append(mark)
+        if isRead { reads[place, default: []].append(mark) }
+    }
+
+    mutating func close(_ user: String, _ talk: String, _ isClosed: Bool, at time: Timestamp) {
+        closings[Place(user: user, talk: talk), default: []].append((time, isClosed))
+    }
+
+    func isClosed(_ user: String, _ talk: String) -> Bool {
+        closings[Place(user: user, talk: talk)]?.last?.isClosed ?? false
+    }
+
+    mutating func handOver(_ push: PushMessage, _ outcome: WebhookOutcome, at time: Timestamp) {
+        handed.append((time, push.user))
+        guard let seq = Self.seq(push.text) else { return }
+        let place = Place(user: push.user, talk: push.conversation)
+        guard case .refused = outcome else { return refused[place, default: [:]][seq] = nil }
+        refused[place, default: [:]][seq] = time
+        if refusedOnce[place]?[seq] == nil { refusedOnce[place, default: [:]][seq] = time }
+    }
+
+    /// As an endpoint was told it.
+    mutating func note(_ body: [UInt8], id: String) {
+        guard let object = try? JSONSerialization.jsonObject(with: Data(body)) as? [String: Any],
+            let data = object["data"] as? [String: Any], let user = data["user"] as? String,
+            let talk = data["conversation"] as? String, let seq = Self.seq(data["text"] as? String ?? ""),
+            let date = (object["timestamp"] as? String).flatMap({ ISO8601DateFormatter().date(from: $0) })
+        else { preconditionFailure("no push: \(String(decoding: body, as: UTF8.self))") }
+        let time = Timestamp(date.timeIntervalSince1970) * 1_000
+        pushes.insert(Push(user: user, talk: talk, seq: seq, at: time, id: id))
+    }
+
+    /// Messages say what they are: `TALK:SEQ`.
+    private static func seq(_ text: String) -> Int? { text.split(separator: ":").last.flatMap { Int($0) } }
+
+    // MARK: Asking
+
+    func read(_ place: Place, at time: Timestamp) -> Int {
+        (reads[place] ?? []).filter { $0.at <= time }.map(\.seq).max() ?? 0
+    }
+
+    func delivered(_ place: Place, at time: Timestamp) -> Int {
+        (deliveries[place] ?? []).filter { $0.at <= time }.map(\.seq).max() ?? 0
+    }
+
+    func lastRead(_ place: Place, before time: Timestamp) -> Timestamp {
+        (reads[place] ?? []).map(\.at).filter { $0 <= time }.max() ?? 0
+    }
+
+    func refusal(_ push: Push) -> Timestamp? { refused[Place(user: push.user, talk: push.talk)]?[push.seq] }
+    func firstRefusal(_ push: Push) -> Timestamp? { refusedOnce[Place(user: push.user, talk: push.talk)]?[push.seq] }
+
+    /// What holds at the beginning of a time and is never otherwise until its end.
+    private func always<Value>(
+        _ changes: [(at: Timestamp, value: Value)], _ first: Value, _ times: ClosedRange<Timestamp>,
+        _ isSo: (Value) -> Bool
+    ) -> Bool {
+        let before = changes.last { $0.at <= times.lowerBound }?.value ?? first
+        return isSo(before) && changes.filter { times.contains($0.at) }.allSatisfy { isSo($0.value) }
+    }
+
+    func isClosed(_ place: Place, always times: ClosedRange<Timestamp>) -> Bool {
+        always((closings[place] ?? []).map { ($0.at, $0.isClosed) }, false, times) { $0 }
+    }
+
+    func isOpen(_ place: Place, always times: ClosedRange<Timestamp>) -> Bool {
+        always((closings[place] ?? []).map { ($0.at, $0.isClosed) }, false, times) { !$0 }
+    }
+
+    func `is`(_ user: String, _ isSo: (Session) -> Bool, always times: ClosedRange<Timestamp>) -> Bool {
+        always((states[user] ?? []).map { ($0.at, $0.state) }, .away, times, isSo)
+    }
+
+    /// Whether they were active with this message at some time: then its push may have been found needless.
+    func hadIt(_ place: Place, _ seq: Int, in times: ClosedRange<Timestamp>) -> Bool {
+        let first = (deliveries[place] ?? []).first { $0.seq >= seq }?.at ?? .max
+        guard first <= times.upperBound else { return false }
+        return !self.is(place.user, { $0 != .active }, always: max(first, times.lowerBound)...times.upperBound)
+    }
+}

@@ -1,0 +1,85 @@
+import PresenceProtocol
+
+/// What docs/protocol.md says of pushes, compared with what happened. Where something changed while a push was decided, either
+/// may have come first: `margin` is longer than a decision takes, with all that holds it up.
+struct PushRules {
+    private typealias Place = PushPast.Place
+    private typealias Push = PushPast.Push
+
+    private let past: PushPast
+    /// In ms.
+    private static let margin: Timestamp = 20_000
+    /// Pushes are known to the second.
+    private static let second: Timestamp = 1_000
+    private static let wait: Timestamp = 10_000
+
+    init(_ past: PushPast) { self.past = past }
+
+    /// - Parameter now: Everything that was noted has been decided and told.
+    func fault(at now: Timestamp) -> String? {
+        let pushes = Dictionary(grouping: past.pushes) { Place(user: $0.user, talk: $0.talk) }
+        for (talk, people) in PushHistory.talks.sorted(by: { $0.key < $1.key }) {
+            for user in people where user != "ana" {
+                let place = Place(user: user, talk: talk)
+                let told = (pushes[place] ?? []).sorted { ($0.seq, $0.at) < ($1.seq, $1.at) }
+                if let fault = doubled(told, place) ?? lost(told, place, now) { return fault }
+                for push in told { if let fault = needless(push, place) ?? early(push, place) { return fault } }
+            }
+        }
+        return past.handed.first { isLate($0.at, $0.user) }
+            .map { "\($0.user) was handed a push at \($0.at), after their tokens were revoked" }
+    }
+
+    private func isLate(_ time: Timestamp, _ user: String) -> Bool {
+        past.revoked[user].map { time > $0 + Self.margin } ?? false
+    }
+
+    /// One for each conversation until it is read, or its push was given up.
+    private func doubled(_ told: [Push], _ place: Place) -> String? {
+        for (one, next) in zip(told, told.dropFirst()) {
+            if past.revoked[place.user].map({ next.at + Self.second >= $0 }) == true { continue }
+            if let refusal = past.firstRefusal(one), refusal <= next.at + Self.second { continue }
+            if past.read(place, at: next.at + Self.second) >= one.seq, next.seq > one.seq { continue }
+            return "\(place) was told of \(one.seq) at \(one.at) and of \(next.seq) at \(next.at)"
+        }
+        return nil
+    }
+
+    /// What came after the last read, and concerns somebody who was away, was told.
+    private func lost(_ told: [Push], _ place: Place, _ now: Timestamp) -> String? {
+        let (read, since) = (past.read(place, at: now), past.lastRead(place, before: now))
+        let sent = past.sent[place.talk] ?? []
+        let due = sent.indices.filter { index in
+            index + 1 > read && sent[index] > since && past.isOpen(place, always: sent[index]...now)
+                && !past.hadIt(place, index + 1, in: sent[index]...now)
+        }
+        guard let newest = due.last else { return nil }
+        let isTold = told.contains { push in
+            guard push.seq > read else { return false }
+            return past.refusal(push).map { $0 > sent[newest] - Self.margin } ?? true
+        }
+        return isTold ? nil : "\(place) was not told of \(newest + 1), sent at \(sent[newest])"
+    }
+
+    /// Nobody is told who has read, muted or archived it, or who is active and has it.
+    private func needless(_ push: Push, _ place: Place) -> String? {
+        let before = push.at - Self.margin
+        if past.read(place, at: before) >= push.seq { return "\(push) was read before" }
+        if past.isClosed(place, always: before...push.at) { return "\(push) was muted or archived" }
+        if past.delivered(place, at: before) >= push.seq,
+            past.is(place.user, { $0 == .active }, always: before...push.at)
+        {
+            return "\(push) was delivered to somebody who was active"
+        }
+        return nil
+    }
+
+    /// Who has a session has ten seconds.
+    private func early(_ push: Push, _ place: Place) -> String? {
+        let unread = past.read(place, at: push.at - Self.margin)
+        guard let sent = past.sent[place.talk], unread < sent.count, sent[unread] <= push.at else { return nil }
+        guard past.is(place.user, { $0 != .away }, always: sent[unread]...push.at) else { return nil }
+        if push.at + Self.second >= sent[unread] + Self.wait { return nil }
+        return "\(push) was told early: the first that was unread was sent at \(sent[unread])"
+    }
+}

@@ -1,0 +1,140 @@
+import PresenceProtocol
+import Testing
+
+@testable import PresenceCore
+@testable import PresenceServer
+@testable import Simulator
+
+/// What happens while a push is decided, between what the decision rests on and the script that makes it.
+@Suite struct PushRaceTests {
+    /// Runs `action` once, before the script that tells the first push.
+    private func beforeTelling(_ talk: PushTalk, _ action: @escaping (PartitionKeys, PartitionKeys) -> Void) {
+        var isDone = false
+        let partitions = talk.world.shards[0].logic.partitions
+        talk.world.redis.runs = { script, arguments in
+            // What is told stands behind the message's number.
+            guard script == .pushTell, !isDone, arguments[8] != "" else { return }
+            isDone = true
+            action(partitions.keys(of: talk.id), partitions.keys(of: UserID("bob")!))
+        }
+    }
+
+    private func run(_ talk: PushTalk, _ script: Script, _ keys: [String], _ events: String, _ arguments: [String]) {
+        let name = talk.world.shards[0].logic.link.incarnation
+        let all = [String(talk.world.redisNow), events, name] + arguments
+        let answer = talk.world.redis.run(script, keys: keys, arguments: all)
+        #expect((try? answer.get())?.array?.first?.string == "OK", "\(script): \(answer)")
+    }
+
+    private func read(_ talk: PushTalk, _ keys: PartitionKeys, upTo seq: Int) {
+        run(
+            talk, .mark, [keys.shards, keys.floor, keys.conversation(talk.id)], keys.events,
+            [talk.id.string, "bob", "\(seq)", "\(seq)"])
+    }
+
+    /// A message that is stored and noted at once.
+    private func write(_ talk: PushTalk, _ keys: PartitionKeys, _ bobs: PartitionKeys, _ seq: Int, read: Int) {
+        let (id, bob) = (talk.id, UserID("bob")!)
+        run(
+            talk, .send,
+            [
+                keys.shards, keys.floor, keys.conversation(id), keys.log(id), keys.changes(id), keys.prints(id),
+                keys.aging,
+            ], keys.events, [id.string, "ana", "x\(seq)", "\"newer\"", "", "", "100", "0"])
+        run(
+            talk, .pushNote, [bobs.shards, bobs.push, bobs.pushed(bob), bobs.sessions(bob)], bobs.events,
+            ["bob", id.string, "\(seq)", "\(read)", "10000"])
+    }
+
+    @Test func `a message that comes after a read, while the one before is told, is told too`() throws {
+        let talk = try PushTalk()
+        beforeTelling(talk) { [self] keys, bobs in
+            read(talk, keys, upTo: 1)
+            write(talk, keys, bobs, 2, read: 1)
+        }
+        talk.say()
+        try talk.world.run(until: "the first push", within: 12_000) { talk.pushes.count == 1 }
+        try talk.world.run(for: 9_000)
+        #expect(talk.pushes.count == 1)
+        try talk.world.run(until: "the second push", within: 3_000) { talk.pushes.count == 2 }
+        try talk.world.run(for: 120_000)
+        #expect(talk.pushes.count == 2)
+    }
+
+    @Test func `a message that comes while one is told that stays unread is not told`() throws {
+        let talk = try PushTalk()
+        beforeTelling(talk) { [self] keys, bobs in write(talk, keys, bobs, 2, read: 0) }
+        talk.say()
+        try talk.world.run(for: 120_000)
+        #expect(talk.pushes.count == 1)
+        let keys = talk.world.shards[0].logic.partitions.keys(of: UserID("bob")!)
+        #expect(try talk.world.redis.command(["ZCARD", keys.push]).get().int == 0)
+    }
+
+    @Test func `two servers that decide the same tell it once`() throws {
+        let talk = try PushTalk()
+        // The other one told it, and has another to decide on.
+        beforeTelling(talk) { _, bobs in
+            _ = talk.world.redis.ask(["HSET", bobs.pushed(UserID("bob")!), talk.id.string, "1 1 -"])
+        }
+        talk.say()
+        try talk.world.run(for: 120_000)
+        #expect(talk.pushes.isEmpty)
+    }
+
+    @Test func `after a push that was given up the next message is told`() throws {
+        let talk = try PushTalk(apns: true)
+        try talk.register("0a0b")
+        talk.answer(.refused("status 400 BadDeviceToken"))
+        talk.say()
+        try talk.world.run(until: "it is refused", within: 15_000) { talk.handed.count == 1 }
+        try talk.world.run(for: 1_000)
+        talk.answer(.taken)
+        talk.say("second")
+        try talk.world.run(until: "the next push", within: 15_000) { talk.handed.count == 2 }
+        talk.say("third")
+        try talk.world.run(for: 120_000)
+        #expect(talk.handed.map(\.text) == ["hi", "second"])
+    }
+
+    @Test func `after a push that was dropped because too many waited the next message is told`() throws {
+        let talk = try PushTalk(apns: true, queue: 100)
+        try talk.register("0a0b")
+        talk.say()
+        talk.answer(.failed("status 503", retryAfter: 0))
+        try talk.world.run(until: "it is tried", within: 15_000) { talk.handed.count == 1 }
+        try talk.world.run(for: 1_000)
+        // Others are in its place.
+        let queue = try #require(
+            talk.webhooks.couriers.first?.logic.feature(Webhooks.self)?.courier?.queues.first {
+                $0.receiver is PushService
+            })
+        let others = (0..<100).map { number in
+            WaitingEvent(id: "o\(number)", entry: "9000000000000-\(number)", at: 1, subject: "o\(number)", body: [0x7B])
+        }
+        var isAdded = false
+        talk.answer(nil)
+        queue.add(others, newest: "9000000000000-99", lost: 0, of: 77) { isAdded = $0 }
+        try talk.world.run(until: "they are added") { isAdded }
+        let keys = talk.world.shards[0].logic.partitions.keys(of: UserID("bob")!)
+        try talk.world.run(for: 1_000)
+        #expect(try talk.world.redis.command(["EXISTS", keys.pushed(UserID("bob")!)]).get().int == 0)
+    }
+
+    @Test func `what one device does not get is not told again while another has it`() throws {
+        let talk = try PushTalk(apns: true)
+        try talk.register("0a0b")
+        let (bob, keys) = (UserID("bob")!, talk.world.shards[0].logic.partitions.keys(of: UserID("bob")!))
+        let grant = String(repeating: "k", count: 16) + "1 9000000000000 1 - phone \"x\""
+        _ = try talk.world.redis.command(["HSET", keys.grants(bob), "g1", grant]).get()
+        _ = try talk.world.redis.command(["HSET", keys.devices(bob), "g:g1", #"apns 1 "0c0d""#]).get()
+        talk.webhooks.log.answer = {
+            PushMessage($0.body)?.pushToken == "0c0d" ? .refused("status 400 BadDeviceToken") : .taken
+        }
+        talk.say()
+        try talk.world.run(until: "both are handed over", within: 15_000) { talk.handed.count == 2 }
+        talk.say()
+        try talk.world.run(for: 120_000)
+        #expect(talk.handed.count == 2)
+    }
+}
