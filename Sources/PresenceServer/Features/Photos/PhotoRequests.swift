@@ -68,7 +68,7 @@ extension Photos {
     private func withAccount(_ call: HTTPCall, _ user: UserID, then: @escaping () -> Void) {
         let keys = shard.partitions.keys(of: user)
         call.ask(changes: false) {
-            shard.store.command(["EXISTS", keys.account(user)], lane: .commands, reply: $0)
+            shard.store.command(["HEXISTS", keys.account(user), "email"], lane: .commands, reply: $0)
         } answered: { value in
             if value.int == 1 { then() } else { call.refuseNoAccount() }
         }

@@ -5,7 +5,7 @@
 -- Replies {OK, version, BODY}, {FENCED}, {NONE} without an account, or {CHANGED, name} if the former is another by now.
 local channel, user, name, former = ARGV[2], ARGV[4], ARGV[5], ARGV[6]
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
-if redis.call('EXISTS', KEYS[4]) == 0 then return { 'NONE' } end
+if redis.call('HEXISTS', KEYS[4], 'email') == 0 then return { 'NONE' } end
 local held = redis.call('HGET', KEYS[3], 'photo') or ''
 if held ~= former then return { 'CHANGED', held } end
 if former ~= '' then redis.call('DEL', KEYS[6]) end
