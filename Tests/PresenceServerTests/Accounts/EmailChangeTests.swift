@@ -130,7 +130,7 @@ import Testing
     }
 
     /// Another address of hers, which does not lie in the partition of her account.
-    private func move() throws -> (email: String, token: String?) {
+    private func move() throws -> (email: String, user: UserID, token: String?) {
         let ana = try signUp(old)
         let user = try #require((ana.json["user"] as? String).flatMap { UserID($0) })
         let logic = world.shards[1].logic!
@@ -144,20 +144,27 @@ import Testing
         let mail = try accounts.mailToken("verify", to: email)
         #expect(try accounts.call("POST", "/v1/emails/verify", ["token": mail], at: 1).status == 204)
         try world.run(for: 1_000)
-        return (email, token)
+        return (email, user, token)
     }
 
     @Test func `an account that is deleted leaves no claim elsewhere, though its server dies`() throws {
-        let (email, token) = try move()
+        let (email, user, token) = try move()
         #expect(try claims().count == 1)
+        var isDeleted = false
         world.redis.ran = { [world] script, _, _ in
             guard script == .deleteAccount else { return }
+            isDeleted = true
             world.after(0) {
                 world.shards[0].die()
                 world.replaceShard(at: 0)
             }
         }
         _ = SimulatedCall("DELETE", "/v1/me", ["password": password], token: token, to: world.shards[0])
+        try world.run(until: "it is deleted") { isDeleted }
+        // What is left of it until a sweep is no account.
+        #expect(try world.redis.command(["KEYS", "*:account:*"]).get().array?.count == 1)
+        let disabled = try accounts.call("POST", "/v1/users/\(user)/account/disable", token: "!backend", at: 1)
+        #expect(disabled.status == 404)
         try world.run(for: 12_000)
         #expect(try claims().isEmpty && !isUnfinished())
         #expect(try world.redis.command(["KEYS", "*:account:*"]).get().array?.isEmpty == true)
@@ -165,7 +172,7 @@ import Testing
     }
 
     @Test func `an address that was changed is free at once when its account is deleted`() throws {
-        let (email, token) = try move()
+        let (email, _, token) = try move()
         let call = try accounts.call("DELETE", "/v1/me", ["password": password], token: token, at: 1)
         #expect(call.status == 204)
         try world.run(for: 200)
