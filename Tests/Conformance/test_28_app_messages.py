@@ -257,3 +257,26 @@ async def test_a_group_is_begun_renamed_joined_muted_archived_and_left(chromium,
         await shows(page, "None yet.")
         left = (await third.did("getConversation", conversation=id))["conversation"]
         assert left["participants"] == [cy.user] and left["owner"] == cy.user and left["name"] == "Alps"
+
+
+async def test_who_signs_out_is_asked_about_what_is_not_sent(chromium, accounts):
+    people, clients = await friends(accounts, "Ana", "Bob")
+    id = await direct(clients[0], people[1])
+    async with Line(accounts.server) as line, chromium:
+        page = await enter(chromium, line, people[0])
+        await page.run(f"location.hash = '/talk/{id}'")
+        await title(page, "Bob")
+        line.cut()
+        await shows(page, "No connection.")
+        await write(page, "Wait for me")
+        await shows(page, "Waits for a connection")
+        await page.run("globalThis.asked = []; globalThis.confirm = (text) => (asked.push(text), false)")
+        await press(page, "Sign out")
+        assert await page.value("asked") == ["A message is not sent yet. Sign out and lose it?"]
+        await shows(page, "Waits for a connection")
+        line.mend()
+        await page.until(f"{STATUS} !== ' · Waits for a connection'")
+        await page.until(f"['Sent', 'Delivered'].some((each) => {STATUS}.includes(each))")
+        await press(page, "Sign out")
+        await title(page, "Sign in")
+        assert len(await page.value("asked")) == 1

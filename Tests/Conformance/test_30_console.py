@@ -383,6 +383,17 @@ async def test_the_outbox_has_the_mails_of_development(chromium, start):
         await shot(page, "console-outbox")
 
 
+@pytest.mark.parametrize("address,name", [
+    ("person/%", "People"), ("person", "People"), ("conversation/%E0%A4%A", "Conversations"), ("conversations/%", "Conversations"),
+    ("trace/x/%", "Live trace"), ("trace/user/two%20words", "Live trace"), ("%", "Overview")])
+async def test_an_address_that_makes_no_sense_leads_somewhere(chromium, room, address, name):
+    async with chromium:
+        page = await console(chromium, room, f"/{address}")
+        await title(page, name)
+        await press(page, "Limits")
+        await title(page, "Limits met")
+
+
 # How it looks, and who can use it
 
 

@@ -1,5 +1,5 @@
 // What can be changed of a conversation: muted, archived, its name, and who is in it.
-import { arrange, busy, button, field, form, h, nameOf, pictureOf, textOf } from "./parts.js";
+import { arrange, busy, button, field, form, h, isID, nameOf, pictureOf, textOf } from "./parts.js";
 
 const HOUR = 3_600_000;
 const MUTES = [["no", "No"], ["hour", "For an hour"], ["day", "For 8 hours"], ["yes", "Until I change it"]];
@@ -38,7 +38,7 @@ export const detailsOf = ({ app, conversation, known }) => {
   const user = field("Add a person by their id", { name: "member", autocomplete: "off", autocapitalize: "none", spellcheck: "false" });
   const add = form({ user }, "Add", async (fail) => {
     const id = user.value.trim();
-    if (!/^[\x21-\x7e]{1,128}$/.test(id)) return fail("user", "Please enter an id, such as u-7hq2cdefgh.");
+    if (!isID(id)) return fail("user", "Please enter an id, such as u-7hq2cdefgh.");
     try {
       await messages.changeMembers(conversation, { add: [id] });
       user.input.value = "";

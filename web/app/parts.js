@@ -27,6 +27,17 @@ export const badge = () => {
 /** What texts that were begun are kept under in this tab, with the conversation behind it. */
 export const DRAFT = "presence.draft ";
 
+/** A part of the address behind `#/`, by its number; empty if there is none, or it cannot be read. */
+export const placed = (number) => {
+  try {
+    return decodeURIComponent(location.hash.split("/")[number] ?? "");
+  } catch {
+    return "";
+  }
+};
+
+export const isID = (text) => /^[\x21-\x7e]{1,128}$/.test(text);
+
 /** A part of the page with loops that end when it is left. */
 export class Screen extends HTMLElement {
   #ending = new AbortController();

@@ -1,5 +1,5 @@
 // People as they come and go, and the own status.
-import { Screen, arrange, busy, button, describe, field, form, h, nameOf, pictureOf, textOf } from "./parts.js";
+import { Screen, arrange, busy, button, describe, field, form, h, isID, nameOf, pictureOf, textOf } from "./parts.js";
 
 const STATUSES = [["auto", "Online"], ["busy", "Busy"], ["invisible", "Invisible"]];
 
@@ -13,7 +13,7 @@ class People extends Screen {
     const user = field("Add a person by their id", { name: "users", autocomplete: "off", autocapitalize: "none", spellcheck: "false" });
     const add = form({ users: user }, "Add", async (fail) => {
       const id = user.value.trim();
-      if (!/^[\x21-\x7e]{1,128}$/.test(id)) return fail("users", "Please enter an id, such as u-7hq2cdefgh.");
+      if (!isID(id)) return fail("users", "Please enter an id, such as u-7hq2cdefgh.");
       if (id === client.own.user) return fail("users", "This is you.");
       await client.request("addContacts", { users: [id] });
       user.input.value = "";

@@ -1,5 +1,5 @@
 // A conversation: what was said, who types, and the text that is being written.
-import { DRAFT, Known, Screen, arrange, button, describe, h, otherOf, pictureOf, textOf } from "./parts.js";
+import { DRAFT, Known, Screen, arrange, button, describe, h, otherOf, pictureOf, placed, textOf } from "./parts.js";
 import { detailsOf } from "./details.js";
 import { messageRow } from "./message.js";
 
@@ -15,7 +15,7 @@ class Talk extends Screen {
   #conversation = null;
 
   render() {
-    this.#id = decodeURIComponent(location.hash.split("/")[2] ?? "");
+    this.#id = placed(2);
     const { app } = this;
     const { client, messages } = app;
     const id = this.#id;

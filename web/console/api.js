@@ -53,9 +53,12 @@ export const every = (milliseconds, signal, act) => {
     clearTimeout(timer);
     if (signal.aborted || document.hidden || isBusy) return;
     isBusy = true;
-    await act();
-    isBusy = false;
-    if (!signal.aborted) timer = setTimeout(go, milliseconds);
+    try {
+      await act();
+    } finally {
+      isBusy = false;
+      if (!signal.aborted) timer = setTimeout(go, milliseconds);
+    }
   };
   document.addEventListener("visibilitychange", go, { signal });
   signal.addEventListener("abort", () => clearTimeout(timer));
@@ -63,12 +66,18 @@ export const every = (milliseconds, signal, act) => {
   return go;
 };
 
+/** Names that were read, each once: a name that is cut out of a page would keep the whole page. */
+const names = new Map();
+
 /** The samples of Prometheus' text format by their names, with labels as they stand there. */
 export const parse = (text) => {
   const samples = new Map();
   for (const line of text.split("\n")) {
     const space = line.lastIndexOf(" ");
-    if (space > 0 && line[0] !== "#") samples.set(line.slice(0, space), Number(line.slice(space + 1)));
+    if (space <= 0 || line[0] === "#") continue;
+    const name = line.slice(0, space);
+    if (!names.has(name)) names.set(name, name);
+    samples.set(names.get(name), Number(line.slice(space + 1)));
   }
   return samples;
 };

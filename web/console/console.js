@@ -1,5 +1,5 @@
 // The console: a token decides whether anything is shown, the address what is.
-import { button, field, form, h } from "/console/parts.js";
+import { button, field, form, h, isID, placed } from "/console/parts.js";
 import { api } from "./api.js";
 import "./overview.js";
 import "./people.js";
@@ -19,6 +19,8 @@ const SCREENS = [
   ["/playground", "Playground", "playground-screen"],
 ];
 
+const ALL = { "/person": "/people", "/conversation": "/conversations" };
+
 class Console extends HTMLElement {
   #header = h("header");
   #main = h("main", { id: "main" });
@@ -33,7 +35,9 @@ class Console extends HTMLElement {
   }
 
   #route() {
-    const place = `/${location.hash.split("/")[1] ?? ""}`;
+    let place = `/${placed(1)}`;
+    // Of nobody and of nothing: where one is chosen.
+    if (ALL[place] && !isID(placed(2))) place = ALL[place];
     const found = SCREENS.find(([path]) => path === place) ?? SCREENS[0];
     const [path, title, name] = api.token ? found : ["", "Sign in", ""];
     const key = `${name} ${name ? location.hash : ""}`;

@@ -1,5 +1,5 @@
 // People: who is here, as many as there are, of which only those in sight are in the page and asked for again.
-import { Screen, field, h } from "/console/parts.js";
+import { Screen, field, h, isID } from "/console/parts.js";
 import { amount, api, duration, every } from "./api.js";
 
 const ROW = 56;
@@ -89,7 +89,7 @@ class People extends Screen {
       list.items = found;
       count.textContent = text ? `${amount(found.length)} of ${amount(all.length)} people` : `${amount(all.length)} ${all.length === 1 ? "person" : "people"} here`;
       const id = search.value.trim();
-      exact.hidden = !/^[\x21-\x7e]{1,128}$/.test(id) || this.#people.has(id);
+      exact.hidden = !isID(id) || this.#people.has(id);
       exact.href = personLink(id);
       exact.textContent = `Look at the user ${id}`;
     };
