@@ -30,6 +30,9 @@ class App extends HTMLElement {
   client = null;
   messages = null;
   mailToken = "";
+  /** People and contacts as they were last known: a screen that is opened without a connection shows them. */
+  seen = new Map();
+  contacts = undefined;
   #notice = "";
   #unsent = 0;
   #banner = h("p", { class: "banner", role: "status" });
@@ -69,6 +72,8 @@ class App extends HTMLElement {
     this.messages = user ? new PresenceMessages(this.client, { user }) : null;
     this.#showUnread(0);
     this.#unsent = 0;
+    this.seen.clear();
+    this.contacts = undefined;
     if (!user) return;
     this.#showConnection(this.client);
     this.#countUnread(this.messages);

@@ -27,7 +27,7 @@ export const detailsOf = ({ app, conversation, known }) => {
   archive.addEventListener("click", () => attempt(archive, () => messages.archive(conversation, !shown.archived), "Saved")
     .then(() => label()));
 
-  const name = field("Name of the group", { name: "name", maxlength: "100", autocomplete: "off" });
+  const name = field("Name of the group", { name: "name", dir: "auto", maxlength: "100", autocomplete: "off" });
   let typed = false;
   name.input.addEventListener("input", () => (typed = true));
   const rename = form({ name }, "Rename", async () => {
@@ -61,7 +61,7 @@ export const detailsOf = ({ app, conversation, known }) => {
   const rows = new Map();
   const row = (id) => {
     const avatar = h("presence-avatar");
-    const called = h("strong");
+    const called = h("strong", { dir: "auto" });
     const remove = button("Remove", { class: "plain" });
     remove.addEventListener("click", () => attempt(remove, () => messages.changeMembers(conversation, { remove: [id] }), "Removed"));
     const made = { node: h("li", {}, avatar, h("span", { class: "who" }, called), remove), show: () => {

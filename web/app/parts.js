@@ -160,7 +160,7 @@ export const problemOfName = (name) => {
 
 /** The field of a display name: counted, and cut while it is typed. */
 export const nameField = (value = "") => {
-  const made = field("Display name", { name: "displayName", autocomplete: "name", autocapitalize: "words", required: true });
+  const made = field("Display name", { name: "displayName", dir: "auto", autocomplete: "name", autocapitalize: "words", required: true });
   const count = h("p", { class: "count" });
   const show = () => {
     const parts = split(made.input.value);
@@ -253,6 +253,14 @@ export const arrange = (list, nodes) => {
   }
 };
 
+/** Notes how a person is, for the screens that come when there is no connection. */
+export const keep = (app, person) => {
+  if (person.presence) app.seen.set(person.user, person);
+  return person;
+};
+
+export const lastKnown = (app, user) => ({ user, presence: null, profile: null, ...app.seen.get(user), live: false });
+
 /** The people that a screen shows, as they are now. */
 export class Known {
   #screen;
@@ -275,14 +283,14 @@ export class Known {
     this.#ending = new AbortController();
     // The new loop first: whom both want stays watched.
     this.#screen.each(this.#screen.app.client.people(ids, { signal: this.#ending.signal }), (people) => {
-      for (const person of people) this.#people.set(person.user, person);
+      for (const person of people) this.#people.set(person.user, keep(this.#screen.app, person));
       this.#changed();
     });
     before.abort();
   }
 
   person(user) {
-    return this.#people.get(user) ?? { user, presence: null, profile: null, live: false };
+    return this.#people.get(user) ?? lastKnown(this.#screen.app, user);
   }
 
   name(user) {
