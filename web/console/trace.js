@@ -48,7 +48,7 @@ class TraceScreen extends Screen {
         problem.textContent = "";
         this.#add(rows, told.events);
         Object.assign(more, { trace: told.trace, last: told.last, shown: more.shown + told.events.length, lost: more.lost + told.lost });
-        if (more.shown) count.textContent = `${more.shown} events${more.lost ? `, and ${more.lost} too many to be kept` : ""}`;
+        if (more.shown) count.textContent = `${more.shown} ${more.shown === 1 ? "event" : "events"}${more.lost ? `, and ${more.lost} too many to be kept` : ""}`;
       } catch (error) {
         if (!this.signal.aborted) problem.textContent = `The events cannot be read: ${error.message}.`;
       }
