@@ -3,7 +3,7 @@ import { Screen, button, field, form, h, isID, placed } from "/console/parts.js"
 import { api, every } from "./api.js";
 
 /** Rows that are shown; of more the oldest go. */
-const MOST = 300;
+const MOST = 100;
 const KINDS = {
   presence: "Presence", profile: "Profile", status: "Status chosen", visibility: "Visibility", replaced: "Device replaced", disconnected: "Disconnected",
   revoked: "Tokens revoked", signedOut: "Signed out", account: "Account", deleted: "Account deleted", notifications: "Notifications",
