@@ -15,7 +15,7 @@
 #   make tsan      all tests under ThreadSanitizer           make asan      all tests under AddressSanitizer
 #   make fuzz      the fuzzers, each for FUZZ_SECONDS (10)   make docs      the library's documentation
 #   make setup-programs  unpack the proxies and promtool, with which some tests of `make test` run, else skip
-#   make deb       a Debian package of the server and presence-watch, in .build-package
+#   make deb       a Debian package of the server and the terminal's clients, in .build-package
 #   make test-package  that package installed, upgraded and purged in a Debian of its own, and two clients (root, network)
 #   make clean     remove what was built; data stay
 #
@@ -144,7 +144,7 @@ PACKAGE_FLAGS := --scratch-path $(PACKAGE_SCRATCH) --static-swift-stdlib --disab
 .build-package/release/built: $(SOURCES) | $(PACKAGES_STAMP)
 	@echo "Building (release, for the package); this takes long"
 	@mkdir -p $(@D)
-	@for product in presenced presence-watch; do \
+	@for product in presenced presence-watch presence-chat; do \
 	    swift build -c release -j $(JOBS) $(PACKAGE_FLAGS) --product $$product && \
 	    install -m 755 $(PACKAGE_SCRATCH)/release/$$product $(@D)/ || exit 1; done
 	@touch $@

@@ -28,10 +28,15 @@ STATUSES = {
         ("0", "It ended as asked."), ("64", "The command line is wrong."), ("69", "There is no server."),
         ("74", "The output cannot be written."), ("77", "The server refused."),
     ],
+    "presence-chat.1": [
+        ("0", "It ended as asked."), ("1", "The server does not do what was asked."), ("64", "The command line is wrong."),
+        ("69", "There is no server."), ("74", "There is no terminal, or it cannot be written."), ("77", "The server refused."),
+    ],
 }
 SEE_ALSO = {
-    "presenced.8": "presenced.yaml(5), presence-watch(1), systemctl(1), redis-server(1)",
-    "presence-watch.1": "presenced(8)",
+    "presenced.8": "presenced.yaml(5), presence-watch(1), presence-chat(1), systemctl(1), redis-server(1)",
+    "presence-watch.1": "presence-chat(1), presenced(8)",
+    "presence-chat.1": "presence-watch(1), presenced(8)",
     "presenced.yaml.5": "presenced(8)",
 }
 

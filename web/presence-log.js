@@ -4,6 +4,9 @@ import { echoOf, idOf, isPassing, messageAfter } from "./presence-outbox.js";
 
 const { Changes, isUp } = internals;
 
+/** Messages that are kept besides those that `earlier` has read, at most: of more the oldest go, and can be read again. */
+const MOST = 1000;
+
 /**
  * What the server has told, and from where it goes on: `after` and `version`. They move only while this tab hears everything.
  * One socket serves all tabs, and the server takes what one of them asks for as told to all. So a tab that sees another one
@@ -24,6 +27,7 @@ export class MessageLog {
   /** Events that wait for an answer that comes before them; `null` while none is awaited. */
   #waiting = null;
   #isDoubtful = false;
+  #most = MOST;
   #ending = new AbortController();
 
   constructor(client, id) {
@@ -139,7 +143,17 @@ export class MessageLog {
     this.put(event.message);
     this.#version = event.conversationVersion;
     this.after = Math.max(this.after, event.message.seq);
+    this.#trim();
     this.changes.tell();
+  }
+
+  /** A page that is open for days does not grow. */
+  #trim() {
+    if (this.held.size <= this.#most) return;
+    // A tenth at a time, so that it is done seldom.
+    const kept = [...this.held.values()].sort((a, b) => b.seq - a.seq).slice(0, Math.ceil(this.#most * 0.9));
+    this.#floor = Math.max(this.#floor, kept.at(-1).seq);
+    this.held = new Map(kept.map((message) => [message.id, message]));
   }
 
   /** Another tab was answered. */
@@ -152,6 +166,7 @@ export class MessageLog {
     if (!this.hasEarlier) return false;
     const answer = await this.#client.request("getMessages", { conversation: this.id, before, limit });
     for (const message of answer.messages) this.put(message);
+    this.#most += answer.messages.length;
     // A reset meanwhile has begun anew elsewhere.
     if (this.#floor === before) this.#floor = answer.messages[0]?.seq ?? answer.first;
     this.#first = answer.first;

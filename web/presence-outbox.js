@@ -2,7 +2,8 @@
 //
 // Requests wait in IndexedDB, so reloads and crashes do not lose them. The tab that holds a Web Lock sends them one after the
 // other, and takes each out when it is answered. A tab that dies in between leaves it in, and the next one sends it again:
-// the protocol answers the same request with the same answer, so it is done once.
+// the protocol answers the same request with the same answer, so it is done once. Http pages of other machines have no Web
+// Locks: there each tab takes a lease in the store before it sends.
 import { internals } from "./presence.js";
 
 const { Changes, failure, isUp, oneAtATime, problem, queueOf, random, stored } = internals;
@@ -14,6 +15,12 @@ const PASSING = ["unavailable", "rate_limited", "network", "closed", "unauthoriz
 
 /** Also an error that came with the end of the connection: it is about that, not about the request. */
 export const isPassing = ({ code }, client) => PASSING.includes(code) || !isUp(client.connection);
+
+/**
+ * In ms: how long a tab may send without taking the lease again. A request is tried for 10 s, and a server gives up a silent
+ * connection after 30 s: so what was sent under a lease that has ended comes nowhere any more.
+ */
+const LEASE = 60_000;
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -30,6 +37,10 @@ export class Outbox {
   #shown;
   #channel;
   #wake = new Changes();
+  /** This tab, for the lease. */
+  #name = random();
+  /** Whether something was sent whose answer is not known. */
+  #isOwing = false;
 
   /**
    * @param version the version of a conversation that is known now.
@@ -122,25 +133,58 @@ export class Outbox {
   async #run() {
     this.isSender = true;
     await this.#insist(() => this.#load());
-    for await (const _ of this.#wake.values(() => true)) while (!this.#wake.over && (await this.#send()));
+    for await (const _ of this.#wake.values(() => true)) {
+      while (!this.#wake.over && (await this.#send()));
+      await this.#release();
+    }
+    await this.#release();
+  }
+
+  /** Whether no other tab may send now. A clock that was put back by more than a lease ends one too. */
+  async #mayTake() {
+    if (navigator.locks) return true;
+    const at = Date.now();
+    let isFree;
+    await this.#insist(() => stored(this.#leaseKey, ({ owner, until } = {}) => {
+      isFree = !owner || owner === this.#name || until < at || until > at + 2 * LEASE;
+      return isFree ? { owner: this.#name, until: at + LEASE } : undefined;
+    }));
+    return isFree;
+  }
+
+  /** Another tab need not wait for the end of the lease, unless something is on its way. */
+  async #release() {
+    if (navigator.locks || this.#isOwing) return;
+    await stored(this.#leaseKey, (lease) => (lease?.owner === this.#name ? {} : undefined)).catch(() => {});
+  }
+
+  get #leaseKey() {
+    return `${this.#key} sender`;
   }
 
   /** Sends the oldest that has not failed. Tells whether there may be more to do at once. */
   async #send() {
     if (!this.#isThere || this.entries.every((entry) => entry.error)) return false;
+    if (!(await this.#mayTake())) {
+      await pause(1000);
+      return true;
+    }
     // From the store: what another tab has changed may not have been heard of yet.
     const next = (await this.#insist(() => stored(this.#key)))?.find((entry) => !entry.error);
     if (!next || !this.#isThere) return false;
     const isNext = (entry) => entry.key === next.key;
     const version = this.#version(next.members.conversation);
     let answer;
+    this.#isOwing = true;
     try {
       answer = await this.#client.request(next.type, next.members);
+      this.#isOwing = false;
     } catch (error) {
       if (isPassing(error, this.#client)) {
         await pause(500);
         return true;
       }
+      this.#isOwing = false;
       const { code, reason, message } = error;
       // A message and its changes stay, with what is wrong; a mark or a setting is as it was.
       const failed = (each) => (isNext(each) ? { ...each, error: { code, reason, message } } : each);

@@ -213,7 +213,10 @@ class Hub {
       this.#tell({ state: "connecting" });
       let end;
       try {
-        end = await this.#session(await this.#options.token({ renew }));
+        const token = await this.#options.token({ renew });
+        // While it was asked for, the client may have been closed.
+        if (this.#closed) return;
+        end = await this.#session(token);
       } catch (error) {
         if (error.code === NOBODY) return this.#refuse({ error });
         end = { error };
@@ -641,7 +644,7 @@ export class PresenceClient extends EventTarget {
     this.#calls.clear();
     this.#channel?.close();
     this.#connection = { state: "closed", since: now() };
-    this.#event("connection", this.#connection);
+    emit(this, "connection", this.#connection);
     for (const { loops } of this.#entries) for (const loop of loops) loop.end();
     for (const loop of Object.values(this.#changes)) loop.end();
   }
@@ -738,7 +741,7 @@ export class PresenceClient extends EventTarget {
         this.#own = message.own;
         return this.#told("own", this.#own);
       case "heard":
-        return this.#event("heard", message.message);
+        return emit(this, "heard", message.message);
       case "news": {
         const loops = new Set();
         for (const [id, held] of message.news) {
@@ -746,7 +749,7 @@ export class PresenceClient extends EventTarget {
           if (!entry) continue;
           entry.held = held;
           for (const loop of entry.loops) loops.add(loop);
-          if (message.topic === "users") this.#event("person", this.#person(id));
+          if (message.topic === "users") emit(this, "person", this.#person(id));
         }
         for (const loop of loops) loop.tell();
         return;
@@ -774,13 +777,9 @@ export class PresenceClient extends EventTarget {
     this.#told("connection", this.#connection);
   }
 
-  #event(name, detail) {
-    emit(this, name, detail);
-  }
-
   #told(name, value) {
     this.#changes[name].tell();
-    this.#event(name, value);
+    emit(this, name, value);
   }
 
   // Watching.

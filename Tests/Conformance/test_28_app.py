@@ -296,6 +296,42 @@ async def test_a_password_is_forgotten_and_set_anew_by_the_links_of_mails(chromi
         assert not [url for _, url in page.requests if token in url]
 
 
+async def test_the_link_of_a_newer_mail_in_the_same_tab_takes_the_place_of_the_older(chromium, accounts):
+    """The browser does not load the page again then: only the part behind # is another."""
+    person = await accounts.sign_up()
+    async with Line(accounts.server) as line, chromium:
+        page = await app(chromium, line, expected=REFUSED)
+        await page.go(f"{line.origin}/reset#token=an-older-one")
+        await title(page, "Choose a new password")
+        await fill(page, "password", "an entirely new one")
+        await page.key("Enter")
+        await shows(page, "This link is no longer valid.")
+        await accounts.api.request("POST", "/v1/passwords/forgot", {"email": person.email})
+        token = await accounts.mail(person.email, 1, "reset")
+        await page.run(f"location.href = '/reset#token={token}'")
+        await page.until("!location.href.includes('token')")
+        await page.until("!document.body.innerText.includes('no longer valid')")
+        await fill(page, "password", "an entirely new one")
+        await page.key("Enter")
+        await title(page, "Sign in")
+        await shows(page, "Your password is changed.")
+
+
+@pytest.mark.parametrize("address", ["talk/%", "talk/", "talk/%E0%A4%A", "talk/two%20words", "%", "talk/%3Cimg%3E"])
+async def test_an_address_that_makes_no_sense_leads_somewhere(chromium, accounts, address):
+    async with Line(accounts.server) as line, chromium:
+        page = await app(chromium, line, expected=())
+        await settled(page, accounts)
+        await page.go(f"{line.origin}/app#/{address}")
+        if "img" not in address:
+            await title(page, "Conversations" if address.startswith("talk") else "People")
+        else:
+            await shows(page, "You are not in this conversation.")
+        # And on.
+        await press(page, "Profile")
+        await title(page, "Profile")
+
+
 # The profile
 
 

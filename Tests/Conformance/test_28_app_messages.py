@@ -257,3 +257,83 @@ async def test_a_group_is_begun_renamed_joined_muted_archived_and_left(chromium,
         await shows(page, "None yet.")
         left = (await third.did("getConversation", conversation=id))["conversation"]
         assert left["participants"] == [cy.user] and left["owner"] == cy.user and left["name"] == "Alps"
+
+
+async def test_who_signs_out_is_asked_about_what_is_not_sent(chromium, accounts):
+    people, clients = await friends(accounts, "Ana", "Bob")
+    id = await direct(clients[0], people[1])
+    async with Line(accounts.server) as line, chromium:
+        page = await enter(chromium, line, people[0])
+        await page.run(f"location.hash = '/talk/{id}'")
+        await title(page, "Bob")
+        line.cut()
+        await shows(page, "No connection.")
+        await write(page, "Wait for me")
+        await shows(page, "Waits for a connection")
+        await page.run("globalThis.asked = []; globalThis.confirm = (text) => (asked.push(text), false)")
+        await press(page, "Sign out")
+        assert await page.value("asked") == ["A message is not sent yet. Sign out and lose it?"]
+        await shows(page, "Waits for a connection")
+        line.mend()
+        await page.until(f"{STATUS} !== ' · Waits for a connection'")
+        await page.until(f"['Sent', 'Delivered'].some((each) => {STATUS}.includes(each))")
+        await page.run("globalThis.library = (await import('/presence.js')).internals; globalThis.app = document.querySelector('presence-app')")
+        await page.until("(await library.stored(library.queueOf(app.client.url, app.client.user))).length === 0")
+        await press(page, "Sign out")
+        await title(page, "Sign in")
+        assert len(await page.value("asked")) == 1
+
+
+async def test_screens_that_are_opened_without_a_connection_show_people_as_last_known(chromium, accounts):
+    people, clients = await friends(accounts, "Ana", "Bob Ray")
+    await clients[0].did("addContacts", users=[people[1].user])
+    id = await direct(clients[0], people[1])
+    await clients[1].did("send", conversation=id, message={"id": "one", "text": "Hello"})
+    async with Line(accounts.server) as line, chromium:
+        page = await enter(chromium, line, people[0])
+        await shows(page, "Bob Ray")
+        await press(page, "Profile")
+        await title(page, "Profile")
+        line.cut()
+        await shows(page, "No connection.")
+        await press(page, "People")
+        await title(page, "People")
+        await shows(page, "Bob Ray")
+        await shows(page, "(as last known)")
+        assert not await page.value("document.querySelector('main').innerText.includes('Nobody yet')")
+        await press(page, "Conversations1 unread")
+        await page.until("document.querySelector('.talks strong')?.textContent === 'Bob Ray'")
+        await page.run("document.querySelector('.talks a').click()")
+        await title(page, "Bob Ray")
+        # Nobody sees whom another knew.
+        await press(page, "Sign out")
+        await title(page, "Sign in")
+        assert await page.value("document.querySelector('presence-app').seen.size") == 0
+
+
+async def test_what_attachments_and_texts_contain_is_shown_and_never_run(chromium, accounts):
+    """The server takes https alone: here it is the page that hears something else."""
+    people, clients = await friends(accounts, "<img src=x onerror=alert(1)>", "שלום <b>דנה</b>")
+    id = await direct(clients[0], people[1])
+    await clients[1].did("send", conversation=id, message={"id": "one", "text": "<script>alert(1)</script> אבג"})
+    async with Line(accounts.server) as line, chromium:
+        page = await enter(chromium, line, people[0], expected=(*NETWORK, "ERR_"))
+        await page.run(f"location.hash = '/talk/{id}'")
+        await title(page, "שלום <b>דנה</b>")
+        await shows(page, "<script>alert(1)</script>")
+        assert await page.value("document.querySelectorAll('main b, main script').length") == 0
+        hostile = [{"id": "a", "kind": "file", "url": "javascript:alert(1)"}, {"id": "b", "kind": "image", "url": "data:text/html,x"},
+                   {"id": "c", "kind": "image", "url": "https://127.0.0.1:1/none.jpg", "thumbnailURL": "http://127.0.0.1:1/other.jpg"}]
+        await page.run(f"""
+            const {{ messageRow }} = await import("/app/message.js");
+            const app = document.querySelector("presence-app");
+            const known = {{ name: (user) => user }};
+            const row = messageRow({{ app, conversation: {id!r}, known }});
+            row.show({{ id: "x", seq: 9, from: "eve", at: 1, text: "שלום", attachments: {hostile} }}, {{ isDirect: false, isOwner: false, isLive: true }});
+            document.querySelector(".messages ol").append(row.node);
+            globalThis.row = row.node;""")
+        assert await page.value("[...row.querySelectorAll('a')].map((each) => each.href)") == ["https://127.0.0.1:1/none.jpg"]
+        # A picture that cannot be had says what it is, and nothing was asked of another address.
+        await page.until("row.querySelector('a').textContent === 'Open the image'")
+        assert not [url for _, url in page.requests if "other.jpg" in url]
+        assert await page.value("getComputedStyle(row.querySelector('.text')).direction") == "rtl"

@@ -506,6 +506,29 @@ async def test_more_than_a_connection_may_watch_is_told_at_those_people(chromium
         assert not await page.value("seen.all.value[3].live")
 
 
+@pytest.mark.parametrize("share", [True, False])
+async def test_a_client_that_is_closed_before_it_has_a_token_opens_no_socket(chromium, server, room, share):
+    """Or somebody who has signed out would be shown as being here."""
+    async with Line(server) as line, chromium:
+        page = await tab(chromium, line)
+        await page.run(f"""
+            let give;
+            globalThis.sockets = 0;
+            const Plain = WebSocket;
+            globalThis.WebSocket = class extends Plain {{ constructor(...rest) {{ sockets++; super(...rest); }} }};
+            const asked = new Promise((resolve) => (globalThis.asking = resolve));
+            const told = new Promise((resolve) => (give = resolve));
+            let count = 0;
+            // With others: once to know whom to share with, then to connect.
+            open(() => (++count === {2 if share else 1} ? (asking(), told) : {room.token("ana")!r}), {{ share: {str(share).lower()} }});
+            await asked;
+            client.close();
+            give({room.token("ana")!r});
+            await new Promise((resolve) => setTimeout(resolve, 300));""")
+        assert await page.value("sockets") == 0
+        assert await page.value("client.connection.state") == "closed"
+
+
 # What the file is
 
 

@@ -229,6 +229,53 @@ async def test_what_replaces_the_messages_leaves_no_hole_and_events_wait_for_the
         assert await page.value("asked[1]") == {"id": "c", "after": 103, "messagesVersion": 112}, "another tab knows more"
 
 
+async def test_a_conversation_that_is_open_for_days_keeps_what_is_newest_and_reads_the_rest_again(chromium, server):
+    async with Line(server) as line, chromium:
+        page = await tab(chromium, line)
+        await page.run("""
+            const message = (seq) => ({ id: `m${seq}`, seq, version: seq, from: "bob", at: seq, text: `m${seq}` });
+            const range = (first, last) => Array.from({ length: last - first + 1 }, (_, n) => message(first + n));
+            globalThis.WebSocket = class {
+                static OPEN = 1;
+                readyState = 1;
+                constructor() {
+                    const hear = (message) => this.onmessage?.({ data: JSON.stringify(message) });
+                    globalThis.come = (first, last) => {
+                        for (const each of range(first, last)) hear({ type: "message", conversation: "c", message: each, conversationVersion: each.seq, at: 1 });
+                    };
+                    this.hear = hear;
+                    queueMicrotask(() => {
+                        this.onopen?.();
+                        hear({ type: "connected", id: 1, user: "ana", session: "s", serverTime: Date.now(), status: { status: "auto" } });
+                    });
+                }
+                send(text) {
+                    const { type, id, conversationList, conversations, before, limit } = JSON.parse(text);
+                    const answer = (more) => this.hear({ type: "subscribed", id, users: [], ...more });
+                    if (type === "getMessages") return this.hear({ type: "messages", id, messages: range(before - limit, before - 1), first: 1 });
+                    if (type !== "subscribe") return;
+                    if (conversationList) return answer({ conversationList: [] });
+                    answer({ conversations: [{ conversation: "c", version: 1, typing: [], messagesVersion: 100, messages: range(51, 100), first: 1, last: 100 }] });
+                }
+                close() {}
+            };
+            open("token", { share: false });
+            const { PresenceMessages } = await import("/presence-messages.js");
+            globalThis.messages = new PresenceMessages(client, { user: "ana" });
+            follow("page", messages.messages("c"));""")
+        shown = "seen.page.value?.messages.map((each) => each.seq)"
+        await page.until(f"{shown}?.length === 50")
+        await page.run("come(101, 3000)")
+        await page.until("seen.page.value.messages.at(-1).seq === 3000")
+        kept = await page.value(shown)
+        assert 900 <= len(kept) <= 1000 and kept == list(range(3001 - len(kept), 3001)), (len(kept), kept[:3])
+        # What has gone is read again, without a hole, and stays while it is looked at.
+        assert await page.value("seen.page.value.hasEarlier && await messages.earlier('c')")
+        await page.run("come(3001, 3010)")
+        await page.until("seen.page.value.messages.at(-1).seq === 3010")
+        assert await page.value(shown) == list(range(kept[0] - 50, 3011))
+
+
 async def test_several_tabs_have_the_same_and_none_misses_what_another_is_told(chromium, server, room):
     async with Line(server) as line, chromium:
         bob = await room.come("bob")
@@ -264,7 +311,7 @@ async def test_several_tabs_have_the_same_and_none_misses_what_another_is_told(c
 def test_they_are_small_and_their_types_can_be_read():
     files = [name for name in os.listdir(WEB) if name.startswith("presence-") and name.endswith(".js")]
     assert len(files) == 3
-    assert sum(len(esbuild("--minify", "--format=esm", os.path.join(WEB, name))) for name in files) <= 12 * 1024
+    assert sum(len(esbuild("--minify", "--format=esm", os.path.join(WEB, name))) for name in files) <= 13 * 1024
     esbuild(os.path.join(WEB, "presence-messages.d.ts"))
 
 

@@ -113,6 +113,48 @@ async def test_what_the_server_refuses_is_failed_and_can_be_sent_again_or_given_
         assert (await page.until("seen.other.value"))["error"]["code"] == "forbidden"
 
 
+async def test_without_web_locks_two_tabs_send_in_the_order_of_writing(chromium, server, room):
+    """As on http pages of other machines: each tab has a socket of its own, and one of them is slow."""
+    async with Line(server) as slow, Line(server) as quick, chromium:
+        first = await chromium.page(slow.origin + BLANK, expected=("",))
+        second = await chromium.page(slow.origin + BLANK, expected=("",))
+        for page, line in ((first, slow), (second, quick)):
+            # One store, two ways to the server.
+            await page.run("Object.defineProperty(navigator, 'locks', { value: undefined })")
+            await page.run(f"""
+                const Plain = WebSocket;
+                globalThis.WebSocket = class extends Plain {{ constructor(_, ...rest) {{ super({line.url!r}, ...rest); }} }};""")
+            await page.run(MODULE)
+            await opened(page, room.token("ana"))
+            await begin(page, room.name("ana"))
+        id = (await first.value(f"await messages.create([{room.name('bob')!r}])"))["id"]
+        for page in (first, second):
+            await watch(page, id)
+        await write(first, id, "zero")
+        await second.until("seen.page.value.messages[0]?.seq")
+        await first.until("seen.page.value.messages[0]?.status === 'sent'")
+        message = await first.value("seen.page.value.messages[0].id")
+        # Any may send, and at once: nothing is on its way.
+        await second.run(f"await messages.edit({id!r}, {message!r}, 'one')")
+        await first.until(TEXTS + " === 'one' && seen.page.value.messages[0].status === 'sent'")
+        quick.cut()
+        await second.until("client.connection.state === 'waiting'")
+        slow.freeze()
+        await first.run(f"await messages.edit({id!r}, {message!r}, 'two')")
+        await eventually(lambda: [each for each in first.sent if each.get("text") == "two"], "on its way")
+        quick.mend()
+        await second.run("client.reconnect()")
+        await second.until("seen.page.value.live")
+        await second.run(f"await messages.edit({id!r}, {message!r}, 'three')")
+        await asyncio.sleep(2)
+        assert not [each for each in second.sent if each.get("text") in ("two", "three")]
+        slow.open.set()
+        for page in (first, second):
+            await page.until(TEXTS + " === 'three' && seen.page.value.messages[0].status === 'sent'")
+        assert [each["text"] for each in await stored(room, id)] == ["three"]
+        await first.until("seen.page.value.messages[0].edits.map((each) => each.text).join() === 'zero,one,two'")
+
+
 async def test_only_so_much_waits_and_what_is_beyond_is_refused_at_once(chromium, server, room):
     async with Line(server) as line, chromium:
         page = await talking(chromium, line, room)

@@ -1,12 +1,16 @@
 """What the documents for administrators have to have: each code, each link, each file that they name."""
 
+import json
+import os
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-GUIDES = ["README.md", *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("docs/*.md"))]
+GUIDES = [str(path.relative_to(ROOT)) for pattern in ("*.md", "docs/*.md", "Tests/*.md", "loadtest/*.md", "loadtest/notes/*.md")
+          for path in sorted(ROOT.glob(pattern))]
 
 
 def text(name):
@@ -77,6 +81,66 @@ def test_links_lead_somewhere(name):
         assert place.exists(), f"{name}: {target}"
         if anchor and place.suffix == ".md":
             assert anchor in anchors(place.relative_to(ROOT)), f"{name}: {target}"
+
+
+# Commands that guides show
+
+PROGRAMS = ("presenced", "presence-watch", "presence-chat")
+
+
+def shown_commands():
+    """(document, words) of each command that stands in a block of its own or between backticks."""
+    for name in [*GUIDES, *(str(path.relative_to(ROOT)) for path in ROOT.glob("config/**/*") if path.is_file()), "compose.yaml"]:
+        content = text(name)
+        blocks = re.findall(r"^(?:    |# +|```\w*\n)(.*)$", content, re.M) + re.findall(r"`([^`\n]+)`", content)
+        for line in blocks:
+            # Up to a comment, which stands after some spaces, and the next command of a pipe.
+            for part in re.split(r" {2,}|\||&&|;|\$\(|\)", line):
+                words = part.strip().removeprefix("sudo -u presence ").split()
+                while words and re.match(r"[A-Z_]+=", words[0]):
+                    words.pop(0)
+                if len(words) > 1:
+                    yield name, [words[0].rsplit("/", 1)[-1], *words[1:]]
+
+
+def test_targets_of_make_that_documents_name_exist():
+    there = set(re.findall(r"^([\w-]+(?: [\w-]+)*):", text("Makefile"), re.M))
+    there = {target for line in there for target in line.split()}
+    suites = set(re.findall(r'^\| `(\w+)`', text("Tests/README.md"), re.M))
+    named = {(name, word) for name, (program, *words) in shown_commands() if program == "make" for word in words[:1]}
+    assert len(named) > 10
+    for name, word in named:
+        assert "=" in word or word in there or word.removeprefix("test-") in suites, f"{name}: make {word}"
+
+
+def options(command):
+    """Those of a command, and of what it does when no other is named."""
+    own = {each["name"] for argument in command.get("arguments", []) for each in argument.get("names", [])}
+    return own.union(*map(options, command.get("subcommands", [])))
+
+
+def test_commands_that_documents_show_exist_with_their_options():
+    folder = Path(os.environ["PRESENCED"]).parent
+    seen = set()
+    for program in PROGRAMS:
+        if not (folder / program).exists():
+            pytest.skip(f"not built: {program}")
+        said = subprocess.run([folder / program, "--experimental-dump-help"], capture_output=True, text=True, check=True)
+        whole = json.loads(said.stdout)["command"]
+        for name, (called, *words) in shown_commands():
+            if called != program:
+                continue
+            command, rest = whole, [word.strip("[]") for word in words]
+            while rest and (found := [each for each in command.get("subcommands", []) if each["commandName"] == rest[0]]):
+                command, rest = found[0], rest[1:]
+            if program == "presenced" and command is whole and re.match(r"[a-z]", words[0]):
+                # What the server starts for itself is in no help.
+                assert words[0] in ("photo-worker", "doctor:"), f"{name}: there is no {program} {words[0]}"
+            for word in rest:
+                if match := re.match(r"--([a-z][a-z-]*)", word):
+                    assert match[1] in options(command), f"{name}: {program} {' '.join(words)} has no --{match[1]}"
+                    seen.add(match[1])
+    assert {"role", "expires", "token-file", "repair"} <= seen, seen
 
 
 def test_the_readme_links_the_guides():

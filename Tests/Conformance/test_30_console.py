@@ -231,6 +231,26 @@ async def test_the_overview_shows_numbers_as_they_are(chromium, room):
         never_told(page, room.backend)
 
 
+async def test_numbers_of_a_quarter_of_an_hour_are_made_once(chromium, room):
+    """Or a page that has been open for long would stand still each second."""
+    async with chromium:
+        page = await console(chromium, room, "/doctor")
+        await title(page, "Doctor")
+        made = await page.run("""
+            const { numbers, LENGTH } = await import("/console/api.js");
+            const plain = setTimeout;
+            globalThis.setTimeout = (act) => plain(act, 0);
+            globalThis.fetch = async () => new Response("presence_sessions 1\\npresence_events_in_total 2\\n");
+            const ending = new AbortController();
+            let left = LENGTH + 20;
+            await new Promise((resolve) => numbers.follow(ending.signal, () => --left || (ending.abort(), resolve())));
+            globalThis.setTimeout = plain;
+            let count = 0;
+            const read = () => numbers.series((sample) => (count++, sample.samples.get("presence_sessions")), "mine").length;
+            return [LENGTH, read(), read(), count];""")
+        assert made == [900, 900, 900, 900]
+
+
 async def test_nothing_is_asked_while_nobody_looks(chromium, room):
     async with chromium:
         page = await console(chromium, room)
@@ -381,6 +401,17 @@ async def test_the_outbox_has_the_mails_of_development(chromium, start):
         link = await page.value("document.querySelector('main a').href")
         assert "/verify#token=" in link
         await shot(page, "console-outbox")
+
+
+@pytest.mark.parametrize("address,name", [
+    ("person/%", "People"), ("person", "People"), ("conversation/%E0%A4%A", "Conversations"), ("conversations/%", "Conversations"),
+    ("trace/x/%", "Live trace"), ("trace/user/two%20words", "Live trace"), ("%", "Overview")])
+async def test_an_address_that_makes_no_sense_leads_somewhere(chromium, room, address, name):
+    async with chromium:
+        page = await console(chromium, room, f"/{address}")
+        await title(page, name)
+        await press(page, "Limits")
+        await title(page, "Limits met")
 
 
 # How it looks, and who can use it

@@ -105,6 +105,10 @@ class Running:
         finally:
             watch.kill()
             watch.wait()
+        # The conversation itself wants a terminal.
+        listed = self.root.run("presence-chat", "--list", "--url", self.url, "--storage", "/var/lib/presence/chat", user=self.user,
+                               environment={"PRESENCE_TOKEN": token})
+        assert listed == "", listed
 
     async def be_seen(self, watch):
         async with websockets.connect(self.url, subprotocols=["presence.v1"]) as bob:

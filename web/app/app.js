@@ -1,7 +1,7 @@
 // The app: who is signed in decides what can be shown, the address what is.
 import { PresenceMessages } from "/presence-messages.js";
 import { PresenceAccount, PresenceClient } from "/presence.js";
-import { DRAFT, badge, button, h } from "./parts.js";
+import { DRAFT, badge, button, h, isID, placed } from "./parts.js";
 import "./signing.js";
 import "./profile.js";
 import "./people.js";
@@ -30,7 +30,11 @@ class App extends HTMLElement {
   client = null;
   messages = null;
   mailToken = "";
+  /** People and contacts as they were last known: a screen that is opened without a connection shows them. */
+  seen = new Map();
+  contacts = undefined;
   #notice = "";
+  #unsent = 0;
   #banner = h("p", { class: "banner", role: "status" });
   #header = h("header");
   #badge = badge();
@@ -39,15 +43,18 @@ class App extends HTMLElement {
   #last = location.hash;
 
   connectedCallback() {
-    const token = /^#token=([\w-]+)$/.exec(location.hash)?.[1];
-    if (token && MAILS[location.pathname]) {
-      this.mailToken = token;
-      // So that it is in no history, and on no screen that somebody photographs.
-      history.replaceState(null, "", location.pathname);
-    }
+    this.#takeMailToken();
     this.replaceChildren(this.#header, this.#banner, this.#main);
     addEventListener("hashchange", () => this.#follow());
     this.#run();
+  }
+
+  #takeMailToken() {
+    const token = /^#token=([\w-]+)$/.exec(location.hash)?.[1];
+    if (!token || !MAILS[location.pathname]) return;
+    this.mailToken = token;
+    // So that it is in no history, and on no screen that somebody photographs.
+    history.replaceState(null, "", location.pathname);
   }
 
   async #run() {
@@ -64,6 +71,9 @@ class App extends HTMLElement {
     this.client = user ? Object.assign(new PresenceClient({ token: this.account, device: { name: "Presence in the browser" } }), { user }) : null;
     this.messages = user ? new PresenceMessages(this.client, { user }) : null;
     this.#showUnread(0);
+    this.#unsent = 0;
+    this.seen.clear();
+    this.contacts = undefined;
     if (!user) return;
     this.#showConnection(this.client);
     this.#countUnread(this.messages);
@@ -72,6 +82,7 @@ class App extends HTMLElement {
   async #countUnread(messages) {
     try {
       for await (const conversations of messages.conversations()) {
+        if (messages === this.messages) this.#unsent = conversations.reduce((sum, { unsent }) => sum + unsent, 0);
         const counted = conversations.filter(({ muted, archived }) => !muted && !archived);
         if (messages === this.messages) this.#showUnread(counted.reduce((sum, { unread }) => sum + unread, 0));
       }
@@ -148,13 +159,16 @@ class App extends HTMLElement {
     if (this.#screen?.hasChanges && !confirm("You have unsaved changes. Leave without saving?")) {
       return history.replaceState(null, "", this.#last);
     }
+    // The link of another mail, opened where that of one before is.
+    this.#takeMailToken();
     this.#route();
   }
 
   #route() {
     const { state } = this.account;
     if (state === undefined) return;
-    const place = `/${location.hash.split("/")[1] ?? ""}`;
+    let place = `/${placed(1)}`;
+    if (place === "/talk" && !isID(placed(2))) place = "/conversations";
     const isIn = state !== null;
     let name = MAILS[location.pathname];
     if (!name || (name && !this.mailToken && name === "reset-screen")) {
@@ -168,7 +182,7 @@ class App extends HTMLElement {
     this.#last = location.hash;
     this.#showHeader(isIn && name !== "setup-screen", isIn);
     // The same again is left alone, so that what is typed stays.
-    const key = `${name} ${state?.user ?? ""} ${name === "talk-screen" ? location.hash : ""}`;
+    const key = `${name} ${state?.user ?? ""} ${name === "talk-screen" ? location.hash : MAILS[location.pathname] === name ? this.mailToken : ""}`;
     if (this.#screen?.key === key) return;
     this.#screen = Object.assign(document.createElement(name), { app: this, key });
     this.#main.replaceChildren(this.#screen);
@@ -176,9 +190,15 @@ class App extends HTMLElement {
     this.#main.querySelector("h1")?.focus();
   }
 
+  /** What waits to be sent goes with who signs out: they should know. */
+  #signOut() {
+    const text = `${this.#unsent === 1 ? "A message is" : `${this.#unsent} messages are`} not sent yet. Sign out and lose ${this.#unsent === 1 ? "it" : "them"}?`;
+    if (!this.#unsent || confirm(text)) this.account.signOut();
+  }
+
   #showHeader(hasPlaces, isIn) {
     const link = (text, to) => h("a", { href: `/app#${to}`, "aria-current": location.hash.startsWith(`#${to}`) && "page" }, text);
-    const leave = button("Sign out", { onclick: () => this.account.signOut() });
+    const leave = button("Sign out", { onclick: () => this.#signOut() });
     const talks = link("Conversations", "/conversations");
     talks.append(this.#badge);
     if (location.hash.startsWith("#/talk/")) talks.setAttribute("aria-current", "true");

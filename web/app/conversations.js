@@ -50,8 +50,8 @@ class Conversations extends Screen {
 /** A conversation in the list: a function that shows it, and returns its node. */
 const row = (app, known) => {
   const avatar = h("presence-avatar");
-  const title = h("strong");
-  const text = h("span", { class: "quiet line" });
+  const title = h("strong", { dir: "auto" });
+  const text = h("span", { class: "quiet line", dir: "auto" });
   const when = h("span", { class: "quiet" });
   const count = badge();
   const link = h("a", { class: "who" }, title, text);
@@ -83,7 +83,7 @@ const summary = ({ lastMessage, kind }, known, own) => {
 
 const newGroup = (screen) => {
   const { client, messages } = screen.app;
-  const name = field("Name", { name: "groupName", maxlength: "100", autocomplete: "off" }, { hint: "Optional with two or more people." });
+  const name = field("Name", { name: "groupName", dir: "auto", maxlength: "100", autocomplete: "off" }, { hint: "Optional with two or more people." });
   const choices = h("fieldset", {}, h("legend", {}, "Who"));
   const known = new Known(screen, () => {
     for (const label of choices.querySelectorAll("label")) label.lastChild.textContent = known.name(label.dataset.user);
@@ -102,7 +102,7 @@ const newGroup = (screen) => {
     const chosen = new Set([...choices.querySelectorAll("input:checked")].map((input) => input.value));
     const boxes = contacts.map((user) => {
       const box = h("input", { type: "checkbox", name: "who", value: user, checked: chosen.has(user) });
-      return h("label", { "data-user": user }, box, h("span", {}, known.name(user)));
+      return h("label", { "data-user": user }, box, h("span", { dir: "auto" }, known.name(user)));
     });
     choices.replaceChildren(choices.firstChild, ...(boxes.length ? boxes : [h("p", { class: "quiet" }, "Add people first, under People.")]));
     known.want(contacts);

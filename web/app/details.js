@@ -1,5 +1,5 @@
 // What can be changed of a conversation: muted, archived, its name, and who is in it.
-import { arrange, busy, button, field, form, h, nameOf, pictureOf, textOf } from "./parts.js";
+import { arrange, busy, button, field, form, h, isID, nameOf, pictureOf, textOf } from "./parts.js";
 
 const HOUR = 3_600_000;
 const MUTES = [["no", "No"], ["hour", "For an hour"], ["day", "For 8 hours"], ["yes", "Until I change it"]];
@@ -27,7 +27,7 @@ export const detailsOf = ({ app, conversation, known }) => {
   archive.addEventListener("click", () => attempt(archive, () => messages.archive(conversation, !shown.archived), "Saved")
     .then(() => label()));
 
-  const name = field("Name of the group", { name: "name", maxlength: "100", autocomplete: "off" });
+  const name = field("Name of the group", { name: "name", dir: "auto", maxlength: "100", autocomplete: "off" });
   let typed = false;
   name.input.addEventListener("input", () => (typed = true));
   const rename = form({ name }, "Rename", async () => {
@@ -38,7 +38,7 @@ export const detailsOf = ({ app, conversation, known }) => {
   const user = field("Add a person by their id", { name: "member", autocomplete: "off", autocapitalize: "none", spellcheck: "false" });
   const add = form({ user }, "Add", async (fail) => {
     const id = user.value.trim();
-    if (!/^[\x21-\x7e]{1,128}$/.test(id)) return fail("user", "Please enter an id, such as u-7hq2cdefgh.");
+    if (!isID(id)) return fail("user", "Please enter an id, such as u-7hq2cdefgh.");
     try {
       await messages.changeMembers(conversation, { add: [id] });
       user.input.value = "";
@@ -61,7 +61,7 @@ export const detailsOf = ({ app, conversation, known }) => {
   const rows = new Map();
   const row = (id) => {
     const avatar = h("presence-avatar");
-    const called = h("strong");
+    const called = h("strong", { dir: "auto" });
     const remove = button("Remove", { class: "plain" });
     remove.addEventListener("click", () => attempt(remove, () => messages.changeMembers(conversation, { remove: [id] }), "Removed"));
     const made = { node: h("li", {}, avatar, h("span", { class: "who" }, called), remove), show: () => {

@@ -8,8 +8,8 @@ const problemOf = (error) => (error.code === "forbidden" ? "you cannot write her
 
 /** A message: `node`, and `show` for what has changed of it. What somebody edits is left alone meanwhile. */
 export const messageRow = ({ app, conversation, known, changed }) => {
-  const who = h("strong", { class: "from" });
-  const text = h("p", { class: "text" });
+  const who = h("strong", { class: "from", dir: "auto" });
+  const text = h("p", { class: "text", dir: "auto" });
   const files = h("ul", { class: "files", hidden: true });
   const meta = h("p", { class: "meta" });
   const actions = h("div", { class: "row changes" });
@@ -27,7 +27,7 @@ export const messageRow = ({ app, conversation, known, changed }) => {
   };
 
   const edit = () => {
-    const input = h("textarea", { "aria-label": "Text of the message", rows: "3" });
+    const input = h("textarea", { "aria-label": "Text of the message", rows: "3", dir: "auto" });
     input.value = shown.text;
     const end = () => {
       editing.remove();
@@ -61,8 +61,13 @@ export const messageRow = ({ app, conversation, known, changed }) => {
 
   const attachment = ({ kind, url, thumbnailURL }) => {
     if (!url.startsWith("https:")) return h("li", {}, kind);
-    const picture = kind === "image" && h("img", { src: thumbnailURL ?? url, alt: "Picture", loading: "lazy", referrerpolicy: "no-referrer" });
-    return h("li", {}, h("a", { href: url, target: "_blank", rel: "noopener noreferrer" }, picture || `Open the ${kind}`));
+    const link = h("a", { href: url, target: "_blank", rel: "noopener noreferrer" });
+    const named = () => link.replaceChildren(`Open the ${kind}`);
+    const source = thumbnailURL?.startsWith("https:") ? thumbnailURL : url;
+    // A picture that cannot be had is a link like any other.
+    if (kind === "image") link.append(h("img", { src: source, alt: "Picture", loading: "lazy", referrerpolicy: "no-referrer", onerror: named }));
+    else named();
+    return h("li", {}, link);
   };
 
   const show = (message, { isDirect, isOwner, isLive } = shown.in ?? {}) => {

@@ -27,6 +27,17 @@ export const badge = () => {
 /** What texts that were begun are kept under in this tab, with the conversation behind it. */
 export const DRAFT = "presence.draft ";
 
+/** A part of the address behind `#/`, by its number; empty if there is none, or it cannot be read. */
+export const placed = (number) => {
+  try {
+    return decodeURIComponent(location.hash.split("/")[number] ?? "");
+  } catch {
+    return "";
+  }
+};
+
+export const isID = (text) => /^[\x21-\x7e]{1,128}$/.test(text);
+
 /** A part of the page with loops that end when it is left. */
 export class Screen extends HTMLElement {
   #ending = new AbortController();
@@ -149,7 +160,7 @@ export const problemOfName = (name) => {
 
 /** The field of a display name: counted, and cut while it is typed. */
 export const nameField = (value = "") => {
-  const made = field("Display name", { name: "displayName", autocomplete: "name", autocapitalize: "words", required: true });
+  const made = field("Display name", { name: "displayName", dir: "auto", autocomplete: "name", autocapitalize: "words", required: true });
   const count = h("p", { class: "count" });
   const show = () => {
     const parts = split(made.input.value);
@@ -242,6 +253,14 @@ export const arrange = (list, nodes) => {
   }
 };
 
+/** Notes how a person is, for the screens that come when there is no connection. */
+export const keep = (app, person) => {
+  if (person.presence) app.seen.set(person.user, person);
+  return person;
+};
+
+export const lastKnown = (app, user) => ({ user, presence: null, profile: null, ...app.seen.get(user), live: false });
+
 /** The people that a screen shows, as they are now. */
 export class Known {
   #screen;
@@ -264,14 +283,14 @@ export class Known {
     this.#ending = new AbortController();
     // The new loop first: whom both want stays watched.
     this.#screen.each(this.#screen.app.client.people(ids, { signal: this.#ending.signal }), (people) => {
-      for (const person of people) this.#people.set(person.user, person);
+      for (const person of people) this.#people.set(person.user, keep(this.#screen.app, person));
       this.#changed();
     });
     before.abort();
   }
 
   person(user) {
-    return this.#people.get(user) ?? { user, presence: null, profile: null, live: false };
+    return this.#people.get(user) ?? lastKnown(this.#screen.app, user);
   }
 
   name(user) {

@@ -1,5 +1,5 @@
 // People as they come and go, and the own status.
-import { Screen, arrange, busy, button, describe, field, form, h, nameOf, pictureOf, textOf } from "./parts.js";
+import { Screen, arrange, busy, button, describe, field, form, h, isID, keep, lastKnown, nameOf, pictureOf, textOf } from "./parts.js";
 
 const STATUSES = [["auto", "Online"], ["busy", "Busy"], ["invisible", "Invisible"]];
 
@@ -9,11 +9,12 @@ class People extends Screen {
   render() {
     const { client } = this.app;
     const list = h("ul", { class: "people", "aria-label": "People" });
-    const empty = h("p", { class: "quiet" }, "Nobody yet. Ask somebody for their id, and add them.");
+    // Until it is known, nobody is told that there is nobody.
+    const empty = h("p", { class: "quiet", hidden: true }, "Nobody yet. Ask somebody for their id, and add them.");
     const user = field("Add a person by their id", { name: "users", autocomplete: "off", autocapitalize: "none", spellcheck: "false" });
     const add = form({ users: user }, "Add", async (fail) => {
       const id = user.value.trim();
-      if (!/^[\x21-\x7e]{1,128}$/.test(id)) return fail("users", "Please enter an id, such as u-7hq2cdefgh.");
+      if (!isID(id)) return fail("users", "Please enter an id, such as u-7hq2cdefgh.");
       if (id === client.own.user) return fail("users", "This is you.");
       await client.request("addContacts", { users: [id] });
       user.input.value = "";
@@ -32,17 +33,23 @@ class People extends Screen {
     const { client } = this.app;
     let ending = new AbortController();
     let shown;
-    const read = async () => {
-      const { contacts } = await client.request("getVisibility").catch(() => ({}));
-      if (!contacts || this.signal.aborted) return false;
-      if (contacts.join() === shown) return true;
+    const show = (contacts) => {
+      if (contacts.join() === shown) return;
       shown = contacts.join();
       ending.abort();
       ending = new AbortController();
       empty.hidden = contacts.length > 0;
-      this.each(client.people(contacts, { signal: ending.signal }), (people) => this.#show(list, people));
+      this.#show(list, contacts.map((user) => lastKnown(this.app, user)));
+      this.each(client.people(contacts, { signal: ending.signal }), (people) => this.#show(list, people.map((person) => keep(this.app, person))));
+    };
+    const read = async () => {
+      const { contacts } = await client.request("getVisibility").catch(() => ({}));
+      if (!contacts || this.signal.aborted) return false;
+      this.app.contacts = contacts;
+      show(contacts);
       return true;
     };
+    if (this.app.contacts) show(this.app.contacts);
     this.signal.addEventListener("abort", () => ending.abort());
     let isRead = await read();
     let counted;
@@ -78,8 +85,8 @@ class People extends Screen {
 
   #row(user) {
     const avatar = h("presence-avatar");
-    const name = h("strong");
-    const status = h("span", { class: "quiet" });
+    const name = h("strong", { dir: "auto" });
+    const status = h("span", { class: "quiet", dir: "auto" });
     const talk = button("Talk");
     const remove = button("Remove", { class: "plain" });
     const node = h("li", { "data-user": user }, avatar, h("div", { class: "who" }, name, status), h("div", { class: "actions" }, talk, remove));
@@ -111,7 +118,7 @@ class People extends Screen {
     const { client } = this.app;
     const status = field("Status", { name: "status" }, { tag: "select" });
     status.input.append(...STATUSES.map(([value, text]) => h("option", { value }, text)));
-    const text = field("Status text", { name: "text", maxlength: "140", autocomplete: "off" });
+    const text = field("Status text", { name: "text", dir: "auto", maxlength: "140", autocomplete: "off" });
     const done = h("p", { class: "good", role: "status" });
     const made = form({ status, text }, "Set status", async () => {
       await client.setStatus(status.value, { text: text.value.trim() || null });

@@ -1,5 +1,5 @@
 // A conversation: what was said, who types, and the text that is being written.
-import { DRAFT, Known, Screen, arrange, button, describe, h, otherOf, pictureOf, textOf } from "./parts.js";
+import { DRAFT, Known, Screen, arrange, button, describe, h, otherOf, pictureOf, placed, textOf } from "./parts.js";
 import { detailsOf } from "./details.js";
 import { messageRow } from "./message.js";
 
@@ -15,13 +15,13 @@ class Talk extends Screen {
   #conversation = null;
 
   render() {
-    this.#id = decodeURIComponent(location.hash.split("/")[2] ?? "");
+    this.#id = placed(2);
     const { app } = this;
     const { client, messages } = app;
     const id = this.#id;
     const known = new Known(this, () => this.#conversation && showHead());
     const avatar = h("presence-avatar");
-    const title = h("h1", { tabindex: "-1" }, "Conversation");
+    const title = h("h1", { tabindex: "-1", dir: "auto" }, "Conversation");
     const status = h("p", { class: "quiet" });
     const problem = h("p", { class: "bad", role: "alert" });
     const details = detailsOf({ app, conversation: id, known });
@@ -135,7 +135,7 @@ class Talk extends Screen {
     const { client, messages } = this.app;
     const id = this.#id;
     const draft = DRAFT + id;
-    const input = h("textarea", { name: "text", rows: "1", "aria-label": "Message", placeholder: "Message", autocomplete: "off", "aria-describedby": "talk-problem" });
+    const input = h("textarea", { name: "text", rows: "1", dir: "auto", "aria-label": "Message", placeholder: "Message", autocomplete: "off", "aria-describedby": "talk-problem" });
     const count = h("p", { class: "count near", role: "status" });
     const problem = h("p", { class: "bad", role: "alert", id: "talk-problem" });
     const send = button("Send", { type: "submit", class: "main" });

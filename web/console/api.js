@@ -45,7 +45,7 @@ class API extends EventTarget {
 
 export const api = new API();
 
-/** Every so often while the page is looked at, until a signal; the next time comes when the last one is over. */
+/** Every so often (ms, or a function that tells) while the page is looked at, until a signal; the next time comes when the last one is over. */
 export const every = (milliseconds, signal, act) => {
   let timer;
   let isBusy = false;
@@ -53,9 +53,12 @@ export const every = (milliseconds, signal, act) => {
     clearTimeout(timer);
     if (signal.aborted || document.hidden || isBusy) return;
     isBusy = true;
-    await act();
-    isBusy = false;
-    if (!signal.aborted) timer = setTimeout(go, milliseconds);
+    try {
+      await act();
+    } finally {
+      isBusy = false;
+      if (!signal.aborted) timer = setTimeout(go, typeof milliseconds === "function" ? milliseconds() : milliseconds);
+    }
   };
   document.addEventListener("visibilitychange", go, { signal });
   signal.addEventListener("abort", () => clearTimeout(timer));
@@ -63,12 +66,18 @@ export const every = (milliseconds, signal, act) => {
   return go;
 };
 
+/** Names that were read, each once: a name that is cut out of a page would keep the whole page. */
+const names = new Map();
+
 /** The samples of Prometheus' text format by their names, with labels as they stand there. */
 export const parse = (text) => {
   const samples = new Map();
   for (const line of text.split("\n")) {
     const space = line.lastIndexOf(" ");
-    if (space > 0 && line[0] !== "#") samples.set(line.slice(0, space), Number(line.slice(space + 1)));
+    if (space <= 0 || line[0] === "#") continue;
+    const name = line.slice(0, space);
+    if (!names.has(name)) names.set(name, name);
+    samples.set(names.get(name), Number(line.slice(space + 1)));
   }
   return samples;
 };
@@ -90,7 +99,7 @@ class Numbers {
       try {
         const answer = await fetch("/metrics", { cache: "no-store", credentials: "omit", signal });
         if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
-        this.#ring.push({ at: performance.now(), samples: parse(await answer.text()) });
+        this.#ring.push({ at: performance.now(), samples: parse(await answer.text()), made: new Map() });
         if (this.#ring.length > LENGTH) this.#ring.shift();
       } catch (failure) {
         error = failure;
@@ -99,8 +108,8 @@ class Numbers {
     });
   }
 
-  /** One value for each reading: [ms, value]. A gap of more than 5 s is null. */
-  series(value) {
+  /** One value for each reading: [ms, value]. A gap of more than 5 s is null. Of each reading it is made once for a `key`. */
+  series(value, key) {
     const points = [];
     let before;
     for (const sample of this.#ring) {
@@ -108,7 +117,11 @@ class Numbers {
         points.push([sample.at, null]);
         before = undefined;
       }
-      const number = value(sample, before);
+      let number = sample.made.get(key);
+      if (number === undefined) {
+        number = value(sample, before);
+        if (key && number !== undefined) sample.made.set(key, number);
+      }
       if (number !== undefined) points.push([sample.at, number]);
       before = sample;
     }
@@ -132,7 +145,7 @@ class Numbers {
       if (!before) return undefined;
       // Less than before: the server has been started anew.
       return Math.max(0, sum(sample) - sum(before)) / ((sample.at - before.at) / 1_000);
-    });
+    }, `rate ${name}`);
   }
 
   /** The bound below which a share of what happened since the last reading lies; nothing happened: 0. */
@@ -148,7 +161,7 @@ class Numbers {
       if (total <= 0) return 0;
       const found = grown.findIndex(([, count]) => count >= total * share);
       return Number.isFinite(grown[found][0]) ? grown[found][0] : grown.at(-2)[0];
-    });
+    }, `${share} ${name}`);
   }
 }
 

@@ -1,5 +1,5 @@
 // The console: a token decides whether anything is shown, the address what is.
-import { button, field, form, h } from "/console/parts.js";
+import { button, field, form, h, isID, placed } from "/console/parts.js";
 import { api } from "./api.js";
 import "./overview.js";
 import "./people.js";
@@ -19,6 +19,8 @@ const SCREENS = [
   ["/playground", "Playground", "playground-screen"],
 ];
 
+const ALL = { "/person": "/people", "/conversation": "/conversations" };
+
 class Console extends HTMLElement {
   #header = h("header");
   #main = h("main", { id: "main" });
@@ -33,7 +35,9 @@ class Console extends HTMLElement {
   }
 
   #route() {
-    const place = `/${location.hash.split("/")[1] ?? ""}`;
+    let place = `/${placed(1)}`;
+    // Of nobody and of nothing: where one is chosen.
+    if (ALL[place] && !isID(placed(2))) place = ALL[place];
     const found = SCREENS.find(([path]) => path === place) ?? SCREENS[0];
     const [path, title, name] = api.token ? found : ["", "Sign in", ""];
     const key = `${name} ${name ? location.hash : ""}`;
@@ -72,7 +76,7 @@ class Console extends HTMLElement {
     });
     return h("section", { class: "card narrow" }, h("h1", { tabindex: "-1" }, "Sign in"),
       wasIn && h("p", { class: "bad", role: "alert" }, "You are signed out, or the token is over."),
-      h("p", {}, "On a machine with the server's data directory:"), h("pre", {}, h("code", {}, "presenced token console --role backend --expires 1h")), made);
+      h("p", {}, "On a machine with the server's data directory:"), h("pre", { tabindex: "0" }, h("code", {}, "presenced token console --role backend --expires 1h")), made);
   }
 }
 

@@ -1,22 +1,21 @@
 // Conversations: those of a user, and one with its members and how far each of them is. Texts are not shown.
-import { Screen, field, form, h } from "/console/parts.js";
+import { Screen, field, form, h, isID, placed } from "/console/parts.js";
 import { amount, api, every, time } from "./api.js";
 import { facts, table } from "./person.js";
 import { traceLink } from "./trace.js";
 
 const link = (id) => `#/conversation/${encodeURIComponent(id)}`;
 const personLink = (id) => `#/person/${encodeURIComponent(id)}`;
-const ID = /^[\x21-\x7e]{1,128}$/;
 const people = (users) => (users.length > 4 ? `${users.slice(0, 3).join(", ")} and ${amount(users.length - 3)} others` : users.join(", "));
 
 class Conversations extends Screen {
   render() {
-    const [, , user = ""] = location.hash.split("/").map(decodeURIComponent);
+    const user = placed(2);
     const one = (name, label, value, to) => {
       const id = field(label, { name, autocomplete: "off", autocapitalize: "none", spellcheck: "false", value });
       return form({ [name]: id }, "Look", (fail) => {
         const wanted = id.value.trim();
-        if (!ID.test(wanted)) return fail(name, "Please enter an id.");
+        if (!isID(wanted)) return fail(name, "Please enter an id.");
         location.hash = to(wanted);
       });
     };
@@ -56,7 +55,7 @@ class Conversations extends Screen {
 
 class Conversation extends Screen {
   render() {
-    const id = decodeURIComponent(location.hash.split("/")[2] ?? "");
+    const id = placed(2);
     const title = h("h1", { tabindex: "-1" }, id);
     const problem = h("p", { class: "bad", role: "alert" });
     const about = h("div", {}, h("p", { class: "quiet" }, "Reading…"));

@@ -9,15 +9,17 @@ class Limits extends Screen {
     const problem = h("p", { class: "bad", role: "alert" });
     const rows = h("tbody");
     const none = h("p", { class: "quiet" });
+    const list = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Limits met", hidden: true });
     const kept = new Map();
     numbers.follow(this.signal, (error) => {
       problem.textContent = error ? `The numbers cannot be read: ${error.message}.` : "";
       const { samples } = numbers.last ?? {};
       if (!samples) return;
       const limits = [...samples].filter(([key]) => key.startsWith(START)).map(([key, total]) => ({ name: key.slice(START.length, -2), key, total }));
-      const rate = ({ key }) => numbers.series((sample, before) => before && Math.max(0, (sample.samples.get(key) - before.samples.get(key)) / ((sample.at - before.at) / 1_000)));
+      const rate = ({ key }) => numbers.series((sample, before) => before && Math.max(0, (sample.samples.get(key) - before.samples.get(key)) / ((sample.at - before.at) / 1_000)), `limit ${key}`);
       const met = limits.filter(({ total }) => total > 0).sort((a, b) => b.total - a.total);
       none.textContent = met.length ? `${limits.length - met.length} other limits were not met.` : `None of the ${limits.length} limits was met since the server started.`;
+      list.hidden = !met.length;
       for (const each of met) {
         let row = kept.get(each.name);
         if (!row) {
@@ -32,12 +34,11 @@ class Limits extends Screen {
         row.line.show(points);
       }
     });
+    list.append(h("table", {}, h("thead", {}, h("tr", {}, ...["Limit", "Times", "Now", "Last minutes"].map((text) => h("th", { scope: "col" }, text)))), rows));
     return [
       h("h1", { tabindex: "-1" }, "Limits met"), problem,
       h("section", { class: "card", "aria-label": "Limits" },
-        h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Limits met" }, h("table", {}, h("thead", {}, h("tr", {},
-          ...["Limit", "Times", "Now", "Last minutes"].map((text) => h("th", { scope: "col" }, text)))), rows)),
-        none, h("p", { class: "quiet" }, "Of the server that answers, since it started. Who meets a limit was refused; the document on security says what each is for.")),
+        list, none, h("p", { class: "quiet" }, "Of the server that answers, since it started. Who meets a limit was refused; the document on security says what each is for.")),
     ];
   }
 }

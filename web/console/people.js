@@ -1,9 +1,14 @@
 // People: who is here, as many as there are, of which only those in sight are in the page and asked for again.
-import { Screen, field, h } from "/console/parts.js";
+import { Screen, field, h, isID } from "/console/parts.js";
 import { amount, api, duration, every } from "./api.js";
 
 const ROW = 56;
 const BEYOND = 8;
+/** In ms: all are read again after so long, and after so long for each of them: a read costs the server what it finds. */
+const [AGAIN, EACH] = [20_000, 10];
+/** In ms: while they are read, the list is put in order once in so long. */
+const SELDOM = 500;
+const order = new Intl.Collator();
 const STATUSES = { online: "Online", away: "Away", busy: "Busy", offline: "Offline" };
 
 export const personLink = (user) => `#/person/${encodeURIComponent(user)}`;
@@ -85,16 +90,16 @@ class People extends Screen {
       const text = search.value.trim().toLowerCase();
       const all = [...this.#people.values()];
       const found = text ? all.filter(({ user, displayName }) => user.toLowerCase().startsWith(text) || displayName?.toLowerCase().startsWith(text)) : all;
-      found.sort((a, b) => (a.displayName ?? a.user).localeCompare(b.displayName ?? b.user));
+      found.sort((a, b) => order.compare(a.displayName ?? a.user, b.displayName ?? b.user));
       list.items = found;
       count.textContent = text ? `${amount(found.length)} of ${amount(all.length)} people` : `${amount(all.length)} ${all.length === 1 ? "person" : "people"} here`;
       const id = search.value.trim();
-      exact.hidden = !/^[\x21-\x7e]{1,128}$/.test(id) || this.#people.has(id);
+      exact.hidden = !isID(id) || this.#people.has(id);
       exact.href = personLink(id);
       exact.textContent = `Look at the user ${id}`;
     };
     search.input.addEventListener("input", show);
-    every(20_000, this.signal, async () => {
+    every(() => Math.max(AGAIN, this.#people.size * EACH), this.signal, async () => {
       try {
         await this.#read(show);
         problem.textContent = "";
@@ -120,11 +125,13 @@ class People extends Screen {
   async #read(show) {
     const found = new Map();
     let cursor;
+    let shown = -Infinity;
     do {
       const page = await api.ask("GET", `/v1/console/people${cursor ? `?cursor=${encodeURIComponent(cursor)}` : ""}`, { signal: this.signal });
       for (const person of page.people) found.set(person.user, Object.assign(this.#people.get(person.user) ?? {}, person));
       cursor = page.cursor;
-      if (this.#people.size < found.size) {
+      if (this.#people.size < found.size && performance.now() - shown > SELDOM) {
+        shown = performance.now();
         this.#people = new Map([...this.#people, ...found]);
         show();
       }

@@ -1,5 +1,5 @@
 // One person: what others see of them, where they are, since when, and what can be done about it.
-import { Screen, busy, button, field, form, h, pictureOf } from "/console/parts.js";
+import { Screen, busy, button, field, form, h, isID, pictureOf, placed } from "/console/parts.js";
 import { api, duration, every, time } from "./api.js";
 
 const STATUSES = { online: "Online", away: "Away", busy: "Busy", offline: "Offline" };
@@ -12,7 +12,7 @@ export const table = (name, heads, rows) => h("div", { class: "scroll", tabindex
   h("tbody", {}, ...rows.map((cells) => h("tr", {}, ...cells.map((cell) => h("td", {}, cell)))))));
 
 class Person extends Screen {
-  #user = decodeURIComponent(location.hash.split("/")[2] ?? "");
+  #user = placed(2);
   #problem = h("p", { class: "bad", role: "alert" });
   #done = h("p", { class: "good", role: "status" });
   #again = () => {};
@@ -98,7 +98,7 @@ class Person extends Screen {
     const viewer = field("As another person sees it", { name: "viewer", autocomplete: "off", autocapitalize: "none", spellcheck: "false" }, { hint: "Their id." });
     const made = form({ viewer }, "Look", async (fail) => {
       const id = viewer.value.trim();
-      if (!/^[\x21-\x7e]{1,128}$/.test(id)) return fail("viewer", "Please enter an id.");
+      if (!isID(id)) return fail("viewer", "Please enter an id.");
       const { presence } = await api.ask("GET", `/v1/console/view?user=${encodeURIComponent(this.#user)}&viewer=${encodeURIComponent(id)}`);
       shown.textContent = presence.version ? `${id} sees: ${STATUSES[presence.status] ?? presence.status}${presence.lastSeen ? `, last seen ${time(presence.lastSeen)}` : ""}`
         : `${id} sees somebody who is offline, and nothing more.`;

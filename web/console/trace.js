@@ -1,9 +1,9 @@
 // Live trace: what happens to one user or conversation, as it reaches the server that answers. Without texts.
-import { Screen, button, field, form, h } from "/console/parts.js";
+import { Screen, button, field, form, h, isID, placed } from "/console/parts.js";
 import { api, every } from "./api.js";
 
 /** Rows that are shown; of more the oldest go. */
-const MOST = 300;
+const MOST = 100;
 const KINDS = {
   presence: "Presence", profile: "Profile", status: "Status chosen", visibility: "Visibility", replaced: "Device replaced", disconnected: "Disconnected",
   revoked: "Tokens revoked", signedOut: "Signed out", account: "Account", deleted: "Account deleted", notifications: "Notifications",
@@ -15,14 +15,15 @@ export const traceLink = (kind, id) => `#/trace/${kind}/${encodeURIComponent(id)
 
 class TraceScreen extends Screen {
   render() {
-    const [, , kind = "user", id = ""] = location.hash.split("/").map(decodeURIComponent);
+    const kind = placed(2) === "conversation" ? "conversation" : "user";
+    const id = isID(placed(3)) ? placed(3) : "";
     const whose = field("Events of a", { name: "kind" }, { tag: "select" });
     whose.input.append(h("option", { value: "user" }, "user"), h("option", { value: "conversation" }, "conversation"));
     whose.input.value = kind;
     const subject = field("Id", { name: "id", autocomplete: "off", autocapitalize: "none", spellcheck: "false", value: id });
     const look = form({ kind: whose, id: subject }, "Follow", (fail) => {
       const wanted = subject.value.trim();
-      if (!/^[\x21-\x7e]{1,128}$/.test(wanted)) return fail("id", "Please enter an id.");
+      if (!isID(wanted)) return fail("id", "Please enter an id.");
       location.hash = traceLink(whose.value, wanted);
     });
     return [
@@ -47,7 +48,7 @@ class TraceScreen extends Screen {
         problem.textContent = "";
         this.#add(rows, told.events);
         Object.assign(more, { trace: told.trace, last: told.last, shown: more.shown + told.events.length, lost: more.lost + told.lost });
-        if (more.shown) count.textContent = `${more.shown} events${more.lost ? `, and ${more.lost} too many to be kept` : ""}`;
+        if (more.shown) count.textContent = `${more.shown} ${more.shown === 1 ? "event" : "events"}${more.lost ? `, and ${more.lost} too many to be kept` : ""}`;
       } catch (error) {
         if (!this.signal.aborted) problem.textContent = `The events cannot be read: ${error.message}.`;
       }
