@@ -1,5 +1,5 @@
 extension ClientMessage {
-    /// The largest id of a request: the largest integer that every JSON library keeps exactly.
+    /// The largest id of a request, and the largest version: the largest integer that every JSON library keeps exactly.
     public static let maximumID: Int64 = 9_007_199_254_740_991
 
     /// Reads one message and checks every value in it.
@@ -222,11 +222,12 @@ extension ClientMessage.KnownVersions {
         }
     }
 
+    /// No register has a version that is larger than what every client can say exactly: knowing it is knowing nothing.
     private static func version(_ value: JSONValue) throws(DecodingFailure) -> Int64? {
         if value.kind == .null { return nil }
         switch value.number {
-        case .integer(let version): return version
-        case .tooLarge: return nil  // No register has such a version, so knowing it is knowing nothing.
+        case .integer(let version): return version <= ClientMessage.maximumID ? version : nil
+        case .tooLarge: return nil
         case .fraction, nil: throw .wrongKind("known", wanted: "an object of objects of integers")
         }
     }
