@@ -59,6 +59,7 @@ public final class RedisSubscriber {
     private lazy var silence = LoopTimer(loop) { [unowned self] in
         drop("no channel was confirmed within \(patience) ms")
     }
+    private lazy var flushing = LoopTimer(loop) { [unowned self] in pump() }
     private let loop: EventLoop
 
     /// - Parameters:
@@ -146,7 +147,7 @@ public final class RedisSubscriber {
         let name = Array(channel.utf8)
         guard reader.channels.insert(name, index: index) else { return }
         dynamic.follow(name)
-        pump()
+        flush()
     }
 
     /// Listens on a followed channel no longer.
@@ -158,7 +159,12 @@ public final class RedisSubscriber {
         precondition(!channels.contains(channel), "\(channel) is not followed")
         guard reader.channels.remove(name) else { return }
         dynamic.leave(name, isConnected: areFixedSent)
-        pump()
+        flush()
+    }
+
+    /// Those of a turn go together.
+    private func flush() {
+        if areFixedSent, !flushing.isSet { flushing.set(after: 0) }
     }
 
     private func pump() {
@@ -201,6 +207,7 @@ public final class RedisSubscriber {
         link = nil
         areFixedSent = false
         silence.cancel()
+        flushing.cancel()
     }
 }
 

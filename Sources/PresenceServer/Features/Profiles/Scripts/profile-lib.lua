@@ -37,6 +37,6 @@ local function changeProfile(channel, user, userKey, floorKey, changes)
     local body = table.concat(parts, ',') .. '}'
     local version = int(nextVersion(held[1], floorKey))
     redis.call('HSET', userKey, 'profileVersion', version, 'profile', body, 'createdAt', createdAt)
-    redis.call('PUBLISH', channel, table.concat({ 'F', user, version, int(now), body }, ' '))
+    publish(channel, 'F', user, version, int(now), body)
     return version, body
 end
