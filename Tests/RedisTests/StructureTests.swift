@@ -7,16 +7,16 @@ struct StructureTests {
         let names = (0..<128).map { "{p\($0)}:events" }
         let table = ChannelTable(names)
         for (index, name) in names.enumerated() {
-            #expect(Array(name.utf8).withUnsafeBytes { table.index(of: $0) } == index)
+            #expect(Array(name.utf8).withUnsafeBytes { table.place(of: $0) } == index)
         }
-        #expect(Array("{p128}:events".utf8).withUnsafeBytes { table.index(of: $0) } == nil)
-        #expect([UInt8]().withUnsafeBytes { table.index(of: $0) } == nil)
+        #expect(Array("{p128}:events".utf8).withUnsafeBytes { table.place(of: $0) } == nil)
+        #expect([UInt8]().withUnsafeBytes { table.place(of: $0) } == nil)
     }
 
     @Test func `names that look the same but have other bytes are two channels`() {
         let (composed, decomposed) = ("jos\u{E9}", "jose\u{301}")
         let table = ChannelTable([composed, decomposed])
-        #expect(Array(decomposed.utf8).withUnsafeBytes { table.index(of: $0) } == 1)
+        #expect(Array(decomposed.utf8).withUnsafeBytes { table.place(of: $0) } == 1)
     }
 
     @Test func `pending commands come out in their order, however they go in`() {

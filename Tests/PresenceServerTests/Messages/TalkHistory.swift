@@ -41,7 +41,7 @@ final class TalkHistory {
         trouble = [2, 6, 12, 20].randomElement(using: &random)!
         dropsAnswers = seed % 3 == 0
         self.redis = redis
-        world = try World(shards: 3, seed: seed, redis: redis)
+        world = try World(shards: 3, seed: seed, redis: redis) { $0.redis.interests = seed.isMultiple(of: 2) }
         redis.ran = { [unowned self] script, arguments, _ in ran(script, arguments) }
         world.shards.forEach(hasten)
         people = ["ana", "bob", "cy"].enumerated().map { TalkPerson($0.element, at: $0.offset, in: self) }
