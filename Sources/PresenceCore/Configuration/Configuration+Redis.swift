@@ -38,8 +38,8 @@ extension ServerConfiguration.Redis {
         if interests, let url, case .cluster = try parse(url) {
             throw InvalidConfiguration(
                 key: "redis.interests",
-                reason: "is true, but redis.url names a cluster, whose nodes pass every message on to each other: it must "
-                    + "be false")
+                reason: "is true, but redis.url names a cluster, whose nodes pass every message on to each other: "
+                    + "it must be false")
         }
         // A setting for TLS without TLS is a mistake: the connections would be plain.
         if !isSecure, let (name, _) = settings.first(where: { $0.1 != nil }) {

@@ -98,7 +98,7 @@ package final class Interests {
     // MARK: What the store says
 
     func confirm(_ channel: String) {
-        // Whoever wants it no longer leaves it a little later.
+        // One that nobody wants any more is left a little later.
         guard let interest = interests[channel], !interest.isConfirmed else { return }
         interest.isConfirmed = true
         if interest.wishes == 0 { rest(interest) }

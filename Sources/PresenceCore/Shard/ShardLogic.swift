@@ -96,7 +96,8 @@ package final class ShardLogic {
         userRates = Rates(RateLimit(perSecond: limits.userRequestsPerSecond, burst: limits.userRequestBurst))
         addressRates = Rates(RateLimit(perSecond: limits.userRequestsPerSecond, burst: limits.userRequestBurst))
         watchers = Watchers(metrics: metrics)
-        let interests = partitions.space.hasInterests
+        let interests =
+            partitions.space.hasInterests
             ? Interests(store: self.store, partitions: partitions, clock: clock) : nil
         self.interests = interests
         if let interests {

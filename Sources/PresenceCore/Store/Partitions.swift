@@ -44,8 +44,8 @@ package struct Partitions: Sendable {
     /// As `presence:format` says; `nil` if that is of another layout.
     package init?(format: String, in space: KeySpace) {
         let words = format.split(separator: " ", omittingEmptySubsequences: false)
-        guard words.count == 2 || words.count == 3 && words[2] == "interests", words[0] == "1", let count = Int(words[1]),
-            (1...16_384).contains(count)
+        guard words.count == 2 || words.count == 3 && words[2] == "interests", words[0] == "1",
+            let count = Int(words[1]), (1...16_384).contains(count)
         else { return nil }
         self.init(count: count, in: space.with(interests: words.count == 3))
     }
