@@ -78,7 +78,8 @@ struct FollowingTests {
                     subscriber.follow("x", index: 0)
                 }
                 await listener.follows("x")
-                #expect(try admin.command("PUBLISH", "x", "1").int == 1)
+                let receivers = try admin.command("PUBLISH", "x", "1").int
+                #expect(receivers == 1)
                 #expect(await listener.message() == .init(channel: 0, payload: Array("1".utf8)))
             }
         }
@@ -109,7 +110,8 @@ struct FollowingTests {
                 subscriber.follow("then", index: 0)
             }
             await listener.follows("then")
-            #expect(try admin.command("PUBLISH", "p:events:eve", "3").int == 0)
+            let receivers = try admin.command("PUBLISH", "p:events:eve", "3").int
+            #expect(receivers == 0)
         }
     }
 
@@ -121,7 +123,8 @@ struct FollowingTests {
             #expect(await listener.lossReason().hasSuffix("no channel was confirmed within 100 ms"))
             server.resume()
             await listener.subscribed()
-            #expect(try server.admin().command("PUBLISH", "x", "1").int == 1)
+            let receivers = try server.admin().command("PUBLISH", "x", "1").int
+            #expect(receivers == 1)
         }
     }
 }

@@ -173,7 +173,7 @@ import Testing
         world.redis.isGone = false
         try world.run(until: "it is live") { world.shards[2].logic.link.isLive }
         let again = try SimulatedClient("bob", in: world).connect(to: world.shards[2])
-        again.send(.status(.init(status: .away)))
+        again.send(.status(.init(status: .busy)))
         let watcher = try SimulatedClient("cy", in: world).connect(to: world.shards[2]).watch("bob")
         try world.run(for: 100)
         #expect(try #require(watcher.presences[UserID("bob")!]).version > shown)
@@ -225,7 +225,7 @@ import Testing
         #expect(heard.sorted() == Array("FP".utf8))
         heard = []
         shard.logic.endObserving()
-        bob.send(.status(.init(status: .away)))
+        bob.send(.status(.init(status: .auto)))
         try world.run(for: 100)
         #expect(heard.isEmpty && !shard.subscription.isOverhearing)
     }
