@@ -19,11 +19,18 @@ struct FollowingTests {
         let count = 30_000
         try await Listener.with(server.unix, ["a", "b"]) { listener in
             await listener.subscribed()
-            await listener.onLoop { subscriber in
+            _ = await listener.wait { (subscriber, done: @escaping (Int) -> Void) in
+                let told = subscriber.onFollowed
+                var confirmed = 0
+                subscriber.onFollowed = { _ in
+                    confirmed += 1
+                    guard confirmed == count else { return }
+                    subscriber.onFollowed = told
+                    done(confirmed)
+                }
                 for number in 0..<count { subscriber.follow(Self.name(number), index: number % 2) }
                 #expect(subscriber.followed == count)
             }
-            await listener.follows(Self.name(count - 1))
             let isDone = await listener.onLoop { $0.underWay == 0 }
             #expect(isDone)
             for number in [0, 1, count - 1] {

@@ -59,7 +59,7 @@ class Server:
         self.log = open(os.path.join(self.directory, "server.log"), "ab")
         self.process = subprocess.Popen(
             self.command, stdout=subprocess.PIPE, stderr=self.log, stdin=subprocess.DEVNULL, start_new_session=True,
-            preexec_fn=processes.end_with_parent)
+            preexec_fn=processes.end_with_parent, env=self.environment())
         self.lines = []
         spoken = queue.Queue()
         self.listener = threading.Thread(target=self.listen, args=(self.process.stdout, spoken), daemon=True)
@@ -73,6 +73,11 @@ class Server:
         address = urlsplit(self.url)
         self.host, self.port = address.hostname, address.port
         self.mint = Mint(self.cli_token("sample"), self.directory)
+
+    def environment(self):
+        """The suite can be run with `PRESENCE_REDIS_INTERESTS=true`, which a cluster does not take."""
+        is_cluster = self.redis and "+cluster" in self.redis.url
+        return os.environ | ({"PRESENCE_REDIS_INTERESTS": "false"} if is_cluster else {})
 
     def listen(self, stream, spoken):
         for line in stream:

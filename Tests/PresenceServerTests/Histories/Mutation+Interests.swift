@@ -13,10 +13,14 @@ extension Mutation {
                 seed: 1, people: 5, shards: 2, times: .defaults, interests: true,
                 steps: [
                     .connect(person: 0, place: 2, shard: 0, activity: 0, status: 0),
+                    .wait(2),
                     .connect(person: 1, place: 2, shard: 1, activity: 0, status: 0),
-                    .connect(person: 2, place: 2, shard: 0, activity: 0, status: 0),
+                    .wait(1),
+                    .connect(person: 2, place: 2, shard: 1, activity: 0, status: 0),
+                    .wait(1),
                     .connect(person: 3, place: 2, shard: 1, activity: 0, status: 0),
-                    .connect(person: 4, place: 2, shard: 0, activity: 0, status: 0),
+                    .wait(1),
+                    .connect(person: 4, place: 2, shard: 1, activity: 0, status: 0),
                     .quiet,
                 ])),
         Mutation(
