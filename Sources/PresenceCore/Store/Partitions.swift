@@ -67,13 +67,12 @@ package struct PartitionKeys {
     package init(tag: String, space: KeySpace) {
         name = space.keys + tag
         events = space.channels + tag + (space.hasInterests ? ":events:" : ":events")
-        offered = space.channels + tag + ":offers"
     }
 
     /// With interests: the channel of what watchers of a user or conversation need.
     package func events(of id: Identifier) -> String { events + id.string }
     /// With interests: the channel that tells that something was offered.
-    package let offered: String
+    package var offered: String { events[...events.lastIndex(of: "}")!] + ":offers" }
 
     package var shards: String { name + ":shards" }
     package var floor: String { name + ":floor" }
