@@ -38,9 +38,8 @@ end
 
 -- Tells what happened to a user or conversation: "KIND id version at rest". A channel that ends in a colon is the beginning of
 -- others, one for each of them (`redis.interests`): what only watchers need goes there.
-local forWatchers = { P = true, F = true, T = true, M = true }
 local function publish(channel, kind, id, ...)
-    if forWatchers[kind] and string.byte(channel, -1) == 58 then channel = channel .. id end
+    if string.byte(channel, -1) == 58 and string.find('PFTM', kind, 1, true) then channel = channel .. id end
     redis.call('PUBLISH', channel, table.concat({ kind, id, ... }, ' '))
 end
 
