@@ -2,11 +2,12 @@
 
 import asyncio
 import os
+import subprocess
 
 import pytest
 
 from support.room import Room
-from support.server import run
+from support.server import BINARY, run
 
 
 @pytest.fixture
@@ -42,8 +43,9 @@ async def test_a_server_of_the_other_kind_is_refused_while_one_is_there(pair, tm
     assert ended.returncode != 0 and "redis.interests is off here, and on at other servers" in ended.stderr, ended
 
 
-async def test_interests_in_a_cluster_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setitem(os.environ, "PRESENCE_REDIS_INTERESTS", "true")
+async def test_interests_in_a_cluster_are_refused(tmp_path):
     ended = await asyncio.to_thread(
-        run, "serve", "--port", "0", "--data-dir", str(tmp_path), "--redis", "redis+cluster://127.0.0.1:1")
+        subprocess.run,
+        [BINARY, "serve", "--port", "0", "--data-dir", str(tmp_path), "--redis", "redis+cluster://127.0.0.1:1"],
+        capture_output=True, text=True, timeout=30, env=os.environ | {"PRESENCE_REDIS_INTERESTS": "true"})
     assert ended.returncode != 0 and "redis.interests" in ended.stderr and "cluster" in ended.stderr, ended

@@ -19,7 +19,15 @@ FAULTS = ("Sanitizer: ", "Fatal error: ")
 
 def run(*arguments, timeout=30):
     """Runs the command to its end."""
-    return subprocess.run([BINARY, *arguments], capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL)
+    return subprocess.run(
+        [BINARY, *arguments], capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL,
+        env=environment(arguments))
+
+
+def environment(command):
+    """The suite can be run with `PRESENCE_REDIS_INTERESTS=true`, which a cluster does not take."""
+    is_cluster = any("+cluster:" in str(word) for word in command)
+    return os.environ | ({"PRESENCE_REDIS_INTERESTS": "false"} if is_cluster else {})
 
 
 LIVING = []
@@ -59,7 +67,7 @@ class Server:
         self.log = open(os.path.join(self.directory, "server.log"), "ab")
         self.process = subprocess.Popen(
             self.command, stdout=subprocess.PIPE, stderr=self.log, stdin=subprocess.DEVNULL, start_new_session=True,
-            preexec_fn=processes.end_with_parent, env=self.environment())
+            preexec_fn=processes.end_with_parent, env=environment(self.command))
         self.lines = []
         spoken = queue.Queue()
         self.listener = threading.Thread(target=self.listen, args=(self.process.stdout, spoken), daemon=True)
@@ -73,11 +81,6 @@ class Server:
         address = urlsplit(self.url)
         self.host, self.port = address.hostname, address.port
         self.mint = Mint(self.cli_token("sample"), self.directory)
-
-    def environment(self):
-        """The suite can be run with `PRESENCE_REDIS_INTERESTS=true`, which a cluster does not take."""
-        is_cluster = self.redis and "+cluster" in self.redis.url
-        return os.environ | ({"PRESENCE_REDIS_INTERESTS": "false"} if is_cluster else {})
 
     def listen(self, stream, spoken):
         for line in stream:
