@@ -3,8 +3,8 @@ import Redis
 
 /// Reads what is watched from Redis: once for the first who asks, and again after every break.
 ///
-/// There is no gap, because events are subscribed to before anything is read: a change is either in what was read or
-/// comes as an event, and the higher version holds, whichever comes first.
+/// There is no gap, because events are subscribed to before anything is read (with interests, those of its subject): a change is
+/// either in what was read or comes as an event, and the higher version holds, whichever comes first.
 package final class TopicLoader {
     private unowned let shard: ShardLogic
 
@@ -51,6 +51,13 @@ package final class TopicLoader {
     private func read(_ topic: Topic) {
         guard shard.link.isLive, !shard.isStoreFull() else { return settle(topic, .failed) }
         topic.isLoading = true
+        guard let interests = shard.interests else { return readFollowed(topic) }
+        interests.whenFollowed(topic.subject) { [self] isFollowed in
+            if isFollowed, shard.link.isLive { readFollowed(topic) } else { finish(topic, .failed) }
+        }
+    }
+
+    private func readFollowed(_ topic: Topic) {
         let round = shard.policies.round(of: topic.subject)
         query(topic) { [self] result in
             guard case .success(let value) = result else { return finish(topic, .failed) }

@@ -17,6 +17,7 @@ extension History {
         history.times = draw.chance(1, of: 5) ? .defaults : .short
         history.steps = draw.steps(people: history.people, shards: history.shards)
         history.connections = draw.chance(1, of: 3) ? draw.pick(1...3) : 0
+        history.interests = seed.isMultiple(of: 2)
         return history
     }
 
@@ -24,6 +25,7 @@ extension History {
     static func crowd(_ people: Int, from seed: UInt64) -> History {
         var draw = Draw(random: SplitMix64(seed &* 0x9E37_79B9 &+ 78))
         var history = History(seed: seed, people: people, shards: 4, steps: [])
+        history.interests = seed.isMultiple(of: 2)
         for person in 0..<people {
             history.steps.append(draw.connect(person: person))
             if person % 20 == 0 { history.steps.append(.wait(10)) }

@@ -1,8 +1,8 @@
 @testable import Simulator
 
-/// The mistakes that histories have to find.
+/// The mistakes that histories have to find, interests or not.
 extension Mutation {
-    static let all: [Mutation] = [
+    static let general: [Mutation] = [
         Mutation(
             name: "a missing fence: whoever is taken for dead may still write",
             replacing: (

@@ -52,6 +52,6 @@ local function changeProfile(channel, user, userKey, floorKey, changes)
     redis.call('HSET', userKey, 'profileVersion', version, 'profile', body)
     -- The members were fields as well, before the layout had the number 2.
     if held[3] then redis.call('HDEL', userKey, 'createdAt', unpack(profileMembers)) end
-    redis.call('PUBLISH', channel, table.concat({ 'F', user, version, int(now), body }, ' '))
+    publish(channel, 'F', user, version, int(now), body)
     return version, body
 end
