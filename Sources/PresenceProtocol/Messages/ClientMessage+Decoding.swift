@@ -222,12 +222,11 @@ extension ClientMessage.KnownVersions {
         }
     }
 
-    /// No register has a version that is larger than what every client can say exactly: knowing it is knowing nothing.
     private static func version(_ value: JSONValue) throws(DecodingFailure) -> Int64? {
         if value.kind == .null { return nil }
         switch value.number {
-        case .integer(let version): return version <= ClientMessage.maximumID ? version : nil
-        case .tooLarge: return nil
+        case .integer(let version): return version
+        case .tooLarge: return nil  // No register has such a version, so knowing it is knowing nothing.
         case .fraction, nil: throw .wrongKind("known", wanted: "an object of objects of integers")
         }
     }
