@@ -38,11 +38,11 @@ import Testing
 
     @Test func `what is kept of an installation says whether it has interests`() {
         let (off, on) = (KeySpace(), KeySpace(hasInterests: true))
-        #expect(Partitions(count: 4, in: off).format == "1 4" && Partitions(count: 4, in: on).format == "1 4 interests")
+        #expect(Partitions(count: 4, in: off).format == "2 4" && Partitions(count: 4, in: on).format == "2 4 interests")
         for space in [off, on] {
-            #expect(Partitions(format: "1 4", in: space)?.space.hasInterests == false)
-            #expect(Partitions(format: "1 4 interests", in: space)?.space.hasInterests == true)
-            for wrong in ["", "1", "2 4", "1 0", "1 4 ", "1 4 interest", "1 4 interests 2", "1 x"] {
+            #expect(Partitions(format: "2 4", in: space)?.space.hasInterests == false)
+            #expect(Partitions(format: "2 4 interests", in: space)?.space.hasInterests == true)
+            for wrong in ["", "2", "1 4", "2 0", "2 4 ", "2 4 interest", "2 4 interests 2", "2 x"] {
                 #expect(Partitions(format: wrong, in: space) == nil, "\(wrong)")
             }
         }
