@@ -97,7 +97,7 @@ extension Photos {
                 .setPhoto,
                 keys: [
                     keys.shards, keys.floor, keys.user(user), keys.account(user), photoKey(name), photoKey(former),
-                ],
+                ] + call.writer.keys,
                 arguments: [
                     keys.events, shard.link.incarnation, user.string, name?.text ?? "", former?.text ?? "",
                 ] + addresses, lane: .commands, reply: $0)

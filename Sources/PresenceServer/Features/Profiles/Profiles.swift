@@ -26,7 +26,7 @@ final class Profiles: Feature {
             return shard.refuse(ProfileChanges.unknownTimezone.with(id: context.id), on: context.connection)
         }
         shard.write(context.connection, context.id) { done in
-            change(profileOf: context.user, changes, done: done)
+            change(profileOf: context.user, changes, by: context.writer, done: done)
         } succeeded: { [unowned shard] words in
             guard let profile = Self.profileObject(words) else {
                 shard.noteDamage("profile", of: context.user)
@@ -46,7 +46,7 @@ final class Profiles: Feature {
         guard changes.hasKnownTimezone else { return call.refuse(422, ProfileChanges.unknownTimezone) }
         let user = call.ids[0]
         call.write {
-            change(profileOf: user, changes, done: $0)
+            change(profileOf: user, changes, by: nil, done: $0)
         } succeeded: { [unowned shard] words in
             guard let profile = Self.profileObject(words.array ?? []) else {
                 shard.noteDamage("profile", of: user)
@@ -56,10 +56,12 @@ final class Profiles: Feature {
         }
     }
 
-    private func change(profileOf user: UserID, _ changes: ProfileChanges, done: @escaping StoreReply) {
+    private func change(
+        profileOf user: UserID, _ changes: ProfileChanges, by writer: Writer?, done: @escaping StoreReply
+    ) {
         let keys = shard.partitions.keys(of: user)
         shard.store.run(
-            .profile, keys: [keys.shards, keys.floor, keys.user(user)],
+            .profile, keys: [keys.shards, keys.floor, keys.user(user)] + writer.keys,
             arguments: [keys.events, shard.link.incarnation, user.string] + changes.arguments, lane: .commands,
             reply: done)
     }

@@ -39,7 +39,8 @@ extension Accounts {
         let keys = shard.partitions.keys(of: user)
         call.ask {
             shard.store.run(
-                .changeAccount, keys: [keys.shards, keys.floor, keys.user(user), keys.account(user)],
+                .changeAccount,
+                keys: [keys.shards, keys.floor, keys.user(user), keys.account(user)] + call.writer.keys,
                 arguments: [keys.events, shard.link.incarnation, user.string] + changes, lane: .commands, reply: $0)
         } answered: { value in
             let words = value.array ?? []
