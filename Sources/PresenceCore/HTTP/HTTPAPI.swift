@@ -148,7 +148,7 @@ package struct HTTPAPI {
             guard let trace = logic.trace else { return try entry.handle(call) }
             try trace.following(call.request.name) { () throws(DecodingFailure) in try entry.handle(call) }
         } catch {
-            call.respond(.error(Self.status(of: error.code), error.errorMessage))
+            call.refuse(error)
         }
     }
 
@@ -190,7 +190,7 @@ package struct HTTPAPI {
         respond(exchange, .error(status, .init(code: code, message: message, field: field)))
     }
 
-    private static func status(of code: ErrorCode) -> Int {
+    static func status(of code: ErrorCode) -> Int {
         switch code {
         case .badRequest, .unknownType: 400
         case .unauthorized: 401

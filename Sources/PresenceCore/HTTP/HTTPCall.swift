@@ -56,6 +56,11 @@ package struct HTTPCall {
 
     package func refuse(_ status: Int, _ error: ServerMessage.ErrorMessage) { respond(.error(status, error)) }
 
+    /// What its body lacks.
+    package func refuse(_ failure: DecodingFailure) {
+        respond(.error(HTTPAPI.status(of: failure.code), failure.errorMessage))
+    }
+
     package func refuse(_ status: Int, _ code: ErrorCode, _ message: String, _ field: String? = nil) {
         api.refuse(exchange, status, code, message, field)
     }

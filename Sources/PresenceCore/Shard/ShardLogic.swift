@@ -55,6 +55,8 @@ package final class ShardLogic {
     private let logger: Logger
     /// Which of the process' shards this is.
     package let place: (number: Milliseconds, of: Milliseconds)
+    /// What a feature has bodies of profiles hold in the place of addresses.
+    package var bodyMark: BodyMark?
     /// No one is let in any more.
     var isDraining = false
     private var nextDamageLog: Milliseconds = .min
@@ -203,9 +205,7 @@ package final class ShardLogic {
             return noteDamage(kind == .presence ? "presence" : "profile", of: topic.subject)
         }
         metrics.changeToWrite.record(max(0, clock.redisNow - event.at))
-        policies.announce(
-            RegisterFrame.event(kind, user: topic.subject, version: event.version, body: event.rest, at: event.at),
-            kind, on: topic, at: event.at)
+        policies.announce(frame(kind, of: topic.subject, event), kind, on: topic, at: event.at)
     }
 
     // MARK: Inputs: time
