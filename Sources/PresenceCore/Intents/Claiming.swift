@@ -106,7 +106,8 @@ package final class Claiming {
         ) { [self] words in
             switch words.first?.string {
             case "HELD": return Fate.fulfilled().end
-            case "OPEN": return .step(state(of: owner) { [self] _, _ in .step(want(thing, shown, owner, change, writer)) })
+            case "OPEN":
+                return .step(state(of: owner) { [self] _, _ in .step(want(thing, shown, owner, change, writer)) })
             case "WISH":
                 guard words.count > 1, let number = words[1].string else { return .damaged }
                 let wish = Wish(owner: owner, number: number, thing: thing, change: change)

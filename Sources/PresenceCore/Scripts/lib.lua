@@ -25,7 +25,7 @@ if request then
     end }, { __index = plain })
 end
 
--- Whoever changes something by a token says so by two keys more, before the one of offers: a key that tells whether the token is
+-- Who changes something by a token says so by two keys more, before the one of offers: a key that tells whether the token is
 -- good still, and "{p017}:writer:g:GRANT" or "{p017}:writer:t:ISSUED" (no key). Tokens may have been taken back, or the account
 -- deleted, since the request was let in: then it changes nothing. Without them a backend writes, or the server itself.
 local function isRevoked()

@@ -114,7 +114,8 @@ extension Conversations {
     /// It is counted in its creator's partition, then made in its own.
     private func createDirect(
         _ creator: UserID, _ other: UserID, _ request: ConversationRequest.Creation, _ writer: Writer,
-        attempt: Int = 0, refused: @escaping StoreReply, made: @escaping (Result<ConversationRecord, RedisFailure>) -> Void
+        attempt: Int = 0, refused: @escaping StoreReply,
+        made: @escaping (Result<ConversationRecord, RedisFailure>) -> Void
     ) {
         guard let id = directID(of: creator, other, attempt: attempt) else {
             return made(.failure(.disconnected(sent: false)))

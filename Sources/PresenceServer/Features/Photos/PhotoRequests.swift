@@ -136,7 +136,8 @@ extension Photos {
             JSONWriter.string(address(of: name, isThumbnail: isThumbnail), to: &json)
             json.append(UInt8(ascii: ","))
         }
-        json += Array(#""profile":"#.utf8) + RegisterFrame.object(version: version, body: shard.bodyMark.filled(body)).bytes
+        json +=
+            Array(#""profile":"#.utf8) + RegisterFrame.object(version: version, body: shard.bodyMark.filled(body)).bytes
         return .json(200, json + [UInt8(ascii: "}")])
     }
 }
