@@ -65,7 +65,7 @@ package final class TopicLoader {
                 kind.take(value, of: topic, announced: topic.isLoaded)
                 return finish(topic, .loaded)
             }
-            let read = PersonRead(value)
+            let read = PersonRead(value, shard.bodyMark)
             noteDamage(in: read, of: topic)
             for (kind, version, body) in read.registers where version > topic.version(of: kind) {
                 shard.watchers.set(
@@ -142,7 +142,7 @@ package final class TopicLoader {
                     return done()
                 }
                 // Who may see a change is settled before anyone is told of it.
-                let read = PersonRead(value)
+                let read = PersonRead(value, shard.bodyMark)
                 noteDamage(in: read, of: topic)
                 topic.policyRound = round
                 shard.policies.take(read.policy, of: topic.subject, asOf: policy)
@@ -230,7 +230,8 @@ struct PersonRead {
     /// What is there and no server has written: clients get nothing of it.
     package let damaged: [RegisterKind]
 
-    init(_ value: RedisValue) {
+    /// - Parameter mark: What profiles have in them that is told otherwise.
+    init(_ value: RedisValue, _ mark: BodyMark? = nil) {
         let fields = value.array ?? []
         var damaged: [RegisterKind] = []
         func register(_ kind: RegisterKind, _ index: Int) -> (RegisterKind, Int64, [UInt8]) {
@@ -243,7 +244,7 @@ struct PersonRead {
                 damaged.append(kind)
                 return (kind, 0, [])
             }
-            return (kind, version, body)
+            return (kind, version, kind == .profile ? mark.filled(body) : body)
         }
         registers = [register(.presence, 0), register(.profile, 2)]
         self.damaged = damaged

@@ -25,6 +25,21 @@ if request then
     end }, { __index = plain })
 end
 
+-- Who changes something by a token says so by two keys more, before the one of offers: a key that tells whether the token is
+-- good still, and "{p017}:writer:g:GRANT" or "{p017}:writer:t:ISSUED" (no key). Tokens may have been taken back, or the account
+-- deleted, since the request was let in: then it changes nothing. Without them a backend writes, or the server itself.
+local function isRevoked()
+    local place = #KEYS
+    if string.find(KEYS[place] or '', '^[^{]*{p%d+}:offers$') then place = place - 1 end
+    local kind, word = string.match(KEYS[place] or '', '^[^{]*{p%d+}:writer:(%a):(.+)$')
+    if not kind then return false end
+    table.remove(KEYS, place)
+    local key = table.remove(KEYS, place - 1)
+    if kind == 'g' then return redis.call('HEXISTS', key, word) == 0 end
+    return tonumber(word) < tonumber(redis.call('HGET', key, 'revokedAt') or '0')
+end
+if isRevoked() then return { 'REVOKED' } end
+
 -- A version only grows: past the last one, past the partition's floor, and not behind the clock.
 local function nextVersion(last, floorKey)
     local floor = tonumber(redis.call('GET', floorKey) or '0')

@@ -49,8 +49,6 @@ extension ShardLogic {
             return noteDamage(kind == .presence ? "presence" : "profile", of: topic.subject)
         }
         metrics.changeToWrite.record(max(0, clock.redisNow - event.at))
-        policies.announce(
-            RegisterFrame.event(kind, user: topic.subject, version: event.version, body: event.rest, at: event.at),
-            kind, on: topic, at: event.at)
+        policies.announce(frame(kind, of: topic.subject, event), kind, on: topic, at: event.at)
     }
 }

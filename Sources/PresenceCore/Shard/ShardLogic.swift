@@ -57,6 +57,8 @@ package final class ShardLogic {
     private let logger: Logger
     /// Which of the process' shards this is.
     package let place: (number: Milliseconds, of: Milliseconds)
+    /// What a feature has bodies of profiles hold in the place of addresses.
+    package var bodyMark: BodyMark?
     /// No one is let in any more.
     var isDraining = false
     private var nextDamageLog: Milliseconds = .min

@@ -133,6 +133,15 @@ private struct Draw {
         case 12: return [.refuseAll(why: pick(0...4), ms: pick(200...9_000))]
         case 13:
             let person = pick(0...people - 1)
+            // What is asked for by a token that has been taken back, on a server that has not heard of it.
+            if chance(1, of: 3) {
+                return [
+                    .holdEvents(shard: shard, ms: pick(50...3_000)),
+                    .revoke(person: person, shard: pick(0...shards - 1)),
+                    .wait(pick(20...200)),
+                    .name(person: person, place: pick(0...History.places - 1), name: pick(0...99)),
+                ]
+            }
             return [
                 chance(1, of: 2) ? .disconnect(person: person, shard: shard) : .revoke(person: person, shard: shard)
             ]

@@ -169,6 +169,22 @@ extension Mutation {
                     .quiet,
                 ])),
         Mutation(
+            name: "a write does not compare: a token that was taken back still changes something",
+            replacing: ("if isRevoked() then return { 'REVOKED' } end", "isRevoked()"), faults: [13],
+            shows: .banned,
+            history: History(
+                seed: 1, people: 2, shards: 2, times: .short,
+                steps: [
+                    .connect(person: 1, place: 1, shard: 0, activity: 0, status: 0),
+                    .wait(100),
+                    .holdEvents(shard: 0, ms: 1_000),
+                    .revoke(person: 1, shard: 1),
+                    .wait(100),
+                    .name(person: 1, place: 1, name: 7),
+                    .wait(100),
+                    .quiet,
+                ])),
+        Mutation(
             name: "sessions are ended although nobody could come back while there was no server",
             replacing: ("if over and settled then", "if over then"), faults: [14],
             shows: .flicker,

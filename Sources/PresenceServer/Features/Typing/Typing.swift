@@ -108,14 +108,16 @@ final class Typing: Feature, TopicKind {
         }
         typingSessions[session.number] = typing.isEmpty ? nil : typing
         guard isTyping else { return say(false, in: conversation, by: session.user.id, session.id, done: done) }
-        // Of two who block each other neither is shown typing.
-        talks.unlessBlocked(session.user.id, in: conversation) { result in
-            let isBlocked = (try? result.get())?.array?.first?.string == "BLOCKED"
-            done(isBlocked ? nil : result)
-        } _: { [self] in
-            // It may have ended, or its user become invisible, while that was asked.
-            guard typingSessions[session.number]?[conversation] != nil else { return done(nil) }
-            say(true, in: conversation, by: session.user.id, session.id, done: done)
+        shard.unlessRevoked(Writer(session), done: done) { [self] in
+            // Of two who block each other neither is shown typing.
+            talks.unlessBlocked(session.user.id, in: conversation) { result in
+                let isBlocked = (try? result.get())?.array?.first?.string == "BLOCKED"
+                done(isBlocked ? nil : result)
+            } _: { [self] in
+                // It may have ended, or its user become invisible, while that was asked.
+                guard typingSessions[session.number]?[conversation] != nil else { return done(nil) }
+                say(true, in: conversation, by: session.user.id, session.id, done: done)
+            }
         }
     }
 
