@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from support.openapi import OpenAPI
-from support.patience import PATIENCE
+from support.patience import PATIENCE, eventually
 from support.rules import is_time
 from support.room import Room
 from support.talks import follow, fresh, group, heard, hears, info, listed, marks, say, sees, talk
@@ -190,6 +190,77 @@ async def test_who_leaves_hears_no_more(room):
     await ana.did("changeMembers", conversation=id, add=[bob.user])
     # And sees all of it once they are back.
     assert [message["text"] for message in (await follow(bob, id))["messages"]] == ["all", "without bob"]
+
+
+@pytest.mark.parametrize("has_list", [True, False], ids=["with the list", "without the list"])
+@pytest.mark.parametrize("activity", ["active", "background"])
+async def test_who_is_put_back_goes_on_where_they_were_and_misses_nothing(room, activity, has_list):
+    ana, bob, cy = [await room.come(name) for name in ("ana", "bob", "cy")]
+    id = (await group(ana, bob, cy))["id"]
+    if has_list:
+        await listed(cy)
+    await follow(cy, id)
+    await follow(bob, id)
+    if activity == "background":
+        await cy.activity("background")
+    await say(ana, id, "first")
+    await ana.did("changeMembers", conversation=id, remove=[cy.user])
+    await say(ana, id, "second")
+    await hears(bob, id, 2)
+    before = len(heard(cy, id))
+    await ana.did("changeMembers", conversation=id, add=[cy.user])
+    await say(ana, id, "third")
+    if activity == "background":
+        await cy.did("getMessages", conversation=id)
+        assert before == 0 and not heard(cy, id)
+        await cy.activity("active")
+    events = await hears(cy, id, 3)
+    assert [event["message"]["text"] for event in events] == ["first", "second", "third"]
+    assert before <= 1, "who was not in it has heard of it"
+    await ana.types(id)
+    await cy.sees_typing(id, [ana])
+    assert len(heard(cy, id)) == 3
+
+
+async def test_who_was_taken_out_hears_nothing_and_may_unsubscribe(room):
+    ana, bob, cy = [await room.come(name) for name in ("ana", "bob", "cy")]
+    id = (await group(ana, bob, cy))["id"]
+    await follow(cy, id)
+    await follow(bob, id)
+    await ana.did("changeMembers", conversation=id, remove=[cy.user])
+    await say(ana, id, "without cy")
+    await hears(bob, id, 1)
+    assert (await cy.did("unsubscribe", conversations=[id]))["type"] == "unsubscribed"
+    await ana.did("changeMembers", conversation=id, add=[cy.user])
+    await say(ana, id, "with cy")
+    await hears(bob, id, 2)
+    await cy.did("getConversation", conversation=id)
+    assert not heard(cy, id)
+
+
+async def test_a_direct_conversation_that_was_ended_and_made_again_begins_anew(room):
+    ana, bob, id = await pair(room)
+    phone = await room.come("bob", "phone")
+    for number in range(5):
+        await say(ana, id, f"old {number}")
+    held = await follow(bob, id)
+    await follow(phone, id)
+    await bob.close()
+    answer = await room.api.request("DELETE", f"/v1/conversations/{id}/participants", token=room.backend)
+    assert answer.status == 204
+    assert (await talk(ana, phone))["id"] == id
+    # Who followed it is told that what they hold is gone.
+    await eventually(lambda: any(event["type"] == "messagesReset" for event in phone.log), within=PATIENCE,
+                     what="messagesReset")
+    new = [await say(ana, id, f"new {number}") for number in range(7)]
+    assert [message["seq"] for message in new] == list(range(6, 13))
+    bob = await room.come("bob")
+    again = await follow(bob, id, after=5, messagesVersion=held["messagesVersion"])
+    assert again["reset"] is True and again["messages"] == new and again["first"] == 6 and again["last"] == 12
+    await hears(phone, id, 7)
+    assert [event["message"] for event in heard(phone, id)[-7:]] == new
+    late = await info(bob, id)
+    assert late["first"] == 6 and late["unread"] == 7
 
 
 async def test_a_block_refuses_both_sends_and_uses_no_number(room):

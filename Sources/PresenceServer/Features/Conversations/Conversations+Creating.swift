@@ -142,7 +142,7 @@ extension Conversations {
     ) {
         let intent = Intent(joining.kind, id)
         let make = IntentStep(
-            .direct, intent, keys: { [$0.floor, $0.conversation(id)] },
+            .direct, intent, keys: { [$0.floor, $0.conversation(id), $0.typing(id)] },
             arguments: [id.string, text(request.metadata), creator.string, other.string]
         ) { [unowned self] words in
             guard words.first?.string == "OK" else { return .end(.array(words)) }

@@ -195,7 +195,8 @@ final class Typing: Feature, TopicKind {
     /// The participants have changed: former ones must not see any more.
     func handle(participants event: StoreEvent) {
         guard let topic = shard.watchers.topic(event.subjectBytes, conversations) else { return }
-        setParticipants(Set(event.words.compactMap { UserID($0) }), of: topic)
+        (topic.state as? ConversationTopic)?.members.told(Set(event.words.compactMap { UserID($0) }))
+        setParticipants(of: topic)
     }
 
     func makeState() -> AnyObject? { ConversationTopic() }
@@ -204,7 +205,7 @@ final class Typing: Feature, TopicKind {
         let keys = shard.partitions.keys(of: topic.subject)
         shard.store.run(
             .conversation, keys: [keys.conversation(topic.subject), keys.typing(topic.subject)], arguments: [],
-            lane: .commands, reply: reply)
+            lane: .commands, reply: (topic.state as? ConversationTopic)?.members.asking(reply) ?? reply)
     }
 
     func isDoubtful(_ topic: Topic, for user: UserID) -> Bool {
@@ -214,26 +215,23 @@ final class Typing: Feature, TopicKind {
     func take(_ value: RedisValue, of topic: Topic, announced: Bool) {
         let words = value.array?.compactMap(\.string) ?? []
         guard words.count >= 2, let version = Int64(words[0]) else { return }
-        setParticipants(Set(words[2...].compactMap { UserID($0) }), of: topic)
+        (topic.state as? ConversationTopic)?.members.answered(Set(words[2...].compactMap { UserID($0) }))
+        setParticipants(of: topic)
         apply(
             words[1].split(separator: " ").map(String.init), version: version, at: shard.clock.redisNow, to: topic,
             announced: announced)
     }
 
-    private func setParticipants(_ participants: Set<UserID>, of topic: Topic) {
-        topic.conversation?.participants = participants
-        let outsiders = topic.watchers.compactMap { shard.watchers.connections[Int($0.connection)] }
-            .filter { connection in connection.session.map { !participants.contains($0.user.id) } ?? true }
-        // The topic may go with its last watcher.
-        topic.holds += 1
-        for connection in outsiders {
-            shard.watchers.unsubscribe(connection, from: topic)
+    /// Who was taken out is told nothing any more, which version 0 says; who was put in again is told who types.
+    private func setParticipants(of topic: Topic) {
+        guard let members = (topic.state as? ConversationTopic)?.members else { return }
+        topic.conversation?.participants = members.users
+        for connection in members.apply(to: topic, in: shard.watchers).left {
             var payload: [UInt8] = []
             ServerMessageWriter.typing(
                 .init(conversation: topic.subject, version: 0, users: [], at: shard.clock.redisNow), to: &payload)
             shard.replies.send(payload, to: connection)
         }
-        shard.watchers.release(topic)
     }
 
     /// `words`: `USER:MS` of everyone who types.

@@ -12,6 +12,9 @@
 --               of what they alone see; until when it is muted (0: not, -1: until they say so); since when it is archived
 --               (0: not); whether others see what they have read (e or n), and the number of that setting
 --   j:USER      the version at which they joined or left, until their inbox has been told
+-- When it has ended, first, last, changes and version stay for a year: the same id may come again, and numbers go on, so that
+-- nobody takes new messages for those that were deleted.
+local endedFor = 366 * 24 * 3600000
 
 local function member(value)
     local joined, read, shown, delivered, own, version, muted, archived, receipts, setting =
@@ -37,7 +40,8 @@ local function conversationAt(key)
             c.raw[field] = value
         end
     end
-    c.exists = #fields > 0
+    c.hasEnded = #fields > 0 and not c.raw.kind
+    c.exists = #fields > 0 and not c.hasEnded
     c.first = tonumber(c.raw.first or '1')
     c.last = tonumber(c.raw.last or '0')
     c.changes = tonumber(c.raw.changes or '0')
@@ -52,10 +56,13 @@ local function put(c, field, value)
     c.changed[field] = true
 end
 
--- Nobody is in it any more: of its messages only the numbers stay, until the last inbox has been told.
+-- Nobody is in it any more: of its messages only the numbers stay. That they went is a change that is kept nowhere: so who
+-- held them is told to begin anew if there is a conversation of this id again.
 local function empty(c, ...)
     if next(c.members) then return end
     redis.call('DEL', ...)
+    c.changes = c.changes + 1
+    put(c, 'changes', int(c.changes))
     put(c, 'first', int(c.last + 1))
     put(c, 'message', nil)
     put(c, 'priority', nil)
@@ -108,6 +115,15 @@ local function bumpMember(c, user, floorKey)
     putMember(c, user)
 end
 
+-- Nobody is in it any more, and the last inbox has been told.
+local function keepNumbers(c)
+    if next(c.members) or next(c.pending) then return end
+    redis.call('DEL', c.key)
+    redis.call('HSET', c.key, 'first', int(c.last + 1), 'last', int(c.last), 'changes', int(c.changes),
+        'version', int(c.version))
+    redis.call('PEXPIRE', c.key, endedFor)
+end
+
 -- Writes what has changed, and tells all shards if it has a new version: "N conversation version at", then "FIELD VALUE" of each field, a line
 -- each, and "left USER" of those who are no longer in it. No value has a line feed.
 local function save(c, channel, id)
@@ -122,6 +138,7 @@ local function save(c, channel, id)
     end
     if #set > 0 then redis.call('HSET', c.key, unpack(set)) end
     if #removed > 0 then redis.call('HDEL', c.key, unpack(removed)) end
+    if c.hasEnded then redis.call('PERSIST', c.key) end
     if not c.isNews then return end
     local newest, lines = c.version, {}
     for _, m in pairs(c.members) do newest = math.max(newest, m.version) end
