@@ -1,6 +1,7 @@
 """Conversations: who is in them, what their members are told of them, and what each sets for themselves."""
 
 import asyncio
+import time
 
 import pytest
 
@@ -329,6 +330,26 @@ async def test_typing_is_shown_to_neither_of_two_who_block_each_other(room):
     await cy.types(other)
     await ana.sees_typing(other, [cy])
     assert not ana.events_in(made) and not bob.events_in(made)
+
+
+@pytest.mark.parametrize("others", [0, 20], ids=["alone", "among many"])
+@pytest.mark.parametrize("is_typist", [True, False], ids=["by who types", "by who watches"])
+async def test_a_block_ends_what_was_typed_before_it(room, is_typist, others):
+    ana, bob, cy = await people(room, "ana", "bob", "cy")
+    made, three = (await talk(ana, bob))["id"], (await group(ana, bob, cy))["id"]
+    await bob.watch_typing(made, three)
+    await ana.types(made)
+    await ana.types(three)
+    await bob.sees_typing(made, [ana])
+    await bob.sees_typing(three, [ana])
+    began = time.monotonic()
+    by, of = (ana, bob) if is_typist else (bob, ana)
+    await by.did("block", users=[of.user] + [f"nobody-{number}" for number in range(others)])
+    await bob.sees_typing(made, [])
+    # Nor does anybody who comes later hear of it; the group is no business of theirs.
+    again = await (await room.come("bob", "phone")).watch_typing(made, three)
+    assert [entry["typing"] for entry in again] == [[], [ana.user]]
+    assert time.monotonic() - began < 5, "it may have run out by itself"
 
 
 async def test_backends_read_a_conversation_and_set_who_is_in_it(room):

@@ -278,6 +278,25 @@ async def test_a_block_refuses_both_sends_and_uses_no_number(room):
     await say(ana, three)
 
 
+async def test_no_new_text_reaches_anybody_by_an_edit_while_one_blocks_the_other(room):
+    ana, bob, id = await pair(room)
+    one, two = await say(ana, id, "one"), await say(bob, id, "two")
+    await ana.did("editMessage", conversation=id, message=one["id"], text="once edited")
+    await follow(bob, id)
+    await bob.did("block", users=[ana.user])
+    await ana.refused("forbidden", "editMessage", conversation=id, message=one["id"], text="an insult")
+    await bob.refused("forbidden", "editMessage", conversation=id, message=two["id"], text="an answer")
+    # What is stored already is answered: the same edit, the same send. Taking back stays possible.
+    assert (await ana.did("editMessage", conversation=id, message=one["id"], text="once edited"))["type"] == "messageUpdated"
+    assert (await say(ana, id, "one", one["id"]))["text"] == "once edited"
+    assert (await ana.did("deleteMessage", conversation=id, message=one["id"]))["message"]["deletedAt"]
+    event, = await hears(bob, id, 1)
+    assert event["message"]["text"] == "" and event["message"]["deletedAt"]
+    await bob.did("unblock", users=[ana.user])
+    await bob.did("editMessage", conversation=id, message=two["id"], text="an answer")
+    assert (await info(ana, id))["lastMessage"]["text"] == "an answer"
+
+
 # Following
 
 

@@ -59,7 +59,8 @@ extension Watchers {
     package func unsubscribe(_ connection: Connection, from unwanted: [Topic]) {
         guard unwanted.count > 8 else { return unwanted.forEach { unsubscribe(connection, from: $0) } }
         let index = connection.index
-        let parts = Set(unwanted.flatMap { [$0.index, $0.limited?.index, $0.hidden?.index, $0.paused?.index].compactMap { $0 } })
+        let parts = Set(
+            unwanted.flatMap { [$0.index, $0.limited?.index, $0.hidden?.index, $0.paused?.index].compactMap { $0 } })
         keepTurn(of: index)
         lines[index].kept.removeAll { parts.contains($0.topic) }
         let kept = lines[index].kept

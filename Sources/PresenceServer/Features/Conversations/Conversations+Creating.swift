@@ -127,7 +127,7 @@ extension Conversations {
             }
             makeDirect(id, creator, other, request) { [self] result in
                 // A backend has made a group of it: the next id is theirs.
-                if (try? result.get())?.array?.first?.string == "TAKEN", attempt < 8 {
+                if (try? result.get())?.array?.first?.string == "TAKEN", attempt < Self.mostAttempts {
                     return createDirect(
                         creator, other, request, attempt: attempt + 1, refused: refused, made: made)
                 }

@@ -12,7 +12,6 @@ final class MessageLogs: TopicKind {
     private static let page: Int64 = 100
     private static let pageBytes = 128 * 1024
 
-
     init(_ shard: ShardLogic) { self.shard = shard }
 
     func register(in registry: inout Registry) {
@@ -40,7 +39,9 @@ final class MessageLogs: TopicKind {
 
     /// Who is in it has changed: former members must not see any more, and who is in it again gets what has come meanwhile.
     func handle(members event: StoreEvent) {
-        guard let topic = shard.watchers.topic(event.subjectBytes, kind), let members = members(of: topic) else { return }
+        guard let topic = shard.watchers.topic(event.subjectBytes, kind), let members = members(of: topic) else {
+            return
+        }
         members.told(Set(event.words.compactMap { UserID($0) }))
         guard members.apply(to: topic, in: shard.watchers).cameBack else { return }
         // A conversation that had ended has lost its messages, of which no event has told.

@@ -16,13 +16,13 @@ final class Typing: Feature, TopicKind {
         keys: [KeyFamily(name: "typing", isPassing: true, type: "hash", expires: true, holdsNumbers: true)],
         settings: [expiry])
 
-    private unowned let shard: ShardLogic
+    unowned let shard: ShardLogic
     /// The kind of topic that a conversation is.
     private(set) var conversations: TopicKindID!
     private var expiries: DeadlineKind!
     private var retries: DeadlineKind!
-    private let expiry: Milliseconds
-    private var talks: Conversations { shard.feature(Conversations.self)! }
+    let expiry: Milliseconds
+    var talks: Conversations { shard.feature(Conversations.self)! }
 
     /// Conversations in which one session types at a time; what is older is forgotten, and runs out.
     private static let mostConversations = 64
@@ -43,8 +43,9 @@ final class Typing: Feature, TopicKind {
     /// Users who have become invisible a moment ago, until what they typed before has run out everywhere: a server that is
     /// out of reach cannot take it back.
     private var invisible: [UserID: Milliseconds] = [:]
+    var blocked = RecentBlocks()
     /// Conversations in which somebody types.
-    private var active: Set<UInt32> = []
+    private(set) var active: Set<UInt32> = []
 
     /// Where each session that types does so, and since when, by the session's number.
     private var typingSessions: [UInt64: [ConversationID: Milliseconds]] = [:]
@@ -62,6 +63,7 @@ final class Typing: Feature, TopicKind {
         retries = registry.deadline { [unowned self] _ in tellStops() }
         registry.event("T") { [unowned self] in handle(typing: $0) }
         talks.onMembers.append { [unowned self] in handle(participants: $0) }
+        shard.feature(VisibilityRequests.self)?.onChange.append { [unowned self] in handle(visibility: $0) }
         registry.request(
             "typing", decode: { (members, _) throws(DecodingFailure) in try ClientRequest.typing(members) }
         ) {
@@ -109,10 +111,9 @@ final class Typing: Feature, TopicKind {
         typingSessions[session.number] = typing.isEmpty ? nil : typing
         guard isTyping else { return say(false, in: conversation, by: session.user.id, session.id, done: done) }
         // Of two who block each other neither is shown typing.
-        talks.unlessBlocked(session.user.id, in: conversation) { result in
-            let isBlocked = (try? result.get())?.array?.first?.string == "BLOCKED"
-            done(isBlocked ? nil : result)
-        } _: { [self] in
+        talks.isBlocked(session.user.id, in: conversation) { [self] result in
+            if case .failure(let failure) = result { return done(.failure(failure)) }
+            if case .success(true) = result { return done(nil) }
             // It may have ended, or its user become invisible, while that was asked.
             guard typingSessions[session.number]?[conversation] != nil else { return done(nil) }
             say(true, in: conversation, by: session.user.id, session.id, done: done)
@@ -248,6 +249,7 @@ final class Typing: Feature, TopicKind {
             if shard.sessions.users[user]?.chosen?.status == .invisible { continue }
             state.typists[user] = shard.clock.now + min(left, expiry)
         }
+        if isBlocked(topic.subject, state.participants) { state.typists = [:] }
         let changed = before != Set(state.typists.keys)
         if changed || version > state.version { state.version = max(version, changed ? state.version + 1 : version) }
         topic.conversation = state
@@ -280,7 +282,7 @@ final class Typing: Feature, TopicKind {
         shard.deadlines.set(expiries, .number(UInt64(topic.index)), at: first)
     }
 
-    private func publish(_ topic: Topic, at: Timestamp, announced: Bool) {
+    func publish(_ topic: Topic, at: Timestamp, announced: Bool) {
         guard let state = topic.conversation else { return }
         let names = state.names
         var payload: [UInt8] = []

@@ -3,8 +3,8 @@
 -- KEYS: shards, floor, conversation, log, changes, prints, aging (conversations by when their oldest message was sent; used if
 --       messages are kept for a time)
 -- ARGV: now, channel, incarnation, conversation, from, id, text, attachments or '', priority or '', most messages kept,
---       ms for which they are kept or 0
--- Replies {OK, MESSAGE}, {FENCED}, {FORBIDDEN} or {CONFLICT}.
+--       ms for which they are kept or 0, 1 if one of two blocks the other
+-- Replies {OK, MESSAGE}, {FENCED}, {FORBIDDEN}, {CONFLICT} or {BLOCKED}.
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
 local c = conversationAt(KEYS[3])
 local sender = c.members[ARGV[5]]
@@ -15,6 +15,7 @@ if known then
     if first ~= content then return { 'CONFLICT' } end
     return { 'OK', known }
 end
+if ARGV[12] == '1' then return { 'BLOCKED' } end
 c.last, c.changes = c.last + 1, c.changes + 1
 local raw = stored({ id = ARGV[6], seq = int(c.last), version = int(c.changes), at = int(now), from = ARGV[5],
     editedAt = '0', editCount = 0, deletedAt = '0', deletedBy = '-', text = ARGV[7], attachments = ARGV[8],
