@@ -1,6 +1,7 @@
 """Messages: sent once however often, numbered without gaps, followed in order, edited, deleted, marked."""
 
 import asyncio
+import json
 
 import pytest
 
@@ -481,6 +482,51 @@ async def test_a_sender_edits_and_the_10_newest_earlier_texts_are_kept(room):
     error = await ana.refused("validation_failed", "editMessage", conversation=id, message=sent["id"], text="")
     assert error["field"] == "text"
     await ana.refused("bad_request", "editMessage", conversation=id, message=sent["id"])
+
+
+@pytest.mark.parametrize("limit, characters, files, least", [
+    (262_144, 4_090, 10, 0), (262_144, 4_090, 0, 2), (16_384, 250, 0, 2)])
+async def test_no_message_gets_too_long_for_clients_by_its_edits(start, limit, characters, files, least):
+    edits = 11
+    room = Room(start(SETTINGS | {"max_server_message_bytes": limit}))
+    ana, bob, id = await pair(room)
+    await listed(bob)
+    await follow(bob, id)
+    # One character each, of 5 bytes, 6 in JSON.
+    texts = ['"\u0301\u0302' * characters + chr(97 + number) for number in range(edits + 1)]
+    address = "https://example.org/" + "u" * 2_000
+    more = {"attachments": [{"id": f"{number}" + "x" * 100, "kind": "image", "url": address, "thumbnailURL": address,
+                             "sizeBytes": 1} for number in range(files)]} if files else {}
+    sent = await say(ana, id, texts[0], more=more)
+    for number in range(1, edits + 1):
+        reply = await ana.did("editMessage", conversation=id, message=sent["id"], text=texts[number])
+        held = reply["message"]
+        assert held["text"] == texts[number] and held["editCount"] == number
+        # The newest of the earlier ones are there.
+        kept = [edit["text"] for edit in held.get("edits", [])]
+        assert kept == texts[number - len(kept):number] and min(least, number) <= len(kept) < 10
+        assert len(json.dumps(held, ensure_ascii=False, separators=(",", ":")).encode()) <= limit // 3
+    # Each client checks of all that it hears that it is no longer than the limit.
+    events = await hears(bob, id, edits + 1)
+    assert events[-1]["message"] == held
+    await sees(bob, id, lastMessage=held)
+    assert (await ana.did("getMessages", conversation=id))["messages"] == [held]
+    assert (await follow(ana, id))["messages"] == [held]
+
+
+async def test_what_is_too_long_for_clients_is_refused_and_uses_no_number(start):
+    room = Room(start(SETTINGS | {"max_server_message_bytes": 16_384}))
+    ana, bob, id = await pair(room)
+    await ana.refused("validation_failed", "send", conversation=id, message={"id": "a", "text": "é" * 4_000})
+    sent = await say(ana, id, "x" * 4_000, "a")
+    assert sent["seq"] == 1
+    await ana.refused("validation_failed", "editMessage", conversation=id, message="a", text="é" * 4_000)
+    assert (await info(bob, id))["lastMessage"] == sent
+    for number in range(60):
+        await say(bob, id, f"{number}")
+    page = (await ana.did("getMessages", conversation=id, limit=100))["messages"]
+    assert page[-1]["text"] == "59" and len(page) > 10
+    assert [message["seq"] for message in (await follow(ana, id, after=0))["messages"]] == list(range(1, 62))
 
 
 async def test_deleting_empties_a_message_and_keeps_its_place(room):

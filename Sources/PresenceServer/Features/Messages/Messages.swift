@@ -82,6 +82,7 @@ final class Messages: Feature {
                 [
                     user.string, message.id, text(message.text), text(message.attachments), text(message.priority),
                     String(keep), String(shard.configuration[Self.keepFor]), isBlocked ? "1" : "0",
+                    String(longest),
                 ], done: done)
         }
     }
@@ -95,6 +96,7 @@ final class Messages: Feature {
                     .editMessage, id,
                     [
                         context.user.string, request.message, text(request.text), String(keep), isBlocked ? "1" : "0",
+                        String(longest),
                     ], done: done)
             }
         } succeeded: { [self] words in
@@ -156,6 +158,8 @@ final class Messages: Feature {
         shard.replies.send(payload, to: context.connection)
     }
 
+    /// A message's object has a third of the longest message to clients, in bytes: so it fits with whatever is told beside it.
+    private var longest: Int { shard.configuration.limits.maxServerMessageBytes / 3 }
     private var keep: Int64 { shard.configuration[Self.keepPerConversation] }
     private func text(_ json: [UInt8]) -> String { String(decoding: json, as: UTF8.self) }
 
@@ -177,8 +181,7 @@ final class Messages: Feature {
     /// - Parameter user: `nil` for a backend.
     func read(_ request: MessageRequest.Page, for user: UserID?, done: @escaping StoreReply) {
         let keys = shard.partitions.keys(of: request.conversation)
-        // What JSON adds to a message is less than a third of the longest answer, for all of a page.
-        let bytes = shard.configuration.limits.maxServerMessageBytes / 3 * 2 - 1_024
+        let bytes = shard.configuration.limits.maxServerMessageBytes - 1_024
         shard.store.run(
             .messages, keys: [keys.conversation(request.conversation), keys.log(request.conversation)],
             arguments: [user?.string ?? "-", String(request.before), String(request.limit), String(max(bytes, 1))],

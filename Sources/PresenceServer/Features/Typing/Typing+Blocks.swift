@@ -47,7 +47,7 @@ extension Typing {
         }
     }
 
-    /// Whether it is the direct conversation of two of whom one has blocked the other a moment ago.
+    /// Whether it is a direct conversation in which one has blocked the other a moment ago.
     func isBlocked(_ id: ConversationID, _ participants: Set<UserID>) -> Bool {
         guard !blocked.isEmpty, participants.count == 2, let a = participants.min(), let b = participants.max(),
             blocked.separate(a, b, now: shard.clock.now)
