@@ -242,6 +242,27 @@ async def test_what_is_muted_for_a_time_ends_by_itself(room):
     await eventually(over, what="the end of the silence")
 
 
+async def test_the_end_of_a_mute_is_told_and_has_a_version_of_its_own(room):
+    ana, bob = await people(room, "ana", "bob")
+    made = (await talk(ana, bob))["id"]
+    await listed(ana)
+    await listed(bob)
+    await ana.did("conversationSettings", conversation=made, muted=True, muteFor=300)
+    muted = await sees(ana, made, muted=True)
+    over = await sees(ana, made, muted=None)
+    assert over["version"] > muted["version"] and "mutedUntil" not in over
+    # Who was not there meanwhile is told too, but not who knows it already.
+    phone = await room.come("ana", "phone")
+    assert [each["version"] for each in await listed(phone, known={made: muted["version"]})] == [over["version"]]
+    assert await listed(phone, known={made: over["version"]}) == []
+    # What comes later is newer.
+    await bob.did("conversationSettings", conversation=made, archived=True)
+    assert "archived" in await sees(bob, made, archived=True)
+    await ana.did("conversationSettings", conversation=made, archived=True)
+    assert (await sees(ana, made, archived=True))["version"] > over["version"]
+    assert not told(bob, made).get("muted")
+
+
 @pytest.mark.parametrize("members", [{"muteFor": 5}, {"muted": False, "muteFor": 5}, {"muted": True, "muteFor": 0}], ids=str)
 async def test_settings_that_cannot_be_are_refused(room, members):
     ana, bob = await people(room, "ana", "bob")

@@ -98,20 +98,26 @@ local function leave(c, user)
     c.left[user] = true
 end
 
+-- The version of what a member has seen alone. A mute that has ended by itself was a change at the moment after it.
+local function ownVersion(m)
+    if m.muted > 0 and m.muted < now then return math.max(m.version, m.muted + 1) end
+    return m.version
+end
+
 -- A version past all that any member has seen.
 local function bump(c, floorKey)
     local last = c.version
-    for _, m in pairs(c.members) do last = math.max(last, m.version) end
+    for _, m in pairs(c.members) do last = math.max(last, ownVersion(m)) end
     c.version = nextVersion(last, floorKey)
-    c.isNews = true
+    c.news = c.version
     put(c, 'version', int(c.version))
 end
 
 -- A version of what this member alone sees.
 local function bumpMember(c, user, floorKey)
     local m = c.members[user]
-    m.version = nextVersion(math.max(m.version, c.version), floorKey)
-    c.isNews = true
+    m.version = nextVersion(math.max(ownVersion(m), c.seen or 0, c.version), floorKey)
+    c.news = m.version
     putMember(c, user)
 end
 
@@ -139,13 +145,12 @@ local function save(c, channel, id)
     if #set > 0 then redis.call('HSET', c.key, unpack(set)) end
     if #removed > 0 then redis.call('HDEL', c.key, unpack(removed)) end
     if c.hasEnded then redis.call('PERSIST', c.key) end
-    if not c.isNews then return end
-    local newest, lines = c.version, {}
-    for _, m in pairs(c.members) do newest = math.max(newest, m.version) end
+    if not c.news then return end
+    local lines = {}
     for field, value in pairs(c.raw) do lines[#lines + 1] = field .. ' ' .. value end
     for user in pairs(c.left) do lines[#lines + 1] = 'left ' .. user end
     redis.call('PUBLISH', channel,
-        table.concat({ 'N', id, int(newest), int(now), table.concat(lines, '\n') }, ' '))
+        table.concat({ 'N', id, int(c.news), int(now), table.concat(lines, '\n') }, ' '))
 end
 
 -- The fields and values, as HGETALL would answer them, after an OK.
