@@ -31,6 +31,7 @@ ONLY_WITH_TLS = {"presence_tls_certificate_expiry_timestamp_seconds": "gauge"}
 
 NOT_ON_THE_BOARD = {
     "presence_log_entries": "presence_log_bytes says how much memory they take",
+    "presence_conversation_mutes": "each ends by itself; of too many the rest hear of it later",
     "presence_events_unwatched_total": "for sizing partitions, once",
     "presence_photos_swept_total": "housekeeping that needs nobody",
     "presence_photo_store_failures_total": "with pictures in a bucket; the log says what the storage answered",
