@@ -1,6 +1,7 @@
 """Conversations: who is in them, what their members are told of them, and what each sets for themselves."""
 
 import asyncio
+import time
 
 import pytest
 
@@ -241,6 +242,27 @@ async def test_what_is_muted_for_a_time_ends_by_itself(room):
     await eventually(over, what="the end of the silence")
 
 
+async def test_the_end_of_a_mute_is_told_and_has_a_version_of_its_own(room):
+    ana, bob = await people(room, "ana", "bob")
+    made = (await talk(ana, bob))["id"]
+    await listed(ana)
+    await listed(bob)
+    await ana.did("conversationSettings", conversation=made, muted=True, muteFor=300)
+    muted = await sees(ana, made, muted=True)
+    over = await sees(ana, made, muted=None)
+    assert over["version"] > muted["version"] and "mutedUntil" not in over
+    # Who was not there meanwhile is told too, but not who knows it already.
+    phone = await room.come("ana", "phone")
+    assert [each["version"] for each in await listed(phone, known={made: muted["version"]})] == [over["version"]]
+    assert await listed(phone, known={made: over["version"]}) == []
+    # What comes later is newer.
+    await bob.did("conversationSettings", conversation=made, archived=True)
+    assert "archived" in await sees(bob, made, archived=True)
+    await ana.did("conversationSettings", conversation=made, archived=True)
+    assert (await sees(ana, made, archived=True))["version"] > over["version"]
+    assert not told(bob, made).get("muted")
+
+
 @pytest.mark.parametrize("members", [{"muteFor": 5}, {"muted": False, "muteFor": 5}, {"muted": True, "muteFor": 0}], ids=str)
 async def test_settings_that_cannot_be_are_refused(room, members):
     ana, bob = await people(room, "ana", "bob")
@@ -329,6 +351,26 @@ async def test_typing_is_shown_to_neither_of_two_who_block_each_other(room):
     await cy.types(other)
     await ana.sees_typing(other, [cy])
     assert not ana.events_in(made) and not bob.events_in(made)
+
+
+@pytest.mark.parametrize("others", [0, 20], ids=["alone", "among many"])
+@pytest.mark.parametrize("is_typist", [True, False], ids=["by who types", "by who watches"])
+async def test_a_block_ends_what_was_typed_before_it(room, is_typist, others):
+    ana, bob, cy = await people(room, "ana", "bob", "cy")
+    made, three = (await talk(ana, bob))["id"], (await group(ana, bob, cy))["id"]
+    await bob.watch_typing(made, three)
+    await ana.types(made)
+    await ana.types(three)
+    await bob.sees_typing(made, [ana])
+    await bob.sees_typing(three, [ana])
+    began = time.monotonic()
+    by, of = (ana, bob) if is_typist else (bob, ana)
+    await by.did("block", users=[of.user] + [f"nobody-{number}" for number in range(others)])
+    await bob.sees_typing(made, [])
+    # Nor does anybody who comes later hear of it; the group is no business of theirs.
+    again = await (await room.come("bob", "phone")).watch_typing(made, three)
+    assert [entry["typing"] for entry in again] == [[], [ana.user]]
+    assert time.monotonic() - began < 5, "it may have run out by itself"
 
 
 async def test_backends_read_a_conversation_and_set_who_is_in_it(room):

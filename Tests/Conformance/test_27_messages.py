@@ -1,11 +1,12 @@
 """Messages: sent once however often, numbered without gaps, followed in order, edited, deleted, marked."""
 
 import asyncio
+import json
 
 import pytest
 
 from support.openapi import OpenAPI
-from support.patience import PATIENCE
+from support.patience import PATIENCE, eventually
 from support.rules import is_time
 from support.room import Room
 from support.talks import follow, fresh, group, heard, hears, info, listed, marks, say, sees, talk
@@ -192,6 +193,77 @@ async def test_who_leaves_hears_no_more(room):
     assert [message["text"] for message in (await follow(bob, id))["messages"]] == ["all", "without bob"]
 
 
+@pytest.mark.parametrize("has_list", [True, False], ids=["with the list", "without the list"])
+@pytest.mark.parametrize("activity", ["active", "background"])
+async def test_who_is_put_back_goes_on_where_they_were_and_misses_nothing(room, activity, has_list):
+    ana, bob, cy = [await room.come(name) for name in ("ana", "bob", "cy")]
+    id = (await group(ana, bob, cy))["id"]
+    if has_list:
+        await listed(cy)
+    await follow(cy, id)
+    await follow(bob, id)
+    if activity == "background":
+        await cy.activity("background")
+    await say(ana, id, "first")
+    await ana.did("changeMembers", conversation=id, remove=[cy.user])
+    await say(ana, id, "second")
+    await hears(bob, id, 2)
+    before = len(heard(cy, id))
+    await ana.did("changeMembers", conversation=id, add=[cy.user])
+    await say(ana, id, "third")
+    if activity == "background":
+        await cy.did("getMessages", conversation=id)
+        assert before == 0 and not heard(cy, id)
+        await cy.activity("active")
+    events = await hears(cy, id, 3)
+    assert [event["message"]["text"] for event in events] == ["first", "second", "third"]
+    assert before <= 1, "who was not in it has heard of it"
+    await ana.types(id)
+    await cy.sees_typing(id, [ana])
+    assert len(heard(cy, id)) == 3
+
+
+async def test_who_was_taken_out_hears_nothing_and_may_unsubscribe(room):
+    ana, bob, cy = [await room.come(name) for name in ("ana", "bob", "cy")]
+    id = (await group(ana, bob, cy))["id"]
+    await follow(cy, id)
+    await follow(bob, id)
+    await ana.did("changeMembers", conversation=id, remove=[cy.user])
+    await say(ana, id, "without cy")
+    await hears(bob, id, 1)
+    assert (await cy.did("unsubscribe", conversations=[id]))["type"] == "unsubscribed"
+    await ana.did("changeMembers", conversation=id, add=[cy.user])
+    await say(ana, id, "with cy")
+    await hears(bob, id, 2)
+    await cy.did("getConversation", conversation=id)
+    assert not heard(cy, id)
+
+
+async def test_a_direct_conversation_that_was_ended_and_made_again_begins_anew(room):
+    ana, bob, id = await pair(room)
+    phone = await room.come("bob", "phone")
+    for number in range(5):
+        await say(ana, id, f"old {number}")
+    held = await follow(bob, id)
+    await follow(phone, id)
+    await bob.close()
+    answer = await room.api.request("DELETE", f"/v1/conversations/{id}/participants", token=room.backend)
+    assert answer.status == 204
+    assert (await talk(ana, phone))["id"] == id
+    # Who followed it is told that what they hold is gone.
+    await eventually(lambda: any(event["type"] == "messagesReset" for event in phone.log), within=PATIENCE,
+                     what="messagesReset")
+    new = [await say(ana, id, f"new {number}") for number in range(7)]
+    assert [message["seq"] for message in new] == list(range(6, 13))
+    bob = await room.come("bob")
+    again = await follow(bob, id, after=5, messagesVersion=held["messagesVersion"])
+    assert again["reset"] is True and again["messages"] == new and again["first"] == 6 and again["last"] == 12
+    await hears(phone, id, 7)
+    assert [event["message"] for event in heard(phone, id)[-7:]] == new
+    late = await info(bob, id)
+    assert late["first"] == 6 and late["unread"] == 7
+
+
 async def test_a_block_refuses_both_sends_and_uses_no_number(room):
     ana, bob, id = await pair(room)
     await say(ana, id)
@@ -205,6 +277,25 @@ async def test_a_block_refuses_both_sends_and_uses_no_number(room):
     three = (await group(cy, ana, bob))["id"]
     await bob.did("block", users=[ana.user])
     await say(ana, three)
+
+
+async def test_no_new_text_reaches_anybody_by_an_edit_while_one_blocks_the_other(room):
+    ana, bob, id = await pair(room)
+    one, two = await say(ana, id, "one"), await say(bob, id, "two")
+    await ana.did("editMessage", conversation=id, message=one["id"], text="once edited")
+    await follow(bob, id)
+    await bob.did("block", users=[ana.user])
+    await ana.refused("forbidden", "editMessage", conversation=id, message=one["id"], text="an insult")
+    await bob.refused("forbidden", "editMessage", conversation=id, message=two["id"], text="an answer")
+    # What is stored already is answered: the same edit, the same send. Taking back stays possible.
+    assert (await ana.did("editMessage", conversation=id, message=one["id"], text="once edited"))["type"] == "messageUpdated"
+    assert (await say(ana, id, "one", one["id"]))["text"] == "once edited"
+    assert (await ana.did("deleteMessage", conversation=id, message=one["id"]))["message"]["deletedAt"]
+    event, = await hears(bob, id, 1)
+    assert event["message"]["text"] == "" and event["message"]["deletedAt"]
+    await bob.did("unblock", users=[ana.user])
+    await bob.did("editMessage", conversation=id, message=two["id"], text="an answer")
+    assert (await info(ana, id))["lastMessage"]["text"] == "an answer"
 
 
 # Following
@@ -391,6 +482,51 @@ async def test_a_sender_edits_and_the_10_newest_earlier_texts_are_kept(room):
     error = await ana.refused("validation_failed", "editMessage", conversation=id, message=sent["id"], text="")
     assert error["field"] == "text"
     await ana.refused("bad_request", "editMessage", conversation=id, message=sent["id"])
+
+
+@pytest.mark.parametrize("limit, characters, files, least", [
+    (262_144, 4_090, 10, 0), (262_144, 4_090, 0, 2), (16_384, 250, 0, 2)])
+async def test_no_message_gets_too_long_for_clients_by_its_edits(start, limit, characters, files, least):
+    edits = 11
+    room = Room(start(SETTINGS | {"max_server_message_bytes": limit}))
+    ana, bob, id = await pair(room)
+    await listed(bob)
+    await follow(bob, id)
+    # One character each, of 5 bytes, 6 in JSON.
+    texts = ['"\u0301\u0302' * characters + chr(97 + number) for number in range(edits + 1)]
+    address = "https://example.org/" + "u" * 2_000
+    more = {"attachments": [{"id": f"{number}" + "x" * 100, "kind": "image", "url": address, "thumbnailURL": address,
+                             "sizeBytes": 1} for number in range(files)]} if files else {}
+    sent = await say(ana, id, texts[0], more=more)
+    for number in range(1, edits + 1):
+        reply = await ana.did("editMessage", conversation=id, message=sent["id"], text=texts[number])
+        held = reply["message"]
+        assert held["text"] == texts[number] and held["editCount"] == number
+        # The newest of the earlier ones are there.
+        kept = [edit["text"] for edit in held.get("edits", [])]
+        assert kept == texts[number - len(kept):number] and min(least, number) <= len(kept) < 10
+        assert len(json.dumps(held, ensure_ascii=False, separators=(",", ":")).encode()) <= limit // 3
+    # Each client checks of all that it hears that it is no longer than the limit.
+    events = await hears(bob, id, edits + 1)
+    assert events[-1]["message"] == held
+    await sees(bob, id, lastMessage=held)
+    assert (await ana.did("getMessages", conversation=id))["messages"] == [held]
+    assert (await follow(ana, id))["messages"] == [held]
+
+
+async def test_what_is_too_long_for_clients_is_refused_and_uses_no_number(start):
+    room = Room(start(SETTINGS | {"max_server_message_bytes": 16_384}))
+    ana, bob, id = await pair(room)
+    await ana.refused("validation_failed", "send", conversation=id, message={"id": "a", "text": "é" * 4_000})
+    sent = await say(ana, id, "x" * 4_000, "a")
+    assert sent["seq"] == 1
+    await ana.refused("validation_failed", "editMessage", conversation=id, message="a", text="é" * 4_000)
+    assert (await info(bob, id))["lastMessage"] == sent
+    for number in range(60):
+        await say(bob, id, f"{number}")
+    page = (await ana.did("getMessages", conversation=id, limit=100))["messages"]
+    assert page[-1]["text"] == "59" and len(page) > 10
+    assert [message["seq"] for message in (await follow(ana, id, after=0))["messages"]] == list(range(1, 62))
 
 
 async def test_deleting_empties_a_message_and_keeps_its_place(room):

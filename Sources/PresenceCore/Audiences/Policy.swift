@@ -153,14 +153,14 @@ package struct PolicyHead: Equatable {
 /// A change of somebody's visibility, as a script published it.
 package struct PolicyChange {
     package let head: PolicyHead
-    var list = PolicyList.none
-    var added: [UserID] = []
-    var removed: [UserID] = []
+    package private(set) var list = PolicyList.none
+    package private(set) var added: [UserID] = []
+    package private(set) var removed: [UserID] = []
     /// More ids changed than the event names: the list has to be read.
-    var isUntold = false
+    package private(set) var isUntold = false
 
     /// `nil` for what no script of ours publishes.
-    init?(_ event: StoreEvent) {
+    package init?(_ event: StoreEvent) {
         var words = event.rest.split(separator: 0x20).map { Substring(decoding: $0, as: UTF8.self) }
         // Who sees what they have read, once they said that.
         let receipts = words.last?.first == "=" ? words.removeLast().dropFirst() : nil

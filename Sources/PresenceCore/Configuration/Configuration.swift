@@ -133,7 +133,7 @@ public struct ServerConfiguration: Sendable, Equatable {
     public struct Limits: Sendable, Equatable {
         /// Bytes in one message from a client.
         public var maxMessageBytes = 262_144
-        /// Bytes in one message to a client; a longer reply is split.
+        /// Bytes in one message to a client; a longer reply is split. Features bound what cannot be split.
         public var maxServerMessageBytes = 262_144
         /// People and conversations that one connection watches.
         public var subscriptions = 10_000

@@ -25,7 +25,9 @@ package final class Topic {
     package var hidden: Topic?
     /// The round of `Policies` in which Redis was last asked who may see this person.
     var policyRound = 0
-    /// Of such a topic: its person. The two keep each other until the part is discarded.
+    /// The topic of those who may hear nothing of it for now (`Watchers+Pausing.swift`), while there are any.
+    package var paused: Topic?
+    /// Of such a topic: what it is a part of. The two keep each other until the part is discarded.
     var whole: Topic?
     /// What its kind keeps beside the registers.
     package var state: AnyObject?

@@ -45,9 +45,9 @@ extension Watchers {
         }
     }
 
-    /// Where a person is among a connection's subscriptions, in whichever part.
-    package func place(of person: Topic, in connection: Connection) -> Int? {
-        for part in [person, person.limited, person.hidden] {
+    /// Where a topic is among a connection's subscriptions, in whichever part.
+    package func place(of topic: Topic, in connection: Connection) -> Int? {
+        for part in [topic, topic.limited, topic.hidden, topic.paused] {
             if let part, let position = position(of: part, in: connection.index) { return position }
         }
         return nil

@@ -73,6 +73,8 @@ extension Watchers {
             keepTurn(of: index)
             lines[index].kept.removeAll { $0.topic == topic.index }
         }
+        // Whose watch rests begins anew when it goes on: no log has an entry before the first.
+        for watch in topic.paused?.watchers ?? [] { topic.paused?.log?.behind[watch.connection] = -1 }
         topic.log?.restart(at: end)
     }
 

@@ -7,6 +7,7 @@ extension Watchers {
         let isWatched = lookUp(connection, for: wanted.count)
         return wanted.count {
             !isWatched($0) && !($0.limited.map(isWatched) ?? false) && !($0.hidden.map(isWatched) ?? false)
+                && !($0.paused.map(isWatched) ?? false)
         }
     }
 
@@ -24,7 +25,10 @@ extension Watchers {
         }
         for topic in wanted { topic.log?.forget(UInt32(index)) }
         lines[index].subscriptions.reserveCapacity(lines[index].subscriptions.count + wanted.count)
-        for topic in wanted where !isWatched(topic) { append(topic, to: index) }
+        for topic in wanted where !isWatched(topic) {
+            append(topic, to: index)
+            endPause(of: topic, in: index)
+        }
     }
 
     /// Both sides of a new watch.
@@ -55,7 +59,8 @@ extension Watchers {
     package func unsubscribe(_ connection: Connection, from unwanted: [Topic]) {
         guard unwanted.count > 8 else { return unwanted.forEach { unsubscribe(connection, from: $0) } }
         let index = connection.index
-        let parts = Set(unwanted.flatMap { [$0.index, $0.limited?.index, $0.hidden?.index].compactMap { $0 } })
+        let parts = Set(
+            unwanted.flatMap { [$0.index, $0.limited?.index, $0.hidden?.index, $0.paused?.index].compactMap { $0 } })
         keepTurn(of: index)
         lines[index].kept.removeAll { parts.contains($0.topic) }
         let kept = lines[index].kept

@@ -177,11 +177,12 @@ package final class Watchers {
         return topic
     }
 
-    /// A topic for some of a person's watchers. It is in no table, and keeps the person.
-    func makePart(of person: Topic) -> Topic {
-        let part = place(person.subject, .person)
-        part.whole = person
-        person.holds += 1
+    /// A topic for some of another's watchers. It is in no table, and keeps the whole.
+    func makePart(of whole: Topic) -> Topic {
+        let part = place(whole.subject, whole.kind)
+        if whole.log != nil { part.log = TopicLog(logs) }
+        part.whole = whole
+        whole.holds += 1
         return part
     }
 
@@ -190,13 +191,15 @@ package final class Watchers {
         topics[Int(topic.index)] = nil
         topic.log?.discard()
         freeTopics.append(topic.index)
-        if topic.kind != .person {
+        if let whole = topic.whole {
+            if whole.limited === topic { whole.limited = nil }
+            if whole.hidden === topic { whole.hidden = nil }
+            if whole.paused === topic { whole.paused = nil }
+            topic.whole = nil
+            release(whole)
+        } else if topic.kind != .person {
             topic.subject.withBytes { others[Int(topic.kind.rawValue) - 1].remove(topic.index, $0) }
             onGone(topic.subject)
-        } else if let person = topic.whole {
-            if person.limited === topic { person.limited = nil } else { person.hidden = nil }
-            topic.whole = nil
-            release(person)
         } else {
             topic.subject.withBytes { people.remove(topic.index, $0) }
             onDiscard(topic.subject)

@@ -32,6 +32,7 @@ final class ConversationLists {
     private unowned let shard: ShardLogic
     private let reading: ConversationReading
     private var message: OwnMessages = []
+    private var mutes: MuteLapses!
     private var users: [UserID: [Subscriber]] = [:]
     /// When Redis was lost, by its clock; what has changed since is told after the break.
     private var lostAt: Timestamp?
@@ -43,9 +44,15 @@ final class ConversationLists {
     init(_ shard: ShardLogic) {
         self.shard = shard
         reading = ConversationReading(shard: shard)
+        mutes = MuteLapses(shard) { [unowned self] in
+            users[$0] != nil
+        } lapsed: { [unowned self] in
+            readAgain([$1], of: $0)
+        }
     }
 
     func register(in registry: inout Registry) {
+        mutes.register(in: &registry)
         message = registry.ownMessage { [unowned self] in frames(for: $0) }
         registry.gauge(
             "conversation_lists", help: "connections that watch the list of their user's conversations"
@@ -104,9 +111,11 @@ final class ConversationLists {
                         let gone = known.filter { !there.contains($0.key) }.sorted { $0.key < $1.key }.map {
                             ConversationRecord.removed($0.key, version: max(inbox.left[$0.key] ?? 0, $0.value + 1))
                         }
+                        let now = shard.clock.redisNow
+                        for record in records { mutes.note(record, of: user) }
                         return records.sorted { ($0.newest, $0.id) > ($1.newest, $1.id) }
-                            .filter { known[$0.id] != $0.version(for: user) }
-                            .map { $0.json(for: user, at: shard.clock.redisNow) } + gone
+                            .filter { known[$0.id] != $0.version(for: user, at: now) }
+                            .map { $0.json(for: user, at: now) } + gone
                     })
             }
         }
@@ -119,7 +128,8 @@ final class ConversationLists {
         let record = ConversationRecord(id, lines: event.rest)
         for member in record.members where users[member.user] != nil {
             // Only what they see of it is news to them.
-            guard record.version(for: member.user) == event.version else { continue }
+            guard record.version(for: member.user, at: event.at) == event.version else { continue }
+            mutes.note(record, of: member.user)
             tell(member.user, id, event.version, Self.frame(record.json(for: member.user, at: event.at), at: event.at))
         }
         for user in record.left where users[user] != nil {
@@ -176,19 +186,22 @@ final class ConversationLists {
         let pending = subscriber.pending.sorted { $0.value.version < $1.value.version }
         (subscriber.pending, subscriber.bytes) = ([:], 0)
         let unread = pending.filter { $0.value.frame == nil }.map(\.key)
-        if !unread.isEmpty { readAgain(unread, for: subscriber) }
+        if !unread.isEmpty { readAgain(unread, of: user, for: subscriber) }
         return Array(pending.compactMap(\.value.frame).joined())
     }
 
-    /// What came to too much to be kept. If it cannot be read now, the resynchronisation brings it.
-    private func readAgain(_ ids: [ConversationID], for subscriber: Subscriber) {
-        reading.read(ids, of: subscriber.user) { [self] result in
-            guard case .success(let records) = result, !subscriber.connection.isClosed else { return }
+    /// What came to too much to be kept for a connection, or has become another by the time, for all of a user's. If it cannot be
+    /// read now, the resynchronisation brings it.
+    private func readAgain(_ ids: [ConversationID], of user: UserID, for subscriber: Subscriber? = nil) {
+        reading.read(ids, of: user) { [self] result in
+            guard case .success(let records) = result else { return }
             let there = Set(records.map(\.id))
-            for record in records { show(record, to: subscriber) }
-            for id in ids where !there.contains(id) {
-                let now = shard.clock.redisNow
-                keep(id, now, Self.frame(ConversationRecord.removed(id, version: now), at: now), for: subscriber)
+            for each in subscriber.map({ [$0] }) ?? users[user] ?? [] where !each.connection.isClosed {
+                for record in records { show(record, to: each) }
+                for id in ids where subscriber != nil && !there.contains(id) {
+                    let now = shard.clock.redisNow
+                    keep(id, now, Self.frame(ConversationRecord.removed(id, version: now), at: now), for: each)
+                }
             }
         }
     }
@@ -196,7 +209,8 @@ final class ConversationLists {
     private func show(_ record: ConversationRecord, to subscriber: Subscriber) {
         let now = shard.clock.redisNow
         let frame = Self.frame(record.json(for: subscriber.user, at: now), at: now)
-        keep(record.id, record.version(for: subscriber.user), frame, for: subscriber)
+        mutes.note(record, of: subscriber.user)
+        keep(record.id, record.version(for: subscriber.user, at: now), frame, for: subscriber)
     }
 
     // MARK: After a break
@@ -226,7 +240,8 @@ final class ConversationLists {
                 tell(user, id, version, Self.frame(ConversationRecord.removed(id, version: version), at: version))
             }
             reading.read(inbox.conversations, of: user) { [self] result in
-                for record in (try? result.get()) ?? [] where record.version(for: user) >= since {
+                let now = shard.clock.redisNow
+                for record in (try? result.get()) ?? [] where record.version(for: user, at: now) >= since {
                     for subscriber in users[user] ?? [] { show(record, to: subscriber) }
                 }
                 done(result.failure)

@@ -8,7 +8,7 @@ extension ConversationRecord {
     func json(for viewer: UserID?, at now: Timestamp) -> [UInt8] {
         var json = Array(#"{"id":"#.utf8)
         JSONWriter.string(id.string, to: &json)
-        JSONWriter.member("version", viewer.map(version) ?? version, to: &json)
+        JSONWriter.member("version", viewer.map { version(for: $0, at: now) } ?? version, to: &json)
         JSONWriter.member("kind", isDirect ? "direct" : "group", to: &json)
         if let name {
             JSONWriter.key("name", to: &json)
@@ -61,7 +61,7 @@ extension ConversationRecord {
             JSONWriter.raw(",\"hasUnreadPriority\":true", to: &json)
             JSONWriter.member("priorityCount", Int64(urgent), to: &json)
         }
-        if own.muted < 0 || own.muted > now {
+        if isMuted(own, at: now) {
             JSONWriter.raw(",\"muted\":true", to: &json)
             if own.muted > 0 { JSONWriter.member("mutedUntil", own.muted, to: &json) }
         }

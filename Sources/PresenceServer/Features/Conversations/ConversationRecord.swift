@@ -103,7 +103,26 @@ struct ConversationRecord {
     func member(_ user: UserID) -> Member? { members.first { $0.user == user } }
 
     /// The version of what a member sees.
-    func version(for viewer: UserID) -> Int64 { max(version, member(viewer)?.version ?? 0) }
+    ///
+    /// - Parameter now: By Redis' clock.
+    func version(for viewer: UserID, at now: Timestamp) -> Int64 {
+        guard let own = member(viewer) else { return version }
+        return max(version, own.version, hasLapsed(own, at: now) ? own.muted + 1 : 0)
+    }
+
+    func isMuted(_ own: Member, at now: Timestamp) -> Bool {
+        own.muted < 0 || (own.muted > 0 && !hasLapsed(own, at: now))
+    }
+
+    /// The end of a mute is a change of what a member sees that nobody makes: its version is the moment after it, which all
+    /// later changes go past (`conversation-lib.lua`).
+    private func hasLapsed(_ own: Member, at now: Timestamp) -> Bool {
+        own.muted > 0 && own.muted < max(now - Self.lapseMargin, version, own.version)
+    }
+
+    /// A shard's idea of Redis' clock may be ahead of it by some ms. What it says to be over must be over there too: else a
+    /// change could get an older version than what was told.
+    static let lapseMargin: Milliseconds = 1_000
 
     /// By what a list is ordered, newest first.
     var newest: Timestamp { message?.at ?? createdAt }

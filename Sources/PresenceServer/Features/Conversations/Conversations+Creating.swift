@@ -130,7 +130,7 @@ extension Conversations {
             }
             makeDirect(id, creator, other, request, writer) { [self] result in
                 // A backend has made a group of it: the next id is theirs.
-                if (try? result.get())?.array?.first?.string == "TAKEN", attempt < 8 {
+                if (try? result.get())?.array?.first?.string == "TAKEN", attempt < Self.mostAttempts {
                     return createDirect(
                         creator, other, request, writer, attempt: attempt + 1, refused: refused, made: made)
                 }
@@ -145,7 +145,7 @@ extension Conversations {
     ) {
         let intent = Intent(joining.kind, id)
         let make = IntentStep(
-            .direct, intent, keys: { [$0.floor, $0.conversation(id)] },
+            .direct, intent, keys: { [$0.floor, $0.conversation(id), $0.typing(id)] },
             arguments: [id.string, text(request.metadata), creator.string, other.string]
         ) { [unowned self] words in
             guard words.first?.string == "OK" else { return .end(.array(words)) }

@@ -73,6 +73,10 @@ extension Conversations {
         case "DELETED": return .init(code: .conflict, message: "the message is deleted")
         case "EMPTY":
             return .init(code: .validationFailed, message: "text must not be empty without attachments", field: "text")
+        case "LARGE", "LONG":
+            return .init(
+                code: .validationFailed, message: "the message is longer than what the server may tell clients",
+                field: value.array?.first?.string == "LONG" ? "text" : "message")
         case "CONFLICT": return .init(code: .conflict, message: "another message has this id", field: "message.id")
         default: return nil
         }

@@ -80,6 +80,13 @@ final class Conversations: Feature {
         return ConversationID("d" + Sodium.mac(Array(pair.utf8), key: pairKey).hexadecimal)
     }
 
+    static let mostAttempts = 8
+
+    /// Whether this is, or was, the direct conversation of these two.
+    func isDirect(_ id: ConversationID, of a: UserID, _ b: UserID) -> Bool {
+        (0...Self.mostAttempts).contains { directID(of: a, b, attempt: $0) == id }
+    }
+
     /// The two members of a direct conversation; `.none` for a group.
     func pair(of id: ConversationID, found: @escaping (Result<Pair, RedisFailure>) -> Void) {
         if let known = pairs[id] { return found(.success(known)) }
@@ -99,17 +106,14 @@ final class Conversations: Feature {
         }
     }
 
-    /// Runs a member's request. In a direct conversation in which one member blocks the other it does not: then `done` gets
-    /// `BLOCKED`.
-    func unlessBlocked(
-        _ user: UserID, in id: ConversationID, done: @escaping StoreReply, _ run: @escaping () -> Void
-    ) {
+    /// Whether it is a direct conversation of this user in which one member blocks the other.
+    func isBlocked(_ user: UserID, in id: ConversationID, found: @escaping (Result<Bool, RedisFailure>) -> Void) {
         pair(of: id) { [self] result in
             switch result {
-            case .failure(let failure): done(.failure(failure))
+            case .failure(let failure): found(.failure(failure))
             case .success(.of(let a, let b)) where user == a || user == b:
-                blocks.unless(between: user, and: [user == a ? b : a], done: done, run)
-            case .success: run()
+                blocks.exist(between: user, and: [user == a ? b : a], found: found)
+            case .success: found(.success(false))
             }
         }
     }

@@ -12,11 +12,6 @@ final class MessageLogs: TopicKind {
     private static let page: Int64 = 100
     private static let pageBytes = 128 * 1024
 
-    /// Who may watch, as far as this shard knows.
-    final class State {
-        var members: Set<UserID> = []
-    }
-
     init(_ shard: ShardLogic) { self.shard = shard }
 
     func register(in registry: inout Registry) {
@@ -42,21 +37,18 @@ final class MessageLogs: TopicKind {
         }
     }
 
-    /// Who is in it has changed: former members must not see any more.
+    /// Who is in it has changed: former members must not see any more, and who is in it again gets what has come meanwhile.
     func handle(members event: StoreEvent) {
-        guard let topic = shard.watchers.topic(event.subjectBytes, kind) else { return }
-        set(Set(event.words.compactMap { UserID($0) }), of: topic)
+        guard let topic = shard.watchers.topic(event.subjectBytes, kind), let members = members(of: topic) else {
+            return
+        }
+        members.told(Set(event.words.compactMap { UserID($0) }))
+        guard members.apply(to: topic, in: shard.watchers).cameBack else { return }
+        // A conversation that had ended has lost its messages, of which no event has told.
+        shard.logReader.complete(topic)
     }
 
-    private func set(_ members: Set<UserID>, of topic: Topic) {
-        (topic.state as? State)?.members = members
-        let outsiders = topic.watchers.compactMap { shard.watchers.connections[Int($0.connection)] }
-            .filter { connection in connection.session.map { !members.contains($0.user.id) } ?? true }
-        // The topic may go with its last watcher.
-        topic.holds += 1
-        for connection in outsiders { shard.watchers.unsubscribe(connection, from: topic) }
-        shard.watchers.release(topic)
-    }
+    private func members(of topic: Topic) -> ConversationMembers? { topic.state as? ConversationMembers }
 
     static func frame(_ topic: Topic, _ change: Int64, _ message: StoredMessage, at: Timestamp) -> [UInt8] {
         var json = Array(#"{"type":"message","conversation":"#.utf8)
@@ -72,22 +64,21 @@ final class MessageLogs: TopicKind {
     // MARK: The topic
 
     var keepsLog: Bool { true }
-    func makeState() -> AnyObject? { State() }
+    func makeState() -> AnyObject? { ConversationMembers() }
 
-    func isDoubtful(_ topic: Topic, for user: UserID) -> Bool {
-        (topic.state as? State)?.members.contains(user) == false
-    }
+    func isDoubtful(_ topic: Topic, for user: UserID) -> Bool { members(of: topic)?.users.contains(user) == false }
 
     func isMember(_ user: UserID, of topic: Topic) -> Bool { !isDoubtful(topic, for: user) }
 
     func read(_ topic: Topic, reply: @escaping StoreReply) {
         let key = shard.partitions.keys(of: topic.subject).conversation(topic.subject)
-        shard.store.command(["HGETALL", key], lane: .commands, reply: reply)
+        shard.store.command(["HGETALL", key], lane: .commands, reply: members(of: topic)?.asking(reply) ?? reply)
     }
 
     func take(_ value: RedisValue, of topic: Topic, announced: Bool) {
         let record = ConversationRecord(topic.subject, value)
-        set(Set(record?.members.map(\.user) ?? []), of: topic)
+        members(of: topic)?.answered(Set(record?.members.map(\.user) ?? []))
+        members(of: topic)?.apply(to: topic, in: shard.watchers)
         if case .hole = shard.watchers.noteEnd(record?.changes ?? 0, of: topic) { shard.logReader.complete(topic) }
     }
 
@@ -102,6 +93,9 @@ final class MessageLogs: TopicKind {
         entries(of: topic, after: after, through: .max) { [self] result in
             reply(
                 result.map { page in
+                    // After a break it is known from here alone who may hear of what follows.
+                    members(of: topic)?.answered(page.members)
+                    members(of: topic)?.apply(to: topic, in: shard.watchers)
                     // A log has no holes: what the store has no more is a number to begin anew.
                     let missing = page.first - after - 1
                     let resets = (0..<min(max(missing, 0), Self.page)).map {
@@ -132,6 +126,7 @@ final class MessageLogs: TopicKind {
         let end: Int64
         /// The number of the first entry here, or of the one that would be.
         let first: Int64
+        let members: Set<UserID>
         let entries: [LogEntry]
     }
 
@@ -141,18 +136,14 @@ final class MessageLogs: TopicKind {
     ) {
         let keys = shard.partitions.keys(of: topic.subject)
         let id = topic.subject
-        shard.store.run(
-            .logPage, keys: [keys.conversation(id), keys.log(id), keys.changes(id)],
-            arguments: [
-                String(after), String(min(through, 9_007_199_254_740_991)), String(Self.page), String(Self.pageBytes),
-            ], lane: .commands
-        ) { [self] result in
+        let read: StoreReply = { [self] result in
             done(
                 result.map { value in
                     let words = value.array ?? []
                     let end = words.first?.int ?? 0
                     let first = words.count > 1 ? words[1].int ?? 1 : 1
-                    let entries = words.dropFirst(2).enumerated().map { index, word in
+                    let members = words.count > 2 ? words[2].string?.split(separator: " ") ?? [] : []
+                    let entries = words.dropFirst(3).enumerated().map { index, word in
                         let number = first + Int64(index)
                         // A message that is no longer kept.
                         guard let message = word.bytes.flatMap({ StoredMessage($0) }) else {
@@ -161,8 +152,15 @@ final class MessageLogs: TopicKind {
                         return LogEntry(
                             sequence: number, frame: Self.frame(topic, number, message, at: message.changedAt))
                     }
-                    return Page(end: end, first: first, entries: Array(entries))
+                    return Page(
+                        end: end, first: first, members: Set(members.compactMap { UserID(String($0)) }),
+                        entries: Array(entries))
                 })
         }
+        shard.store.run(
+            .logPage, keys: [keys.conversation(id), keys.log(id), keys.changes(id)],
+            arguments: [
+                String(after), String(min(through, 9_007_199_254_740_991)), String(Self.page), String(Self.pageBytes),
+            ], lane: .commands, reply: members(of: topic)?.asking(read) ?? read)
     }
 }

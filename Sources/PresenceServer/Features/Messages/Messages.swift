@@ -35,7 +35,12 @@ final class Messages: Feature {
 
     func register(in registry: inout Registry) {
         logs.register(in: &registry)
-        if shard.configuration[Self.keepFor] > 0 { aging = MessageAging(shard, in: &registry) }
+        let expired = registry.counter(
+            "messages_expired_total",
+            help: "messages that the sweep removed because they were older than messages.keepFor")
+        if shard.configuration[Self.keepFor] > 0 {
+            aging = MessageAging(shard, counting: expired, in: &registry)
+        }
         sent = registry.counter("messages_sent_total", help: "messages stored, and those sent again")
         conversations.onMembers.append { [unowned self] in logs.handle(members: $0) }
         registry.request("send", decode: { (members, _) throws(DecodingFailure) in try MessageRequest.send(members) }) {
@@ -44,13 +49,12 @@ final class Messages: Feature {
         registry.request(
             "editMessage", decode: { (members, _) throws(DecodingFailure) in try MessageRequest.edit(members) }
         ) { [unowned self] request, context in
-            change(
-                .editMessage, request.conversation, [request.message, text(request.text)], "messageUpdated", context)
+            edit(request, context)
         }
         registry.request(
             "deleteMessage", decode: { (members, _) throws(DecodingFailure) in try MessageRequest.message(members) }
         ) { [unowned self] request, context in
-            change(.deleteMessage, request.conversation, [request.message], "messageUpdated", context)
+            delete(request.message, in: request.conversation, context)
         }
         registry.request(
             "getMessages", price: { RequestPrice.ids(Int($0.limit)) },
@@ -76,24 +80,52 @@ final class Messages: Feature {
 
     /// A direct conversation takes nothing while one of both blocks the other.
     func send(_ message: MessageRequest.New, from user: UserID, in id: ConversationID, done: @escaping StoreReply) {
-        conversations.unlessBlocked(user, in: id, done: done) { [self] in
+        unlessUnknown(user, in: id, done: done) { [self] isBlocked in
             sent.value += 1
             run(
                 .send, id,
                 [
                     user.string, message.id, text(message.text), text(message.attachments), text(message.priority),
-                    String(keep), String(shard.configuration[Self.keepFor]),
+                    String(keep), String(shard.configuration[Self.keepFor]), isBlocked ? "1" : "0",
+                    String(longest),
                 ], done: done)
         }
     }
 
-    private func change(
-        _ script: Script, _ id: ConversationID, _ arguments: [String], _ type: StaticString, _ context: RequestContext
-    ) {
+    /// New text reaches nobody while one of both blocks the other, no more than a new message does.
+    private func edit(_ request: MessageRequest.Edit, _ context: RequestContext) {
+        let id = request.conversation
         conversations.ask(context) { [self] done in
-            run(script, id, [context.user.string] + arguments + [String(keep)], done: done)
+            unlessUnknown(context.user, in: id, done: done) { [self] isBlocked in
+                run(
+                    .editMessage, id,
+                    [
+                        context.user.string, request.message, text(request.text), String(keep), isBlocked ? "1" : "0",
+                        String(longest),
+                    ], done: done)
+            }
         } succeeded: { [self] words in
-            answer(type, id, words, context)
+            answer("messageUpdated", id, words, context)
+        }
+    }
+
+    private func delete(_ message: String, in id: ConversationID, _ context: RequestContext) {
+        conversations.ask(context) { [self] done in
+            run(.deleteMessage, id, [context.user.string, message, String(keep)], done: done)
+        } succeeded: { [self] words in
+            answer("messageUpdated", id, words, context)
+        }
+    }
+
+    /// The script decides what a block is for: what is stored already is answered all the same.
+    private func unlessUnknown(
+        _ user: UserID, in id: ConversationID, done: @escaping StoreReply, _ run: @escaping (Bool) -> Void
+    ) {
+        conversations.isBlocked(user, in: id) { result in
+            switch result {
+            case .failure(let failure): done(.failure(failure))
+            case .success(let isBlocked): run(isBlocked)
+            }
         }
     }
 
@@ -131,6 +163,8 @@ final class Messages: Feature {
         shard.replies.send(payload, to: context.connection)
     }
 
+    /// A message's object has a third of the longest message to clients, in bytes: so it fits with whatever is told beside it.
+    private var longest: Int { shard.configuration.limits.maxServerMessageBytes / 3 }
     private var keep: Int64 { shard.configuration[Self.keepPerConversation] }
     private func text(_ json: [UInt8]) -> String { String(decoding: json, as: UTF8.self) }
 
@@ -152,8 +186,7 @@ final class Messages: Feature {
     /// - Parameter user: `nil` for a backend.
     func read(_ request: MessageRequest.Page, for user: UserID?, done: @escaping StoreReply) {
         let keys = shard.partitions.keys(of: request.conversation)
-        // What JSON adds to a message is less than a third of the longest answer, for all of a page.
-        let bytes = shard.configuration.limits.maxServerMessageBytes / 3 * 2 - 1_024
+        let bytes = shard.configuration.limits.maxServerMessageBytes - 1_024
         shard.store.run(
             .messages, keys: [keys.conversation(request.conversation), keys.log(request.conversation)],
             arguments: [user?.string ?? "-", String(request.before), String(request.limit), String(max(bytes, 1))],

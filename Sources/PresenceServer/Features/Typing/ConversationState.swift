@@ -18,6 +18,7 @@ struct ConversationState {
 /// What a topic keeps that is a conversation.
 final class ConversationTopic {
     var state = ConversationState()
+    let members = ConversationMembers()
 }
 
 extension Topic {

@@ -16,13 +16,13 @@ final class Typing: Feature, TopicKind {
         keys: [KeyFamily(name: "typing", isPassing: true, type: "hash", expires: true, holdsNumbers: true)],
         settings: [expiry])
 
-    private unowned let shard: ShardLogic
+    unowned let shard: ShardLogic
     /// The kind of topic that a conversation is.
     private(set) var conversations: TopicKindID!
     private var expiries: DeadlineKind!
     private var retries: DeadlineKind!
-    private let expiry: Milliseconds
-    private var talks: Conversations { shard.feature(Conversations.self)! }
+    let expiry: Milliseconds
+    var talks: Conversations { shard.feature(Conversations.self)! }
 
     /// Conversations in which one session types at a time; what is older is forgotten, and runs out.
     private static let mostConversations = 64
@@ -43,8 +43,9 @@ final class Typing: Feature, TopicKind {
     /// Users who have become invisible a moment ago, until what they typed before has run out everywhere: a server that is
     /// out of reach cannot take it back.
     private var invisible: [UserID: Milliseconds] = [:]
+    var blocked = RecentBlocks()
     /// Conversations in which somebody types.
-    private var active: Set<UInt32> = []
+    private(set) var active: Set<UInt32> = []
 
     /// Where each session that types does so, and since when, by the session's number.
     private var typingSessions: [UInt64: [ConversationID: Milliseconds]] = [:]
@@ -62,6 +63,7 @@ final class Typing: Feature, TopicKind {
         retries = registry.deadline { [unowned self] _ in tellStops() }
         registry.event("T") { [unowned self] in handle(typing: $0) }
         talks.onMembers.append { [unowned self] in handle(participants: $0) }
+        shard.feature(VisibilityRequests.self)?.onChange.append { [unowned self] in handle(visibility: $0) }
         registry.request(
             "typing", decode: { (members, _) throws(DecodingFailure) in try ClientRequest.typing(members) }
         ) {
@@ -110,10 +112,9 @@ final class Typing: Feature, TopicKind {
         guard isTyping else { return say(false, in: conversation, by: session.user.id, session.id, done: done) }
         shard.unlessRevoked(Writer(session), done: done) { [self] in
             // Of two who block each other neither is shown typing.
-            talks.unlessBlocked(session.user.id, in: conversation) { result in
-                let isBlocked = (try? result.get())?.array?.first?.string == "BLOCKED"
-                done(isBlocked ? nil : result)
-            } _: { [self] in
+            talks.isBlocked(session.user.id, in: conversation) { [self] result in
+                if case .failure(let failure) = result { return done(.failure(failure)) }
+                if case .success(true) = result { return done(nil) }
                 // It may have ended, or its user become invisible, while that was asked.
                 guard typingSessions[session.number]?[conversation] != nil else { return done(nil) }
                 say(true, in: conversation, by: session.user.id, session.id, done: done)
@@ -197,7 +198,8 @@ final class Typing: Feature, TopicKind {
     /// The participants have changed: former ones must not see any more.
     func handle(participants event: StoreEvent) {
         guard let topic = shard.watchers.topic(event.subjectBytes, conversations) else { return }
-        setParticipants(Set(event.words.compactMap { UserID($0) }), of: topic)
+        (topic.state as? ConversationTopic)?.members.told(Set(event.words.compactMap { UserID($0) }))
+        setParticipants(of: topic)
     }
 
     func makeState() -> AnyObject? { ConversationTopic() }
@@ -206,7 +208,7 @@ final class Typing: Feature, TopicKind {
         let keys = shard.partitions.keys(of: topic.subject)
         shard.store.run(
             .conversation, keys: [keys.conversation(topic.subject), keys.typing(topic.subject)], arguments: [],
-            lane: .commands, reply: reply)
+            lane: .commands, reply: (topic.state as? ConversationTopic)?.members.asking(reply) ?? reply)
     }
 
     func isDoubtful(_ topic: Topic, for user: UserID) -> Bool {
@@ -216,26 +218,23 @@ final class Typing: Feature, TopicKind {
     func take(_ value: RedisValue, of topic: Topic, announced: Bool) {
         let words = value.array?.compactMap(\.string) ?? []
         guard words.count >= 2, let version = Int64(words[0]) else { return }
-        setParticipants(Set(words[2...].compactMap { UserID($0) }), of: topic)
+        (topic.state as? ConversationTopic)?.members.answered(Set(words[2...].compactMap { UserID($0) }))
+        setParticipants(of: topic)
         apply(
             words[1].split(separator: " ").map(String.init), version: version, at: shard.clock.redisNow, to: topic,
             announced: announced)
     }
 
-    private func setParticipants(_ participants: Set<UserID>, of topic: Topic) {
-        topic.conversation?.participants = participants
-        let outsiders = topic.watchers.compactMap { shard.watchers.connections[Int($0.connection)] }
-            .filter { connection in connection.session.map { !participants.contains($0.user.id) } ?? true }
-        // The topic may go with its last watcher.
-        topic.holds += 1
-        for connection in outsiders {
-            shard.watchers.unsubscribe(connection, from: topic)
+    /// Who was taken out is told nothing any more, which version 0 says; who was put in again is told who types.
+    private func setParticipants(of topic: Topic) {
+        guard let members = (topic.state as? ConversationTopic)?.members else { return }
+        topic.conversation?.participants = members.users
+        for connection in members.apply(to: topic, in: shard.watchers).left {
             var payload: [UInt8] = []
             ServerMessageWriter.typing(
                 .init(conversation: topic.subject, version: 0, users: [], at: shard.clock.redisNow), to: &payload)
             shard.replies.send(payload, to: connection)
         }
-        shard.watchers.release(topic)
     }
 
     /// `words`: `USER:MS` of everyone who types.
@@ -252,6 +251,7 @@ final class Typing: Feature, TopicKind {
             if shard.sessions.users[user]?.chosen?.status == .invisible { continue }
             state.typists[user] = shard.clock.now + min(left, expiry)
         }
+        if isBlocked(topic.subject, state.participants) { state.typists = [:] }
         let changed = before != Set(state.typists.keys)
         if changed || version > state.version { state.version = max(version, changed ? state.version + 1 : version) }
         topic.conversation = state
@@ -284,7 +284,7 @@ final class Typing: Feature, TopicKind {
         shard.deadlines.set(expiries, .number(UInt64(topic.index)), at: first)
     }
 
-    private func publish(_ topic: Topic, at: Timestamp, announced: Bool) {
+    func publish(_ topic: Topic, at: Timestamp, announced: Bool) {
         guard let state = topic.conversation else { return }
         let names = state.names
         var payload: [UInt8] = []

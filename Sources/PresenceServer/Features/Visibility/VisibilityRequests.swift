@@ -9,6 +9,8 @@ final class VisibilityRequests: Feature {
 
     private unowned let shard: ShardLogic
     private var ownVisibility: OwnMessages = []
+    /// Told of each change of who may see somebody, of this shard or not.
+    var onChange: [(StoreEvent) -> Void] = []
     /// What a `visibility` message has beside its ids, at most.
     private static let overhead = 256
 
@@ -28,7 +30,10 @@ final class VisibilityRequests: Feature {
         list("removeContacts", .contacts, { ListChange(remove: $0) }, in: &registry)
         list("block", .blocks, { ListChange(add: $0) }, in: &registry)
         list("unblock", .blocks, { ListChange(remove: $0) }, in: &registry)
-        registry.event("V") { [unowned shard] in shard.policies.handle($0) }
+        registry.event("V") { [unowned self] event in
+            shard.policies.handle(event)
+            for told in onChange { told(event) }
+        }
         ownVisibility = registry.ownMessage { [unowned self] in ownVisibilityFrame(of: $0) }
         registerRoutes(in: &registry)
     }

@@ -12,6 +12,9 @@
 --               of what they alone see; until when it is muted (0: not, -1: until they say so); since when it is archived
 --               (0: not); whether others see what they have read (e or n), and the number of that setting
 --   j:USER      the version at which they joined or left, until their inbox has been told
+-- When it has ended, first, last, changes and version stay for a year: the same id may come again, and numbers go on, so that
+-- nobody takes new messages for those that were deleted.
+local endedFor = 366 * 24 * 3600000
 
 local function member(value)
     local joined, read, shown, delivered, own, version, muted, archived, receipts, setting =
@@ -37,7 +40,8 @@ local function conversationAt(key)
             c.raw[field] = value
         end
     end
-    c.exists = #fields > 0
+    c.hasEnded = #fields > 0 and not c.raw.kind
+    c.exists = #fields > 0 and not c.hasEnded
     c.first = tonumber(c.raw.first or '1')
     c.last = tonumber(c.raw.last or '0')
     c.changes = tonumber(c.raw.changes or '0')
@@ -52,10 +56,13 @@ local function put(c, field, value)
     c.changed[field] = true
 end
 
--- Nobody is in it any more: of its messages only the numbers stay, until the last inbox has been told.
+-- Nobody is in it any more: of its messages only the numbers stay. That they went is a change that is kept nowhere: so who
+-- held them is told to begin anew if there is a conversation of this id again.
 local function empty(c, ...)
     if next(c.members) then return end
     redis.call('DEL', ...)
+    c.changes = c.changes + 1
+    put(c, 'changes', int(c.changes))
     put(c, 'first', int(c.last + 1))
     put(c, 'message', nil)
     put(c, 'priority', nil)
@@ -91,21 +98,36 @@ local function leave(c, user)
     c.left[user] = true
 end
 
+-- The version of what a member has seen alone. A mute that has ended by itself was a change at the moment after it.
+local function ownVersion(m)
+    if m.muted > 0 and m.muted < now then return math.max(m.version, m.muted + 1) end
+    return m.version
+end
+
 -- A version past all that any member has seen.
 local function bump(c, floorKey)
     local last = c.version
-    for _, m in pairs(c.members) do last = math.max(last, m.version) end
+    for _, m in pairs(c.members) do last = math.max(last, ownVersion(m)) end
     c.version = nextVersion(last, floorKey)
-    c.isNews = true
+    c.news = c.version
     put(c, 'version', int(c.version))
 end
 
 -- A version of what this member alone sees.
 local function bumpMember(c, user, floorKey)
     local m = c.members[user]
-    m.version = nextVersion(math.max(m.version, c.version), floorKey)
-    c.isNews = true
+    m.version = nextVersion(math.max(ownVersion(m), c.seen or 0, c.version), floorKey)
+    c.news = m.version
     putMember(c, user)
+end
+
+-- Nobody is in it any more, and the last inbox has been told.
+local function keepNumbers(c)
+    if next(c.members) or next(c.pending) then return end
+    redis.call('DEL', c.key)
+    redis.call('HSET', c.key, 'first', int(c.last + 1), 'last', int(c.last), 'changes', int(c.changes),
+        'version', int(c.version))
+    redis.call('PEXPIRE', c.key, endedFor)
 end
 
 -- Writes what has changed, and tells all shards if it has a new version: "N conversation version at", then "FIELD VALUE" of each field, a line
@@ -122,13 +144,13 @@ local function save(c, channel, id)
     end
     if #set > 0 then redis.call('HSET', c.key, unpack(set)) end
     if #removed > 0 then redis.call('HDEL', c.key, unpack(removed)) end
-    if not c.isNews then return end
-    local newest, lines = c.version, {}
-    for _, m in pairs(c.members) do newest = math.max(newest, m.version) end
+    if c.hasEnded then redis.call('PERSIST', c.key) end
+    if not c.news then return end
+    local lines = {}
     for field, value in pairs(c.raw) do lines[#lines + 1] = field .. ' ' .. value end
     for user in pairs(c.left) do lines[#lines + 1] = 'left ' .. user end
     redis.call('PUBLISH', channel,
-        table.concat({ 'N', id, int(newest), int(now), table.concat(lines, '\n') }, ' '))
+        table.concat({ 'N', id, int(c.news), int(now), table.concat(lines, '\n') }, ' '))
 end
 
 -- The fields and values, as HGETALL would answer them, after an OK.

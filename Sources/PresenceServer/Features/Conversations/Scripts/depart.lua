@@ -12,5 +12,5 @@ empty(c, KEYS[6], KEYS[7], KEYS[8])
 bump(c, KEYS[3])
 save(c, ARGV[2], ARGV[5])
 tellMembers(c, ARGV[2], ARGV[5], KEYS[5], KEYS[3])
-if not next(c.members) and not next(c.pending) then redis.call('DEL', KEYS[4]) end
+keepNumbers(c)
 return { 'OK' }

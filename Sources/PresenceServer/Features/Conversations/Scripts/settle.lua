@@ -23,6 +23,6 @@ if changed then bump(c, KEYS[3]) end
 if next(c.changed) then save(c, ARGV[2], ARGV[5]) end
 if not next(c.pending) then
     redis.call('SREM', KEYS[2], ARGV[4])
-    if not next(c.members) then redis.call('DEL', KEYS[4]) end
+    keepNumbers(c)
 end
 return { 'OK' }

@@ -52,6 +52,19 @@ local function stored(m)
     return table.concat(parts, '\31')
 end
 
+-- A message in JSON is no longer than this, in bytes: names, numbers and ids, whose characters may need two bytes each.
+local function size(m)
+    local bytes = 256 + 2 * #m.id + 2 * #m.from + #m.text + #m.attachments + #m.priority
+    for _, edit in ipairs(m.edits) do bytes = bytes + #edit + 16 end
+    return bytes
+end
+
+-- The oldest of the earlier texts go until the message is short enough. False if it is too long without any.
+local function fit(m, most)
+    while #m.edits > 0 and size(m) > most do table.remove(m.edits, 1) end
+    return size(m) <= most
+end
+
 -- A change of a message is counted and told: "M conversation change at MESSAGE".
 local function note(c, seq, raw, changesKey, keep, channel, id)
     put(c, 'changes', int(c.changes))

@@ -15,10 +15,10 @@ local reply = { 'OK', int(first), int(last) }
 if through < first then return reply end
 local from = math.max(first, through - tonumber(ARGV[4]) + 1)
 local page = redis.call('LRANGE', KEYS[2], from - first, through - first)
--- From the end, as many as may be in one answer.
+-- From the end, as many as may be in one answer: JSON adds names and escapes to each.
 local bytes, start = 0, #page + 1
 for i = #page, 1, -1 do
-    bytes = bytes + #page[i]
+    bytes = bytes + #page[i] + 512
     if bytes > tonumber(ARGV[5]) and i < #page then break end
     start = i
 end

@@ -3,8 +3,8 @@
 -- KEYS: shards, floor, conversation, log, changes, prints, aging (conversations by when their oldest message was sent; used if
 --       messages are kept for a time)
 -- ARGV: now, channel, incarnation, conversation, from, id, text, attachments or '', priority or '', most messages kept,
---       ms for which they are kept or 0
--- Replies {OK, MESSAGE}, {FENCED}, {FORBIDDEN} or {CONFLICT}.
+--       ms for which they are kept or 0, 1 if one of two blocks the other, the longest message in bytes
+-- Replies {OK, MESSAGE}, {FENCED}, {FORBIDDEN}, {CONFLICT}, {BLOCKED} or {LARGE}.
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
 local c = conversationAt(KEYS[3])
 local sender = c.members[ARGV[5]]
@@ -15,10 +15,13 @@ if known then
     if first ~= content then return { 'CONFLICT' } end
     return { 'OK', known }
 end
-c.last, c.changes = c.last + 1, c.changes + 1
-local raw = stored({ id = ARGV[6], seq = int(c.last), version = int(c.changes), at = int(now), from = ARGV[5],
+if ARGV[12] == '1' then return { 'BLOCKED' } end
+local m = { id = ARGV[6], seq = int(c.last + 1), version = int(c.changes + 1), at = int(now), from = ARGV[5],
     editedAt = '0', editCount = 0, deletedAt = '0', deletedBy = '-', text = ARGV[7], attachments = ARGV[8],
-    priority = ARGV[9], edits = {} })
+    priority = ARGV[9], edits = {} }
+if not fit(m, tonumber(ARGV[13])) then return { 'LARGE' } end
+c.last, c.changes = c.last + 1, c.changes + 1
+local raw = stored(m)
 redis.call('RPUSH', KEYS[4], raw)
 redis.call('APPEND', KEYS[6], hash(ARGV[6]) .. content)
 

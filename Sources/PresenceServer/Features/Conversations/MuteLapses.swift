@@ -1,0 +1,69 @@
+import PresenceCore
+import PresenceProtocol
+
+/// When conversations that are muted for a time are no longer so, of users whose lists are watched here. Nothing in Redis
+/// changes then: a member's version follows from the time (`ConversationRecord`), and watchers are told.
+final class MuteLapses {
+    private struct Mute: Hashable {
+        let user: UserID
+        let conversation: ConversationID
+    }
+
+    private unowned let shard: ShardLogic
+    private let isWatched: (UserID) -> Bool
+    private let lapsed: (UserID, ConversationID) -> Void
+    private var deadline: DeadlineKind!
+    /// From the ms after this it is told, by Redis' clock.
+    private var untils: [Mute: Timestamp] = [:]
+    /// When the deadline is due, by the shard's clock.
+    private var due: Milliseconds?
+    /// Beyond that, clients hear of it with the next change, or when they subscribe again.
+    private static let most = 10_000
+    /// The clocks are compared again after so long.
+    private static let longestWait: Milliseconds = 3_600_000
+
+    init(
+        _ shard: ShardLogic, isWatched: @escaping (UserID) -> Bool,
+        lapsed: @escaping (UserID, ConversationID) -> Void
+    ) {
+        (self.shard, self.isWatched, self.lapsed) = (shard, isWatched, lapsed)
+    }
+
+    func register(in registry: inout Registry) {
+        deadline = registry.deadline { [unowned self] _ in look() }
+        registry.gauge(
+            "conversation_mutes", help: "conversations muted for a time, of users whose lists are watched"
+        ) { [unowned self] in untils.count }
+    }
+
+    /// What a user who is watching has been told of a conversation, or is told.
+    func note(_ record: ConversationRecord, of user: UserID) {
+        let mute = Mute(user: user, conversation: record.id)
+        guard let own = record.member(user), own.muted > 0, record.isMuted(own, at: shard.clock.redisNow) else {
+            if !untils.isEmpty { untils[mute] = nil }
+            return
+        }
+        if untils.count >= Self.most { untils = untils.filter { isWatched($0.key.user) } }
+        guard untils.count < Self.most else { return }
+        let until = own.muted + ConversationRecord.lapseMargin
+        untils[mute] = until
+        wait(until)
+    }
+
+    private func wait(_ until: Timestamp) {
+        let at = shard.clock.now + min(max(until + 1 - shard.clock.redisNow, 1), Self.longestWait)
+        guard at < due ?? .max else { return }
+        due = at
+        shard.deadlines.set(deadline, .none, at: at)
+    }
+
+    private func look() {
+        guard let due, shard.clock.now >= due else { return }
+        self.due = nil
+        let now = shard.clock.redisNow
+        let over = untils.filter { $0.value < now }.sorted { ($0.value, $0.key.user) < ($1.value, $1.key.user) }
+        for (mute, _) in over { untils[mute] = nil }
+        if let next = untils.values.min() { wait(next) }
+        for (mute, _) in over where isWatched(mute.user) { lapsed(mute.user, mute.conversation) }
+    }
+}

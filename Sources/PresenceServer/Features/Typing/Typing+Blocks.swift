@@ -1,0 +1,57 @@
+import PresenceCore
+import PresenceProtocol
+
+/// Blocks of a moment ago, as long as what was typed before them has not run out everywhere. Redis still has that: a block
+/// lies in another partition.
+struct RecentBlocks {
+    private struct Block: Hashable {
+        let by: UserID
+        /// `nil`: so many at once that the event does not name them.
+        let of: UserID?
+    }
+
+    /// Until when, on the monotonic clock.
+    private var blocks: [Block: Milliseconds] = [:]
+
+    var isEmpty: Bool { blocks.isEmpty }
+
+    mutating func take(_ change: PolicyChange, by user: UserID, until: Milliseconds, now: Milliseconds) {
+        blocks = blocks.filter { $0.value > now }
+        for other in change.removed { blocks[Block(by: user, of: other)] = nil }
+        for other in change.added { blocks[Block(by: user, of: other)] = until }
+        if change.isUntold { blocks[Block(by: user, of: nil)] = until }
+    }
+
+    /// Whether one of both has blocked the other, or many.
+    func separate(_ a: UserID, _ b: UserID, now: Milliseconds) -> Bool {
+        [Block(by: a, of: b), Block(by: b, of: a), Block(by: a, of: nil), Block(by: b, of: nil)]
+            .contains { (blocks[$0] ?? 0) > now }
+    }
+}
+
+/// Of two who block each other neither is shown typing in their direct conversation, nor what began before the block.
+extension Typing {
+    func handle(visibility event: StoreEvent) {
+        guard let user = event.subject, let change = PolicyChange(event), change.list == .blocks else { return }
+        let now = shard.clock.now
+        blocked.take(change, by: user, until: now + expiry, now: now)
+        guard !blocked.isEmpty else { return }
+        for index in active.sorted() {
+            guard let topic = shard.watchers.topic(index), var state = topic.conversation, !state.typists.isEmpty,
+                state.participants.contains(user), isBlocked(topic.subject, state.participants)
+            else { continue }
+            state.typists = [:]
+            state.version += 1
+            topic.conversation = state
+            publish(topic, at: shard.clock.redisNow, announced: true)
+        }
+    }
+
+    /// Whether it is a direct conversation in which one has blocked the other a moment ago.
+    func isBlocked(_ id: ConversationID, _ participants: Set<UserID>) -> Bool {
+        guard !blocked.isEmpty, participants.count == 2, let a = participants.min(), let b = participants.max(),
+            blocked.separate(a, b, now: shard.clock.now)
+        else { return false }
+        return talks.isDirect(id, of: a, b)
+    }
+}

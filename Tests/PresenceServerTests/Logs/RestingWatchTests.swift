@@ -1,0 +1,106 @@
+import PresenceProtocol
+import Testing
+
+@testable import PresenceCore
+
+@Suite("A watch that rests is told nothing, and goes on from where it was")
+struct RestingWatchTests {
+    @Test func `every entry comes once and in order, those of the pause when it is over`() {
+        let bench = LogBench(connections: 2)
+        for connection in bench.connections { bench.watchers.subscribe(connection, to: bench.logs) }
+        let (log, connection) = (bench.logs[0], bench.connections[0])
+        bench.add(count: 2)
+        #expect(bench.endTurn() == LogBench.entries(1...2))
+        // Of this turn it gets nothing any more: that is kept for it.
+        bench.add()
+        bench.watchers.pause(connection, on: log)
+        bench.add()
+        #expect(bench.endTurn() == "")
+        #expect(bench.sockets.written[1] == Array(LogBench.entries(3...4).utf8))
+        #expect(bench.watchers.paused(on: log).count == 1 && bench.watchers.subscriptions(of: connection) == 1)
+        bench.watchers.pause(connection, on: log)
+        bench.add()
+        bench.watchers.resume(connection, on: log)
+        bench.add()
+        #expect(bench.endTurn() == LogBench.entries(3...6))
+        bench.watchers.resume(connection, on: log)
+        bench.add()
+        #expect(bench.endTurn() == LogBench.entries(7...7))
+        #expect(log.paused == nil && bench.watchers.subscriptions(of: connection) == 1 && !log.log!.hasCursors)
+    }
+
+    @Test func `one that was behind stands where it stood, and reads from the store what is no longer in memory`() {
+        let bench = LogBench()
+        bench.watchers.subscribe(bench.connections[0], to: bench.logs)
+        bench.background(0, true)
+        bench.add(count: 3)
+        _ = bench.endTurn()
+        bench.watchers.pause(bench.connections[0], on: bench.logs[0])
+        for _ in 0..<30 {
+            bench.add(count: 10)
+            _ = bench.endTurn()
+        }
+        bench.background(0, false)
+        #expect(bench.endTurn() == "")
+        bench.watchers.resume(bench.connections[0], on: bench.logs[0])
+        var heard = bench.endTurn()
+        while !bench.requests.isEmpty {
+            bench.answer()
+            heard += bench.endTurn()
+        }
+        #expect(heard == LogBench.entries(1...303))
+    }
+
+    @Test func `of registers the newest comes when it goes on`() {
+        let bench = LogBench(people: 1, connections: 1)
+        bench.watchers.subscribe(bench.connections[0], to: bench.people)
+        bench.change(0, 1)
+        #expect(bench.endTurn() == "p0,1;")
+        bench.watchers.pause(bench.connections[0], on: bench.people[0])
+        bench.change(0, 2)
+        #expect(bench.endTurn() == "")
+        bench.change(0, 3)
+        bench.watchers.resume(bench.connections[0], on: bench.people[0])
+        #expect(bench.endTurn() == "p0,3;")
+        #expect(bench.endTurn() == "")
+    }
+
+    @Test func `it ends with its connection, when that unsubscribes, and when it subscribes again`() {
+        let bench = LogBench(connections: 3)
+        for connection in bench.connections { bench.watchers.subscribe(connection, to: bench.logs) }
+        let log = bench.logs[0]
+        for connection in bench.connections { bench.watchers.pause(connection, on: log) }
+        #expect(log.watchers.isEmpty && log.paused?.watchers.count == 3)
+        bench.watchers.unsubscribe(bench.connections[0], from: log)
+        #expect(bench.watchers.subscriptions(of: bench.connections[0]) == 0)
+        bench.reconnect(1)
+        bench.add()
+        #expect(bench.watchers.unwatched([log], by: bench.connections[2]) == 0)
+        bench.watchers.subscribe(bench.connections[2], to: log, after: 0)
+        #expect(bench.watchers.subscriptions(of: bench.connections[2]) == 1 && log.paused == nil)
+        _ = bench.endTurn()
+        #expect(bench.sockets.written[2] == Array(LogBench.entries(1...1).utf8))
+        bench.watchers.unsubscribe(bench.connections[2], from: log)
+        bench.watchers.release(log)
+        #expect(bench.watchers.topics.allSatisfy { $0 == nil || $0 !== log })
+        #expect(bench.watchers.subscriptionCount == 0)
+    }
+
+    @Test func `after the store has lost entries it begins anew`() {
+        let bench = LogBench()
+        bench.watchers.subscribe(bench.connections[0], to: bench.logs)
+        bench.add(count: 5)
+        _ = bench.endTurn()
+        bench.watchers.pause(bench.connections[0], on: bench.logs[0])
+        bench.store[0].removeLast(3)
+        bench.delivery.logReader.complete(bench.logs[0])
+        bench.answerRead()
+        #expect(bench.endTurn() == "")
+        bench.add(count: 4)
+        _ = bench.endTurn()
+        bench.watchers.resume(bench.connections[0], on: bench.logs[0])
+        _ = bench.endTurn()
+        // It asks for what comes after nothing at all: the feature says that this is to begin anew.
+        #expect(bench.requests.map(\.after) == [-1])
+    }
+}
