@@ -14,7 +14,8 @@ import Testing
     @Test func `each value that begins with the mark gets the beginning of its address`() {
         #expect(
             filled(#""photoURL":"photo:a.jpg","thumbnailURL":"photo:b.jpg","createdAt":1}"#)
-                == #""photoURL":"https://e.org/\"v1\"/a.jpg","thumbnailURL":"https://e.org/\"v1\"/b.jpg","createdAt":1}"#)
+                == #""photoURL":"https://e.org/\"v1\"/a.jpg","thumbnailURL":"https://e.org/\"v1\"/b.jpg","createdAt":1}"#
+        )
     }
 
     @Test(

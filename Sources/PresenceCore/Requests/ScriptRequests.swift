@@ -16,9 +16,11 @@ extension ShardLogic {
             replies.fulfil(reply, on: connection) { [self] in
                 guard !connection.isClosed else { return }
                 settle(result, changes: changes, session: connection.session) { refusal in
+                    // As its event does, which is still to come. An error would have clients drop what they keep to repeat.
+                    if refusal.code == .unauthorized, let session = connection.session {
+                        return sessions.revoke(session)
+                    }
                     replies.error(refusal.message(id: id), to: connection)
-                    // The event that says so to the session is still to come.
-                    if refusal.code == .unauthorized, let session = connection.session { sessions.revoke(session) }
                 } succeeded: { value in
                     succeeded(value.array ?? [])
                 }
