@@ -63,8 +63,8 @@ extension ShardLogic {
             switch result {
             case .success(false): run()
             case .success(true): done(.success(.array([.status("REVOKED")])))
-            // Only a question was asked.
-            case .failure(let failure): done(.failure(failure.mayHaveRun ? .disconnected(sent: false) : failure))
+            // As for every step of a change that is under way when Redis is lost.
+            case .failure(let failure): done(.failure(failure))
             }
         }
     }
