@@ -24,6 +24,7 @@ extension Setting {
             .text("redis.prefix", \.redis.prefix),
             .word("redis.appendfsync", \.redis.appendfsync),
             .number("redis.wait", \.redis.wait),
+            .flag("redis.interests", \.redis.interests),
             .optionalText("redis.tls.caFile", \.redis.tls.caFile),
             .optionalText("redis.tls.certificateFile", \.redis.tls.certificateFile),
             .optionalText("redis.tls.keyFile", \.redis.tls.keyFile),

@@ -3,6 +3,8 @@
 #
 #   PRESENCED=.build/debug/presenced Tests/Conformance/run.sh [pytest's arguments, e.g. -k typing]
 #
+# With PRESENCE_REDIS_INTERESTS=true all servers tell of changes only those that watch (not in a cluster).
+#
 # It starts every server itself, on free ports and in temporary directories, and ends with pytest's summary and status.
 # JOBS is the number of workers (three for each core: they mostly wait); conftest.py spreads the tests over them. For a
 # machine under load: SLACK, the seconds that it may add to a bound of the protocol (1.5), and PATIENCE, the seconds that

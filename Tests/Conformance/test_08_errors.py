@@ -23,6 +23,20 @@ async def test_without_an_id_an_error_still_comes(room):
     assert error["code"] == "too_many" and "id" not in error
 
 
+async def test_an_integer_beyond_64_bits_is_out_of_bounds(room):
+    ana = await room.come("ana")
+    chat = (await ana.did("createConversation", participants=["bob"]))["conversation"]["id"]
+    for type, members, field in [
+        ("getMessages", {}, "before"), ("getMessages", {}, "limit"), ("mark", {}, "read"), ("mark", {}, "delivered"),
+        ("send", {"message": {"id": "m", "text": "a"}}, "after"), ("conversationSettings", {"muted": True}, "muteFor"),
+        ("markNotifications", {}, "seen"), ("getNotifications", {}, "before"),
+    ]:
+        for beyond in (2 ** 63, 2 ** 64, -2 ** 63 - 1, 10 ** 40):
+            error = await ana.refused("validation_failed", type, conversation=chat, **members | {field: beyond})
+            assert error["field"] == field, error
+    assert (await ana.did("getMessages", conversation=chat))["messages"] == []
+
+
 async def test_bad_request(room):
     ana = await room.come("ana")
     for request in ({"type": "get"}, {"type": "get", "users": "bob"}, {"type": "status"}, {"type": "activity"}):

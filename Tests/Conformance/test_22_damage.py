@@ -92,7 +92,7 @@ async def test_what_a_script_makes_of_damage_reaches_nobody(start):
     await ana.did("updateProfile", changes={"displayName": "Ana"})
     await bob.subscribe(ana)
     record = key_of(redis, "user", ana.user)
-    redis.command("HSET", record, "text", 'un"well', "displayName", 'A"na')
+    redis.command("HSET", record, "text", 'un"well', "profile", '"displayName":"A"na","createdAt":1,"updatedAt":1}')
     await ana.did("activity", state="idle")
     await ana.status("auto")
     error = await ana.ask("updateProfile", changes={"locale": "pt"})

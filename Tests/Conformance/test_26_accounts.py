@@ -117,6 +117,15 @@ async def test_a_sign_up_that_is_repeated_is_the_same_one(accounts):
             "conflict", "email_taken")
 
 
+async def test_a_repeated_sign_up_is_recognised_by_its_bytes(accounts):
+    """What looks alike, and is compared as equal by some, is another."""
+    email = accounts.address()
+    await accounts.sign_up(email, idempotency="caf\u00e9")
+    refused(await accounts.post("/v1/accounts", email=email, password=PASSWORD, idempotency="cafe\u0301"), 409, "conflict",
+            "email_taken")
+    await accounts.sign_up(email, idempotency="caf\u00e9")
+
+
 async def test_where_accounts_are_hidden_a_sign_up_says_the_same_of_a_taken_address(start):
     accounts = Accounts(start(ON | {"accounts.hideExisting": True}))
     email = accounts.address()
@@ -287,8 +296,12 @@ async def test_the_own_account_and_profile_change_together_or_not_at_all(account
                        ({"displayName": "New", "preferredLanguage": "no language"}, "preferredLanguage"),
                        ({"setupCompleted": False, "displayName": ""}, "displayName")]:
         assert refused(await ana.call("PATCH", "/v1/me", {"changes": bad}), 422, "validation_failed")["field"] == field
-    for bad in [{}, {"unknown": 1}, {"setupCompleted": "yes"}]:
-        refused(await ana.call("PATCH", "/v1/me", {"changes": bad}), 400, "bad_request")
+    for bad in [{"changes": {"setupCompleted": "yes"}}, {"changes": 1}, {}]:
+        refused(await ana.call("PATCH", "/v1/me", bad), 400, "bad_request")
+    for nothing in [{}, {"unknown": 1}]:
+        # As `updateProfile` answers it.
+        answer = await ana.call("PATCH", "/v1/me", {"changes": nothing})
+        assert answer.status == 200 and answer.json == before
     assert await ana.me() == before
     answer = await ana.call("PATCH", "/v1/me", {"changes": {"preferredLanguage": None, "timezone": None}})
     assert "preferredLanguage" not in answer.json["account"] and "timezone" not in answer.json["profile"]
@@ -297,6 +310,8 @@ async def test_the_own_account_and_profile_change_together_or_not_at_all(account
 async def test_tokens_of_the_apps_own_have_no_account(accounts, room):
     token = room.token("ana")
     for method, path, body in [("GET", "/v1/me", None), ("PATCH", "/v1/me", {"changes": {"displayName": "A"}}),
+                               ("PATCH", "/v1/me", {"changes": {}}), ("PATCH", "/v1/me", {"changes": {"displayName": ""}}),
+                               ("PATCH", "/v1/me", {"changes": {"timezone": "Mars/Olympus"}}), ("PATCH", "/v1/me", {}),
                                ("GET", "/v1/me/sessions", None), ("DELETE", "/v1/me", {"password": PASSWORD}),
                                ("POST", "/v1/me/password", {"password": PASSWORD, "newPassword": "another password"}),
                                ("POST", "/v1/me/email", {"password": PASSWORD, "email": "a@example.org"})]:

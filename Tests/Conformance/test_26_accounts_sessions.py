@@ -1,11 +1,12 @@
 """Devices that are signed in: refresh tokens, signing out, and what an ended session can still do."""
 
 import asyncio
+import signal
 import time
 
 import pytest
 
-from support.accounts import ON, Accounts, refused
+from support.accounts import ON, PASSWORD, Accounts, refused
 from support.patience import eventually
 from support.room import Room
 
@@ -179,6 +180,67 @@ async def test_an_ended_session_is_ended_on_every_server(start):
     await refused_within_a_second(ana, room)
     elsewhere = Accounts(second)
     assert (await elsewhere.api.request("GET", "/v1/me", token=ana.access)).status == 401
+
+
+UNDER_WAY = {
+    "updateProfile": {"changes": {"displayName": "Back again"}},
+    "status": {"status": "busy", "text": "Back again"},
+    "setVisibility": {"visibility": {"lastSeen": "nobody"}},
+    "addContacts": {"users": ["bob"]},
+    "createConversation": {"participants": ["bob"], "name": "Trip"},
+}
+
+
+@pytest.mark.parametrize("ending", ["deleted", "revoked", "signed out"])
+async def test_what_was_under_way_when_a_session_ended_is_not_done(start, ending):
+    """On a server that stood still, and goes on when it is over."""
+    redis = start.redis()
+    first = start(ON, redis=redis, shards=1)
+    second = start(ON, redis=redis, directory=first.directory, shards=1)
+    accounts, room = Accounts(first), Room(first)
+    bob = await room.come("bob")
+    for type, members in UNDER_WAY.items():
+        ana = await accounts.sign_up(displayName="Ana")
+        client = await room.come("ana", at=second, token=ana.access)
+        await bob.subscribe(ana.user)
+        before = (await accounts.api.request("GET", f"/v1/users/{ana.user}/visibility", token=room.backend)).json
+        second.send_signal(signal.SIGSTOP)
+        try:
+            members = members | ({"participants": [bob.user]} if type == "createConversation" else {})
+            asked = client.begin(type, **members)
+            if ending == "deleted":
+                answer = await ana.call("DELETE", "/v1/me", {"password": PASSWORD})
+            elif ending == "revoked":
+                answer = await accounts.api.request("POST", f"/v1/users/{ana.user}/revokeTokens", token=room.backend)
+            else:
+                answer = await ana.call("DELETE", "/v1/sessions/all")
+            assert answer.status in (200, 204), answer
+        finally:
+            second.send_signal(signal.SIGCONT)
+        assert (await asked)["type"] == "(closed)", type
+        await client.closed(4001)
+        known = (await accounts.api.request("GET", f"/v1/users/{ana.user}", token=room.backend)).json
+        if ending == "deleted":
+            assert known["profile"] is None, type
+        else:
+            assert known["profile"]["displayName"] == "Ana", type
+        assert known["presence"].get("text") is None and known["presence"]["status"] != "busy", type
+        after = (await accounts.api.request("GET", f"/v1/users/{ana.user}/visibility", token=room.backend)).json
+        assert after == before, type
+    assert (await bob.did("subscribe", conversationList=True))["conversationList"] == []
+
+
+async def test_a_socket_does_not_go_on_by_the_token_of_an_ended_session(accounts, room):
+    ana = await accounts.sign_up()
+    phone = await accounts.signed_in(ana.email)
+    client = await room.come("ana", token=ana.access)
+    assert (await phone.call("DELETE", "/v1/sessions/current")).status == 204
+    await client.refused("unauthorized", "refresh", token=phone.access)
+    # The one that it has goes on, and another good one takes its place.
+    await client.did("status", status="busy")
+    await client.did("refresh", token=(await accounts.signed_in(ana.email)).access)
+    assert (await ana.call("DELETE", "/v1/sessions/current")).status == 204
+    await client.did("status", status="auto")
 
 
 async def test_a_backend_that_revokes_tokens_signs_out(accounts, room):

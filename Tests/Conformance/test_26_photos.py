@@ -478,9 +478,9 @@ async def test_a_server_killed_among_uploads_leaves_each_with_a_picture_that_is_
         for person in people:
             profile = (await person.me())["profile"]
             for member in ("photoURL", "thumbnailURL"):
-                # What was told before the server had another port.
-                path = urlsplit(profile[member]).path
-                assert (await fetch(f"http://{server.host}:{server.port}{path}"))[0] == 200
+                # The server has another port by now.
+                assert profile[member].startswith(f"http://{server.host}:{server.port}/")
+                assert (await fetch(profile[member]))[0] == 200
     for file in files(server):
         os.utime(file, (time.time() - 3_600,) * 2)
     await eventually(lambda: len(files(server)) == 8, "two files a person")
@@ -496,6 +496,42 @@ async def test_addresses_begin_with_what_is_set(start):
     base = "https://cdn.example.org/presence"
     assert NAME.fullmatch(answer["photoURL"].removeprefix(base)) and answer["profile"]["photoURL"] == answer["photoURL"]
     assert (await fetch(f"http://{server.host}:{server.port}" + answer["photoURL"].removeprefix(base)))[0] == 200
+
+
+async def test_addresses_begin_with_what_is_set_when_they_are_told(start):
+    """And not with what was set when the picture was uploaded."""
+    redis = start.redis()
+    bases = ["https://one.example.org", "https://two.example.org/presence"]
+    first = start(ON | {"photos.publicURL": bases[0]}, redis=redis, shards=1)
+    accounts, room = Accounts(first), Room(first)
+    ana = await accounts.sign_up()
+    watcher = await room.come("bob")
+    await watcher.subscribe(ana.user)
+    uploads = (await upload(ana, jpeg(scene()))).json
+    path = uploads["photoURL"].removeprefix(bases[0])
+    small = uploads["thumbnailURL"].removeprefix(bases[0])
+    assert NAME.fullmatch(path) and THUMBNAIL.fullmatch(small)
+    await watcher.sees_profile(ana.user, photoURL=bases[0] + path, thumbnailURL=bases[0] + small)
+    second = start(ON | {"photos.publicURL": bases[1]}, redis=redis, directory=first.directory, shards=1)
+    third = start(ON, redis=redis, directory=first.directory, shards=1)
+    for server, base in [(second, bases[1]), (third, f"http://{third.host}:{third.port}"), (first, bases[0])]:
+        told = {"photoURL": base + path, "thumbnailURL": base + small}
+        api, client = Accounts(server).api, await room.come("cy", at=server)
+        me = (await api.request("GET", "/v1/me", token=ana.access)).json["profile"]
+        known = (await api.request("GET", f"/v1/users/{ana.user}", token=room.backend)).json["profile"]
+        asked = (await client.get(ana.user))[0]["profile"]
+        await client.subscribe(ana.user)
+        # A change tells the new address, with the picture that is still there.
+        text = 'A ":"photo: \\"'
+        changed = await api.request("PATCH", "/v1/me", {"changes": {"displayName": text + base}}, token=ana.access)
+        seen = await client.sees_profile(ana.user, displayName=text + base)
+        for profile in (me, known, asked, changed.json["profile"], seen):
+            assert {member: profile[member] for member in told} == told
+    # What a client was told elsewhere is the same picture.
+    answer = await ana.call("PATCH", "/v1/me", {"changes": {"photoURL": bases[1] + path}})
+    assert answer.json["profile"]["photoURL"] == bases[0] + path and answer.json["profile"]["thumbnailURL"] == bases[0] + small
+    answer = await ana.call("PATCH", "/v1/me", {"changes": {"photoURL": bases[1] + small}})
+    assert answer.json["profile"]["photoURL"] == bases[1] + small and "thumbnailURL" not in answer.json["profile"]
 
 
 async def test_files_are_where_it_is_set(start, tmp_path):

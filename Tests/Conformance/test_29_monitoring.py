@@ -35,6 +35,7 @@ NOT_ON_THE_BOARD = {
     "presence_events_unwatched_total": "for sizing partitions, once",
     "presence_photos_swept_total": "housekeeping that needs nobody",
     "presence_photo_store_failures_total": "with pictures in a bucket; the log says what the storage answered",
+    "presence_messages_expired_total": "housekeeping that needs nobody",
     "presence_workers_cancelled_total": "clients that go while they are served are seen among the closes",
 }
 """Metrics that no panel has, and why."""

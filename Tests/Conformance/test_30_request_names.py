@@ -79,8 +79,10 @@ async def test_a_message_is_followed_to_its_deliveries_on_another_server(start):
     redis = start.redis()
     here, there = (start({"logLevel": "debug"}, redis=redis, shards=1) for _ in range(2))
     room = Room(here)
-    ana, bob = await room.come("ana"), await room.come("bob", at=there)
-    await bob.subscribe(ana)
+    ana, bob, cy = await room.come("ana"), await room.come("bob", at=there), await room.come("cy")
+    # Somebody on each server: with `redis.interests` a change comes to no other.
+    for watcher in (bob, cy):
+        await watcher.subscribe(ana)
     reply = await ana.ask("status", status="busy")
     await bob.sees(ana, status="busy")
     name = f"{session(ana)}/{reply['id']}"

@@ -118,6 +118,10 @@ import Testing
         Change("auth.keys") { $0.auth.keys = [.init(kid: "", alg: "ES256", file: "f")] },
         Change("auth.keys") { $0.auth.keys = [.init(kid: "a", alg: "ES256", file: "")] },
         Change("auth.keys") { $0.auth.keys = Array(repeating: .init(kid: "a", alg: "ES256", file: "f"), count: 2) },
+        Change("redis.interests") {
+            $0.redis.interests = true
+            $0.redis.url = "redis+cluster://a,b"
+        },
     ])
     func `a value that cannot be is refused by its key`(change: Change) {
         var configuration = ServerConfiguration()
@@ -148,6 +152,10 @@ import Testing
         Change("limits.redisBytes") { $0.limits.redisBytes = 0 },
         Change("limits.blocks") { ($0.limits.contacts, $0.limits.blocks) = (500_000, 500_000) },
         Change("redis.url") { $0.redis.url = "rediss+sentinel://user:secret@host/people" },
+        Change("redis.interests") {
+            $0.redis.interests = true
+            $0.redis.url = "redis+sentinel://a,b/people"
+        },
         Change("redis.tls") {
             $0.redis.url = "rediss://host"
             $0.redis.tls = .init(caFile: "a", certificateFile: "c", keyFile: "k", serverName: "n")

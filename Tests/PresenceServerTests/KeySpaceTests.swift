@@ -26,6 +26,28 @@ import Testing
         #expect(KeySpace(database: 2).keys.isEmpty && KeySpace(database: 2).channels == "@2:")
     }
 
+    @Test func `with interests the partition's channel is the beginning of those of its users and conversations`() {
+        let partitions = Partitions(count: 128, in: KeySpace(prefix: "staging", database: 2, hasInterests: true))
+        let keys = partitions.keys(17)
+        #expect(keys.events == "staging:@2:{p017}:events:" && partitions.eventChannels[17] == keys.events)
+        #expect(keys.events(of: UserID("bob")!) == "staging:@2:{p017}:events:bob")
+        #expect(keys.offered == "staging:@2:{p017}:offers")
+        #expect(partitions.space.subjects == "staging:@2:{p*}:events:?*")
+        #expect(keys.user(UserID("bob")!) == "staging:{p017}:user:bob")
+    }
+
+    @Test func `what is kept of an installation says whether it has interests`() {
+        let (off, on) = (KeySpace(), KeySpace(hasInterests: true))
+        #expect(Partitions(count: 4, in: off).format == "2 4" && Partitions(count: 4, in: on).format == "2 4 interests")
+        for space in [off, on] {
+            #expect(Partitions(format: "2 4", in: space)?.space.hasInterests == false)
+            #expect(Partitions(format: "2 4 interests", in: space)?.space.hasInterests == true)
+            for wrong in ["", "2", "1 4", "2 0", "2 4 ", "2 4 interest", "2 4 interests 2", "2 x"] {
+                #expect(Partitions(format: wrong, in: space) == nil, "\(wrong)")
+            }
+        }
+    }
+
     @Test func `no channel belongs to two installations`() {
         let spaces = ["", "db1", "1", "canary", "staging"].flatMap { prefix in
             [0, 1, 11].map { KeySpace(prefix: prefix, database: $0) }

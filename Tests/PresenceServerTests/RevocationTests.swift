@@ -109,6 +109,68 @@ import Tokens
         #expect(bob.received.contains { if case .refreshed = $0 { true } else { false } })
     }
 
+    @Test func `what a connection asks for after its token was taken back is not done, heard of or not`() throws {
+        let world = try World(shards: 2)
+        let bob = try client("bob", in: world).connect(to: world.shards[0])
+        let ana = try client("ana", in: world).connect(to: world.shards[1]).watch("bob")
+        bob.sendText(#"{"type":"createConversation","id":90,"participants":["ana","cy"]}"#)
+        try world.run(for: 500)
+        let group = try #require(
+            bob.received.compactMap { if case .conversationCreated(90, let c) = $0 { c.id } else { nil } }.first)
+        let keys = world.shards[0].logic.partitions.keys(of: UserID("bob")!)
+        let before = try world.redis.command(["HGETALL", keys.user(UserID("bob")!)]).get().array ?? []
+        for (number, request) in [
+            #""type":"updateProfile","changes":{"displayName":"Bob"}"#, #""type":"status","status":"busy","text":"t""#,
+            #""type":"setVisibility","visibility":{"lastSeen":"nobody","receipts":"nobody"}"#,
+            #""type":"addContacts","users":["ana"]"#, #""type":"block","users":["ana"]"#,
+            #""type":"createConversation","participants":["ana"]"#,
+            #""type":"createConversation","participants":["ana"],"name":"Trip""#,
+            #""type":"send","conversation":"\#(group)","message":{"id":"m","text":"a"}"#,
+            #""type":"renameConversation","conversation":"\#(group)","name":"Alps""#,
+            #""type":"changeMembers","conversation":"\#(group)","add":["dee"]"#,
+            #""type":"typing","conversation":"\#(group)","typing":true"#,
+            #""type":"markNotifications","seen":1"#,
+        ].enumerated() {
+            world.shards[0].holdEvents(for: 700)
+            try revoke("bob", at: 1, in: world)
+            bob.sendText("{\(request),\"id\":\(100 + number)}")
+            try world.run(for: 500)
+            #expect(bob.closeCode == .unauthorized && errors(bob).isEmpty, "\(request)")
+            try world.run(for: 3_000)
+            bob.issuedAt = world.redisNow
+            try bob.connect(to: world.shards[0])
+            #expect(bob.isConnected)
+        }
+        let after = try world.redis.command(["HGETALL", keys.user(UserID("bob")!)]).get().array ?? []
+        for (fields, has) in [(before, false), (after, true)] {
+            let names = stride(from: 0, to: fields.count, by: 2).compactMap { fields[$0].string }
+            #expect(!names.contains("profile") && !names.contains("chosen") && !names.contains("visibility"))
+            #expect(names.contains("revokedAt") == has)
+        }
+        if case .profile(let shown)? = ana.profiles[UserID("bob")!] { Issue.record("\(shown) is shown") }
+        #expect(ana.status(of: "bob") == .online)
+        let conversations = world.shards[0].logic.partitions.keys(of: group)
+        let record = try world.redis.command(["HGETALL", conversations.conversation(group)]).get().array ?? []
+        #expect(!record.contains { ["name", "message", "m:dee"].contains($0.string) })
+    }
+
+    @Test func `a connection goes on by its old token when the new one is a signed-out device's`() throws {
+        let world = try World(shards: 1)
+        let bob = try client("bob", in: world).connect(to: world.shards[0])
+        let before = bob.received.count
+        // (No device has such a grant.)
+        world.shards[0].input { logic in
+            guard let connection = logic.sessions.users[UserID("bob")!]?.sessions.first?.connection else { return }
+            let claims = Claims(
+                subject: UserID("bob")!, isBackend: false, expiresAt: .max, issuedAt: world.redisNow,
+                grant: Identifier("g")!)
+            logic.renew(.valid(claims), connection, 7)
+        }
+        try world.run(for: 1_000)
+        #expect(bob.isConnected && errors(bob) == [.unauthorized])
+        #expect(!bob.received[before...].contains { if case .refreshed = $0 { true } else { false } })
+    }
+
     @Test func `a connection that has had a newer token since then goes on, until the next time`() throws {
         let world = try World(shards: 1)
         let bob = try client("bob", in: world).connect(to: world.shards[0])

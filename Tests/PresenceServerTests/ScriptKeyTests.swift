@@ -10,7 +10,10 @@ import Testing
 /// would not. So what the scripts touch is watched.
 @Suite struct ScriptKeyTests {
     @Test func `every key that a script touches is declared`() throws {
-        let world = try World(shards: 2) { $0[.historyEnabled] = 1 }
+        let world = try World(shards: 2) {
+            $0[.historyEnabled] = 1
+            $0[Messages.keepFor] = 60_000
+        }
         try look(
             at: world,
             running: Script.allCases.filter {
@@ -18,6 +21,8 @@ import Testing
             }
         ) {
             try everyScript(in: world)
+            // Messages grow old.
+            try world.run(for: 180_000)
         }
     }
 

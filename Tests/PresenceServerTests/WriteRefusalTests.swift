@@ -36,7 +36,7 @@ import Testing
     @Test(
         arguments: [
             ("FENCED", .unavailable), ("FORBIDDEN", .forbidden), ("TOOMANY", .tooMany), ("FULL", .tooMany),
-            ("CONFLICT", .conflict),
+            ("CONFLICT", .conflict), ("REVOKED", .unauthorized),
         ] as [(String, ErrorCode)])
     func `a script that refuses has changed nothing`(word: String, code: ErrorCode) throws {
         let refusal = try #require(WriteRefusal(.success(.array([.status(word)])))).message(id: nil)

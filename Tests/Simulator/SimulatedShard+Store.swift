@@ -19,6 +19,13 @@ struct SimulatedSubscription {
     /// Nothing comes before.
     var heldUntil: Milliseconds = 0
     var lastArrival: Milliseconds = 0
+    /// Further channels, with their partitions, as the shard wants them …
+    var followed: [String: Int] = [:]
+    /// … and as Redis knows them.
+    var known: Set<String> = []
+    /// When the last of what the shard has asked for reaches Redis.
+    var lastRequest: Milliseconds = 0
+    var isOverhearing = false
 }
 
 extension SimulatedShard: Store {
@@ -189,22 +196,84 @@ extension SimulatedShard: Store {
         }
         subscription.isUp = true
         subscription.times += 1
-        input { $0.handle(.subscribed) }
+        let isLosing = world.misbehaviour.contains(.losesInterests) && subscription.times > 1
+        let channels = subscription.followed.keys.sorted()
+        subscription.known = isLosing ? [] : Set(channels)
+        input { logic in
+            for channel in channels { logic.handle(.followed(channel: channel)) }
+            logic.handle(.subscribed)
+        }
+    }
+
+    // MARK: Further channels
+
+    func follow(_ channel: String, partition: Int) {
+        subscription.followed[channel] = partition
+        guard subscription.isUp else { return }
+        if world.misbehaviour.contains(.readsTooEarly) {
+            world.after(0) { [weak self] in self?.input { $0.handle(.followed(channel: channel)) } }
+        }
+        request { [self] number in
+            subscription.known.insert(channel)
+            let arrival = arrival()
+            world.after(arrival - world.now) { [weak self] in
+                guard let self, subscription.number == number, !subscription.isDeaf else { return }
+                input { $0.handle(.followed(channel: channel)) }
+            }
+            guard world.misbehaviour.contains(.leavesTooEarly) else { return }
+            world.after(1_500) { [weak self] in
+                if let self, subscription.number == number { subscription.known.remove(channel) }
+            }
+        }
+    }
+
+    func leave(_ channel: String) {
+        subscription.followed[channel] = nil
+        guard subscription.isUp else { return }
+        request { [self] _ in subscription.known.remove(channel) }
+    }
+
+    func overhear(_ pattern: String?) { subscription.isOverhearing = pattern != nil }
+
+    /// Something that the shard asks for reaches Redis, after what it asked for before.
+    private func request(_ arrive: @escaping (_ number: Int) -> Void) {
+        let number = subscription.number
+        let arrival = max(subscription.lastRequest, world.now + world.wayThrough())
+        subscription.lastRequest = arrival
+        world.after(arrival - world.now) { [weak self] in self?.reach(number, arrive) }
+    }
+
+    private func reach(_ number: Int, _ arrive: @escaping (_ number: Int) -> Void) {
+        guard subscription.number == number, subscription.isUp, !isDead, !world.redis.isGone else { return }
+        guard !world.redis.isSilent else { return world.redis.whenHeard { [weak self] in self?.reach(number, arrive) } }
+        arrive(number)
+    }
+
+    /// When what Redis sends now comes here: after all that it has sent before.
+    private func arrival() -> Milliseconds {
+        let arrival = max(subscription.lastArrival, world.now + world.wayThrough(), subscription.heldUntil)
+        subscription.lastArrival = arrival
+        return arrival
     }
 
     func hear(_ channel: String, _ payload: [UInt8]) {
         guard subscription.isUp, !subscription.isDeaf, !isDead else { return }
         let isCanary = channel == subscription.canary
-        guard isCanary || channels[channel] != nil else { return }
+        let isFollowed = subscription.known.contains(channel)
+        if subscription.isOverhearing, channel.contains(":events:"), channels[channel] == nil {
+            input { logic in payload.withUnsafeBytes { logic.handle(overheard: $0) } }
+        }
+        guard isCanary || isFollowed || channels[channel] != nil else { return }
         if subscription.missesEvents, !isCanary { return }
         if world.misbehaviour.contains(.losesResubscription), subscription.times > 1, !isCanary { return }
         let number = subscription.number
-        let arrival = max(subscription.lastArrival, world.now + world.wayThrough(), subscription.heldUntil)
-        subscription.lastArrival = arrival
+        let arrival = arrival()
         world.after(arrival - world.now) { [weak self] in
             // What has come to the host before the connection breaks is read; what is on its way is lost.
             guard let self, subscription.number == number, !subscription.isDeaf else { return }
-            input { [partition = channels[channel]] logic in
+            // What comes of a channel that was left meanwhile is not looked at.
+            guard !isFollowed || subscription.followed[channel] != nil else { return }
+            input { [partition = channels[channel] ?? subscription.followed[channel]] logic in
                 payload.withUnsafeBytes { bytes in
                     if let partition {
                         logic.handle(event: bytes, partition: partition)

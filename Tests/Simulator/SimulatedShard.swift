@@ -39,7 +39,7 @@ final class SimulatedShard {
         self.name = name
         clockOffset = Milliseconds.random(in: 0...10_000_000, using: &world.random)
         clock = ShardClock(now: world.now + clockOffset)
-        let partitions = Partitions(count: world.configuration.partitions)
+        let partitions = Partitions(world.configuration, database: 0)
         channels = Dictionary(uniqueKeysWithValues: zip(partitions.eventChannels, 0...))
         workers = SimulatedWorkers(world: world, shard: self)
         logic = ShardLogic(

@@ -39,6 +39,7 @@ final class World {
     ) throws {
         var configuration = ServerConfiguration()
         configuration.partitions = 4
+        configuration.redis.interests = Self.hasInterests
         adjust(&configuration)
         self.configuration = configuration
         self.features = features
@@ -53,6 +54,9 @@ final class World {
         try run(for: 100)
         try run(until: "all shards are live") { shards.allSatisfy { $0.logic.link.isLive } }
     }
+
+    /// `SIMULATOR_INTERESTS=1`: worlds that say nothing of it have `redis.interests`.
+    private static let hasInterests = ProcessInfo.processInfo.environment["SIMULATOR_INTERESTS"] == "1"
 
     var redisNow: Timestamp { redisEpoch + now }
 
@@ -122,6 +126,12 @@ enum PortMisbehaviour {
     case takesLossForGoodbye
     /// That Redis refuses the end or the state of a session looks like its acknowledgement.
     case takesRefusalForDone
+    /// A channel counts as followed before Redis has heard of it.
+    case readsTooEarly
+    /// A channel is left a moment after it was followed, although somebody watches.
+    case leavesTooEarly
+    /// A subscription that was made anew brings the partitions' channels only.
+    case losesInterests
 }
 
 /// What is to happen when, in the order of time and then of entry: a binary heap.

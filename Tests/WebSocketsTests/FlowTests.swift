@@ -127,7 +127,7 @@ struct FlowTests {
     }
 
     @Test func `when somebody congested closes, it ends`() async throws {
-        try await withServer { server in
+        try await withServer({ $0.closeTimeout = 50 }) { server in
             await server.on { _, recorder in
                 let flood = Flood(total: 3000)
                 recorder.onOpen = { server, socket in flood.run(server, socket) }
@@ -135,8 +135,7 @@ struct FlowTests {
             let deaf = try RawClient.upgraded(port: server.port, receiveBuffer: 4096)
             let socket = await server.opened()
             try deaf.sendClose(1000)
-            // libwebsockets does not tell the code then.
-            #expect(await server.closed(socket) == .lost)
+            #expect(await server.closed(socket) == .byPeer(code: 1000, reason: ""))
         }
     }
 }

@@ -75,14 +75,6 @@ struct MessageTests {
         }
     }
 
-    @Test func `an unmasked message does no harm`() async throws {
-        try await withServer { server in
-            let client = try RawClient.upgraded(port: server.port)
-            try client.send(RawClient.frame(1, Array("bare".utf8), masked: false))
-            #expect(try client.readText() == "bare")
-        }
-    }
-
     @Test func `a client's ping is answered with the same bytes, and heard`() async throws {
         try await withServer { server in
             let client = try RawClient.upgraded(port: server.port)
@@ -142,7 +134,7 @@ extension MessageTests {
     func `an offence closes with its code`(name: String, bytes: [UInt8], code: Int) async throws {
         let configure: (inout WebSocketServerConfiguration) -> Void = {
             $0.maxMessageBytes = 1000
-            // libwebsockets loses the thread after some offences and does not understand the client's answer.
+            // What is announced never comes, for one of them: no answer can be found behind it.
             $0.closeTimeout = 50
         }
         try await withServer(configure) { server in

@@ -2,12 +2,12 @@
 
 The scripts are the server's. The shards are connections that subscribe as shards do. Four ways to publish are compared:
 
-- one channel that every shard hears, as servers do today;
-- a channel for each subject, which only the shards that watch it subscribe to;
+- one channel that every shard hears, as servers do without `redis.interests`;
+- a channel for each subject, which only the shards that watch it subscribe to, as they do with it;
 - the same channels, heard by all shards through one pattern;
 - a set in Redis of the shards that watch, each with a channel of its own.
 
-docs/architecture.md says what is planned, and why.
+docs/architecture.md says how it works.
 """
 
 import selectors
@@ -26,18 +26,20 @@ NEEDS_BINARIES = False
 CORE = REPOSITORY / "Sources/PresenceCore"
 SHARDS, FLOOR, EVENTS = "{p001}:shards", "{p001}:floor", "{p001}:events"
 USERS = [f"user{number}" for number in range(100)]
-PUBLISHED = "for _, event in ipairs(user.events) do redis.call('PUBLISH', user.channel, event) end"
-BELOW = PUBLISHED.replace("user.channel", "user.channel .. ':' .. user.id")
+PUBLISHED = "for _, event in ipairs(user.events) do publish(user.channel, unpack(event)) end"
+# By the colon at its end the scripts know that it is the beginning of the subjects' channels.
+BELOW = EVENTS + ":"
 WAYS = {
     "all": PUBLISHED,
-    "subject": BELOW,
-    "pattern": BELOW,
+    "subject": PUBLISHED,
+    "pattern": PUBLISHED,
     "set": """if #user.events > 0 then
         local key = '{p001}:watching:' .. user.id
         local watching = redis.call('SMEMBERS', key)
         for _, event in ipairs(user.events) do
             for _, shard in ipairs(watching) do
-                if redis.call('PUBLISH', '{p001}:to:' .. shard, event) == 0 then redis.call('SREM', key, shard) end
+                local told = redis.call('PUBLISH', '{p001}:to:' .. shard, table.concat(event, ' '))
+                if told == 0 then redis.call('SREM', key, shard) end
             end
         end
     end""",
@@ -117,19 +119,20 @@ def change(stage, way: str, shards: int, watching: int, at_once: int, changes: i
     listeners = [Client(redis) for _ in range(shards)]
     for number, listener in enumerate(listeners):
         own = "{p001}:to:" + f"shard{number}"
-        below = [EVENTS + ":" + user for user in USERS] if way == "subject" and number < watching else []
-        channels = [own] if way == "set" else [EVENTS] + below
+        below = [BELOW + user for user in USERS] if way == "subject" and number < watching else []
+        channels = [own] if way == "set" else [EVENTS, BELOW] + below
         listener.socket.sendall(command("SUBSCRIBE", *channels))
         for _ in channels:
             listener.reply()
         if way == "pattern":
             listener("PSUBSCRIBE", "{p*}:events:*")
     digest = client("SCRIPT", "LOAD", script(way))
+    channel = BELOW if way in ("subject", "pattern") else EVENTS
 
     def make(count: int, first: int) -> None:
         for number in range(first, first + count, at_once):
             client.socket.sendall(b"".join(
-                command("EVALSHA", digest, 4, SHARDS, FLOOR, "{p001}:user:" + user, "{p001}:sessions:" + user, 0, EVENTS,
+                command("EVALSHA", digest, 4, SHARDS, FLOOR, "{p001}:user:" + user, "{p001}:sessions:" + user, 0, channel,
                         "shard0", user, ("busy", "auto")[each // len(USERS) % 2], "", "", "")
                 for each in range(number, number + at_once) for user in [USERS[each % len(USERS)]]))
             for _ in range(at_once):

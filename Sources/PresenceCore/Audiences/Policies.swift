@@ -205,7 +205,7 @@ package final class Policies {
     /// Changes a policy in Redis. An `OK` is handed on when this shard has followed the change.
     package func change(
         _ user: UserID, _ settings: VisibilityChange = .init(), list: PolicyList = .none,
-        _ change: ListChange = .init(),
+        _ change: ListChange = .init(), by writer: Writer? = nil,
         done: @escaping StoreReply
     ) {
         let keys = shard.partitions.keys(of: user)
@@ -215,7 +215,7 @@ package final class Policies {
             .visibility,
             keys: [
                 keys.shards, keys.floor, keys.user(user), list == .blocks ? keys.blocks(user) : keys.contacts(user),
-            ],
+            ] + writer.keys,
             arguments: [
                 keys.events, shard.link.incarnation, user.string, settings.presence?.letter ?? "",
                 settings.lastSeen?.letter ?? "", list.rawValue,

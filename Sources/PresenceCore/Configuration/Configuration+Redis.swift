@@ -35,6 +35,12 @@ extension ServerConfiguration.Redis {
             ("caFile", tls.caFile), ("certificateFile", tls.certificateFile), ("keyFile", tls.keyFile),
             ("serverName", tls.serverName),
         ]
+        if interests, let url, case .cluster = try parse(url) {
+            throw InvalidConfiguration(
+                key: "redis.interests",
+                reason: "is true, but redis.url names a cluster, whose nodes pass every message on to each other: "
+                    + "it must be false")
+        }
         // A setting for TLS without TLS is a mistake: the connections would be plain.
         if !isSecure, let (name, _) = settings.first(where: { $0.1 != nil }) {
             throw InvalidConfiguration(

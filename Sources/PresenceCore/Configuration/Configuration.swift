@@ -112,6 +112,8 @@ public struct ServerConfiguration: Sendable, Equatable {
         public var appendfsync = RedisServerProcess.AppendFsync.everySecond
         /// Replicas that must have a change before it is answered; 0 asks for none.
         public var wait = 0
+        /// Whether changes go only to shards where they are watched. The same for all servers.
+        public var interests = false
         public var tls = TLS()
 
         /// How the Redis makes itself known over TLS (`rediss://`), and how we do.

@@ -3,8 +3,8 @@ import Redis
 
 /// Reads what is watched from Redis: once for the first who asks, and again after every break.
 ///
-/// There is no gap, because events are subscribed to before anything is read: a change is either in what was read or
-/// comes as an event, and the higher version holds, whichever comes first.
+/// There is no gap, because events are subscribed to before anything is read (with interests, those of its subject): a change is
+/// either in what was read or comes as an event, and the higher version holds, whichever comes first.
 package final class TopicLoader {
     private unowned let shard: ShardLogic
 
@@ -51,6 +51,13 @@ package final class TopicLoader {
     private func read(_ topic: Topic) {
         guard shard.link.isLive, !shard.isStoreFull() else { return settle(topic, .failed) }
         topic.isLoading = true
+        guard let interests = shard.interests else { return readFollowed(topic) }
+        interests.whenFollowed(topic.subject) { [self] isFollowed in
+            if isFollowed, shard.link.isLive { readFollowed(topic) } else { finish(topic, .failed) }
+        }
+    }
+
+    private func readFollowed(_ topic: Topic) {
         let round = shard.policies.round(of: topic.subject)
         query(topic) { [self] result in
             guard case .success(let value) = result else { return finish(topic, .failed) }
@@ -58,7 +65,7 @@ package final class TopicLoader {
                 kind.take(value, of: topic, announced: topic.isLoaded)
                 return finish(topic, .loaded)
             }
-            let read = PersonRead(value)
+            let read = PersonRead(value, shard.bodyMark)
             noteDamage(in: read, of: topic)
             for (kind, version, body) in read.registers where version > topic.version(of: kind) {
                 shard.watchers.set(
@@ -135,7 +142,7 @@ package final class TopicLoader {
                     return done()
                 }
                 // Who may see a change is settled before anyone is told of it.
-                let read = PersonRead(value)
+                let read = PersonRead(value, shard.bodyMark)
                 noteDamage(in: read, of: topic)
                 topic.policyRound = round
                 shard.policies.take(read.policy, of: topic.subject, asOf: policy)
@@ -223,7 +230,8 @@ struct PersonRead {
     /// What is there and no server has written: clients get nothing of it.
     package let damaged: [RegisterKind]
 
-    init(_ value: RedisValue) {
+    /// - Parameter mark: What profiles have in them that is told otherwise.
+    init(_ value: RedisValue, _ mark: BodyMark? = nil) {
         let fields = value.array ?? []
         var damaged: [RegisterKind] = []
         func register(_ kind: RegisterKind, _ index: Int) -> (RegisterKind, Int64, [UInt8]) {
@@ -236,7 +244,7 @@ struct PersonRead {
                 damaged.append(kind)
                 return (kind, 0, [])
             }
-            return (kind, version, body)
+            return (kind, version, kind == .profile ? mark.filled(body) : body)
         }
         registers = [register(.presence, 0), register(.profile, 2)]
         self.damaged = damaged

@@ -33,6 +33,10 @@ package final class Watchers {
     /// Told of a person without watchers left.
     var onDiscard: (UserID) -> Void = { _ in }
 
+    /// Told of what is watched from now on, each kind of topic by itself, and of what is watched no longer.
+    var onMake: (Identifier) -> Void = { _ in }
+    var onGone: (Identifier) -> Void = { _ in }
+
     /// Told of a log of which somebody has been told more than has come here.
     var onAhead: (Topic) -> Void = { _ in }
 
@@ -162,6 +166,7 @@ package final class Watchers {
             if kinds[Int(kind.rawValue) - 1].keepsLog { topic.log = TopicLog(logs) }
             subject.withBytes { others[Int(kind.rawValue) - 1].insert(topic.index, $0) }
         }
+        onMake(subject)
         return topic
     }
 
@@ -194,9 +199,11 @@ package final class Watchers {
             release(whole)
         } else if topic.kind != .person {
             topic.subject.withBytes { others[Int(topic.kind.rawValue) - 1].remove(topic.index, $0) }
+            onGone(topic.subject)
         } else {
             topic.subject.withBytes { people.remove(topic.index, $0) }
             onDiscard(topic.subject)
+            onGone(topic.subject)
         }
     }
 

@@ -124,7 +124,7 @@ package struct HTTPAPI {
         (request.grant, request.sink) = (nil, nil)
         let call = HTTPCall(
             api: self, exchange: exchange, ids: ids, texts: entry.texts(in: request.path), request: request,
-            caller: admission.caller, grant: admission.claims?.grant)
+            caller: admission.caller, writer: admission.claims.map { Writer($0, in: logic.partitions) })
         guard let sink = admission.sink else { return handle(call, entry) }
         // (What is called at the end of the writing does not hold the sink: else neither went when the connection does.)
         let claims = admission.claims
@@ -148,7 +148,7 @@ package struct HTTPAPI {
             guard let trace = logic.trace else { return try entry.handle(call) }
             try trace.following(call.request.name) { () throws(DecodingFailure) in try entry.handle(call) }
         } catch {
-            call.respond(.error(Self.status(of: error.code), error.errorMessage))
+            call.refuse(error)
         }
     }
 
@@ -159,25 +159,29 @@ package struct HTTPAPI {
         succeeded: @escaping (RedisValue) -> HTTPResponse
     ) {
         logic.write(changes: changes, run: run) { refusal in
-            let message = refusal.message(id: nil)
-            respond(exchange, .error(Self.status(of: message.code), message))
+            refuse(exchange, refusal)
         } succeeded: { value in
             respond(exchange, succeeded(value))
         }
     }
 
     /// The same where a script says more than `OK` and what is refused everywhere alike: `answered` gets all that it replied
-    /// but `FENCED`.
+    /// but `FENCED` and `REVOKED`.
     package func ask(
         _ exchange: HTTPExchangeID, changes: Bool = true, run: (@escaping StoreReply) -> Void,
         answered: @escaping (RedisValue) -> Void
     ) {
         logic.ask(changes: changes, run: run) { refusal in
-            let message = refusal.message(id: nil)
-            respond(exchange, .error(Self.status(of: message.code), message))
+            refuse(exchange, refusal)
         } answered: { value in
             answered(value)
         }
+    }
+
+    private func refuse(_ exchange: HTTPExchangeID, _ refusal: WriteRefusal) {
+        let message = refusal.message(id: nil)
+        guard message.code != .unauthorized else { return respond(exchange, Self.unauthorized(message.message)) }
+        respond(exchange, .error(Self.status(of: message.code), message))
     }
 
     package func refuse(
@@ -186,7 +190,7 @@ package struct HTTPAPI {
         respond(exchange, .error(status, .init(code: code, message: message, field: field)))
     }
 
-    private static func status(of code: ErrorCode) -> Int {
+    static func status(of code: ErrorCode) -> Int {
         switch code {
         case .badRequest, .unknownType: 400
         case .unauthorized: 401

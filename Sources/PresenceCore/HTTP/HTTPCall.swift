@@ -13,14 +13,14 @@ package struct HTTPCall {
     /// The request as it came: its head, its query, where it came from.
     package let request: HTTPRequest
     package let caller: HTTPCaller
-    /// The grant of its token, if the server itself issued that to a device.
-    package let grant: Identifier?
+    /// By what right its user changes something; `nil` for a backend, and where there was no user's token.
+    package let writer: Writer?
     /// The body of an upload.
     package internal(set) var file: UploadedFile?
 
     init(
         api: HTTPAPI, exchange: HTTPExchangeID, ids: [Identifier], texts: [String] = [], request: HTTPRequest,
-        caller: HTTPCaller, grant: Identifier? = nil
+        caller: HTTPCaller, writer: Writer? = nil
     ) {
         self.api = api
         self.exchange = exchange
@@ -28,8 +28,11 @@ package struct HTTPCall {
         self.texts = texts
         self.request = request
         self.caller = caller
-        self.grant = grant
+        self.writer = writer
     }
+
+    /// The grant of its token, if the server itself issued that to a device.
+    package var grant: Identifier? { writer?.grant }
 
     /// Empty for an upload.
     package var body: [UInt8] { request.body }
@@ -52,6 +55,11 @@ package struct HTTPCall {
     package func respond(_ response: HTTPResponse) { api.respond(exchange, response) }
 
     package func refuse(_ status: Int, _ error: ServerMessage.ErrorMessage) { respond(.error(status, error)) }
+
+    /// What its body lacks.
+    package func refuse(_ failure: DecodingFailure) {
+        respond(.error(HTTPAPI.status(of: failure.code), failure.errorMessage))
+    }
 
     package func refuse(_ status: Int, _ code: ErrorCode, _ message: String, _ field: String? = nil) {
         api.refuse(exchange, status, code, message, field)

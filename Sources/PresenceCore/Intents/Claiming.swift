@@ -78,13 +78,14 @@ package final class Claiming {
     ///   - shown: How it is shown: the same thing may be shown in several ways, such as with capitals.
     ///   - change: What is changed in the place of the plan's change. If this server dies on the way, another ends the wish
     ///     with the plan's.
+    ///   - writer: Whose wish it is; `nil`: nobody's who could be signed out.
     ///   - reply: Gets `OK HELD`, `OK TAKEN` if another has it, or why it is not known. With a change of its own: `OK HELD`
     ///     and what that said behind, or what it said instead; `OK GONE` if another executor came first, and it was not made.
     package func want(
         _ thing: Identifier?, as shown: String, for owner: Identifier, change: ClaimChange? = nil,
-        reply: @escaping StoreReply
+        by writer: Writer? = nil, reply: @escaping StoreReply
     ) {
-        shard.intents.begin(Intent(owners, owner), first: want(thing, shown, owner, change), reply: reply)
+        shard.intents.begin(Intent(owners, owner), first: want(thing, shown, owner, change, writer), reply: reply)
     }
 
     /// Carries out what a script of the feature has written down for an owner (`abandon`), or another server left.
@@ -96,16 +97,17 @@ package final class Claiming {
     }
 
     private func want(
-        _ thing: Identifier?, _ shown: String, _ owner: Identifier, _ change: ClaimChange?
+        _ thing: Identifier?, _ shown: String, _ owner: Identifier, _ change: ClaimChange?, _ writer: Writer?
     ) -> IntentStep {
         let plan = plan
         return IntentStep(
-            .claimWant, Intent(owners, owner), keys: { [plan.record(of: owner, in: $0), $0.floor] },
+            .claimWant, Intent(owners, owner), keys: { [plan.record(of: owner, in: $0), $0.floor] + writer.keys },
             arguments: [thing?.string ?? "", thing == nil ? "" : shown]
         ) { [self] words in
             switch words.first?.string {
             case "HELD": return Fate.fulfilled().end
-            case "OPEN": return .step(state(of: owner) { [self] _, _ in .step(want(thing, shown, owner, change)) })
+            case "OPEN":
+                return .step(state(of: owner) { [self] _, _ in .step(want(thing, shown, owner, change, writer)) })
             case "WISH":
                 guard words.count > 1, let number = words[1].string else { return .damaged }
                 let wish = Wish(owner: owner, number: number, thing: thing, change: change)

@@ -29,7 +29,8 @@ package struct IntentKind: Hashable {
 ///     ARGV: now, channel, incarnation, intent, …the step's own
 ///
 /// and begins with `fenced(KEYS[1], ARGV[3])`. The script that writes an intent down adds it (`SADD KEYS[2] ARGV[4]`), the
-/// one that ends it removes it. Each step can come twice, late, or after the intent is over: so an intent has a number that
+/// one that ends it removes it. Where a user wishes it, the step that writes it down gets their `Writer.keys` as its last keys;
+/// the others get none, for what was begun is finished. Each step can come twice, late, or after the intent is over: so an intent has a number that
 /// only grows in its subject's record, and a step changes something only if the numbers say that it is still meant.
 package struct IntentStep {
     let script: Script
@@ -43,7 +44,7 @@ package struct IntentStep {
     ///   - intent: In whose subject's partition it runs.
     ///   - partition: Where it runs instead: for a thing that is not kept where its name hashes.
     ///   - keys: Of that partition.
-    ///   - next: Gets the words of the answer; never those of a `FENCED`.
+    ///   - next: Gets the words of the answer; never those of a `FENCED` or `REVOKED`.
     package init(
         _ script: Script, _ intent: Intent, partition: Int? = nil, keys: @escaping (PartitionKeys) -> [String],
         arguments: [String] = [], next: @escaping ([RedisValue]) -> IntentProgress

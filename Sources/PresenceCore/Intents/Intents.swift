@@ -93,6 +93,9 @@ package final class Intents {
             case .failure(let failure): fail(run, intent, failure)
             case .success where shard.link.noticeFencing(in: result):
                 fail(run, intent, .disconnected(sent: false))
+            // Its writer's token has been taken back: nothing was changed, also not written down.
+            case .success(let value) where value.array?.first?.string == "REVOKED":
+                go(on: .end(value), run, intent)
             case .success(let value):
                 run.hasBegun = true
                 steps += 1

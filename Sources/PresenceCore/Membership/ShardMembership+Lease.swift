@@ -31,13 +31,17 @@ extension ShardMembership {
                 incarnation, String(shard.configuration.lease.duration), entering ? "1" : "0",
                 String(shard.clock.now - started), String(grace),
                 shard.clock.redisOffset == nil ? "" : String(shard.clock.redisNow),
+                shard.interests == nil ? "" : "i", isAlone ? "1" : "0",
             ],
             lane: .lease, reply: reply)
     }
 
     package func renewed(sentAt: Milliseconds, answer: RedisValue) {
         lastRenewal = max(lastRenewal, sentAt)
-        if let words = answer.array, words.count > 1, let time = words[1].int { shard.clock.learn(redisTime: time) }
+        if let words = answer.array, words.count > 1, let time = words[1].int {
+            shard.clock.learn(redisTime: time)
+            ceiling.learn(time, at: shard.clock.now)
+        }
     }
 
     func sweep() {

@@ -49,9 +49,10 @@ extension ShardMembership {
         }
     }
 
-    /// The first server fixes the layout and the number of partitions.
+    /// The first server fixes the layout and the number of partitions. Whether there are interests may change while no server
+    /// is there: that is seen when the lease is entered.
     private func checkFormat(_ attempt: Int, next: @escaping () -> Void) {
-        let format = "\(Partitions.layout) \(shard.partitions.count)"
+        let format = shard.partitions.format
         var refusal: RedisFailure?
         shard.store.command(["SET", shard.partitions.space.format, format, "NX"], lane: .commands) { result in
             if case .failure(let failure) = result { refusal = failure }
@@ -60,29 +61,31 @@ extension ShardMembership {
             var result = result
             if let refusal, case .success(let value) = result, value.string == nil { result = .failure(refusal) }
             proceed(attempt, result, "format") { value in
-                guard let found = value.string, found != format else { return checkPolicy(attempt, next: next) }
+                let space = shard.partitions.space
+                let found = value.string ?? format
+                foundFormat = found
+                if Partitions(format: found, in: space)?.count == shard.partitions.count {
+                    return checkPolicy(attempt, next: next)
+                }
                 guard found == "1 \(shard.partitions.count)" else {
                     return onRefusal(
                         "this Redis holds format and partitions \"\(found)\", but \"\(format)\" is configured")
                 }
-                raiseFormat(attempt, to: format, next: next)
+                checkEarlierFormat(attempt, next: next)
             }
         }
     }
 
     /// Layout 1 differs in its accounts. Without any, all of it is read as it is: each profile is written in the new form when it
     /// changes.
-    private func raiseFormat(_ attempt: Int, to format: String, next: @escaping () -> Void) {
-        let space = shard.partitions.space
-        shard.store.command(["EXISTS", space.addressKey], lane: .commands) { [self] result in
+    private func checkEarlierFormat(_ attempt: Int, next: @escaping () -> Void) {
+        shard.store.command(["EXISTS", shard.partitions.space.addressKey], lane: .commands) { [self] result in
             proceed(attempt, result, "format") { value in
                 guard value.int == 0 else {
                     return onRefusal(
                         "this Redis holds accounts of format 1, which earlier versions made: this one reads format 2")
                 }
-                shard.store.command(["SET", space.format, format], lane: .commands) { [self] result in
-                    proceed(attempt, result, "format") { _ in checkPolicy(attempt, next: next) }
-                }
+                checkPolicy(attempt, next: next)
             }
         }
     }
@@ -135,9 +138,32 @@ extension ShardMembership {
             }
             if isAgain, Self.isFenced(result), attempt == self.attempt { return enter(attempt, next: next) }
             proceed(attempt, result, "lease") { value in
+                guard value.array?.first?.string != "MODE" else { return refuseMode() }
                 renewed(sentAt: sentAt, answer: value)
                 nextRenewal = shard.clock.now + shard.configuration.lease.renewal
-                join(attempt, next: next)
+                writeFormat(attempt) { [self] in join(attempt, next: next) }
+            }
+        }
+    }
+
+    /// Each kind of server would miss what the other tells.
+    private func refuseMode() {
+        incarnation = ""
+        let own = shard.interests == nil ? "off" : "on"
+        let lease = shard.configuration.lease.duration / 1_000
+        onRefusal(
+            "redis.interests is \(own) here, and \(own == "on" ? "off" : "on") at other servers of this installation: stop all of "
+                + "them, wait until their leases have run out (\(lease) s), and start them with one setting")
+    }
+
+    /// From now on all servers are of this kind.
+    private func writeFormat(_ attempt: Int, next: @escaping () -> Void) {
+        let (key, format) = (shard.partitions.space.format, shard.partitions.format)
+        guard foundFormat != format else { return next() }
+        shard.store.command(["SET", key, format], lane: .commands) { [self] result in
+            proceed(attempt, result, "format") { _ in
+                foundFormat = format
+                next()
             }
         }
     }
@@ -148,9 +174,12 @@ extension ShardMembership {
             let keys = shard.partitions.keys(partition)
             shard.store.run(
                 .join, keys: [keys.shards, keys.floor, keys.fenced(incarnation)],
-                arguments: [incarnation, String(seenVersions[partition])], lane: .commands
-            ) { result in
+                arguments: [incarnation, String(ceilingVersion(of: partition))], lane: .commands
+            ) { [self] result in
                 if case .failure = result { failure = result }
+                if let floor = (try? result.get())?.array?.last?.int {
+                    ceiling.learn(floor: floor, of: partition, at: shard.clock.now)
+                }
                 if Self.isFenced(result) { failure = .failure(.disconnected(sent: true)) }
                 done()
             }
@@ -158,6 +187,12 @@ extension ShardMembership {
             if case .failure(.server) = failure, attempt == self.attempt { entersAgain = true }
             proceed(attempt, failure, "partitions") { _ in next() }
         }
+    }
+
+    /// No version at or below it may be given again.
+    private func ceilingVersion(of partition: Int) -> Int64 {
+        let seen = seenVersions[partition]
+        return shard.interests == nil ? seen : max(seen, ceiling.version(partition, at: shard.clock.now))
     }
 
     private func assertSessions(_ attempt: Int) {

@@ -18,6 +18,11 @@ package final class ShardMembership {
     var round = 1
     /// The highest version seen in each partition: none at or below it may be given again.
     var seenVersions: [Int64]
+    /// With interests, where others may have got to.
+    var ceiling: VersionCeiling
+    let isAlone: Bool
+    /// What `presence:format` said when it was last read, or written.
+    var foundFormat = ""
 
     var lanesUp: Set<StoreLane> = []
     var isSubscribed = false
@@ -82,6 +87,8 @@ package final class ShardMembership {
         grace = isAlone ? settings.linger : max(settings.linger, settings.lease.duration)
         canary = shard.partitions.space.channels + "canary:" + shard.randomName()
         seenVersions = Array(repeating: 0, count: shard.partitions.count)
+        ceiling = VersionCeiling(partitions: shard.partitions.count)
+        self.isAlone = isAlone
     }
 
     package var isLive: Bool { state == .live }
@@ -107,8 +114,10 @@ package final class ShardMembership {
             // make the shard stale again at once.
             renewals.removeAll(where: \.isAnswered)
             resynchroniseIfPossible()
+        case .followed(let channel): shard.interests?.confirm(channel)
         case .unsubscribed(let reason):
             isSubscribed = false
+            shard.interests?.lost()
             shard.policies.doubt()
             lost(reason, since: shard.clock.redisNow)
         case .rerouted(let partitions):

@@ -94,6 +94,8 @@ package struct MetricsSnapshot: Sendable {
         case live
         case redisPending = "redis_commands_pending"
         case redisPendingBytes = "redis_commands_pending_bytes"
+        case interests
+        case interestsPending = "interests_pending"
         case outboxBytes = "outbox_bytes"
         case inboxBytes = "inbox_bytes"
         case handshakes
@@ -115,6 +117,8 @@ package struct MetricsSnapshot: Sendable {
             case .live: "shards that show the truth"
             case .redisPending: "commands that Redis has not answered yet"
             case .redisPendingBytes: "bytes of these commands"
+            case .interests: "channels of users and conversations that are followed (redis.interests)"
+            case .interestsPending: "of such channels, those that Redis has still to confirm as followed or left"
             case .outboxBytes: "bytes that wait for connections which do not take them"
             case .inboxBytes: "bytes held of requests and messages that have not come whole"
             case .handshakes: "connections that are no WebSockets: handshakes under way, and HTTP"

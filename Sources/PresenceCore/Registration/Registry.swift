@@ -184,6 +184,8 @@ package struct RequestContext {
     /// The request's id, for the answer.
     package let id: Int64?
     package var user: UserID { session.user.id }
+    /// By what right they change something.
+    package var writer: Writer { Writer(session) }
 }
 
 /// The type of a request as a key that costs no `String` to look up: up to 24 bytes.

@@ -86,6 +86,9 @@ final class TracingStore: Store {
     func subscribe(canary: String) { store.subscribe(canary: canary) }
     var pending: Int { store.pending }
     var isFull: Bool { store.isFull }
+    func follow(_ channel: String, partition: Int) { store.follow(channel, partition: partition) }
+    func leave(_ channel: String) { store.leave(channel) }
+    func overhear(_ pattern: String?) { store.overhear(pattern) }
     func reconnect() { store.reconnect() }
     var hasOneClock: Bool { store.hasOneClock }
 }

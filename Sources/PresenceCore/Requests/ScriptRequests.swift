@@ -1,5 +1,6 @@
 import PresenceProtocol
 import Redis
+import Tokens
 
 /// Changes that clients ask for.
 extension ShardLogic {
@@ -15,6 +16,10 @@ extension ShardLogic {
             replies.fulfil(reply, on: connection) { [self] in
                 guard !connection.isClosed else { return }
                 settle(result, changes: changes, session: connection.session) { refusal in
+                    // As its event does, which is still to come. An error would have clients drop what they keep to repeat.
+                    if refusal.code == .unauthorized, let session = connection.session {
+                        return sessions.revoke(session)
+                    }
                     replies.error(refusal.message(id: id), to: connection)
                 } succeeded: { value in
                     succeeded(value.array ?? [])
@@ -33,14 +38,16 @@ extension ShardLogic {
     }
 
     /// The same where a script says more than `OK` and what is refused everywhere alike: `answered` gets all that it replied
-    /// but `FENCED`.
+    /// but `FENCED` and `REVOKED`.
     func ask(
         changes: Bool, run: (@escaping StoreReply) -> Void, refused: @escaping (WriteRefusal) -> Void,
         answered: @escaping (RedisValue) -> Void
     ) {
         if let refusal = refusalOfWrites() { return refused(refusal) }
         run { [self] result in
-            if case .success(let value) = result, value.array?.first?.string != "FENCED" { return answered(value) }
+            if case .success(let value) = result, !["FENCED", "REVOKED"].contains(value.array?.first?.string) {
+                return answered(value)
+            }
             settle(result, changes: changes, refused: refused) { _ in }
         }
     }
@@ -97,6 +104,7 @@ struct WriteRefusal {
             switch value.array?.first?.string {
             case "OK": return nil
             case "FENCED": self.init(.disconnected(sent: false))
+            case "REVOKED": self.init(code: .unauthorized, text: "\(AuthenticationFailure.revoked)", retryAfter: nil)
             case "FORBIDDEN": self.init(code: .forbidden, text: "only participants may do this", retryAfter: nil)
             case "TOOMANY":
                 self.init(code: .tooMany, text: "no more conversations may be made by this user", retryAfter: nil)

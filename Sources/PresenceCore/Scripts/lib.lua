@@ -25,6 +25,21 @@ if request then
     end }, { __index = plain })
 end
 
+-- Who changes something by a token says so by two keys more, before the one of offers: a key that tells whether the token is
+-- good still, and "{p017}:writer:g:GRANT" or "{p017}:writer:t:ISSUED" (no key). Tokens may have been taken back, or the account
+-- deleted, since the request was let in: then it changes nothing. Without them a backend writes, or the server itself.
+local function isRevoked()
+    local place = #KEYS
+    if string.find(KEYS[place] or '', '^[^{]*{p%d+}:offers$') then place = place - 1 end
+    local kind, word = string.match(KEYS[place] or '', '^[^{]*{p%d+}:writer:(%a):(.+)$')
+    if not kind then return false end
+    table.remove(KEYS, place)
+    local key = table.remove(KEYS, place - 1)
+    if kind == 'g' then return redis.call('HEXISTS', key, word) == 0 end
+    return tonumber(word) < tonumber(redis.call('HGET', key, 'revokedAt') or '0')
+end
+if isRevoked() then return { 'REVOKED' } end
+
 -- A version only grows: past the last one, past the partition's floor, and not behind the clock.
 local function nextVersion(last, floorKey)
     local floor = tonumber(redis.call('GET', floorKey) or '0')
@@ -36,14 +51,24 @@ local function fenced(shardsKey, incarnation)
     return redis.call('SISMEMBER', shardsKey, incarnation) == 0
 end
 
+-- Tells what happened to a user or conversation: "KIND id version at rest". A channel that ends in a colon is the beginning of
+-- others, one for each of them (`redis.interests`): what only watchers need goes there.
+local function publish(channel, kind, id, ...)
+    if string.byte(channel, -1) == 58 and string.find('PFTM', kind, 1, true) then channel = channel .. id end
+    redis.call('PUBLISH', channel, table.concat({ kind, id, ... }, ' '))
+end
+
 -- Something that others outside may have to be told: kept in the partition's stream of offers, which is the last key if somebody
--- wants to hear of it. `data` is "SUBJECT REST". Of too many the oldest go, and the next one says how many went.
+-- wants to hear of it. `data` is "SUBJECT REST". Of too many the oldest go, and the next one says how many went. Who takes them
+-- hears the events that are told anyway; where these go to watchers, "B - 0 at" on a channel of its own.
 local function offer(type, data)
     local key = KEYS[#KEYS]
     if not string.match(key, '^[^{]*{p%d+}:offers$') then return end
     local lost = 0
     if redis.call('XLEN', key) >= 20000 then lost = redis.call('XTRIM', key, 'MAXLEN', 19000) end
     redis.call('XADD', key, '*', 'type', type, 'at', int(now), 'lost', int(lost), 'data', data)
+    local partition = string.match(ARGV[2] or '', '^(.*{p%d+}):events:$')
+    if partition then redis.call('PUBLISH', partition .. ':offers', 'B - 0 ' .. int(now)) end
 end
 
 -- A session's value: "INCARNATION DEVICE KIND STATE BEGAN"; DEVICE is =ID or -, STATE a (active) or i (idle).
@@ -72,7 +97,7 @@ end
 
 -- An event that leaves after the writing.
 local function tell(user, ...)
-    user.events[#user.events + 1] = table.concat({ ... }, ' ')
+    user.events[#user.events + 1] = { ... }
 end
 
 -- Sets what the user chose. `text` is '' to keep, 'null' to clear, else an encoded JSON string.
@@ -215,5 +240,5 @@ local function finish(user, since, answered)
         redis.call('PUBLISH', user.channel, table.concat({ 'O', user.id, user.chosenVersion, int(now), user.chosen,
             user.clearAt or '-', user.text or '-' }, ' '))
     end
-    for _, event in ipairs(user.events) do redis.call('PUBLISH', user.channel, event) end
+    for _, event in ipairs(user.events) do publish(user.channel, unpack(event)) end
 end

@@ -10,8 +10,7 @@ local function raise(kind, field, body, shown)
     if version == 0 or version >= shown then return end
     local raised = int(nextVersion(shown, KEYS[2]))
     redis.call('HSET', KEYS[3], field, raised)
-    redis.call('PUBLISH', channel,
-        table.concat({ kind, user, raised, int(now), redis.call('HGET', KEYS[3], body) }, ' '))
+    publish(channel, kind, user, raised, int(now), redis.call('HGET', KEYS[3], body))
 end
 raise('P', 'presenceVersion', 'presence', tonumber(ARGV[5]))
 raise('F', 'profileVersion', 'profile', tonumber(ARGV[6]))

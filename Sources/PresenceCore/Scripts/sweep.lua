@@ -9,7 +9,7 @@
 local swept = tonumber(redis.call('HGET', KEYS[1], 'swept') or '0') or 0
 local gap = now - swept
 if gap >= 0 and gap < tonumber(ARGV[2]) then return {} end
-local own = string.match(redis.call('HGET', KEYS[1], ARGV[7]) or '', '^%d+ %d+ (%d+)$')
+local own = string.match(redis.call('HGET', KEYS[1], ARGV[7]) or '', '^%d+ %d+ (%d+) ?i?$')
 local settled = own and tonumber(own) <= now - tonumber(ARGV[6])
 -- A caller that may not reap yet leaves the turn to the next one.
 redis.call('HSET', KEYS[1], 'swept', int(settled and now or now - tonumber(ARGV[2])))
@@ -19,7 +19,7 @@ local extension = settled and tonumber(ARGV[4]) or math.min(tonumber(ARGV[4]), t
 local reply, fields = {}, redis.call('HGETALL', KEYS[1])
 for i = 1, #fields, 2 do
     -- What is damaged is left to `presenced doctor`.
-    local mark, renewed, limit, since = string.match(fields[i + 1], '^(%a*) ?(%d+) (%d+) ?(%d*)$')
+    local mark, renewed, limit, since = string.match(fields[i + 1], '^(%a*) ?(%d+) (%d+) ?(%d* ?i?)$')
     if renewed and fields[i] ~= 'swept' then
         limit = tonumber(limit)
         local over = limit <= now

@@ -117,7 +117,7 @@ extension ShardLogic {
         check(token, of: connection) { [self] verdict in renew(verdict, connection, id) }
     }
 
-    private func renew(_ verdict: TokenVerdict, _ connection: Connection, _ id: Int64?) {
+    func renew(_ verdict: TokenVerdict, _ connection: Connection, _ id: Int64?) {
         switch verdict {
         case .tooMany(let wait): limitRate(of: connection, id, .failedTokens, retryAfter: wait)
         // The old token goes on.
@@ -127,16 +127,9 @@ extension ShardLogic {
             noteFailedToken(from: connection.address)
             refuseRefresh(connection, id, "\(AuthenticationFailure.revoked)")
         case .valid(let claims) where !claims.isBackend && claims.subject == connection.session?.user.id:
-            connection.session?.issuedAt = claims.issuedAt ?? 0
-            connection.session?.grant = claims.grant
-            // Whether that device is signed in is asked at once.
-            connection.tokenExpiresAt = claims.grant == nil ? claims.expiresAt : clock.redisNow
-            connection.tokenNoticeGiven = false
-            replies.now(on: connection) { [self] in
-                var payload: [UInt8] = []
-                ServerMessageWriter.refreshed(id: id, to: &payload)
-                replies.send(payload, to: connection)
-                scheduleTokenCheck(connection)
+            let reply = replies.expect(on: connection)
+            askAbout(claims) { [self] isRevoked in
+                replies.fulfil(reply, on: connection) { [self] in take(claims, isRevoked, connection, id) }
             }
         case .valid:
             noteFailedToken(from: connection.address)
@@ -145,14 +138,40 @@ extension ShardLogic {
         }
     }
 
+    /// Whether a token is still good. While Redis is away, that is found out when it is back.
+    private func askAbout(_ claims: Claims, answer: @escaping (Bool) -> Void) {
+        guard link.isLive else { return answer(false) }
+        ask(about: Writer(claims, in: partitions)) { answer((try? $0.get()) ?? false) }
+    }
+
+    /// A connection goes on by another token, if that has not been taken back.
+    private func take(_ claims: Claims, _ isRevoked: Bool, _ connection: Connection, _ id: Int64?) {
+        guard !connection.isClosed, let session = connection.session else { return }
+        let issuedAt = claims.issuedAt ?? 0
+        guard !isRevoked, issuedAt >= session.user.revokedAt else {
+            noteFailedToken(from: connection.address)
+            return answerRefresh(connection, id, "\(AuthenticationFailure.revoked)")
+        }
+        (session.issuedAt, session.grant) = (issuedAt, claims.grant)
+        // The event that signs a device out may have come before its grant was the session's: it is looked at once more.
+        connection.tokenExpiresAt = claims.grant == nil ? claims.expiresAt : clock.redisNow
+        connection.tokenNoticeGiven = false
+        var payload: [UInt8] = []
+        ServerMessageWriter.refreshed(id: id, to: &payload)
+        replies.send(payload, to: connection)
+        scheduleTokenCheck(connection)
+    }
+
     /// The old token goes on; but a client that has shown so many worthless ones has to come again with a good one.
     private func refuseRefresh(_ connection: Connection, _ id: Int64?, _ message: String) {
+        replies.now(on: connection) { [self] in answerRefresh(connection, id, message) }
+    }
+
+    private func answerRefresh(_ connection: Connection, _ id: Int64?, _ message: String) {
         connection.failedRefreshes += 1
         let isTooMany = connection.failedRefreshes >= configuration.limits.failedRefreshes
-        replies.now(on: connection) { [self] in
-            replies.error(.init(id: id, code: .unauthorized, message: message), to: connection)
-            if isTooMany { close(connection, .unauthorized, reason: "too many refused tokens") }
-        }
+        replies.error(.init(id: id, code: .unauthorized, message: message), to: connection)
+        if isTooMany { close(connection, .unauthorized, reason: "too many refused tokens") }
     }
 
     /// A token has come: its notice or end may fall due before anything else.

@@ -9,12 +9,13 @@ extension Sessions {
     private static let lapsePause: Milliseconds = 500
 
     package func choose(
-        _ status: StatusChange, for user: LocalUser, done: @escaping (Result<RedisValue, RedisFailure>) -> Void
+        _ status: StatusChange, by session: Session, done: @escaping (Result<RedisValue, RedisFailure>) -> Void
     ) {
+        let user = session.user
         shard.store.run(
             .status,
             keys: [user.keys.shards, user.keys.floor, user.userKey, user.sessionsKey]
-                + shard.past.keys(of: [user.id], in: user.keys),
+                + shard.past.keys(of: [user.id], in: user.keys) + Writer(session).keys,
             arguments: [user.keys.events, shard.link.incarnation, user.id.string] + StatusArguments(status).words
                 + shard.past.arguments,
             lane: .commands

@@ -29,6 +29,13 @@ package protocol Store: AnyObject {
     func command(_ words: [String], lane: StoreLane, reply: @escaping StoreReply)
     /// Drops the subscription, if there is one, and subscribes anew: to every partition's events and to `canary`.
     func subscribe(canary: String)
+    /// Subscribes to a further channel, whose messages come like those of the partition. Each time that Redis has confirmed it
+    /// is a `StoreChange.followed`; after a break that comes before `subscribed`. Not with a cluster.
+    func follow(_ channel: String, partition: Int)
+    /// Leaves such a channel: one that is confirmed, or there is no subscription.
+    func leave(_ channel: String)
+    /// Hears also what is published elsewhere, on all channels that a pattern fits; `nil`: no more. Not with a cluster.
+    func overhear(_ pattern: String?)
     /// Commands that have not been answered.
     var pending: Int { get }
     /// So much waits for Redis that requests which can be repeated are refused.
@@ -62,6 +69,8 @@ package enum StoreChange: Equatable {
     case down(StoreLane, reason: String)
     case subscribed
     case unsubscribed(reason: String)
+    /// From now on no event of this channel is missed.
+    case followed(channel: String)
     /// The events of these partitions come from another server now (their slots have moved). None is known to be lost,
     /// but of those that came in between none can be sure.
     case rerouted(partitions: Set<Int>)

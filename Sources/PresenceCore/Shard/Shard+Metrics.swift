@@ -9,6 +9,8 @@ extension Shard {
         snapshot.counters[.bytesOut] = server.counters.bytesWritten
         snapshot.gauges[.redisPending] = store.pending
         snapshot.gauges[.redisPendingBytes] = store.pendingBytes
+        snapshot.gauges[.interests] = store.followed
+        snapshot.gauges[.interestsPending] = store.followsPending
         snapshot.counters[.handshakeTimeouts] = server.counters.handshakeTimeouts
         snapshot.counters[.handshakesDisplaced] = server.counters.handshakesDisplaced
         snapshot.counters[.lateAnswers] = server.counters.lateAnswers

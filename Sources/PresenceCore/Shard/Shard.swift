@@ -174,6 +174,10 @@ package actor Shard {
             clock.advance(to: loop.now)
             logic.link.handle(canary: payload)
         }
+        store.onOverheard = { payload in
+            clock.advance(to: loop.now)
+            logic.handle(overheard: payload)
+        }
         store.onRoundTrip = { logic.metrics.redisRoundTrip.record($0) }
         logic.link.onLive = { [weak self] in self?.assumeIsolated { $0.becameLive() } }
         logic.link.onRefusal = { [weak self] reason in self?.assumeIsolated { $0.refuse(reason) } }

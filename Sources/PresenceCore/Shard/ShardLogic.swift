@@ -28,6 +28,8 @@ package final class ShardLogic {
     package let failedTokens: FailedTokens
     package var deadlines = Deadlines()
     package let watchers: Watchers
+    /// `nil` where every shard hears everything.
+    package let interests: Interests?
     let delivery: Delivery
     package let replies: Replies
     /// For features whose topics keep logs.
@@ -49,12 +51,14 @@ package final class ShardLogic {
     /// Told of each event, for a feature that has to know where something happens.
     package var overhear: ((_ kind: UInt8, _ partition: Int) -> Void)?
     /// The same with the event itself, lent for the call, while an operator looks at what happens to somebody.
-    package var observe: ((StoreEvent) -> Void)?
+    var observe: ((StoreEvent) -> Void)?
     /// `nil` at the log levels above debug.
     let trace: RequestTrace?
     private let logger: Logger
     /// Which of the process' shards this is.
     package let place: (number: Milliseconds, of: Milliseconds)
+    /// What a feature has bodies of profiles hold in the place of addresses.
+    package var bodyMark: BodyMark?
     /// No one is let in any more.
     var isDraining = false
     private var nextDamageLog: Milliseconds = .min
@@ -94,6 +98,14 @@ package final class ShardLogic {
         userRates = Rates(RateLimit(perSecond: limits.userRequestsPerSecond, burst: limits.userRequestBurst))
         addressRates = Rates(RateLimit(perSecond: limits.userRequestsPerSecond, burst: limits.userRequestBurst))
         watchers = Watchers(metrics: metrics)
+        let interests =
+            partitions.space.hasInterests
+            ? Interests(store: self.store, partitions: partitions, clock: clock) : nil
+        self.interests = interests
+        if let interests {
+            watchers.onMake = { interests.want($0) }
+            watchers.onGone = { interests.release($0) }
+        }
         delivery = Delivery(watchers: watchers, sockets: sockets, clock: clock, metrics: metrics, outboxes: outboxes)
         replies = Replies(watchers: watchers, sockets: sockets, limits: limits, metrics: metrics, outboxes: outboxes)
         link = ShardMembership(self, isAlone: isAlone)
@@ -177,42 +189,12 @@ package final class ShardLogic {
 
     package func handle(_ change: StoreChange) { link.handle(change) }
 
-    /// An event of a partition, as a script published it. The bytes are lent for the call.
-    package func handle(event payload: UnsafeRawBufferPointer, partition: Int) {
-        metrics.eventsIn += 1
-        guard let event = StoreEvent(payload) else { return }
-        if event.kind == StoreEvent.request { return noteRequest(event, partition: partition) }
-        link.sawVersion(event.version, partition: partition)
-        if let overhear { overhear(event.kind, partition) }
-        if let observe { observe(event) }
-        if trace != nil { noteChange(event, partition: partition) }
-        switch event.kind {
-        case StoreEvent.presence: handle(.presence, event)
-        case StoreEvent.profile: handle(.profile, event)
-        default: registry.events[Int(event.kind)]?(event)
-        }
-    }
-
-    private func handle(_ kind: RegisterKind, _ event: StoreEvent) {
-        guard let topic = watchers.person(event.subjectBytes) else {
-            metrics.eventsUnwatched += 1
-            return
-        }
-        guard event.version > topic.version(of: kind) else { return }
-        guard RegisterFrame.isBody(event.rest) else {
-            return noteDamage(kind == .presence ? "presence" : "profile", of: topic.subject)
-        }
-        metrics.changeToWrite.record(max(0, clock.redisNow - event.at))
-        policies.announce(
-            RegisterFrame.event(kind, user: topic.subject, version: event.version, body: event.rest, at: event.at),
-            kind, on: topic, at: event.at)
-    }
-
     // MARK: Inputs: time
 
     /// Something may be due. Comes at `nextWake`, and at least every `longestSleep`.
     func tick() {
         link.tick()
+        interests?.tick()
         userRates.expire(now: clock.now)
         catchUps.tick()
         logReader.tick()

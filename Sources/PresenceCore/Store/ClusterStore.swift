@@ -12,6 +12,7 @@ final class ClusterStore: ConnectedStore {
     var onChange: (StoreChange) -> Void = { _ in }
     var onEvent: (_ payload: UnsafeRawBufferPointer, _ partition: Int) -> Void = { _, _ in }
     var onCanary: (_ payload: UnsafeRawBufferPointer) -> Void = { _ in }
+    var onOverheard: (_ payload: UnsafeRawBufferPointer) -> Void = { _ in }
     var onRoundTrip: (_ microseconds: Int64) -> Void = { _ in }
 
     private let loop: EventLoop
@@ -134,6 +135,13 @@ final class ClusterStore: ConnectedStore {
             expectCanaries()
         }
     }
+
+    // The configuration refuses interests with a cluster (`ServerConfiguration.Redis.validate`).
+    package func follow(_ channel: String, partition: Int) { preconditionFailure("channels are followed in a cluster") }
+    package func leave(_ channel: String) { preconditionFailure("channels are left in a cluster") }
+    package func overhear(_ pattern: String?) { preconditionFailure("a cluster is overheard") }
+    var followed: Int { 0 }
+    var followsPending: Int { 0 }
 
     func reconnect() {
         commands.reconnect(reason: "resynchronising failed")

@@ -8,7 +8,13 @@ package protocol ConnectedStore: Store {
     /// An event of a partition; the bytes are lent for the call.
     var onEvent: (_ payload: UnsafeRawBufferPointer, _ partition: Int) -> Void { get set }
     var onCanary: (_ payload: UnsafeRawBufferPointer) -> Void { get set }
+    /// What comes by the pattern of `overhear`; the bytes are lent for the call.
+    var onOverheard: (_ payload: UnsafeRawBufferPointer) -> Void { get set }
     var onRoundTrip: (_ microseconds: Int64) -> Void { get set }
+    /// Channels that were added, and are not left.
+    var followed: Int { get }
+    /// Of channels, those that Redis has still to confirm that they are followed, or left.
+    var followsPending: Int { get }
     /// How many bytes the commands have that wait for their answers.
     var pendingBytes: Int { get }
     func connect()

@@ -13,13 +13,28 @@ package struct KeySpace: Sendable, Equatable {
     package let keys: String
     /// What every channel begins with.
     package let channels: String
+    /// Whether each user and conversation has a channel of its own (`redis.interests`). A partition's then ends in a colon, by
+    /// which the scripts know it: `{p017}:events:`, and `{p017}:events:ID`.
+    package let hasInterests: Bool
 
     /// - Parameters:
     ///   - prefix: As configured (`redis.prefix`); empty: none.
     ///   - database: The number of the database that the keys are in.
-    package init(prefix: String = "", database: Int = 0) {
+    ///   - hasInterests: As configured (`redis.interests`).
+    package init(prefix: String = "", database: Int = 0, hasInterests: Bool = false) {
+        self.hasInterests = hasInterests
         keys = prefix.isEmpty ? "" : prefix + ":"
         channels = keys + (database == 0 ? "" : "@\(database):")
+    }
+
+    private init(keys: String, channels: String, hasInterests: Bool) {
+        self.keys = keys
+        self.channels = channels
+        self.hasInterests = hasInterests
+    }
+
+    func with(interests hasInterests: Bool) -> KeySpace {
+        KeySpace(keys: keys, channels: channels, hasInterests: hasInterests)
     }
 
     /// Whether an installation can be named so.
@@ -36,6 +51,9 @@ package struct KeySpace: Sendable, Equatable {
     }
 
     // The keys that belong to no partition.
+
+    /// Everything that is published for watchers, as Redis' `PSUBSCRIBE` understands it. No prefix has a sign of patterns.
+    var subjects: String { channels + "{p*}:events:?*" }
 
     package var leases: String { keys + "leases" }
     /// Version of the layout and number of partitions.

@@ -38,27 +38,46 @@ package struct Partitions: Sendable {
     /// As configured, in a database of the Redis.
     package init(_ configuration: ServerConfiguration, database: Int) {
         self.init(
-            count: configuration.partitions, in: KeySpace(prefix: configuration.redis.prefix, database: database))
+            count: configuration.partitions,
+            in: KeySpace(
+                prefix: configuration.redis.prefix, database: database, hasInterests: configuration.redis.interests))
+    }
+
+    /// What an installation's `presence:format` says: the layout, the number of partitions, and whether it has interests.
+    package var format: String { "\(Self.layout) \(count)" + (space.hasInterests ? " interests" : "") }
+
+    /// As `presence:format` says; `nil` if that is of another layout.
+    package init?(format: String, in space: KeySpace) {
+        let words = format.split(separator: " ", omittingEmptySubsequences: false)
+        guard words.count == 2 || words.count == 3 && words[2] == "interests", words[0] == String(Self.layout),
+            let count = Int(words[1]), (1...16_384).contains(count)
+        else { return nil }
+        self.init(count: count, in: space.with(interests: words.count == 3))
     }
 
     package func keys(_ index: Int) -> PartitionKeys { PartitionKeys(tag: names[index], space: space) }
     package func keys(of id: Identifier) -> PartitionKeys { keys(index(of: id)) }
 
-    var eventChannels: [String] { names.map { space.channels + $0 + ":events" } }
+    var eventChannels: [String] { (0..<count).map { keys($0).events } }
 }
 
 /// The names of one partition's keys; what each holds is written in docs/architecture.md.
 package struct PartitionKeys {
     /// What each of them begins with.
     package let name: String
-    /// The channel of the partition's events.
+    /// The channel of the partition's events; with interests, of those that not only watchers need.
     package let events: String
 
     /// - Parameter tag: The partition's name as a hash tag: `{p017}`.
     package init(tag: String, space: KeySpace) {
         name = space.keys + tag
-        events = space.channels + tag + ":events"
+        events = space.channels + tag + (space.hasInterests ? ":events:" : ":events")
     }
+
+    /// With interests: the channel of what watchers of a user or conversation need.
+    package func events(of id: Identifier) -> String { events + id.string }
+    /// With interests: the channel that tells that something was offered.
+    package var offered: String { events[...events.lastIndex(of: "}")!] + ":offers" }
 
     package var shards: String { name + ":shards" }
     package var floor: String { name + ":floor" }

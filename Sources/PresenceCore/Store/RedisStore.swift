@@ -10,6 +10,7 @@ final class RedisStore: ConnectedStore {
     var onChange: (StoreChange) -> Void = { _ in }
     var onEvent: (_ payload: UnsafeRawBufferPointer, _ partition: Int) -> Void = { _, _ in }
     var onCanary: (_ payload: UnsafeRawBufferPointer) -> Void = { _ in }
+    var onOverheard: (_ payload: UnsafeRawBufferPointer) -> Void = { _ in }
     var onRoundTrip: (_ microseconds: Int64) -> Void = { _ in }
 
     private let loop: EventLoop
@@ -165,9 +166,18 @@ final class RedisStore: ConnectedStore {
         subscriber.onMessage = { [unowned self] channel, payload in
             if channel < partitions.count { onEvent(payload, channel) } else { onCanary(payload) }
         }
+        subscriber.onFollowed = { [unowned self] in onChange(.followed(channel: $0)) }
+        subscriber.onPatternMessage = { [unowned self] in onOverheard($0) }
         self.subscriber = subscriber
         subscriber.connect()
     }
+
+    // It is there from the logic's start on.
+    package func follow(_ channel: String, partition: Int) { subscriber?.follow(channel, index: partition) }
+    package func leave(_ channel: String) { subscriber?.leave(channel) }
+    package func overhear(_ pattern: String?) { subscriber?.pattern = pattern }
+    var followed: Int { subscriber?.followed ?? 0 }
+    var followsPending: Int { subscriber?.underWay ?? 0 }
 
     func reconnect() {
         commands.reconnect(reason: "resynchronising failed")

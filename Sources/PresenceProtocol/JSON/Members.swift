@@ -46,8 +46,11 @@ extension JSONValue {
     }
 
     package func checkedInteger(_ field: String) throws(DecodingFailure) -> Int64 {
-        guard case .integer(let integer) = number else { throw .wrongKind(field, wanted: "an integer") }
-        return integer
+        switch number {
+        case .integer(let integer): return integer
+        case .tooLarge: throw .invalid(field, "must be an integer of at most 64 bits")
+        case .fraction, nil: throw .wrongKind(field, wanted: "an integer")
+        }
     }
 
     /// A scanner at the beginning of this object.

@@ -1,5 +1,5 @@
 extension ClientMessage {
-    /// The largest id of a request: the largest integer that every JSON library keeps exactly.
+    /// The largest id of a request, and the largest version: the largest integer that every JSON library keeps exactly.
     public static let maximumID: Int64 = 9_007_199_254_740_991
 
     /// Reads one message and checks every value in it.

@@ -60,7 +60,9 @@ extension ClientMessage.Subscribe {
         let watched = few ? [] : Set(users)
         try versions.forEachMember { (key, value) throws(DecodingFailure) in
             if conversationList, value.kind == .number {
-                guard let id = key.identifier, case .integer(let version) = value.number else { return }
+                guard let id = key.identifier, case .integer(let version) = value.number,
+                    version <= ClientMessage.maximumID
+                else { return }
                 knownConversations[id] = version
                 return
             }

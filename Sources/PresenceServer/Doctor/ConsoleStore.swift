@@ -18,13 +18,11 @@ struct ConsoleStore {
         let space = Partitions(configuration, database: location.database).space
         do throws(RedisFailure) {
             store = try DoctorStore(location)
-            let format = try store[space.format].ask("GET", space.format).string?.split(separator: " ") ?? []
-            guard format.count == 2, format[0] == String(Partitions.layout), let count = Int(format[1]),
-                (1...16_384).contains(count)
-            else {
+            let format = try store[space.format].ask("GET", space.format).string ?? ""
+            guard let found = Partitions(format: format, in: space) else {
                 throw .server(code: "ERR", message: "no server of this version has used it yet, or a later one has")
             }
-            partitions = Partitions(count: count, in: space)
+            partitions = found
         } catch {
             throw ConsoleFailure("\(location): \(error)")
         }

@@ -136,13 +136,8 @@ public final class Doctor {
         guard let format = try store[partitions.space.format].ask("GET", partitions.space.format).string else {
             return .noFormat
         }
-        let words = format.split(separator: " ")
-        guard words.count == 2, words[0] == String(Partitions.layout), let count = Int(words[1]),
-            (1...16_384).contains(count)
-        else {
-            return .wrongFormat
-        }
-        partitions = Partitions(count: count, in: partitions.space)
+        guard let found = Partitions(format: format, in: partitions.space) else { return .wrongFormat }
+        partitions = found
         return nil
     }
 

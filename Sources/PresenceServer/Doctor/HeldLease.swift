@@ -1,7 +1,8 @@
 import PresenceCore
 import PresenceProtocol
 
-/// A lease as Redis holds it: `RENEWED UNTIL SINCE` (SINCE may be missing), or `reaping RENEWED CLAIM`.
+/// A lease as Redis holds it: `RENEWED UNTIL SINCE` (SINCE may be missing; with `redis.interests` an `i` follows), or
+/// `reaping RENEWED CLAIM`.
 struct HeldLease: Equatable {
     let isReaping: Bool
     let renewed: Timestamp
@@ -15,6 +16,7 @@ struct HeldLease: Equatable {
         var words = value.split(separator: " ", omittingEmptySubsequences: false)[...]
         isReaping = words.first == "reaping"
         if isReaping { words = words.dropFirst() }
+        if !isReaping, words.count == 4, words.last == "i" { words = words.dropLast() }
         guard words.count == 2 || words.count == 3 && !isReaping, words.allSatisfy({ Self.number($0) != nil }),
             let renewed = Self.number(words[words.startIndex]), let until = Self.number(words[words.startIndex + 1])
         else { return nil }

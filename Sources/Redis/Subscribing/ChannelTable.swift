@@ -1,44 +1,102 @@
 import Glibc
 
-/// Finds the index of a channel by its name's bytes, without making a `String`: this runs for every message.
+/// Finds a channel by its name's bytes, without making a `String`: this runs for every message.
 ///
-/// Open addressing with at most half of the slots taken, FNV-1a as hash: about 20 ns for a name of 13 bytes.
+/// Open addressing with at most half of the slots taken, FNV-1a as hash: about 20 ns for a name of 13 bytes. A channel that is
+/// removed leaves no mark: those behind it move up.
 struct ChannelTable {
-    private let names: [[UInt8]]
-    /// The index of a name, or -1; a power of two of them.
-    private let slots: [Int32]
-
-    /// - Precondition: no name twice.
-    init(_ channels: [String]) {
-        let names = channels.map { Array($0.utf8) }
-        var size = 8
-        while size < names.count * 2 { size *= 2 }
-        var slots = [Int32](repeating: -1, count: size)
-        for (index, name) in names.enumerated() {
-            var slot = name.withUnsafeBytes(Self.hash) & (size - 1)
-            while slots[slot] >= 0 {
-                precondition(names[Int(slots[slot])] != name, "channel \(channels[index]) is named twice")
-                slot = (slot + 1) & (size - 1)
-            }
-            slots[slot] = Int32(index)
-        }
-        self.names = names
-        self.slots = slots
+    struct Channel {
+        let name: [UInt8]
+        /// What its owner knows it by.
+        let index: Int
     }
 
-    /// The index of `name`, or `nil`.
-    func index(of name: UnsafeRawBufferPointer) -> Int? {
+    private var channels: [Channel?] = []
+    /// Places in `channels` that are free.
+    private var free: [Int32] = []
+    /// The place of a channel, or -1; a power of two of them.
+    private var slots: [Int32]
+    private(set) var count = 0
+
+    /// Each channel has its place in the list as index.
+    ///
+    /// - Precondition: no name twice.
+    init(_ names: [String]) {
+        slots = [Int32](repeating: -1, count: 8)
+        for (index, name) in names.enumerated() {
+            let isNew = insert(Array(name.utf8), index: index)
+            precondition(isNew, "channel \(name) is named twice")
+        }
+    }
+
+    /// - Returns: false if it is there already, which changes nothing.
+    @discardableResult
+    mutating func insert(_ name: [UInt8], index: Int) -> Bool {
+        guard name.withUnsafeBytes({ self.place(of: $0) }) == nil else { return false }
+        if (count + 1) * 2 > slots.count { grow() }
+        let channel = Channel(name: name, index: index)
+        let place = free.popLast() ?? Int32(channels.count)
+        if Int(place) == channels.count { channels.append(channel) } else { channels[Int(place)] = channel }
+        enter(place, name)
+        count += 1
+        return true
+    }
+
+    /// - Returns: false if it is not there.
+    @discardableResult
+    mutating func remove(_ name: [UInt8]) -> Bool {
+        guard var gap = name.withUnsafeBytes({ self.slot(of: $0) }) else { return false }
+        let place = slots[gap]
+        channels[Int(place)] = nil
+        free.append(place)
+        count -= 1
+        let mask = slots.count - 1
+        var slot = (gap + 1) & mask
+        while slots[slot] >= 0 {
+            let home = self.home(of: channels[Int(slots[slot])]!.name)
+            // It may stand in the gap unless its home lies behind it.
+            if (slot - home) & mask >= (slot - gap) & mask {
+                slots[gap] = slots[slot]
+                gap = slot
+            }
+            slot = (slot + 1) & mask
+        }
+        slots[gap] = -1
+        return true
+    }
+
+    /// The channel of this name, by its place until it is removed; or `nil`.
+    func place(of name: UnsafeRawBufferPointer) -> Int? { slot(of: name).map { Int(slots[$0]) } }
+
+    /// The channel in a place that `place(of:)` has named.
+    subscript(place: Int) -> Channel { channels[place]! }
+
+    private func slot(of name: UnsafeRawBufferPointer) -> Int? {
         var slot = Self.hash(name) & (slots.count - 1)
         while slots[slot] >= 0 {
-            let index = Int(slots[slot])
-            let isSame = names[index].withUnsafeBytes { candidate in
+            let isSame = channels[Int(slots[slot])]!.name.withUnsafeBytes { candidate in
                 candidate.count == name.count
                     && (name.isEmpty || memcmp(candidate.baseAddress!, name.baseAddress!, name.count) == 0)
             }
-            if isSame { return index }
+            if isSame { return slot }
             slot = (slot + 1) & (slots.count - 1)
         }
         return nil
+    }
+
+    private func home(of name: [UInt8]) -> Int { name.withUnsafeBytes(Self.hash) & (slots.count - 1) }
+
+    private mutating func enter(_ place: Int32, _ name: [UInt8]) {
+        var slot = home(of: name)
+        while slots[slot] >= 0 { slot = (slot + 1) & (slots.count - 1) }
+        slots[slot] = place
+    }
+
+    private mutating func grow() {
+        slots = [Int32](repeating: -1, count: slots.count * 2)
+        for (place, channel) in channels.enumerated() {
+            if let channel { enter(Int32(place), channel.name) }
+        }
     }
 
     private static func hash(_ bytes: UnsafeRawBufferPointer) -> Int {

@@ -9,19 +9,26 @@ import CHiredis
 ///     $13 {p017}:events  [1]      createString: which channel, looked up at once, since the buffer may move
 ///     $152 …             [2]      createString: the payload, lent to `onMessage`
 ///
+/// A message by a pattern has the pattern before its channel.
+///
 /// Confined to the loop's thread; must outlive the link that reads with it.
 final class PushReader {
-    /// A message on one of the channels; the bytes are lent for the call.
+    /// A message on one of the channels, by its index; the bytes are lent for the call.
     var onMessage: (_ channel: Int, _ payload: UnsafeRawBufferPointer) -> Void = { _, _ in }
+    /// A message on a channel that the pattern fits.
+    var onPatternMessage: (_ payload: UnsafeRawBufferPointer) -> Void = { _ in }
     /// Redis confirmed the subscription to a channel.
-    var onSubscribed: (_ channel: Int) -> Void = { _ in }
+    var onSubscribed: (ChannelTable.Channel) -> Void = { _ in }
+    /// Redis confirmed the end of a subscription.
+    var onUnsubscribed: () -> Void = {}
     /// Something that is not a push: an answer to one of the greetings, or an error.
     var onAnswer: (RedisValue) -> Void = { _ in }
 
-    private enum Kind { case message, subscribe, other }
+    private enum Kind { case message, patternMessage, subscribe, unsubscribe, other }
     private var kind = Kind.other
+    /// Its place in the table.
     private var channel: Int?
-    private let channels: ChannelTable
+    var channels: ChannelTable
 
     init(channels: ChannelTable) {
         self.channels = channels
@@ -74,22 +81,30 @@ final class PushReader {
         guard parent.pointee.parent == nil else { return }
         switch task.pointee.idx {
         case 0: kind = Self.kind(bytes)
-        case 1: channel = channels.index(of: bytes)
+        case 1:
+            if kind == .message || kind == .subscribe { channel = channels.place(of: bytes) }
+        case 2:
+            if kind == .message, let channel { onMessage(channels[channel].index, bytes) }
         default:
-            if kind == .message, let channel { onMessage(channel, bytes) }
+            if kind == .patternMessage { onPatternMessage(bytes) }
         }
     }
 
     private func integer(at task: UnsafePointer<redisReadTask>) {
         // The third element of a confirmation: how many channels we have.
-        if task.pointee.parent != nil, kind == .subscribe, let channel { onSubscribed(channel) }
+        guard task.pointee.parent != nil else { return }
+        if kind == .subscribe, let channel { onSubscribed(channels[channel]) }
+        if kind == .unsubscribe { onUnsubscribed() }
     }
 
-    /// The kinds differ in length already: `message` and `subscribe`, but also `pmessage`, `unsubscribe`.
+    /// The kinds differ in length already, but for none that is not asked for: `message`, `pmessage`, `subscribe`,
+    /// `unsubscribe`, and also `psubscribe`, `punsubscribe`.
     private static func kind(_ bytes: UnsafeRawBufferPointer) -> Kind {
         switch (bytes.count, bytes.first) {
         case (7, UInt8(ascii: "m")): .message
+        case (8, UInt8(ascii: "p")): .patternMessage
         case (9, UInt8(ascii: "s")): .subscribe
+        case (11, UInt8(ascii: "u")): .unsubscribe
         default: .other
         }
     }

@@ -1,6 +1,7 @@
 import EventLoops
 
-/// A connection that listens on a fixed list of channels, and listens again by itself after a break.
+/// A connection that listens on a list of channels, and listens again by itself after a break. To the fixed ones that it is
+/// made with, others can be added, and left again (`follow`, `leave`): tens of thousands of them.
 ///
 /// What is published while it is not `subscribed` is lost: its owner has to read the truth afterwards.
 /// Redis tells nothing about a silent subscription; an owner that notices one calls `reconnect(reason:)`.
@@ -9,7 +10,7 @@ import EventLoops
 public final class RedisSubscriber {
     public enum State: Hashable, Sendable {
         case connecting
-        /// Redis has confirmed every channel.
+        /// Redis has confirmed every channel that was there when the connection was made.
         case subscribed
         /// The reason names the server, never the password. The next attempt comes by itself.
         case lost(reason: String)
@@ -28,12 +29,38 @@ public final class RedisSubscriber {
     /// before `subscribed`, for a channel that is confirmed already. May call anything here, `close()` included.
     public var onMessage: (_ channel: Int, _ payload: UnsafeRawBufferPointer) -> Void = { _, _ in }
 
+    /// Called with the name of each followed channel that Redis has confirmed, after a break anew. From then on nothing that is
+    /// published there is missed, until the connection breaks.
+    public var onFollowed: (_ channel: String) -> Void = { _ in }
+
+    /// Called with each message on a channel that `pattern` fits, also on one that it is subscribed to by name.
+    public var onPatternMessage: (_ payload: UnsafeRawBufferPointer) -> Void = { _ in }
+
+    /// What else is heard, as Redis' `PSUBSCRIBE` understands it; `nil`: nothing.
+    public var pattern: String? {
+        didSet {
+            guard pattern != oldValue, let link, areFixedSent else { return }
+            if let oldValue { send(["PUNSUBSCRIBE", .string(oldValue)], on: link) }
+            if let pattern { send(["PSUBSCRIBE", .string(pattern)], on: link) }
+        }
+    }
+
     private let name: String
     private let dialler: Dialler
     private let reader: PushReader
+    private let patience: Int64
     /// Steps whose answers are still to come.
     private var greetings: ArraySlice<Greeting> = []
     private var unconfirmed: Set<Int> = []
+    private var link: Link?
+    private var areFixedSent = false
+    private var dynamic = FollowedChannels()
+    /// Redis owes us confirmations, and none has come for `patience`.
+    private lazy var silence = LoopTimer(loop) { [unowned self] in
+        drop("no channel was confirmed within \(patience) ms")
+    }
+    private lazy var flushing = LoopTimer(loop) { [unowned self] in pump() }
+    private let loop: EventLoop
 
     /// - Parameters:
     ///   - name: what `CLIENT LIST` shows on the server: printable ASCII without spaces.
@@ -58,12 +85,16 @@ public final class RedisSubscriber {
         precondition(name.utf8.allSatisfy { (0x21...0x7E).contains($0) }, "not a client's name: \"\(name)\"")
         self.name = name
         self.channels = channels
+        self.loop = loop
+        patience = options.commandTimeout
         reader = PushReader(channels: ChannelTable(channels))
         dialler = Dialler(to: destination, on: loop, options: options)
         dialler.delegate = self
         reader.onMessage = { [unowned self] in onMessage($0, $1) }
         reader.onAnswer = { [unowned self] in hear($0) }
         reader.onSubscribed = { [unowned self] in confirm($0) }
+        reader.onUnsubscribed = { [unowned self] in settle(.left) }
+        reader.onPatternMessage = { [unowned self] in onPatternMessage($0) }
     }
 
     deinit {
@@ -78,6 +109,7 @@ public final class RedisSubscriber {
     /// Ends it for good: no callback comes any more.
     public func close() {
         state = .closed
+        forgetLink()
         dialler.stop()
     }
 
@@ -101,16 +133,87 @@ public final class RedisSubscriber {
         }
     }
 
-    private func confirm(_ channel: Int) {
-        guard unconfirmed.remove(channel) != nil, unconfirmed.isEmpty, state == .connecting else { return }
-        dialler.succeeded()
+    // MARK: Followed channels
+
+    /// How many channels were added, and are not left.
+    public var followed: Int { dynamic.count }
+    /// How many subscriptions, and ends of such, Redis has still to confirm or to be told of.
+    public var underWay: Int { dynamic.underWay }
+
+    /// Listens on another channel too, from the next turn on; `onFollowed` tells when. One that is followed already stays so.
+    ///
+    /// - Parameter index: With it its messages come to `onMessage`. Several may have the same.
+    public func follow(_ channel: String, index: Int) {
+        let name = Array(channel.utf8)
+        guard reader.channels.insert(name, index: index) else { return }
+        dynamic.follow(name)
+        flush()
+    }
+
+    /// Listens on a followed channel no longer.
+    ///
+    /// - Precondition: It was confirmed (`onFollowed`) by the present connection, or there is none: a channel that is followed
+    ///   again at once has another confirmation to come, and one too many could not be told from it.
+    public func leave(_ channel: String) {
+        let name = Array(channel.utf8)
+        precondition(!channels.contains(channel), "\(channel) is not followed")
+        guard reader.channels.remove(name) else { return }
+        dynamic.leave(name, isConnected: areFixedSent)
+        flush()
+    }
+
+    /// Those of a turn go together.
+    private func flush() {
+        if areFixedSent, !flushing.isSet { flushing.set(after: 0) }
+    }
+
+    private func pump() {
+        guard areFixedSent, let link, unconfirmed.isEmpty else { return }
+        while let command = dynamic.next() { send(command, on: link) }
+        if dynamic.underWay == 0 { silence.cancel() } else if !silence.isSet { silence.set(after: patience) }
+    }
+
+    private func send(_ command: [RedisArgument], on link: Link) {
+        link.append { $0.append(command: command) }
+    }
+
+    private func confirm(_ channel: ChannelTable.Channel) {
+        guard unconfirmed.isEmpty else {
+            unconfirmed.remove(channel.index)
+            guard unconfirmed.isEmpty, state == .connecting else { return }
+            // The connection works; the followed ones may take longer than an attempt.
+            dialler.succeeded()
+            pump()
+            return subscribedIfAll()
+        }
+        onFollowed(String(decoding: channel.name, as: UTF8.self))
+        settle(.followed)
+    }
+
+    private func settle(_ what: FollowedChannels.Confirmation) {
+        dynamic.confirm(what)
+        if silence.isSet { silence.set(after: patience) }
+        pump()
+        subscribedIfAll()
+    }
+
+    private func subscribedIfAll() {
+        guard state == .connecting, unconfirmed.isEmpty, dynamic.isRestored else { return }
         state = .subscribed
         onState(.subscribed)
+    }
+
+    private func forgetLink() {
+        link = nil
+        areFixedSent = false
+        silence.cancel()
+        flushing.cancel()
     }
 }
 
 extension RedisSubscriber: DiallerDelegate {
     func diallerDidStart() {
+        forgetLink()
         state = .connecting
         onState(.connecting)
     }
@@ -120,10 +223,14 @@ extension RedisSubscriber: DiallerDelegate {
         reader.attach(to: link)
         greetings = endpoint.introductions(name: name)[...]
         unconfirmed = Set(channels.indices)
+        dynamic.restart()
+        self.link = link
+        areFixedSent = true
         let subscribe = [.string("SUBSCRIBE")] + channels.map(RedisArgument.string)
         link.append { output in
             for greeting in greetings { output.append(command: greeting.arguments) }
             output.append(command: subscribe)
+            if let pattern { output.append(command: ["PSUBSCRIBE", .string(pattern)]) }
         }
     }
 
@@ -132,6 +239,7 @@ extension RedisSubscriber: DiallerDelegate {
     }
 
     func diallerDidEnd(reason: String) {
+        forgetLink()
         state = .lost(reason: "\(dialler.place): \(reason)")
         onState(state)
     }

@@ -50,6 +50,13 @@ public enum WebSocketFrame {
     /// A ping. It carries one byte, because libwebsockets does not report an empty pong.
     public static let ping: [UInt8] = [0x89, 0x01, 0x2e]
 
+    /// Appends the answer to a ping, whose payload has at most 125 bytes.
+    static func appendPong(_ payload: UnsafeRawBufferPointer, to bytes: inout [UInt8]) {
+        bytes.append(0x8A)
+        bytes.append(UInt8(payload.count))
+        bytes.append(contentsOf: payload)
+    }
+
     /// The longest reason that fits into a close frame, in bytes.
     public static let maxReasonLength = 123
 

@@ -18,7 +18,7 @@ struct ConnectionTable {
         case draining
     }
 
-    /// 40 bytes, of which writing needs the first half.
+    /// 48 bytes, of which writing needs the first half.
     ///
     /// (The booleans behind `ownCode` fill a gap.)
     struct Entry {
@@ -41,6 +41,8 @@ struct ConnectionTable {
         var isSettled = false
         /// The fragments of a message that is not whole yet.
         var message: [UInt8] = []
+        /// What it is read with, if it is a WebSocket without TLS. Owned; freed before the entry is removed.
+        var source: UnsafeMutablePointer<FrameSource>?
         var extras: Extras?
     }
 

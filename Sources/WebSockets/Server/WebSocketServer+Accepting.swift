@@ -81,6 +81,7 @@ extension WebSocketServer {
     func forget(_ index: Int) {
         dropMessage(index)
         dropBacklog(index)
+        dropSource(index)
         if let http = table[index].extras?.http {
             http.cancel()
             http.dropStreams()

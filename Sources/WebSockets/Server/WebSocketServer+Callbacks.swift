@@ -76,7 +76,10 @@ extension WebSocketServer {
         table[index].state = .open
         table.settle(index)
         resumeAfterHandshake()
-        table[index].descriptor = table[index].isSecure ? -1 : lws_get_socket_fd(wsi)
+        if !table[index].isSecure {
+            table[index].descriptor = lws_get_socket_fd(wsi)
+            makeSource(index)
+        }
         guard openCount < configuration.maxConnections else {
             counters.turnedAway += 1
             return beginClosing(index, code: 1013, reason: delegate.reasonWhenFull())
@@ -91,9 +94,13 @@ extension WebSocketServer {
         if table[index].state == .open { delegate.heard(table.id(index)) }
     }
 
-    /// libwebsockets calls this when a congested socket has taken everything, and also after it answered a ping, which
-    /// it does not report otherwise.
+    /// libwebsockets calls this when a congested socket has taken everything, and also after it answered a ping (over TLS),
+    /// which it does not report otherwise.
     private func writeable(_ index: Int, _ wsi: OpaquePointer) {
+        if let source = table[index].source {
+            if lws_partial_buffered(wsi) == 0 { wroteAll(index, source) }
+            return
+        }
         guard table[index].state == .open else { return }
         if !table[index].isCongested { return heard(index) }
         guard lws_partial_buffered(wsi) == 0 else { return }
@@ -101,22 +108,28 @@ extension WebSocketServer {
         delegate.writable(table.id(index))
     }
 
-    /// A piece of a message of at most `rx_buffer_size` bytes; the last one may be empty.
+    /// Over TLS: a piece of a message of at most `rx_buffer_size` bytes; the last one may be empty.
     private func receive(_ index: Int, _ wsi: OpaquePointer, _ piece: UnsafeRawBufferPointer) {
         guard table[index].state == .open else { return }
         heard(index)
         // The delegate may have closed it just now.
         guard table[index].state == .open else { return }
         counters.bytesReceived += piece.count
-        if lws_frame_is_binary(wsi) != 0 {
-            return beginClosing(index, code: 1003, reason: "text messages only")
-        }
+        if lws_frame_is_binary(wsi) != 0 { return refuseBinary(index) }
         // What the frame's header announces counts already.
         let announced = table[index].message.count + piece.count + lws_remaining_packet_payload(wsi)
-        if announced > configuration.maxMessageBytes {
-            return beginClosing(index, code: 1009, reason: "at most \(configuration.maxMessageBytes) bytes")
-        }
-        let isLast = lws_is_final_fragment(wsi) != 0
+        if announced > configuration.maxMessageBytes { return refuseLength(index) }
+        collect(piece, isLast: lws_is_final_fragment(wsi) != 0, index)
+    }
+
+    func refuseBinary(_ index: Int) { beginClosing(index, code: 1003, reason: "text messages only") }
+
+    func refuseLength(_ index: Int) {
+        beginClosing(index, code: 1009, reason: "at most \(configuration.maxMessageBytes) bytes")
+    }
+
+    /// A piece of a text message, which is not too long.
+    func collect(_ piece: UnsafeRawBufferPointer, isLast: Bool, _ index: Int) {
         if table[index].message.isEmpty && isLast {
             return deliver(piece, index)
         }

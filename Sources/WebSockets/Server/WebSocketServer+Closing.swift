@@ -5,7 +5,7 @@ import EventLoops
 ///
 /// libwebsockets' own closing handshake keeps a timer for each connection in a sorted list and waits up to 5 s to flush
 /// a slow one. So we write the close frame ourselves, throw away what still arrives, and end the connection when the
-/// peer's close frame comes or the deadline passes.
+/// peer's close frame comes or the deadline passes. (Over TLS libwebsockets answers a close frame of the peer.)
 extension WebSocketServer {
     /// Sends a close frame, waits `closeTimeout` for the peer's, and ends the connection. The delegate hears `closed`
     /// then, never from inside this call.
@@ -30,7 +30,11 @@ extension WebSocketServer {
         dropMessage(index)
         dropBacklog(index)
         // The answer to our close frame has to be read.
-        lws_rx_flow_control(table[index].wsi, 1)
+        if let source = table[index].source {
+            resumeSource(source, table.id(index))
+        } else {
+            lws_rx_flow_control(table[index].wsi, 1)
+        }
         guard WebSocketFrame.close(code: code, reason: reason).withUnsafeBytes({ send($0, index) }) else { return }
         closings.add(table.id(index), now: loop.now)
         armDeadlines()
@@ -59,6 +63,7 @@ extension WebSocketServer {
     /// Ends the connection at once. Not inside a callback of it.
     func kill(_ index: Int) {
         guard let wsi = table[index].wsi else { return discard(index) }
+        drainInput(index)
         clws_kill(wsi, table[index].isSettled)
     }
 
@@ -108,11 +113,10 @@ extension WebSocketServer {
     /// Whether it has not got as far as a WebSocket or a first whole request.
     private func isShakingHands(_ index: Int) -> Bool { table[index].extras?.http?.isShakingHands ?? false }
 
-    // MARK: - What libwebsockets tells
+    // MARK: - What the peer and libwebsockets tell
 
-    /// The peer's close frame. Whether to hang up at once, instead of answering it.
-    ///
-    /// libwebsockets would answer any with what it holds (RFC 6455, 5.5.1, 7.4 and 8.1 ask for more).
+    /// The peer's close frame. Whether to hang up at once, instead of answering it with what it holds (RFC 6455, 5.5.1, 7.4
+    /// and 8.1).
     func peerCloses(_ index: Int, _ payload: UnsafeRawBufferPointer) -> Bool {
         if table[index].state == .closing { return true }
         guard let frame = CloseFrame(payload) else { return violated(index, 1002, "a close frame has a code") }
@@ -121,8 +125,7 @@ extension WebSocketServer {
         }
         guard let reason = frame.reason else { return violated(index, 1007, "the reason is not UTF-8") }
         extras(index).closure = .byPeer(code: frame.code, reason: reason)
-        // libwebsockets answers it and ends the connection; nothing may be written behind its answer. If its answer
-        // does not fit into the socket, our deadline ends the connection.
+        // Nothing may be written behind the answer. If it does not fit into the socket, our deadline ends the connection.
         table[index].state = .closing
         dropMessage(index)
         closings.add(table.id(index), now: loop.now)

@@ -11,10 +11,7 @@ extension WebSocketServer {
     /// (What is on its way through libwebsockets may still arrive.) That it went away shows only after `resumeReading`.
     public func pauseReading(_ socket: SocketID) {
         guard let index = table.index(socket), table[index].state == .open else { return }
-        guard table[index].isSecure else {
-            lws_rx_flow_control(table[index].wsi, 0)
-            return
-        }
+        if let source = table[index].source { return pauseSource(source) }
         guard paused.updateValue(false, forKey: socket) == nil else { return }
         // If the turn is ending already, it has to come round to us once more.
         loop.execute {}
@@ -22,10 +19,7 @@ extension WebSocketServer {
 
     public func resumeReading(_ socket: SocketID) {
         guard let index = table.index(socket), table[index].state == .open else { return }
-        guard table[index].isSecure else {
-            lws_rx_flow_control(table[index].wsi, 1)
-            return
-        }
+        if let source = table[index].source { return resumeSource(source, socket) }
         guard let isHeldBack = paused.removeValue(forKey: socket) else { return }
         guard backlogs[socket] == nil else {
             // At the end of the turn: the delegate is in the middle of something.
@@ -60,6 +54,7 @@ extension WebSocketServer {
     }
 
     private func deliverBacklog(of socket: SocketID) {
+        if let index = table.index(socket), table[index].source != nil { return takeRest(socket) }
         while paused[socket] == nil, let index = table.index(socket), table[index].state == .open,
             let message = backlogs[socket]?.first
         {

@@ -46,13 +46,14 @@ extension WebSocketServer {
         upgrading = upgrade
         defer { upgrading = nil }
         if let wsi = table[index].wsi { return release(wsi, upgrade.socket) }
-        // Frames that were sent too early come behind it.
-        let bytes = Self.upgradeHead + http.input
+        // Frames that were sent too early.
+        let early = http.input
         http.input = []
         table[index].extras?.http = nil
         guard let context else { return }
-        adopt(http.descriptor, upgrade.socket, context.plain, bytes)
+        adopt(http.descriptor, upgrade.socket, context.plain, Self.upgradeHead)
         endUnlessOpen(upgrade.socket)
+        beginReading(upgrade.socket, early)
     }
 
     /// Lets libwebsockets read from a connection over TLS: first the last byte of its head.

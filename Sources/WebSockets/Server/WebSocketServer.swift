@@ -6,7 +6,8 @@ import Glibc
 ///
 /// Everything happens on the loop's thread, synchronously; nothing here is locked. It is handed listening sockets,
 /// accepts from them itself (libwebsockets cannot share a port in Debian's build), reads and answers HTTP itself, and gives
-/// each connection that becomes a WebSocket to libwebsockets. TLS is libwebsockets' from the client's hello on.
+/// each connection that becomes a WebSocket to libwebsockets, which reads it only if it speaks TLS. TLS is libwebsockets'
+/// from the client's hello on.
 ///
 /// Frames are written as bytes framed beforehand, straight to the kernel: a message to many is framed once. A connection
 /// whose peer reads too slowly is `congested`: nothing more is taken for it until the delegate hears `writable`, so it
@@ -45,6 +46,11 @@ public final class WebSocketServer {
     var upgrading: Upgrade?
     /// What is read from connections before they are WebSockets, one read at a time. Owned; freed in `deinit`.
     let scratch: UnsafeMutableRawBufferPointer
+    /// The same for open connections, apart because their messages are lent from it while others are read. Owned; freed in
+    /// `deinit`.
+    let frameScratch: UnsafeMutableRawBufferPointer
+    /// The answers to pings of the read that is being taken.
+    var pongs: [UInt8] = []
     /// Bytes held of requests and messages that are not whole.
     public internal(set) var inboxHeld = 0
 
@@ -103,6 +109,7 @@ public final class WebSocketServer {
         idles = DeadlineQueue(delay: Int64(configuration.httpTimeout) * 1_000)
         transfers = DeadlineQueue(delay: configuration.transferTimeout)
         scratch = .allocate(byteCount: Self.readSize, alignment: 16)
+        frameScratch = .allocate(byteCount: Self.readSize, alignment: 16)
         identityPlace = .allocate(capacity: 1)
         identityPlace.initialize(to: nil)
         context = try LibWebSockets.Context(
@@ -134,6 +141,7 @@ public final class WebSocketServer {
         precondition(context == nil, "a WebSocketServer must be shut down before it goes")
         identityPlace.deallocate()
         scratch.deallocate()
+        frameScratch.deallocate()
     }
 
     /// New connections over TLS are shown this certificate from now on; those that are there go on with theirs.
@@ -186,7 +194,7 @@ public final class WebSocketServer {
         return table[connection.index].isCongested ? .congested : .written
     }
 
-    private static let sendFlags = Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)
+    static let sendFlags = Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)
 
     /// Asks the peer for a sign of life. Skipped while the connection is congested: then its silence tells already.
     public func ping(_ socket: SocketID) {

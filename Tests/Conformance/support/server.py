@@ -19,7 +19,15 @@ FAULTS = ("Sanitizer: ", "Fatal error: ")
 
 def run(*arguments, timeout=30):
     """Runs the command to its end."""
-    return subprocess.run([BINARY, *arguments], capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL)
+    return subprocess.run(
+        [BINARY, *arguments], capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL,
+        env=environment(arguments))
+
+
+def environment(command):
+    """The suite can be run with `PRESENCE_REDIS_INTERESTS=true`, which a cluster does not take."""
+    is_cluster = any("+cluster:" in str(word) for word in command)
+    return os.environ | ({"PRESENCE_REDIS_INTERESTS": "false"} if is_cluster else {})
 
 
 LIVING = []
@@ -59,7 +67,7 @@ class Server:
         self.log = open(os.path.join(self.directory, "server.log"), "ab")
         self.process = subprocess.Popen(
             self.command, stdout=subprocess.PIPE, stderr=self.log, stdin=subprocess.DEVNULL, start_new_session=True,
-            preexec_fn=processes.end_with_parent)
+            preexec_fn=processes.end_with_parent, env=environment(self.command))
         self.lines = []
         spoken = queue.Queue()
         self.listener = threading.Thread(target=self.listen, args=(self.process.stdout, spoken), daemon=True)

@@ -15,6 +15,8 @@ import Testing
         #expect(call.status == 201, "\(call.json)")
         let user = try #require(call.json["user"] as? String)
         let world = accounts.world
+        // Until its username is claimed for good.
+        try world.run(for: 1_000)
         let keys = (try world.redis.command(["KEYS", "*"]).get().array ?? []).compactMap(\.string)
         #expect(keys.filter { $0.hasSuffix(user) && !$0.contains(":grants:") }.count == 1, "\(keys)")
         let key = try #require(keys.first { $0.hasSuffix(":user:\(user)") })

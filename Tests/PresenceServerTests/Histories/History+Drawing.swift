@@ -17,6 +17,7 @@ extension History {
         history.times = draw.chance(1, of: 5) ? .defaults : .short
         history.steps = draw.steps(people: history.people, shards: history.shards)
         history.connections = draw.chance(1, of: 3) ? draw.pick(1...3) : 0
+        history.interests = seed.isMultiple(of: 2)
         return history
     }
 
@@ -24,6 +25,7 @@ extension History {
     static func crowd(_ people: Int, from seed: UInt64) -> History {
         var draw = Draw(random: SplitMix64(seed &* 0x9E37_79B9 &+ 78))
         var history = History(seed: seed, people: people, shards: 4, steps: [])
+        history.interests = seed.isMultiple(of: 2)
         for person in 0..<people {
             history.steps.append(draw.connect(person: person))
             if person % 20 == 0 { history.steps.append(.wait(10)) }
@@ -131,6 +133,15 @@ private struct Draw {
         case 12: return [.refuseAll(why: pick(0...4), ms: pick(200...9_000))]
         case 13:
             let person = pick(0...people - 1)
+            // What is asked for by a token that has been taken back, on a server that has not heard of it.
+            if chance(1, of: 3) {
+                return [
+                    .holdEvents(shard: shard, ms: pick(50...3_000)),
+                    .revoke(person: person, shard: pick(0...shards - 1)),
+                    .wait(pick(20...200)),
+                    .name(person: person, place: pick(0...History.places - 1), name: pick(0...99)),
+                ]
+            }
             return [
                 chance(1, of: 2) ? .disconnect(person: person, shard: shard) : .revoke(person: person, shard: shard)
             ]

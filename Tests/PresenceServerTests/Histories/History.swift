@@ -13,6 +13,8 @@ struct History: Sendable {
     var times = Times.short
     /// How many connections a user may have; 0: any number.
     var connections = 0
+    /// Whether changes go only to shards where they are watched.
+    var interests = false
     var steps: [Step]
 
     /// The configuration's durations.
@@ -36,6 +38,7 @@ struct History: Sendable {
 
     func configure(_ configuration: inout ServerConfiguration) {
         configuration.partitions = 2
+        configuration.redis.interests = interests
         if connections > 0 { configuration.limits.connectionsPerUser = connections }
         guard times == .short else { return }
         configuration.heartbeat.interval = 4_000
@@ -56,6 +59,7 @@ struct History: Sendable {
         """
         History(
             seed: \(seed), people: \(people), shards: \(shards), times: .\(times), connections: \(connections),
+            interests: \(interests),
             steps: [
         \(steps.map { "        \($0.source)," }.joined(separator: "\n"))
             ])

@@ -65,6 +65,14 @@ extension HistoryRun {
         }
     }
 
+    /// The name itself, or one that nobody may ever have: the token has been taken back, heard of or not.
+    func nameToAsk(_ visitor: Visitor, _ name: String) -> String {
+        guard let stay = visitor.stay, stay.issuedAt < visitor.person.revokedAt else { return name }
+        let name = "\(name) by a worthless token"
+        visitor.person.worthlessNames.insert(name)
+        return name
+    }
+
     /// What was asked for by those who were not let in has not been done, and who was put out is out.
     func checkAdmission(of person: Person) {
         if let name = try? name(of: person), person.forbiddenNames.contains(name) {
@@ -72,6 +80,9 @@ extension HistoryRun {
                 .admission, "\(person.id) is named \(name), which was asked for on a connection that was not let in")
         }
         guard !hasLostData, jumpedAt == nil else { return }
+        if let name = try? name(of: person), person.worthlessNames.contains(name) {
+            violate(.banned, "\(person.id) is named \(name)")
+        }
         for visitor in person.connected {
             guard let stay = visitor.stay else { continue }
             if stay.bannedAt != nil { violate(.banned, "\(name(visitor)) is still connected") }

@@ -133,7 +133,7 @@ extension HistoryRun {
     func watchRedis() {
         let publish = world.redis.publish
         world.redis.publish = { [unowned self] channel, payload in
-            if payload.first == UInt8(ascii: "P"), channel.hasSuffix(":events") { hearPublished(payload) }
+            if payload.first == UInt8(ascii: "P"), channel.contains(":events") { hearPublished(payload) }
             publish(channel, payload)
         }
         world.redis.refuse = { [unowned self] in refusal(of: $0, $1) }

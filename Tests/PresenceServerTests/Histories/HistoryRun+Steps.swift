@@ -26,7 +26,8 @@ extension HistoryRun {
             visitor.client.send(.activity(visitor.activity))
         case .status(let person, let place, let status, let text, let clearAfter):
             choose(visitor(person, place), ChosenStatus.allCases[status % 3], "text \(text)", clearAfter)
-        case .name(let person, let place, let name): rename(visitor(person, place), "Name \(name)")
+        case .name(let person, let place, let name):
+            rename(visitor(person, place), nameToAsk(visitor(person, place), "Name \(name)"))
         case .typing(let person, let place, let on):
             visitor(person, place).client.send(.typing(conversation: conversation, typing: on == 1))
         case .readSlowly(let person, let place): visitor(person, place).client.isSlow = true

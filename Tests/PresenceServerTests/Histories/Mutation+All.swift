@@ -1,8 +1,8 @@
 @testable import Simulator
 
-/// The mistakes that histories have to find.
+/// The mistakes that histories have to find, interests or not.
 extension Mutation {
-    static let all: [Mutation] = [
+    static let general: [Mutation] = [
         Mutation(
             name: "a missing fence: whoever is taken for dead may still write",
             replacing: (
@@ -166,6 +166,22 @@ extension Mutation {
                     .revoke(person: 1, shard: 1),
                     .wait(100),
                     .connect(person: 1, place: 1, shard: 0, activity: 0, status: 0),
+                    .quiet,
+                ])),
+        Mutation(
+            name: "a write does not compare: a token that was taken back still changes something",
+            replacing: ("if isRevoked() then return { 'REVOKED' } end", "isRevoked()"), faults: [13],
+            shows: .banned,
+            history: History(
+                seed: 1, people: 2, shards: 2, times: .short,
+                steps: [
+                    .connect(person: 1, place: 1, shard: 0, activity: 0, status: 0),
+                    .wait(100),
+                    .holdEvents(shard: 0, ms: 1_000),
+                    .revoke(person: 1, shard: 1),
+                    .wait(100),
+                    .name(person: 1, place: 1, name: 7),
+                    .wait(100),
                     .quiet,
                 ])),
         Mutation(

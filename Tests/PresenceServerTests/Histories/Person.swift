@@ -47,6 +47,8 @@ final class Person {
     var revokedAt: Timestamp = 0
     /// Names that were asked for on connections that were not let in.
     var forbiddenNames: Set<String> = []
+    /// Names that were asked for by tokens that had been taken back.
+    var worthlessNames: Set<String> = []
 
     var connected: [Visitor] { devices.values.filter(\.client.isConnected).sorted { $0.place < $1.place } }
 }

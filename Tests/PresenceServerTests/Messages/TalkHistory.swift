@@ -51,7 +51,10 @@ final class TalkHistory {
         self.redis = redis
         let keepFor: Milliseconds = seed % 4 == 1 ? 60_000 : 0
         self.keepFor = keepFor
-        world = try World(shards: 3, seed: seed, redis: redis) { $0[Messages.keepFor] = keepFor }
+        world = try World(shards: 3, seed: seed, redis: redis) {
+            $0[Messages.keepFor] = keepFor
+            $0.redis.interests = seed.isMultiple(of: 2)
+        }
         redis.ran = { [unowned self] script, arguments, _ in ran(script, arguments) }
         world.shards.forEach(hasten)
         people = ["ana", "bob", "cy"].enumerated().map { TalkPerson($0.element, at: $0.offset, in: self) }

@@ -23,7 +23,7 @@ final class WebhookWorld {
     /// - Parameter apns: Whether pushes go to APNs too.
     init(
         shards: Int = 2, queue: Int64 = 1_000, pushes: Bool = false, apns: Bool = false, seed: UInt64 = 1,
-        redis: SimulatedRedis? = nil
+        redis: SimulatedRedis? = nil, interests: Bool? = nil
     ) throws {
         let files = try ScratchDirectory()
         self.files = files
@@ -33,6 +33,7 @@ final class WebhookWorld {
         world = try World(shards: shards, seed: seed, redis: redis) {
             $0[rows: .webhooks] = ["http://127.0.0.1:1/ \(secret)"]
             $0[.webhookQueue] = queue
+            if let interests { $0.redis.interests = interests }
             $0[.pushEnabled] = pushes || apns ? 1 : 0
             guard apns else { return }
             $0[.pushQueue] = queue

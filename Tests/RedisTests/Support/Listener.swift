@@ -15,6 +15,8 @@ actor Listener {
     private lazy var subscriber = make(loop)
     private var states = Events<RedisSubscriber.State>()
     private var messages = Events<Message>()
+    private var followed = Events<String>()
+    private var overheard = Events<[UInt8]>()
 
     private init(_ endpoint: RedisEndpoint, _ channels: [String], _ options: RedisOptions) throws {
         loop = try EventLoop(name: "listener-test")
@@ -42,7 +44,20 @@ actor Listener {
     private func connect() {
         subscriber.onState = { [unowned self] state in assumeIsolated { $0.states.add(state) } }
         subscriber.onMessage = { [unowned self] in heard(Message(channel: $0, payload: Array($1))) }
+        subscriber.onFollowed = { [unowned self] channel in assumeIsolated { $0.followed.add(channel) } }
+        subscriber.onPatternMessage = { [unowned self] payload in
+            let payload = Array(payload)
+            assumeIsolated { $0.overheard.add(payload) }
+        }
         subscriber.connect()
+    }
+
+    func follows(_ channel: String) async {
+        _ = await withCheckedContinuation { followed.wait(for: { $0 == channel }, $0) }
+    }
+
+    func overhears() async -> [UInt8] {
+        await withCheckedContinuation { overheard.wait(for: { _ in true }, $0) }
     }
 
     private nonisolated func heard(_ message: Message) {

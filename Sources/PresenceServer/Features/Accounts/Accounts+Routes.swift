@@ -26,9 +26,8 @@ extension Accounts {
         registry.route("GET", "/v1/me", for: .users, limits: limits) { [unowned self] call in
             showOwn(call)
         }
-        registry.route("PATCH", "/v1/me", for: .users, limits: limits) {
-            [unowned self] (call) throws(DecodingFailure) in
-            try changeOwn(call)
+        registry.route("PATCH", "/v1/me", for: .users, limits: limits) { [unowned self] call in
+            changeOwn(call)
         }
         registry.route("DELETE", "/v1/me", for: .users, limits: limits) {
             [unowned self] (call) throws(DecodingFailure) in

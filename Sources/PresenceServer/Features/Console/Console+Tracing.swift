@@ -36,7 +36,7 @@ extension Console {
 
     private func hear(for trace: Trace) {
         traces.append(trace)
-        shard.observe = { [unowned self] in observe($0) }
+        shard.beginObserving { [unowned self] in observe($0) }
         shard.deadlines.set(endOfTraces, .none, at: shard.clock.now + Trace.patience)
     }
 
@@ -48,7 +48,7 @@ extension Console {
             Self.all.withLock { $0[key] = nil }
         }
         traces.removeAll { trace in over.contains { $0 === trace } }
-        guard !traces.isEmpty else { return shard.observe = nil }
+        guard !traces.isEmpty else { return shard.endObserving() }
         shard.deadlines.set(endOfTraces, .none, at: now + Trace.patience / 2)
     }
 

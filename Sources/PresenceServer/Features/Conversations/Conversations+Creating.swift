@@ -28,9 +28,9 @@ extension Conversations {
             }
             blocks.unless(between: creator, and: others, done: done) { [self] in
                 if others.count == 1, request.name == nil {
-                    createDirect(creator, others[0], request, refused: done, made: finish)
+                    createDirect(creator, others[0], request, context.writer, refused: done, made: finish)
                 } else {
-                    createGroup(creator, request, refused: done, made: finish)
+                    createGroup(creator, request, context.writer, refused: done, made: finish)
                 }
             }
         } succeeded: { [self] _ in
@@ -52,7 +52,7 @@ extension Conversations {
     // MARK: Groups
 
     private func createGroup(
-        _ creator: UserID, _ request: ConversationRequest.Creation, refused: @escaping StoreReply,
+        _ creator: UserID, _ request: ConversationRequest.Creation, _ writer: Writer, refused: @escaping StoreReply,
         made: @escaping (Result<ConversationRecord, RedisFailure>) -> Void
     ) {
         let participants =
@@ -60,7 +60,9 @@ extension Conversations {
         let intent = Intent(joining.kind, groupID(near: creator))
         let first = IntentStep(
             .create, intent,
-            keys: { [$0.floor, $0.conversation(intent.subject), $0.user(creator), $0.creations(creator)] },
+            keys: {
+                [$0.floor, $0.conversation(intent.subject), $0.user(creator), $0.creations(creator)] + writer.keys
+            },
             arguments: [
                 intent.subject.string, String(shard.configuration.limits.conversationsPerUser),
                 request.key?.string ?? "",
@@ -111,8 +113,9 @@ extension Conversations {
 
     /// It is counted in its creator's partition, then made in its own.
     private func createDirect(
-        _ creator: UserID, _ other: UserID, _ request: ConversationRequest.Creation, attempt: Int = 0,
-        refused: @escaping StoreReply, made: @escaping (Result<ConversationRecord, RedisFailure>) -> Void
+        _ creator: UserID, _ other: UserID, _ request: ConversationRequest.Creation, _ writer: Writer,
+        attempt: Int = 0, refused: @escaping StoreReply,
+        made: @escaping (Result<ConversationRecord, RedisFailure>) -> Void
     ) {
         guard let id = directID(of: creator, other, attempt: attempt) else {
             return made(.failure(.disconnected(sent: false)))
@@ -125,11 +128,11 @@ extension Conversations {
                     return made(.success(record))
                 }
             }
-            makeDirect(id, creator, other, request) { [self] result in
+            makeDirect(id, creator, other, request, writer) { [self] result in
                 // A backend has made a group of it: the next id is theirs.
                 if (try? result.get())?.array?.first?.string == "TAKEN", attempt < Self.mostAttempts {
                     return createDirect(
-                        creator, other, request, attempt: attempt + 1, refused: refused, made: made)
+                        creator, other, request, writer, attempt: attempt + 1, refused: refused, made: made)
                 }
                 settle(result, id, refused: refused, made: made)
             }
@@ -138,7 +141,7 @@ extension Conversations {
 
     private func makeDirect(
         _ id: ConversationID, _ creator: UserID, _ other: UserID, _ request: ConversationRequest.Creation,
-        done: @escaping StoreReply
+        _ writer: Writer, done: @escaping StoreReply
     ) {
         let intent = Intent(joining.kind, id)
         let make = IntentStep(
@@ -149,7 +152,8 @@ extension Conversations {
             return .step(joining.look(intent, .array(words)))
         }
         let reserve = IntentStep(
-            .reserve, Intent(joining.kind, creator), keys: { [$0.user(creator), $0.creations(creator)] },
+            .reserve, Intent(joining.kind, creator),
+            keys: { [$0.user(creator), $0.creations(creator)] + writer.keys },
             arguments: [id.string, String(shard.configuration.limits.conversationsPerUser)]
         ) { words in
             words.first?.string == "OK" ? .step(make) : .end(.array(words))

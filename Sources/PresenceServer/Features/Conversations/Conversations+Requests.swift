@@ -38,15 +38,20 @@ extension Conversations {
 
     /// Runs one script, or several, for a request; answers what conversations and messages are refused for, and all else as
     /// everywhere.
+    ///
+    /// Whether the user's token is still good is asked first: a conversation is in another partition than most of its members.
+    /// That goes for questions too, so that what a client asks is read after what it said before.
     func ask(
-        _ context: RequestContext, changes: Bool = true, run: (@escaping StoreReply) -> Void,
+        _ context: RequestContext, changes: Bool = true, run: @escaping (@escaping StoreReply) -> Void,
         succeeded: @escaping ([RedisValue]) -> Void
     ) {
         var refusal: ServerMessage.ErrorMessage?
         shard.write(context.connection, context.id, changes: changes) { done in
-            run { result in
-                refusal = Self.refusal(of: result)
-                done(refusal == nil ? result : .success(.array([.status("OK")])))
+            shard.unlessRevoked(context.writer, done: done) {
+                run { result in
+                    refusal = Self.refusal(of: result)
+                    done(refusal == nil ? result : .success(.array([.status("OK")])))
+                }
             }
         } succeeded: { [unowned shard] words in
             guard let refusal else { return succeeded(words) }

@@ -14,10 +14,11 @@ final class Receipts {
         kind = registry.intents("receipts") { [unowned self] in page(Intent(kind, $0)) }
     }
 
-    func set(_ isShown: Bool, of user: UserID, done: @escaping StoreReply) {
+    func set(_ isShown: Bool, of user: UserID, by writer: Writer?, done: @escaping StoreReply) {
         let intent = Intent(kind, user)
         let first = IntentStep(
-            .receipts, intent, keys: { [$0.floor, $0.user(user)] }, arguments: [user.string, isShown ? "e" : "n"]
+            .receipts, intent, keys: { [$0.floor, $0.user(user)] + writer.keys },
+            arguments: [user.string, isShown ? "e" : "n"]
         ) { [unowned self] _ in .step(page(intent)) }
         shard.intents.begin(intent, first: first, reply: done)
     }

@@ -39,12 +39,10 @@ final class MessageAging {
     private var cursors: [Int: String] = [:]
     private var lookedAt: [Int: Milliseconds] = [:]
 
-    init(_ shard: ShardLogic, in registry: inout Registry) {
+    init(_ shard: ShardLogic, counting expired: MetricCounter, in registry: inout Registry) {
         self.shard = shard
         keepFor = shard.configuration[Messages.keepFor]
-        expired = registry.counter(
-            "messages_expired_total",
-            help: "messages that the sweep removed because they were older than messages.keepFor")
+        self.expired = expired
         deadline = registry.deadline { [unowned self] _ in step() }
     }
 

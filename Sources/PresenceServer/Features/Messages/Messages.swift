@@ -35,7 +35,12 @@ final class Messages: Feature {
 
     func register(in registry: inout Registry) {
         logs.register(in: &registry)
-        if shard.configuration[Self.keepFor] > 0 { aging = MessageAging(shard, in: &registry) }
+        let expired = registry.counter(
+            "messages_expired_total",
+            help: "messages that the sweep removed because they were older than messages.keepFor")
+        if shard.configuration[Self.keepFor] > 0 {
+            aging = MessageAging(shard, counting: expired, in: &registry)
+        }
         sent = registry.counter("messages_sent_total", help: "messages stored, and those sent again")
         conversations.onMembers.append { [unowned self] in logs.handle(members: $0) }
         registry.request("send", decode: { (members, _) throws(DecodingFailure) in try MessageRequest.send(members) }) {

@@ -58,7 +58,8 @@ final class Notifications: Feature {
         shard.write(context.connection, context.id) { [unowned self] done in
             shard.store.run(
                 .markNotifications,
-                keys: [keys.shards, keys.floor, keys.notifications(user), keys.notificationMarks(user)],
+                keys: [keys.shards, keys.floor, keys.notifications(user), keys.notificationMarks(user)]
+                    + context.writer.keys,
                 arguments: [
                     keys.events, shard.link.incarnation, user.string, String(shard.configuration[Self.keep]),
                     String(shard.configuration[Self.keepFor]), context.session.id, String(request.seen),

@@ -36,6 +36,10 @@ struct PhotoFile: Hashable, Sendable {
     let isThumbnail: Bool
 
     private static let (end, thumbnailEnd) = (".jpg", "-small.jpg")
+    /// Where they are served.
+    static let path = "/v1/photos/"
+    /// What an address begins with as profiles hold it: the rest is put before it when it is told. Clients cannot give such a one.
+    static let mark = "photo:"
 
     init(_ photo: PhotoName, isThumbnail: Bool) {
         self.photo = photo
@@ -51,6 +55,9 @@ struct PhotoFile: Hashable, Sendable {
         }
         self.photo = photo
     }
+
+    /// As profiles hold it.
+    var stored: String { Self.mark + name }
 
     var name: String { photo.text + (isThumbnail ? Self.thumbnailEnd : Self.end) }
 }

@@ -90,14 +90,14 @@ extension Photos {
         let some = name ?? former
         let photoKey = { (name: PhotoName?) in (name ?? some).map { keys.key(.photo, $0.id) } ?? keys.account(user) }
         let addresses = [false, true].map { isThumbnail in
-            name.map { StatusArguments.encoded(address(of: $0, isThumbnail: isThumbnail)) } ?? ""
+            name.map { StatusArguments.encoded(PhotoFile($0, isThumbnail: isThumbnail).stored) } ?? ""
         }
         call.ask {
             shard.store.run(
                 .setPhoto,
                 keys: [
                     keys.shards, keys.floor, keys.user(user), keys.account(user), photoKey(name), photoKey(former),
-                ],
+                ] + call.writer.keys,
                 arguments: [
                     keys.events, shard.link.incarnation, user.string, name?.text ?? "", former?.text ?? "",
                 ] + addresses, lane: .commands, reply: $0)
@@ -136,7 +136,8 @@ extension Photos {
             JSONWriter.string(address(of: name, isThumbnail: isThumbnail), to: &json)
             json.append(UInt8(ascii: ","))
         }
-        json += Array(#""profile":"#.utf8) + RegisterFrame.object(version: version, body: body).bytes
+        json +=
+            Array(#""profile":"#.utf8) + RegisterFrame.object(version: version, body: shard.bodyMark.filled(body)).bytes
         return .json(200, json + [UInt8(ascii: "}")])
     }
 }

@@ -86,7 +86,7 @@ final class Photos: Feature {
 
     /// What clients are told of a picture.
     func address(of name: PhotoName, isThumbnail: Bool) -> String {
-        shard.configuration.photoBase + "/v1/photos/" + PhotoFile(name, isThumbnail: isThumbnail).name
+        shard.configuration.photoBase + PhotoFile.path + PhotoFile(name, isThumbnail: isThumbnail).name
     }
 
     private func serve(_ call: HTTPCall) {

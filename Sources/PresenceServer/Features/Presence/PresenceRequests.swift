@@ -26,7 +26,7 @@ final class PresenceRequests: Feature {
 
     private func choose(_ change: StatusChange, _ context: RequestContext) {
         shard.write(context.connection, context.id) { done in
-            shard.sessions.choose(change, for: context.session.user, done: done)
+            shard.sessions.choose(change, by: context.session, done: done)
         } succeeded: { [unowned shard] _ in
             shard.replies.ok(context.id, to: context.connection)
         }

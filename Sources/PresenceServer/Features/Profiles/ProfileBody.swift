@@ -15,7 +15,9 @@ enum ProfileBody {
         body.withUnsafeBytes { bytes in
             var scanner = JSONScanner(members: bytes)
             while let key = try? scanner.nextKey(), let value = try? scanner.value() {
-                if key.equals(name) { return Array(value.bytes) }
+                guard key.equals(name) else { continue }
+                // A string's bytes are what is between its quotes.
+                return value.kind == .string ? [0x22] + value.bytes + [0x22] : Array(value.bytes)
             }
             return nil
         }

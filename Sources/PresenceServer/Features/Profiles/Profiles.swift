@@ -12,6 +12,7 @@ final class Profiles: Feature {
     init(_ shard: ShardLogic) { self.shard = shard }
 
     func register(in registry: inout Registry) {
+        shard.bodyMark = BodyMark(PhotoFile.mark, told: shard.configuration.photoBase + PhotoFile.path)
         registry.request(
             "updateProfile",
             decode: { (members, _) throws(DecodingFailure) in try ClientRequest.updateProfile(members) }
@@ -26,9 +27,9 @@ final class Profiles: Feature {
             return shard.refuse(ProfileChanges.unknownTimezone.with(id: context.id), on: context.connection)
         }
         shard.write(context.connection, context.id) { done in
-            change(profileOf: context.user, changes, done: done)
+            change(profileOf: context.user, changes, by: context.writer, done: done)
         } succeeded: { [unowned shard] words in
-            guard let profile = Self.profileObject(words) else {
+            guard let profile = Self.profileObject(words, shard.bodyMark) else {
                 shard.noteDamage("profile", of: context.user)
                 return shard.replies.error(.damagedRecord(context.id), to: context.connection)
             }
@@ -46,9 +47,9 @@ final class Profiles: Feature {
         guard changes.hasKnownTimezone else { return call.refuse(422, ProfileChanges.unknownTimezone) }
         let user = call.ids[0]
         call.write {
-            change(profileOf: user, changes, done: $0)
+            change(profileOf: user, changes, by: nil, done: $0)
         } succeeded: { [unowned shard] words in
-            guard let profile = Self.profileObject(words.array ?? []) else {
+            guard let profile = Self.profileObject(words.array ?? [], shard.bodyMark) else {
                 shard.noteDamage("profile", of: user)
                 return .error(500, .damagedRecord())
             }
@@ -56,21 +57,29 @@ final class Profiles: Feature {
         }
     }
 
-    private func change(profileOf user: UserID, _ changes: ProfileChanges, done: @escaping StoreReply) {
+    private func change(
+        profileOf user: UserID, _ changes: ProfileChanges, by writer: Writer?, done: @escaping StoreReply
+    ) {
         let keys = shard.partitions.keys(of: user)
         shard.store.run(
-            .profile, keys: [keys.shards, keys.floor, keys.user(user)],
+            .profile, keys: [keys.shards, keys.floor, keys.user(user)] + writer.keys,
             arguments: [keys.events, shard.link.incarnation, user.string] + changes.arguments, lane: .commands,
             reply: done)
     }
 
     /// The register of `OK, version, BODY`; `nil` if that is damaged.
-    private static func profileObject(_ words: [RedisValue]) -> [UInt8]? {
+    private static func profileObject(_ words: [RedisValue], _ mark: BodyMark?) -> [UInt8]? {
         guard words.count >= 3, let version = words[1].int, let body = words[2].bytes,
             body.withUnsafeBytes({ RegisterFrame.isBody($0) })
         else { return nil }
-        return RegisterFrame.object(version: version, body: body).bytes
+        return RegisterFrame.object(version: version, body: mark.filled(body)).bytes
     }
+}
+
+extension DecodingFailure {
+    static let unknownTimezone = DecodingFailure(
+        code: .validationFailed, message: "timezone must be the name of a time zone, such as Europe/Paris",
+        field: "timezone")
 }
 
 extension ProfileChanges {
@@ -79,9 +88,7 @@ extension ProfileChanges {
         if case .set(let name) = timezone { TimeZones.has(name) } else { true }
     }
 
-    static let unknownTimezone = ServerMessage.ErrorMessage(
-        code: .validationFailed, message: "timezone must be the name of a time zone, such as Europe/Paris",
-        field: "timezone")
+    static var unknownTimezone: ServerMessage.ErrorMessage { DecodingFailure.unknownTimezone.errorMessage }
 
     /// Pairs of member and encoded value, '' to remove, as the script takes them.
     var arguments: [String] {

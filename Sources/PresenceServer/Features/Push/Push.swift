@@ -170,7 +170,8 @@ final class Push: Feature {
         call.write { [self] in
             shard.store.run(
                 .setDevice,
-                keys: [keys.shards, keys.devices(user), keys.grants(user), keys.user(user), keys.pushed(user)],
+                keys: [keys.shards, keys.devices(user), keys.grants(user), keys.user(user), keys.pushed(user)]
+                    + call.writer.keys,
                 arguments: [keys.events, shard.link.incarnation, device, platform, token],
                 lane: .commands, reply: $0)
         } succeeded: { _ in

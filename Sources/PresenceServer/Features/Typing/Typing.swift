@@ -110,13 +110,15 @@ final class Typing: Feature, TopicKind {
         }
         typingSessions[session.number] = typing.isEmpty ? nil : typing
         guard isTyping else { return say(false, in: conversation, by: session.user.id, session.id, done: done) }
-        // Of two who block each other neither is shown typing.
-        talks.isBlocked(session.user.id, in: conversation) { [self] result in
-            if case .failure(let failure) = result { return done(.failure(failure)) }
-            if case .success(true) = result { return done(nil) }
-            // It may have ended, or its user become invisible, while that was asked.
-            guard typingSessions[session.number]?[conversation] != nil else { return done(nil) }
-            say(true, in: conversation, by: session.user.id, session.id, done: done)
+        shard.unlessRevoked(Writer(session), done: done) { [self] in
+            // Of two who block each other neither is shown typing.
+            talks.isBlocked(session.user.id, in: conversation) { [self] result in
+                if case .failure(let failure) = result { return done(.failure(failure)) }
+                if case .success(true) = result { return done(nil) }
+                // It may have ended, or its user become invisible, while that was asked.
+                guard typingSessions[session.number]?[conversation] != nil else { return done(nil) }
+                say(true, in: conversation, by: session.user.id, session.id, done: done)
+            }
         }
     }
 

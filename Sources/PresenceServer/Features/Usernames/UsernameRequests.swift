@@ -46,7 +46,7 @@ extension Usernames {
 
     private func want(_ call: HTTPCall, _ user: UserID, _ username: Username) {
         call.ask {
-            want(username, for: user, reply: $0)
+            want(username, for: user, by: call.writer, reply: $0)
         } answered: { [self] value in
             guard value.array?.last?.string == "HELD" else { return call.refuse(Obstacle.taken.refusal) }
             shard.feature(Accounts.self)?.withAccount(call, user) { words in
@@ -60,7 +60,7 @@ extension Usernames {
         guard let user = call.ownUser() else { return }
         shard.feature(Accounts.self)?.withAccount(call, user) { [self] _ in
             call.ask {
-                want(nil, for: user, reply: $0)
+                want(nil, for: user, by: call.writer, reply: $0)
             } answered: { _ in
                 call.respond(.done)
             }

@@ -93,8 +93,8 @@ final class Usernames: Feature {
     func isReserved(_ username: Username) -> Bool { reserved.contains(username.name.string) }
 
     /// - Parameter reply: As that of `Claiming.want`.
-    func want(_ username: Username?, for user: UserID, reply: @escaping StoreReply) {
-        claiming.want(username?.name, as: username?.shown ?? "", for: user, reply: reply)
+    func want(_ username: Username?, for user: UserID, by writer: Writer?, reply: @escaping StoreReply) {
+        claiming.want(username?.name, as: username?.shown ?? "", for: user, by: writer, reply: reply)
     }
 }
 

@@ -21,7 +21,7 @@ final class VisibilityRequests: Feature {
             "setVisibility",
             decode: { (members, _) throws(DecodingFailure) in try ClientRequest.setVisibility(members) }
         ) { [unowned self] change, context in
-            answer(context) { self.change(context.user, change, done: $0) }
+            answer(context) { self.change(context.user, change, by: context.writer, done: $0) }
         }
         registry.request("getVisibility", decode: { (_, _) throws(DecodingFailure) in }) { [unowned self] _, context in
             get(context)
@@ -47,19 +47,21 @@ final class VisibilityRequests: Feature {
                 try ClientRequest.listed(members, limits, in: name)
             }
         ) { [unowned self] users, context in
-            answer(context) { shard.policies.change(context.user, list: list, change(users), done: $0) }
+            answer(context) {
+                shard.policies.change(context.user, list: list, change(users), by: context.writer, done: $0)
+            }
         }
     }
 
     /// What is said of receipts concerns the user's conversations, and comes afterwards.
     ///
     /// - Parameter done: Gets what the first script says.
-    func change(_ user: UserID, _ change: VisibilityChange, done: @escaping StoreReply) {
-        shard.policies.change(user, change) { [unowned self] result in
+    func change(_ user: UserID, _ change: VisibilityChange, by writer: Writer? = nil, done: @escaping StoreReply) {
+        shard.policies.change(user, change, by: writer) { [unowned self] result in
             guard let receipts = change.receipts, let talks = shard.feature(Conversations.self),
                 (try? result.get())?.array?.first?.string == "OK"
             else { return done(result) }
-            talks.receipts.set(receipts == .everyone, of: user) { after in
+            talks.receipts.set(receipts == .everyone, of: user, by: writer) { after in
                 let isDone = (try? after.get())?.array?.first?.string == "OK"
                 done(isDone ? result : after)
             }

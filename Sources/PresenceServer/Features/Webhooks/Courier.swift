@@ -7,7 +7,8 @@ import Redis
 /// entry that it has of each partition.
 ///
 /// Each event that a script offers is also published for watchers. So the courier looks where it hears something, and at all
-/// partitions when it becomes the courier and every ``round``.
+/// partitions when it becomes the courier and every ``round``. With interests it does not hear all of these, but what `offer`
+/// (lib.lua) tells on a channel of the partition: it follows these channels while it is the courier.
 final class Courier {
     private unowned let shard: ShardLogic
     private(set) var queues: [WebhookQueue] = []
@@ -44,7 +45,8 @@ final class Courier {
         }
         shard.overhear = { [unowned self] kind, partition in
             // Profiles, typing, conversations, settings: nothing is offered with these.
-            guard isCourier, !"FTNCOVQE".utf8.contains(kind) else { return }
+            let tells = shard.interests == nil ? !"FTNCOVQE".utf8.contains(kind) : kind == UInt8(ascii: "B")
+            guard isCourier, tells else { return }
             look(at: partition)
         }
     }
@@ -63,6 +65,7 @@ final class Courier {
     func start() { schedule(after: Milliseconds.random(in: 1...500, using: &shard.random)) }
 
     func stop() {
+        if isCourier { follow(false) }
         isCourier = false
         wanted = []
         for queue in queues { queue.stop() }
@@ -93,12 +96,27 @@ final class Courier {
             leadsUntil = asked + Self.lease
             let began = !isCourier
             isCourier = true
+            if began { follow(true) }
             if began || shard.clock.now >= nextRound {
                 nextRound = shard.clock.now + Self.round
                 for partition in 0..<shard.partitions.count { look(at: partition) }
                 for queue in queues { queue.start() }
                 onRound()
             }
+        }
+    }
+
+    /// What was offered before its channel was followed is found by looking then.
+    private func follow(_ isFollowing: Bool) {
+        guard let interests = shard.interests else { return }
+        for partition in 0..<shard.partitions.count {
+            let channel = shard.partitions.keys(partition).offered
+            guard isFollowing else {
+                interests.release(channel)
+                continue
+            }
+            interests.want(channel, of: partition)
+            interests.whenFollowed(channel) { [self] isFollowed in if isFollowed { look(at: partition) } }
         }
     }
 

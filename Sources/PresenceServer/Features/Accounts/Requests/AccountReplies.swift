@@ -55,12 +55,14 @@ extension HTTPResponse {
     static let accepted = HTTPResponse.json(202, "{}")
 
     /// The account, and the profile, as the script has answered: OK, account, version, profile version, BODY.
-    static func own(_ words: [RedisValue]) -> HTTPResponse? {
+    ///
+    /// - Parameter mark: What profiles have in them that is told otherwise.
+    static func own(_ words: [RedisValue], _ mark: BodyMark?) -> HTTPResponse? {
         guard words.count > 4, let account = words[1].bytes, let body = words[4].bytes else { return nil }
         var profile = ServerMessageWriter.noProfile
         if !body.isEmpty {
             guard let version = words[3].int, body.withUnsafeBytes({ RegisterFrame.isBody($0) }) else { return nil }
-            profile = Array(RegisterFrame.object(version: version, body: body).bytes)
+            profile = Array(RegisterFrame.object(version: version, body: mark.filled(body)).bytes)
         }
         return .json(
             200, Array(#"{"account":"#.utf8) + account + Array(#","profile":"#.utf8) + profile + [UInt8(ascii: "}")])

@@ -51,7 +51,7 @@ extension Accounts {
         let mail = MailText.change(to: email, token, self).encoded
         call.ask {
             shard.store.run(
-                .askEmail, keys: [keys.shards, keys.account(account.user), keys.mail],
+                .askEmail, keys: [keys.shards, keys.account(account.user), keys.mail] + call.writer.keys,
                 arguments: [
                     shard.link.incarnation, account.held.bytes.hexadecimal, email.text, token.digest,
                     String(MailToken.lifetime), isMailed ? mail : "",

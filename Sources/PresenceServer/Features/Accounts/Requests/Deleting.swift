@@ -32,7 +32,7 @@ extension Accounts {
             let isHere = places.partition(of: email.text) == shard.partitions.index(of: user)
             call.ask {
                 shard.store.run(
-                    .deleteAccount, keys: keys.ofDeletion(user, isHere ? email : .nobody),
+                    .deleteAccount, keys: keys.ofDeletion(user, isHere ? email : .nobody) + call.writer.keys,
                     arguments: keys.argumentsOfDeletion(user, by: shard.link.incarnation, held: held),
                     lane: .commands, reply: $0)
             } answered: { [self] value in

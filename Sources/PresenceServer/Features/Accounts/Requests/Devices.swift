@@ -39,7 +39,7 @@ extension Accounts {
         let keys = shard.partitions.keys(of: user)
         call.write {
             shard.store.run(
-                .signOut, keys: [keys.shards, keys.grants(user)],
+                .signOut, keys: [keys.shards, keys.grants(user)] + call.writer.keys,
                 arguments: [keys.events, shard.link.incarnation, user.string, wanted?.string ?? ""],
                 lane: .commands, reply: $0)
         } succeeded: { value in

@@ -7,17 +7,27 @@ import WebSockets
 extension Accounts {
     func showOwn(_ call: HTTPCall) {
         guard let user = call.ownUser() else { return }
-        withAccount(call, user) { words in
-            guard let response = HTTPResponse.own(words) else { return call.refuseDamaged(user) }
+        withAccount(call, user) { [self] words in
+            guard let response = HTTPResponse.own(words, shard.bodyMark) else { return call.refuseDamaged(user) }
             call.respond(response)
         }
     }
 
-    func changeOwn(_ call: HTTPCall) throws(DecodingFailure) {
+    /// Nothing to change is changed at once, as on a socket. That there is no account comes before what is wrong with the body.
+    func changeOwn(_ call: HTTPCall) {
         guard let user = call.ownUser() else { return }
+        do throws(DecodingFailure) {
+            change(call, user, try ownChanges(call))
+        } catch {
+            withAccount(call, user) { _ in call.refuse(error) }
+        }
+    }
+
+    /// Triples, as the script takes them.
+    private func ownChanges(_ call: HTTPCall) throws(DecodingFailure) -> [String] {
         guard let json = try RequestObject(json: call.body).optionalObject("changes") else { throw .missing("changes") }
         let profile = try ProfileChanges.decode(json: json)
-        guard profile.hasKnownTimezone else { return call.refuse(422, ProfileChanges.unknownTimezone) }
+        guard profile.hasKnownTimezone else { throw .unknownTimezone }
         let members = try RequestObject(json: json)
         var changes = stride(from: 0, to: profile.arguments.count, by: 2).flatMap {
             ["p", profile.arguments[$0], profile.arguments[$0 + 1]]
@@ -33,19 +43,21 @@ extension Accounts {
             }
             changes += ["a", "language", language.map(StatusArguments.encoded) ?? ""]
         }
-        guard !changes.isEmpty else {
-            return call.refuse(400, .badRequest, "changes has no member that can be changed")
-        }
+        return changes
+    }
+
+    private func change(_ call: HTTPCall, _ user: UserID, _ changes: [String]) {
         let keys = shard.partitions.keys(of: user)
         call.ask {
             shard.store.run(
-                .changeAccount, keys: [keys.shards, keys.floor, keys.user(user), keys.account(user)],
+                .changeAccount,
+                keys: [keys.shards, keys.floor, keys.user(user), keys.account(user)] + call.writer.keys,
                 arguments: [keys.events, shard.link.incarnation, user.string] + changes, lane: .commands, reply: $0)
-        } answered: { value in
+        } answered: { [self] value in
             let words = value.array ?? []
             switch words.first?.string {
             case "OK":
-                guard let response = HTTPResponse.own(words) else { return call.refuseDamaged(user) }
+                guard let response = HTTPResponse.own(words, shard.bodyMark) else { return call.refuseDamaged(user) }
                 call.respond(response)
             case "NONE": call.refuseNoAccount()
             default: call.refuseDamaged(user)

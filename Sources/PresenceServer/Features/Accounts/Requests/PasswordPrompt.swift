@@ -74,7 +74,8 @@ extension Accounts {
         call.ask {
             shard.store.run(
                 .setPassword,
-                keys: [keys.shards, keys.floor, keys.account(account.user), keys.grants(account.user), keys.mail],
+                keys: [keys.shards, keys.floor, keys.account(account.user), keys.grants(account.user), keys.mail]
+                    + call.writer.keys,
                 arguments: [
                     keys.events, shard.link.incarnation, account.user.string, account.held.bytes.hexadecimal,
                     hash.bytes.hexadecimal, call.grant?.string ?? "",

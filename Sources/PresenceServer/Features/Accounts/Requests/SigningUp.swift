@@ -197,7 +197,8 @@ extension Accounts {
         } answered: { [self] value in
             let words = value.array ?? []
             let parts = words.first?.string?.split(separator: " ", maxSplits: 1) ?? []
-            guard parts.count == 2, parts[1] == request.idempotency, let until = Timestamp(parts[0]),
+            guard parts.count == 2, parts[1].utf8.elementsEqual(request.idempotency.utf8),
+                let until = Timestamp(parts[0]),
                 shard.clock.redisNow < until, let held = words.last?.bytes.flatMap({ PasswordHash($0) })
             else { return call.refuseTaken() }
             let password = request.password

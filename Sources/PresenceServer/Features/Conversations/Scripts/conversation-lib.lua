@@ -183,7 +183,7 @@ local function tellMembers(c, channel, id, typingKey, floorKey)
     redis.call('PEXPIRE', typingKey, 3600000)
     redis.call('PUBLISH', channel,
         table.concat({ 'C', id, int(version), int(now), table.concat(membersOf(c), ' ') }, ' '))
-    redis.call('PUBLISH', channel, table.concat({ 'T', id, int(version), int(now), (listed(left)) }, ' '))
+    publish(channel, 'T', id, int(version), int(now), (listed(left)))
 end
 
 -- The new owner is the member who has been in the group for longest.

@@ -70,7 +70,7 @@ local function note(c, seq, raw, changesKey, keep, channel, id)
     put(c, 'changes', int(c.changes))
     redis.call('RPUSH', changesKey, int(seq))
     redis.call('LTRIM', changesKey, int(-keep - 1024), -1)
-    redis.call('PUBLISH', channel, table.concat({ 'M', id, int(c.changes), int(now), raw }, ' '))
+    publish(channel, 'M', id, int(c.changes), int(now), raw)
 end
 
 -- The numbers of messages with priority, newest last, without those that `drop` says.

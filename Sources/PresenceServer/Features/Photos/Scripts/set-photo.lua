@@ -1,5 +1,6 @@
 -- uses: profile-lib
--- A user with an account has another picture from now on, or none. `photo` is its name; the profile has its addresses.
+-- A user with an account has another picture from now on, or none. `photo` is its name; the profile has its addresses, as
+-- "photo:FILE": how they begin is put there when they are told.
 -- KEYS: shards, floor, user, account, new picture (any, if there is none), former one (the same)
 -- ARGV: now, channel, incarnation, user, new name or '', former name or '', photoURL and thumbnailURL (encoded, or '')
 -- Replies {OK, version, BODY}, {FENCED}, {NONE} without an account, or {CHANGED, name} if the former is another by now.

@@ -29,6 +29,11 @@ local function changeProfile(channel, user, userKey, floorKey, changes)
     local values, changed = membersOf(held[2] or ''), not held[1]
     -- Another picture than the one that was uploaded: its thumbnail goes, and its files are nobody's.
     local photo = changes.photoURL
+    -- The address that was told of it: how it begins is not kept.
+    local file = string.match(values.photoURL or '', '^"photo:(.+)"$')
+    if photo and file and string.sub(photo, -#file - 12) == '/v1/photos/' .. file .. '"' then
+        photo, changes.photoURL = nil, nil
+    end
     if photo and photo ~= (values.photoURL or '') and not changes.thumbnailURL then
         changes.thumbnailURL = ''
         redis.call('HDEL', userKey, 'photo')
@@ -52,6 +57,6 @@ local function changeProfile(channel, user, userKey, floorKey, changes)
     redis.call('HSET', userKey, 'profileVersion', version, 'profile', body)
     -- The members were fields as well, before the layout had the number 2.
     if held[3] then redis.call('HDEL', userKey, 'createdAt', unpack(profileMembers)) end
-    redis.call('PUBLISH', channel, table.concat({ 'F', user, version, int(now), body }, ' '))
+    publish(channel, 'F', user, version, int(now), body)
     return version, body
 end

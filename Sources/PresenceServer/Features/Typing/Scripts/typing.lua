@@ -18,5 +18,5 @@ end
 left, version = typists(KEYS[4], true)
 local list, after = listed(left)
 if before ~= after or lapsed > 0 then version = typingVersion(KEYS[4], KEYS[2], version, lapsed) end
-redis.call('PUBLISH', ARGV[2], table.concat({ 'T', ARGV[4], int(version), int(now), list }, ' '))
+publish(ARGV[2], 'T', ARGV[4], int(version), int(now), list)
 return { 'OK' }

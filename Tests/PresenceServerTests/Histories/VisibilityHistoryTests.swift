@@ -97,7 +97,7 @@ final class VisibilityHistory {
     init(seed: UInt64) throws {
         self.seed = seed
         random = SplitMix64(seed &* 0x9E37_79B9 &+ 79)
-        world = try World(shards: 3, seed: seed)
+        world = try World(shards: 3, seed: seed) { $0.redis.interests = seed.isMultiple(of: 2) }
         let partitions = Partitions(count: world.configuration.partitions)
         truth.members = { [redis = world.redis] list, user in
             let keys = partitions.keys(of: UserID(user)!)

@@ -1,0 +1,54 @@
+import PresenceProtocol
+
+/// What Redis brings: what scripts have published.
+extension ShardLogic {
+    /// An event of a partition, as a script published it. The bytes are lent for the call.
+    package func handle(event payload: UnsafeRawBufferPointer, partition: Int) {
+        metrics.eventsIn += 1
+        guard let event = StoreEvent(payload) else { return }
+        if event.kind == StoreEvent.request { return noteRequest(event, partition: partition) }
+        link.sawVersion(event.version, partition: partition)
+        if let overhear { overhear(event.kind, partition) }
+        if let observe, interests == nil || !isWatchersOnly(event.kind) { observe(event) }
+        if trace != nil { noteChange(event, partition: partition) }
+        switch event.kind {
+        case StoreEvent.presence: handle(.presence, event)
+        case StoreEvent.profile: handle(.profile, event)
+        default: registry.events[Int(event.kind)]?(event)
+        }
+    }
+
+    /// From now on `look` gets each event, lent for the call, of all users and conversations: while an operator looks. With
+    /// interests those for watchers come once Redis knows.
+    package func beginObserving(_ look: @escaping (StoreEvent) -> Void) {
+        observe = look
+        if interests != nil { store.overhear(partitions.space.subjects) }
+    }
+
+    package func endObserving() {
+        observe = nil
+        if interests != nil { store.overhear(nil) }
+    }
+
+    /// What was published for watchers anywhere, while an operator looks (`observe`). The bytes are lent for the call.
+    package func handle(overheard payload: UnsafeRawBufferPointer) {
+        guard let observe, let event = StoreEvent(payload), isWatchersOnly(event.kind) else { return }
+        observe(event)
+    }
+
+    /// Whether an event goes, with interests, only to shards that watch its subject (`publish` in lib.lua).
+    private func isWatchersOnly(_ kind: UInt8) -> Bool { "PFTM".utf8.contains(kind) }
+
+    private func handle(_ kind: RegisterKind, _ event: StoreEvent) {
+        guard let topic = watchers.person(event.subjectBytes) else {
+            metrics.eventsUnwatched += 1
+            return
+        }
+        guard event.version > topic.version(of: kind) else { return }
+        guard RegisterFrame.isBody(event.rest) else {
+            return noteDamage(kind == .presence ? "presence" : "profile", of: topic.subject)
+        }
+        metrics.changeToWrite.record(max(0, clock.redisNow - event.at))
+        policies.announce(frame(kind, of: topic.subject, event), kind, on: topic, at: event.at)
+    }
+}

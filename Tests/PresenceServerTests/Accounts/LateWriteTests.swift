@@ -1,0 +1,82 @@
+import Foundation
+import PresenceProtocol
+import Testing
+
+@testable import PresenceCore
+@testable import PresenceServer
+@testable import Simulator
+
+/// What was asked for by a device that is signed out, or by an account that is deleted, before a server comes to it.
+@Suite struct LateWriteTests {
+    private let accounts: AccountWorld
+    private let password = "correct horse"
+    private var world: World { accounts.world }
+
+    init() throws { accounts = try AccountWorld() }
+
+    private func signUp() throws -> (user: UserID, token: String) {
+        let body = ["email": "ana@example.org", "password": password, "displayName": "Ana"]
+        let ana = try accounts.call("POST", "/v1/accounts", body).json
+        return (
+            try #require((ana["user"] as? String).flatMap { UserID($0) }), try #require(ana["accessToken"] as? String)
+        )
+    }
+
+    /// The fields of the user's hash.
+    private func record(of user: UserID) throws -> [String] {
+        let key = world.shards[0].logic.partitions.keys(of: user).user(user)
+        return try world.redis.command(["HKEYS", key]).get().array?.compactMap(\.string).sorted() ?? []
+    }
+
+    @Test func `a deleted account's profile and status do not come back`() throws {
+        let ana = try signUp()
+        let client = SimulatedClient(ana.user.string, in: world)
+        client.signedToken = ana.token
+        try client.connect(to: world.shards[0])
+        let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1]).watch(ana.user.string)
+        world.shards[0].hold(.commands, for: 1_000)
+        world.shards[0].holdEvents(for: 1_000)
+        client.send(.updateProfile(.init(displayName: .set("Back again"))))
+        client.send(.status(.init(status: .busy, text: .set("Back again"))))
+        client.sendText(#"{"type":"createConversation","id":90,"participants":["bob","cy"],"name":"Trip"}"#)
+        let deleted = try accounts.call("DELETE", "/v1/me", ["password": password], token: ana.token, at: 1)
+        #expect(deleted.status == 204)
+        try world.run(for: 5_000)
+        #expect(client.closeCode == .unauthorized)
+        #expect(!client.received.contains { if case .error = $0 { true } else { false } })
+        let left = try record(of: ana.user)
+        #expect(left.contains("revokedAt"))
+        #expect(!left.contains { ["profile", "profileVersion", "chosen", "text", "presence"].contains($0) })
+        if case .profile(let shown)? = bob.profiles[ana.user] { Issue.record("\(shown) is shown") }
+        #expect(bob.status(of: ana.user.string) == .offline)
+        let keys = world.shards[0].logic.partitions.keys(of: UserID("bob")!)
+        #expect(try world.redis.command(["EXISTS", keys.inbox(UserID("bob")!)]).get().int == 0)
+    }
+
+    /// The script after which the device is signed out, and the call that then goes on.
+    @Test(
+        arguments: [
+            (.account, "PUT", "/v1/me/username", ["username": "late"]), (.account, "DELETE", "/v1/me/username", [:]),
+            (.guess, "POST", "/v1/me/password", ["password": "correct horse", "newPassword": "another horse"]),
+            (.guess, "POST", "/v1/me/email", ["password": "correct horse", "email": "late@example.org"]),
+            (.guess, "DELETE", "/v1/me", ["password": "correct horse"]),
+        ] as [(Script, String, String, [String: String])])
+    func `a call that is under way when its device is signed out changes nothing`(
+        script: Script, method: String, path: String, body: [String: String]
+    ) throws {
+        let ana = try signUp()
+        let before = try record(of: ana.user)
+        let grants = world.shards[0].logic.partitions.keys(of: ana.user).grants(ana.user)
+        world.redis.ran = { [world] ran, _, _ in
+            guard ran == script else { return }
+            world.after(0) { _ = world.redis.command(["DEL", grants]) }
+        }
+        let call = try accounts.call(method, path, body, token: ana.token)
+        #expect(call.status == 401 && call.json["code"] as? String == "unauthorized")
+        world.redis.ran = { _, _, _ in }
+        try world.run(for: 15_000)
+        #expect(try record(of: ana.user) == before)
+        let again = ["email": "ana@example.org", "password": password]
+        #expect(try accounts.call("POST", "/v1/sessions", again).status == 200)
+    }
+}
