@@ -1,17 +1,19 @@
 import CLibEV
 import EventLoops
+import Glibc
 
-/// What an open connection without TLS is read with.
+/// What an open connection without TLS is read and written with.
 ///
 /// libev links its watcher, so it has a place of its own in memory: `make` allocates it, and `free` gives it back.
 struct FrameSource {
+    /// For what `events` say; started while they say anything.
     private var watcher = ev_io()
+    private var events: Int32 = 0
+    private let descriptor: Int32
     /// Unretained: a server outlives its connections.
     private let server: Unmanaged<WebSocketServer>
     private let socket: SocketID
     var reader = FrameReader()
-    /// libwebsockets has done its part, and reads no more.
-    var hasBegun = false
     /// Nothing is taken for now.
     var isPaused = false
     /// The peer sends no more.
@@ -24,22 +26,21 @@ struct FrameSource {
     var pong: [UInt8] = []
     /// What was read and not taken, because the connection was paused. It stands in the inbox' budget.
     var rest: [UInt8] = []
+    /// What the kernel did not take: at most one write, and answers of the server's own.
+    private(set) var unsent: [UInt8] = []
+    /// How much of it has been sent since.
+    private var sent = 0
 
-    private init(_ server: WebSocketServer, _ socket: SocketID) {
+    private init(_ server: WebSocketServer, _ socket: SocketID, _ descriptor: Int32) {
         self.server = .passUnretained(server)
         self.socket = socket
+        self.descriptor = descriptor
     }
 
     static func make(_ server: WebSocketServer, _ socket: SocketID, descriptor: Int32) -> UnsafeMutablePointer<Self> {
         let place = UnsafeMutablePointer<Self>.allocate(capacity: 1)
-        place.initialize(to: Self(server, socket))
-        clibev_io_init(
-            &place.pointee.watcher,
-            { _, watcher, _ in
-                let source = watcher!.pointee.data.assumingMemoryBound(to: FrameSource.self)
-                source.pointee.server.takeUnretainedValue().readFrames(source.pointee.socket)
-            },
-            descriptor, Int32(EV_READ), place)
+        place.initialize(to: Self(server, socket, descriptor))
+        place.pointee.watcher.data = UnsafeMutableRawPointer(place)
         return place
     }
 
@@ -49,12 +50,43 @@ struct FrameSource {
         place.deallocate()
     }
 
-    /// Watches the connection exactly when something can be taken from it.
+    /// Watches the connection exactly when something can be taken from it, or is to be sent.
     mutating func watch(_ loop: EventLoop) {
-        if hasBegun, !isPaused, !isAtEnd, rest.isEmpty {
-            ev_io_start(loop.raw, &watcher)
-        } else {
-            ev_io_stop(loop.raw, &watcher)
+        let isRead = !isPaused && !isAtEnd && rest.isEmpty
+        let wanted = (isRead ? Int32(EV_READ) : 0) | (unsent.isEmpty ? 0 : Int32(EV_WRITE))
+        guard wanted != events else { return }
+        ev_io_stop(loop.raw, &watcher)
+        events = wanted
+        guard wanted != 0 else { return }
+        let place = watcher.data
+        clibev_io_init(
+            &watcher,
+            { _, watcher, events in
+                let source = watcher!.pointee.data.assumingMemoryBound(to: FrameSource.self)
+                source.pointee.server.takeUnretainedValue().ready(source.pointee.socket, events)
+            },
+            descriptor, wanted, place)
+        ev_io_start(loop.raw, &watcher)
+    }
+
+    // MARK: - What waits to be sent
+
+    mutating func keep(_ bytes: Slice<UnsafeRawBufferPointer>, _ loop: EventLoop) {
+        unsent.append(contentsOf: bytes)
+        watch(loop)
+    }
+
+    /// Sends what the kernel takes of it. `false` if the connection broke.
+    mutating func sendRest(_ loop: EventLoop) -> Bool {
+        let count = unsent.withUnsafeBytes { bytes in
+            send(descriptor, bytes.baseAddress! + sent, bytes.count - sent, WebSocketServer.sendFlags)
         }
+        guard count >= 0 else { return errno == EAGAIN || errno == EINTR }
+        sent += count
+        guard sent == unsent.count else { return true }
+        unsent = []
+        sent = 0
+        watch(loop)
+        return true
     }
 }

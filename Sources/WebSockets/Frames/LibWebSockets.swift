@@ -47,10 +47,8 @@ public enum LibWebSockets {
     /// One libwebsockets context on one loop, with the memory that it refers to. Confined to the loop's thread.
     final class Context {
         let raw: OpaquePointer
-        /// The virtual host of connections without TLS.
-        let plain: OpaquePointer
-        /// That of connections with TLS, if there are any.
-        let secure: OpaquePointer?
+        /// The virtual host of its connections.
+        let host: OpaquePointer
         private let memory: ContextMemory
         private var heartbeat: LoopTimer?
         private let loop: EventLoop
@@ -68,8 +66,7 @@ public enum LibWebSockets {
                 throw WebSocketError.noContext
             }
             raw = made.context
-            plain = made.plain
-            secure = made.secure
+            host = made.host
             self.memory = memory
             self.loop = loop
             beat()
@@ -99,8 +96,7 @@ public enum LibWebSockets {
         // @unchecked: it belongs to nobody else yet.
         fileprivate struct Made: @unchecked Sendable {
             let context: OpaquePointer
-            let plain: OpaquePointer
-            let secure: OpaquePointer?
+            let host: OpaquePointer
         }
     }
 
@@ -137,8 +133,7 @@ private final class ContextMemory {
     private let loops: UnsafeMutablePointer<UnsafeMutableRawPointer?>
     private let retry: UnsafeMutablePointer<lws_retry_bo_t>
     private let alpn: UnsafeMutablePointer<CChar>
-    private let plainName: UnsafeMutablePointer<CChar>
-    private let secureName: UnsafeMutablePointer<CChar>
+    private let hostName: UnsafeMutablePointer<CChar>
     /// What clients of it begin TLS with. Owned: libwebsockets frees only those that it has made.
     private let dialling: OpaquePointer?
 
@@ -171,12 +166,10 @@ private final class ContextMemory {
         retry = .allocate(capacity: 1)
         retry.initialize(to: lws_retry_bo_t())
         alpn = strdup("http/1.1")
-        plainName = strdup("plain")
-        secureName = strdup("secure")
+        hostName = strdup("host")
     }
 
-    /// A context with a virtual host for connections without TLS and, if that is asked for, one for those with TLS:
-    /// libwebsockets takes one look at the host to know which a connection is.
+    /// A context with one virtual host.
     ///
     /// TLS is asked for when the host is made and not the context: with each context that asks for it, libwebsockets
     /// 4.1.6 takes a new number, in a variable of the process, under which it then looks for what it has filed with
@@ -186,21 +179,19 @@ private final class ContextMemory {
         var info = info(loop: loop, setting)
         info.options |= UInt64(LWS_SERVER_OPTION_EXPLICIT_VHOSTS)
         guard let context = lws_create_context(&info) else { return nil }
-        info.vhost_name = UnsafePointer(plainName)
-        if case .dials = setting.tls { info.options |= UInt64(LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT) }
-        let plain = lws_create_vhost(context, &info)
-        var secure: OpaquePointer?
-        if setting.tls == .serves {
-            info.vhost_name = UnsafePointer(secureName)
+        info.vhost_name = UnsafePointer(hostName)
+        switch setting.tls {
+        case .none: break
+        case .serves:
             info.port = CONTEXT_PORT_NO_LISTEN_SERVER
             info.options |= UInt64(LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT | LWS_SERVER_OPTION_CREATE_VHOST_SSL_CTX)
-            secure = lws_create_vhost(context, &info)
+        case .dials: info.options |= UInt64(LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT)
         }
-        guard let plain, secure != nil || setting.tls != .serves else {
+        guard let host = lws_create_vhost(context, &info) else {
             lws_context_destroy(context)
             return nil
         }
-        return .init(context: context, plain: plain, secure: secure)
+        return .init(context: context, host: host)
     }
 
     private func info(loop: EventLoop, _ setting: LibWebSockets.ContextSetting) -> lws_context_creation_info {
@@ -228,7 +219,8 @@ private final class ContextMemory {
         protocols.deallocate()
         loops.deallocate()
         retry.deallocate()
-        for name in [alpn, plainName, secureName] { Glibc.free(name) }
+        Glibc.free(alpn)
+        Glibc.free(hostName)
         if let dialling { clws_tls_free(dialling) }
     }
 }

@@ -1,11 +1,12 @@
+import CLibEV
 import CLibWebSockets
 import Glibc
 
-/// Open connections without TLS are read here; libwebsockets makes WebSockets of them, keeps what the kernel does not take,
-/// and ends them.
+/// Open connections without TLS.
 ///
-/// It is kept from reading from the moment that its answer to the upgrade is written. (It reads 256 bytes at a time, goes
-/// through them one by one, and has the loop turn once more after each.)
+/// libwebsockets does not know of them: it reads 256 bytes at a time, goes through them one by one, has the loop turn
+/// once more after each, and with each connection that ends it looks through the whole table of descriptors, which has as
+/// many entries as the process may have files open (4.1.6, `sanity_assert_no_sockfd_traces`).
 extension WebSocketServer {
     /// What one read takes at least: some twenty messages. So one who sends without end keeps the others waiting for no
     /// longer than these take; the kernel wakes us for more in the next turn.
@@ -15,19 +16,9 @@ extension WebSocketServer {
 
     // MARK: - Beginning and end
 
-    /// Inside libwebsockets' callback.
-    func makeSource(_ index: Int) {
-        table[index].source = FrameSource.make(self, table.id(index), descriptor: table[index].descriptor)
-    }
-
-    /// Reads the connection from now on, unless it is gone already: `early` first, which came with the request.
-    ///
-    /// Outside of libwebsockets' callbacks: as long as it holds the bytes of its own request, keeping it from reading would
-    /// also have it wait until the socket can be written.
+    /// Reads the connection from now on: `early` first, which came with the request.
     func beginReading(_ socket: SocketID, _ early: [UInt8]) {
         guard let index = table.index(socket), let source = table[index].source else { return }
-        lws_rx_flow_control(table[index].wsi, 0)
-        source.pointee.hasBegun = true
         guard !early.isEmpty else { return source.pointee.watch(loop) }
         hear(index)
         var early = early
@@ -49,7 +40,7 @@ extension WebSocketServer {
 
     /// Ends it as soon as everything is with the kernel, or at the deadline.
     private func endOnceWritten(_ index: Int) {
-        guard let source = table[index].source, lws_partial_buffered(table[index].wsi) != 0 else { return doom(index) }
+        guard let source = table[index].source, !source.pointee.unsent.isEmpty else { return doom(index) }
         source.pointee.hangsUp = true
         closings.add(table.id(index), now: loop.now)
         armDeadlines()
@@ -57,8 +48,11 @@ extension WebSocketServer {
 
     /// Before the connection ends: bytes that nobody has read would make the kernel send a reset, and throw away what
     /// the peer has not read of ours.
-    func drainInput(_ index: Int) {
-        guard table[index].source != nil, table[index].state == .closing else { return }
+    func finishReading(_ index: Int) {
+        // There is nothing more if the peer has shut its side.
+        guard let source = table[index].source, !source.pointee.isAtEnd else { return }
+        Glibc.shutdown(table[index].descriptor, Int32(SHUT_WR))
+        guard table[index].state == .closing else { return }
         for _ in 0..<Self.drainedAtEnd {
             guard receive(index, atMost: frameScratch.count) == frameScratch.count else { return }
         }
@@ -70,11 +64,17 @@ extension WebSocketServer {
         recv(table[index].descriptor, frameScratch.baseAddress, room, Int32(MSG_DONTWAIT))
     }
 
-    /// The connection can be read.
-    func readFrames(_ socket: SocketID) {
-        guard let index = table.index(socket), let source = table[index].source, !table[index].isDoomed else { return }
+    /// What the connection was watched for has come.
+    func ready(_ socket: SocketID, _ events: Int32) {
         depth += 1
         defer { depth -= 1 }
+        // Reading goes first: of a peer that has gone, its close frame is still there.
+        if events & Int32(EV_READ) != 0 { readFrames(socket) }
+        if events & Int32(EV_WRITE) != 0 { writeRest(socket) }
+    }
+
+    private func readFrames(_ socket: SocketID) {
+        guard let index = table.index(socket), let source = table[index].source, !table[index].isDoomed else { return }
         // Of one long frame more may be taken at once.
         let room = min(max(Self.frameReadSize, source.pointee.reader.payloadLeft), frameScratch.count)
         let count = receive(index, atMost: room)
@@ -136,7 +136,7 @@ extension WebSocketServer {
     private func fail(_ fault: FrameReader.Fault, _ index: Int) {
         guard table[index].state == .open else { return }
         beginClosing(index, code: 1002, reason: fault.rawValue)
-        guard lws_partial_buffered(table[index].wsi) == 0 else { return }
+        guard table[index].source?.pointee.unsent.isEmpty == true else { return }
         Glibc.shutdown(table[index].descriptor, Int32(SHUT_WR))
     }
 
@@ -203,7 +203,7 @@ extension WebSocketServer {
         case .pong: break
         case .ping:
             guard table[index].state == .open else { return }
-            guard source.pointee.pong.isEmpty, lws_partial_buffered(table[index].wsi) == 0 else {
+            guard source.pointee.pong.isEmpty, source.pointee.unsent.isEmpty else {
                 // The latest is answered once there is room (RFC 6455, 5.5.3).
                 source.pointee.pong.removeAll()
                 WebSocketFrame.appendPong(payload, to: &source.pointee.pong)
@@ -219,7 +219,7 @@ extension WebSocketServer {
 
     /// Says the same as the peer's close frame.
     private func answerClose(_ payload: UnsafeRawBufferPointer, _ index: Int) {
-        _ = ([0x88, UInt8(payload.count)] + payload).withUnsafeBytes { send($0, index) }
+        ([0x88, UInt8(payload.count)] + payload).withUnsafeBytes { _ = send($0, index) }
     }
 
     /// Answers the pings that came with one read, in one write.
@@ -231,29 +231,60 @@ extension WebSocketServer {
 
     /// Not `write`: the delegate does not wait for it to be taken, and learns of a full socket when it writes itself.
     private func answerPings(_ frames: UnsafeRawBufferPointer, _ index: Int) {
-        guard table[index].state == .open, !table[index].isDoomed, let wsi = table[index].wsi else { return }
-        let sent = max(0, Glibc.send(table[index].descriptor, frames.baseAddress, frames.count, Self.sendFlags))
-        guard sent < frames.count, let rest = UnsafeRawBufferPointer(rebasing: frames[sent...]).baseAddress else {
-            return
-        }
-        // libwebsockets takes mutable bytes but passes those of LWS_WRITE_HTTP through as they are.
-        let mutable = UnsafeMutablePointer(mutating: rest.assumingMemoryBound(to: UInt8.self))
-        if lws_write(wsi, mutable, frames.count - sent, LWS_WRITE_HTTP) < 0 { doom(index) }
+        guard table[index].state == .open, !table[index].isDoomed else { return }
+        _ = sendDirectly(frames, index)
     }
 
-    /// libwebsockets holds nothing more for the connection.
-    func wroteAll(_ index: Int, _ source: UnsafeMutablePointer<FrameSource>) {
+    // MARK: - Writing
+
+    /// Sends to a connection without TLS, and keeps what the kernel does not take. `false` if it broke; then it is ended at
+    /// the end of the turn.
+    func sendDirectly(_ bytes: UnsafeRawBufferPointer, _ index: Int) -> Bool {
+        guard let source = table[index].source else { return false }
+        guard source.pointee.unsent.isEmpty else {
+            source.pointee.keep(bytes[...], loop)
+            return true
+        }
+        let sent = Glibc.send(table[index].descriptor, bytes.baseAddress, bytes.count, Self.sendFlags)
+        return sent == bytes.count || keepUnsent(bytes, sent, index)
+    }
+
+    /// What `send` has just answered for `bytes` is not their number: keeps the rest. As above.
+    func keepUnsent(_ bytes: UnsafeRawBufferPointer, _ sent: Int, _ index: Int) -> Bool {
+        guard sent >= 0 || errno == EAGAIN || errno == EINTR, let source = table[index].source else {
+            doom(index)
+            return false
+        }
+        source.pointee.keep(bytes[max(0, sent)...], loop)
+        table[index].unsent = .answers
+        return true
+    }
+
+    /// There is room in the kernel's buffer.
+    private func writeRest(_ socket: SocketID) {
+        guard let index = table.index(socket), let source = table[index].source, !table[index].isDoomed,
+            !source.pointee.unsent.isEmpty
+        else { return }
+        guard source.pointee.sendRest(loop) else { return doom(index) }
+        if source.pointee.unsent.isEmpty { wroteAll(index, source) }
+    }
+
+    private func wroteAll(_ index: Int, _ source: UnsafeMutablePointer<FrameSource>) {
+        let wasCongested = table[index].unsent == .writes
+        table[index].unsent = .nothing
         if source.pointee.hangsUp { return doom(index) }
         guard table[index].state == .open else { return }
         if !source.pointee.pong.isEmpty {
             let pong = source.pointee.pong
             source.pointee.pong = []
             pong.withUnsafeBytes { answerPings($0, index) }
-            // It is called again.
-            guard lws_partial_buffered(table[index].wsi) == 0 else { return }
+            guard !table[index].isDoomed else { return }
+            guard source.pointee.unsent.isEmpty else {
+                // It is called again.
+                if wasCongested { table[index].unsent = .writes }
+                return
+            }
         }
-        guard table[index].isCongested else { return }
-        table[index].isCongested = false
-        delegate.writable(table.id(index))
+        if wasCongested { delegate.writable(table.id(index)) }
     }
 }

@@ -11,9 +11,8 @@ import EventLoops
 ///
 /// A body goes into memory, or to a sink; an answer comes from memory, or from a source (`WebSocketServer+Streaming`).
 ///
-/// Without TLS the descriptor is ours until libwebsockets gets it with the upgrade. With TLS libwebsockets has it from
-/// the client's hello on, since the session of TLS is its own; until the upgrade it is kept from reading, and its
-/// session is used in its place.
+/// Without TLS the descriptor is ours. With TLS libwebsockets has it from the client's hello on, since the session of TLS is
+/// its own; until the upgrade it is kept from reading, and its session is used in its place.
 ///
 /// Confined to the loop's thread.
 final class HTTPConnection {

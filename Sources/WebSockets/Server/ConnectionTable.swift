@@ -1,7 +1,7 @@
 /// All TCP connections of a server: those that shake hands, speak HTTP, or are WebSockets.
 ///
 /// Entries have dense indices, which are reused. libwebsockets keeps the entry's id for each of its connections (as
-/// "opaque user data"), so finding one costs an array access.
+/// "opaque user data"), and a watcher that of its own, so finding one costs an array access.
 struct ConnectionTable {
     enum State: UInt8 {
         /// Nobody has this index.
@@ -18,19 +18,28 @@ struct ConnectionTable {
         case draining
     }
 
+    /// What waits until the socket takes more.
+    enum Unsent: UInt8 {
+        case nothing
+        /// Answers of the server's own. The delegate does not know of it, and may write once more.
+        case answers
+        /// A part of what the delegate wrote: it writes no more before it hears `writable`.
+        case writes
+    }
+
     /// 48 bytes, of which writing needs the first half.
     ///
     /// (The booleans behind `ownCode` fill a gap.)
     struct Entry {
+        /// libwebsockets' connection, if it speaks TLS and has said hello.
         var wsi: OpaquePointer?
         var generation: UInt32 = 0
-        /// What open connections are written to directly; -1 for all others, and for those that speak TLS.
+        /// That of a WebSocket without TLS, which owns it; -1 for all others.
         var descriptor: Int32 = -1
         var state = State.free
         /// The delegate was told `opened`, and has to be told `closed`.
         var isAnnounced = false
-        /// A part of what was written waits in libwebsockets until the socket takes more.
-        var isCongested = false
+        var unsent = Unsent.nothing
         /// To be ended at the end of this turn.
         var isDoomed = false
         /// The code that we closed with; 0 if we did not.
@@ -41,7 +50,7 @@ struct ConnectionTable {
         var isSettled = false
         /// The fragments of a message that is not whole yet.
         var message: [UInt8] = []
-        /// What it is read with, if it is a WebSocket without TLS. Owned; freed before the entry is removed.
+        /// What it is read and written with, if it is a WebSocket without TLS. Owned; freed before the entry is removed.
         var source: UnsafeMutablePointer<FrameSource>?
         var extras: Extras?
     }
@@ -86,21 +95,22 @@ struct ConnectionTable {
         return index
     }
 
-    /// Where an open connection is written to, unless it holds a part of an earlier write, or is about to end.
+    /// Where an open connection is written to, unless it is congested, or about to end.
     func writable(_ socket: SocketID) -> Writable? {
         let index = Int(socket.index)
         guard index < entries.count else { return nil }
         return entries.withUnsafeBufferPointer { entries in
             guard entries[index].generation == socket.generation, entries[index].state == .open,
-                !entries[index].isCongested, !entries[index].isDoomed, let wsi = entries[index].wsi
+                entries[index].unsent != .writes, !entries[index].isDoomed
             else { return nil }
-            return Writable(index: index, wsi: wsi, descriptor: entries[index].descriptor)
+            let isFree = entries[index].unsent == .nothing
+            return Writable(index: index, descriptor: isFree ? entries[index].descriptor : -1)
         }
     }
 
     struct Writable {
         let index: Int
-        let wsi: OpaquePointer
+        /// -1 if it cannot be written to directly: it speaks TLS, or something waits already.
         let descriptor: Int32
     }
 

@@ -1,7 +1,7 @@
 import CLibWebSockets
 import EventLoops
 
-/// The one entry from C: libwebsockets calls it on the loop's thread for everything that happens.
+/// The one entry from C: libwebsockets calls it on the loop's thread for everything that happens to connections over TLS.
 let serverCallback: LibWebSockets.Callback = { wsi, reason, host, input, length in
     switch reason {
     case LWS_CALLBACK_RECEIVE, LWS_CALLBACK_RECEIVE_PONG, LWS_CALLBACK_SERVER_WRITEABLE, LWS_CALLBACK_ESTABLISHED,
@@ -48,13 +48,13 @@ extension WebSocketServer {
         case LWS_CALLBACK_RECEIVE_PONG:
             heard(index)
         case LWS_CALLBACK_ESTABLISHED:
-            established(index, wsi)
+            established(index)
         case LWS_CALLBACK_WS_PEER_INITIATED_CLOSE:
             if peerCloses(index, input) { return -1 }
         case LWS_CALLBACK_WS_SERVER_DROP_PROTOCOL:
             closingBegins(index)
         case LWS_CALLBACK_CLOSED:
-            ended(index, wsi)
+            ended(index)
         case LWS_CALLBACK_WSI_DESTROY:
             destroyed(index)
         case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
@@ -68,47 +68,27 @@ extension WebSocketServer {
         return 0
     }
 
-    private func established(_ index: Int, _ wsi: OpaquePointer) {
+    private func established(_ index: Int) {
         guard let upgrading, upgrading.socket == table.id(index) else { return doom(index) }
         self.upgrading = nil
-        table[index].extras?.http?.cancel()
-        table[index].extras = nil
-        table[index].state = .open
-        table.settle(index)
-        resumeAfterHandshake()
-        if !table[index].isSecure {
-            table[index].descriptor = lws_get_socket_fd(wsi)
-            makeSource(index)
-        }
-        guard openCount < configuration.maxConnections else {
-            counters.turnedAway += 1
-            return beginClosing(index, code: 1013, reason: delegate.reasonWhenFull())
-        }
-        counters.opened += 1
-        openCount += 1
-        table[index].isAnnounced = true
-        delegate.opened(table.id(index), request: upgrading.request)
+        open(index, upgrading)
     }
 
     private func heard(_ index: Int) {
         if table[index].state == .open { delegate.heard(table.id(index)) }
     }
 
-    /// libwebsockets calls this when a congested socket has taken everything, and also after it answered a ping (over TLS),
-    /// which it does not report otherwise.
+    /// libwebsockets calls this when a congested socket has taken everything, and also after it answered a ping, which it
+    /// does not report otherwise.
     private func writeable(_ index: Int, _ wsi: OpaquePointer) {
-        if let source = table[index].source {
-            if lws_partial_buffered(wsi) == 0 { wroteAll(index, source) }
-            return
-        }
         guard table[index].state == .open else { return }
-        if !table[index].isCongested { return heard(index) }
+        if table[index].unsent == .nothing { return heard(index) }
         guard lws_partial_buffered(wsi) == 0 else { return }
-        table[index].isCongested = false
+        table[index].unsent = .nothing
         delegate.writable(table.id(index))
     }
 
-    /// Over TLS: a piece of a message of at most `rx_buffer_size` bytes; the last one may be empty.
+    /// A piece of a message of at most `rx_buffer_size` bytes; the last one may be empty.
     private func receive(_ index: Int, _ wsi: OpaquePointer, _ piece: UnsafeRawBufferPointer) {
         guard table[index].state == .open else { return }
         heard(index)

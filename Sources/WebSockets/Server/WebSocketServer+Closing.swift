@@ -1,11 +1,12 @@
 import CLibWebSockets
 import EventLoops
+import Glibc
 
 /// How connections end.
 ///
-/// libwebsockets' own closing handshake keeps a timer for each connection in a sorted list and waits up to 5 s to flush
-/// a slow one. So we write the close frame ourselves, throw away what still arrives, and end the connection when the
-/// peer's close frame comes or the deadline passes. (Over TLS libwebsockets answers a close frame of the peer.)
+/// We write the close frame, throw away what still arrives, and end the connection when the peer's close frame comes or the
+/// deadline passes. So it is over TLS too, since libwebsockets' own closing handshake keeps a timer for each connection in
+/// a sorted list and waits up to 5 s to flush a slow one; but there it answers a close frame of the peer.
 extension WebSocketServer {
     /// Sends a close frame, waits `closeTimeout` for the peer's, and ends the connection. The delegate hears `closed`
     /// then, never from inside this call.
@@ -35,7 +36,8 @@ extension WebSocketServer {
         } else {
             lws_rx_flow_control(table[index].wsi, 1)
         }
-        guard WebSocketFrame.close(code: code, reason: reason).withUnsafeBytes({ send($0, index) }) else { return }
+        WebSocketFrame.close(code: code, reason: reason).withUnsafeBytes { _ = send($0, index) }
+        guard !table[index].isDoomed else { return }
         closings.add(table.id(index), now: loop.now)
         armDeadlines()
     }
@@ -62,9 +64,27 @@ extension WebSocketServer {
 
     /// Ends the connection at once. Not inside a callback of it.
     func kill(_ index: Int) {
-        guard let wsi = table[index].wsi else { return discard(index) }
-        drainInput(index)
-        clws_kill(wsi, table[index].isSettled)
+        if let wsi = table[index].wsi {
+            clws_kill(wsi, table[index].isSettled)
+        } else if table[index].source != nil {
+            hangUp(index)
+        } else {
+            discard(index)
+        }
+    }
+
+    /// Ends a WebSocket without TLS.
+    private func hangUp(_ index: Int) {
+        let descriptor = table[index].descriptor
+        finishReading(index)
+        // Before the number can be another connection's.
+        dropSource(index)
+        table[index].descriptor = -1
+        Glibc.close(descriptor)
+        depth += 1
+        defer { depth -= 1 }
+        ended(index)
+        forget(index)
     }
 
     // MARK: - Deadlines
@@ -138,7 +158,7 @@ extension WebSocketServer {
         table[index].state = .closing
         table[index].ownCode = code
         dropMessage(index)
-        _ = WebSocketFrame.close(code: code, reason: reason).withUnsafeBytes { send($0, index) }
+        WebSocketFrame.close(code: code, reason: reason).withUnsafeBytes { _ = send($0, index) }
         return true
     }
 
@@ -158,7 +178,7 @@ extension WebSocketServer {
     }
 
     /// The WebSocket is over.
-    func ended(_ index: Int, _ wsi: OpaquePointer) {
+    func ended(_ index: Int) {
         guard table[index].isAnnounced else { return }
         table[index].isAnnounced = false
         openCount -= 1
@@ -168,7 +188,7 @@ extension WebSocketServer {
             closure = .byServer(code: table[index].ownCode)
         } else if let byPeer = table[index].extras?.closure {
             closure = byPeer
-        } else if lws_get_close_length(wsi) >= 2, let payload = lws_get_close_payload(wsi) {
+        } else if let wsi = table[index].wsi, lws_get_close_length(wsi) >= 2, let payload = lws_get_close_payload(wsi) {
             // libwebsockets found the protocol broken and closed by itself.
             closure = .byServer(code: UInt16(payload[0]) << 8 | UInt16(payload[1]))
         } else {

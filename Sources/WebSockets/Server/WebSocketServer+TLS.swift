@@ -9,6 +9,25 @@ extension WebSocketServer {
     /// The content type "handshake" (RFC 8446, 5.1).
     private static let handshakeRecord: UInt8 = 22
 
+    /// What libwebsockets does TLS in.
+    ///
+    /// - Throws: `WebSocketError`.
+    func makeContext() throws -> LibWebSockets.Context {
+        try LibWebSockets.Context(
+            on: loop,
+            LibWebSockets.ContextSetting(
+                subprotocols: configuration.subprotocols,
+                receiveBuffer: 256,
+                // It sees no head but `clws_upgrade_head`.
+                maxHeaderBytes: 1024,
+                headerPool: UInt32(configuration.maxConnections + configuration.reservedConnections),
+                timeoutSeconds: configuration.httpTimeout,
+                tls: .serves,
+                // Unretained: the context is destroyed in `shutdown`, without which the server must not go.
+                user: Unmanaged.passUnretained(self).toOpaque(),
+                callback: serverCallback))
+    }
+
     /// Waits for the whole hello: before it, a connection costs no session of TLS. Whether there is more to do at once.
     func greet(_ index: Int, _ http: HTTPConnection) -> Bool {
         let descriptor = http.descriptor
@@ -51,11 +70,11 @@ extension WebSocketServer {
     /// it now only, and the last byte of the client's own head is the same. While it holds bytes that it may read, it
     /// tries without end; so it is kept from reading until it can (see `beginAdoption`).
     private func beginTLS(_ index: Int, _ http: HTTPConnection) -> Bool {
-        guard let host = context?.secure else { return false }
+        guard let host = context?.host else { return false }
         let socket = table.id(index)
         http.pauseInput()
         http.stage = .shaking
-        adopt(http.descriptor, socket, host, Self.upgradeHead.dropLast())
+        adopt(http.descriptor, socket, host)
         // It may have ended already, and have been forgotten.
         guard let index = table.index(socket) else { return false }
         guard table[index].wsi != nil else {

@@ -2,15 +2,15 @@ import CLibWebSockets
 import EventLoops
 import Glibc
 
-/// From a request to a WebSocket of libwebsockets.
+/// From a request to a WebSocket: one of the server's own, or over TLS one of libwebsockets.
 ///
 /// libwebsockets makes one only of a head that it has read. So it is given a head that is always the same
 /// (`clws_upgrade_head`), as bytes that have been read already, and before it sends its answer, this is made the answer
-/// to the client's own request. Nothing of that request reaches libwebsockets' parser, which takes unknown names of
-/// headers for beginnings of known ones. (Over TLS the last byte does, a line feed.)
+/// to the client's own request. Nothing of that request but its last byte, a line feed, reaches libwebsockets' parser,
+/// which takes unknown names of headers for beginnings of known ones.
 extension WebSocketServer {
-    /// What libwebsockets reads first.
-    static let upgradeHead = String(cString: clws_upgrade_head()).utf8.map { $0 }
+    /// What libwebsockets reads first. Its last byte is that of the client's own head.
+    private static let upgradeHead = Array(String(cString: clws_upgrade_head()).utf8.dropLast())
 
     struct Upgrade {
         let socket: SocketID
@@ -35,44 +35,77 @@ extension WebSocketServer {
             return refuse(
                 index, http, configuration.errorResponse(400, "none of the offered subprotocols is spoken here"))
         }
-        handOver(index, http, Upgrade(socket: table.id(index), request: upgrade, subprotocol: known))
-        return false
-    }
-
-    private func handOver(_ index: Int, _ http: HTTPConnection, _ upgrade: Upgrade) {
         http.cancel()
         letGo(http.held)
         http.held = 0
-        upgrading = upgrade
-        defer { upgrading = nil }
-        if let wsi = table[index].wsi { return release(wsi, upgrade.socket) }
+        let accepted = Upgrade(socket: table.id(index), request: upgrade, subprotocol: known)
+        if let wsi = table[index].wsi {
+            release(wsi, accepted)
+        } else {
+            accept(index, http, accepted)
+        }
+        return false
+    }
+
+    /// Answers the request of a connection without TLS, which is a WebSocket from then on.
+    private func accept(_ index: Int, _ http: HTTPConnection, _ upgrade: Upgrade) {
         // Frames that were sent too early.
         let early = http.input
-        http.input = []
-        table[index].extras?.http = nil
-        guard let context else { return }
-        adopt(http.descriptor, upgrade.socket, context.plain, Self.upgradeHead)
-        endUnlessOpen(upgrade.socket)
+        table[index].descriptor = http.descriptor
+        table[index].source = FrameSource.make(self, upgrade.socket, descriptor: http.descriptor)
+        guard answer(upgrade).withUnsafeBytes({ sendDirectly($0, index) }) else { return }
+        depth += 1
+        defer { depth -= 1 }
+        open(index, upgrade)
         beginReading(upgrade.socket, early)
     }
 
+    private func answer(_ upgrade: Upgrade) -> [UInt8] {
+        let key = upgrade.request.request.headers["sec-websocket-key"] ?? ""
+        let accept = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 29) { accept in
+            clws_accept_key(key, accept.baseAddress)
+            return String(cString: accept.baseAddress!)
+        }
+        var head = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: WebSocket\r\nConnection: Upgrade\r\n"
+        head += "Sec-WebSocket-Accept: \(accept)\r\n"
+        if let subprotocol = upgrade.subprotocol { head += "Sec-WebSocket-Protocol: \(subprotocol)\r\n" }
+        head += "X-Request-Id: \(upgrade.request.request.name)\r\n\r\n"
+        return Array(head.utf8)
+    }
+
+    /// It is a WebSocket.
+    func open(_ index: Int, _ upgrade: Upgrade) {
+        table[index].extras?.http?.cancel()
+        table[index].extras = nil
+        table[index].state = .open
+        table.settle(index)
+        resumeAfterHandshake()
+        guard openCount < configuration.maxConnections else {
+            counters.turnedAway += 1
+            return beginClosing(index, code: 1013, reason: delegate.reasonWhenFull())
+        }
+        counters.opened += 1
+        openCount += 1
+        table[index].isAnnounced = true
+        delegate.opened(table.id(index), request: upgrade.request)
+    }
+
+    // MARK: - By libwebsockets
+
     /// Lets libwebsockets read from a connection over TLS: first the last byte of its head.
-    private func release(_ wsi: OpaquePointer, _ socket: SocketID) {
+    private func release(_ wsi: OpaquePointer, _ upgrade: Upgrade) {
+        upgrading = upgrade
+        defer { upgrading = nil }
         lws_rx_flow_control(wsi, 1)
         _ = clws_service(wsi)
-        endUnlessOpen(socket)
+        guard let index = table.index(upgrade.socket), !table[index].isSettled else { return }
+        doom(index)
     }
 
-    private func endUnlessOpen(_ socket: SocketID) {
-        guard let index = table.index(socket), !table[index].isSettled else { return }
-        if table[index].wsi == nil { forget(index) } else { doom(index) }
-    }
-
-    /// Gives a connection to libwebsockets, with the bytes that it is to read first. It owns the descriptor from then on.
-    func adopt(_ descriptor: Int32, _ socket: SocketID, _ host: OpaquePointer, _ bytes: some Collection<UInt8>) {
-        let bytes = Array(bytes)
+    /// Gives a connection to libwebsockets, which owns its descriptor from then on.
+    func adopt(_ descriptor: Int32, _ socket: SocketID, _ host: OpaquePointer) {
         adopting = socket
-        let wsi = bytes.withUnsafeBytes { bytes in
+        let wsi = Self.upgradeHead.withUnsafeBytes { bytes in
             // On failure it closes the descriptor.
             lws_adopt_socket_vhost_readbuf(
                 host, descriptor, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count)
@@ -84,15 +117,13 @@ extension WebSocketServer {
         lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0)
     }
 
-    // MARK: - What libwebsockets tells
-
     /// It has made its own of the connection that it is being given.
     func beginAdoption(of wsi: OpaquePointer) {
         guard let adopting, let index = table.index(adopting) else { return }
         lws_set_opaque_user_data(wsi, Self.opaque(adopting))
         table[index].wsi = wsi
         // Before it holds bytes: afterwards this would also have it wait until the socket can be written.
-        if table[index].isSecure { lws_rx_flow_control(wsi, 0) }
+        lws_rx_flow_control(wsi, 0)
     }
 
     /// It has made its answer. 0 to send it, -1 to end the connection.

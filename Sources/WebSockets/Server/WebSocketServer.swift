@@ -2,12 +2,11 @@ import CLibWebSockets
 import EventLoops
 import Glibc
 
-/// A WebSocket and HTTP server on one loop, made of libwebsockets.
+/// A WebSocket and HTTP server on one loop.
 ///
 /// Everything happens on the loop's thread, synchronously; nothing here is locked. It is handed listening sockets,
-/// accepts from them itself (libwebsockets cannot share a port in Debian's build), reads and answers HTTP itself, and gives
-/// each connection that becomes a WebSocket to libwebsockets, which reads it only if it speaks TLS. TLS is libwebsockets'
-/// from the client's hello on.
+/// accepts from them itself (libwebsockets cannot share a port in Debian's build), reads and answers HTTP itself, and serves
+/// WebSockets without TLS itself. With TLS a connection is libwebsockets' from the client's hello on.
 ///
 /// Frames are written as bytes framed beforehand, straight to the kernel: a message to many is framed once. A connection
 /// whose peer reads too slowly is `congested`: nothing more is taken for it until the delegate hears `writable`, so it
@@ -38,11 +37,12 @@ public final class WebSocketServer {
     var requestNames = RequestName()
     /// From `stopListening` on: no connection is kept after its answer.
     var isStopping = false
-    /// nil after `shutdown`.
+    private var isShutDown = false
+    /// For TLS; nil without it, and after `shutdown`.
     var context: LibWebSockets.Context?
     /// The socket libwebsockets is being given.
     var adopting: SocketID?
-    /// While libwebsockets makes a WebSocket of a connection.
+    /// While libwebsockets makes a WebSocket of a connection over TLS.
     var upgrading: Upgrade?
     /// What is read from connections before they are WebSockets, one read at a time. Owned; freed in `deinit`.
     let scratch: UnsafeMutableRawBufferPointer
@@ -92,7 +92,7 @@ public final class WebSocketServer {
     /// Those whose backlog is to be delivered.
     var resumed: [SocketID] = []
     private var endOfTurn: EndOfTurnHook?
-    /// How many of libwebsockets' callbacks are running.
+    /// How many callbacks of open connections are running.
     var depth = 0
 
     /// Makes a server that listens nowhere yet. On the loop's thread, or before it starts.
@@ -112,19 +112,7 @@ public final class WebSocketServer {
         frameScratch = .allocate(byteCount: Self.readSize, alignment: 16)
         identityPlace = .allocate(capacity: 1)
         identityPlace.initialize(to: nil)
-        context = try LibWebSockets.Context(
-            on: loop,
-            LibWebSockets.ContextSetting(
-                subprotocols: configuration.subprotocols,
-                receiveBuffer: 256,
-                // It sees no head but `clws_upgrade_head`.
-                maxHeaderBytes: 1024,
-                headerPool: UInt32(configuration.maxConnections + configuration.reservedConnections),
-                timeoutSeconds: configuration.httpTimeout,
-                tls: configuration.servesTLS ? .serves : .none,
-                // Unretained: the context is destroyed in `shutdown`, without which the server must not go.
-                user: Unmanaged.passUnretained(self).toOpaque(),
-                callback: serverCallback))
+        if configuration.servesTLS { context = try makeContext() }
         deadlineTimer = LoopTimer(loop) { [unowned self] in meetDeadlines() }
         acceptRetry = LoopTimer(loop) { [unowned self] in resumeAccepting() }
         roomRetry = LoopTimer(loop) { [unowned self] in resumeAccepting() }
@@ -138,7 +126,7 @@ public final class WebSocketServer {
     }
 
     deinit {
-        precondition(context == nil, "a WebSocketServer must be shut down before it goes")
+        precondition(isShutDown, "a WebSocketServer must be shut down before it goes")
         identityPlace.deallocate()
         scratch.deallocate()
         frameScratch.deallocate()
@@ -156,17 +144,18 @@ public final class WebSocketServer {
     /// To part politely, `close` each connection before and wait until `openCount` is 0. Not from inside a call to the
     /// delegate.
     public func shutdown() {
-        guard let context else { return }
+        guard !isShutDown else { return }
         precondition(depth == 0, "shutdown inside a call to the delegate")
+        isShutDown = true
         stopListening()
         acceptRetry = nil
         roomRetry = nil
         deadlineTimer = nil
         memoryTimer = nil
         endOfTurn?.cancel()
-        for index in table.entries.indices { discard(index) }
-        context.destroy()
-        self.context = nil
+        for index in table.entries.indices where table[index].wsi == nil { kill(index) }
+        context?.destroy()
+        context = nil
     }
 
     // MARK: - Writing
@@ -176,22 +165,14 @@ public final class WebSocketServer {
     /// The bytes are taken over as a whole or not at all, and need not outlive the call.
     public func write(_ bytes: UnsafeRawBufferPointer, to socket: SocketID) -> WriteResult {
         guard let connection = table.writable(socket) else { return .refused }
-        var rest = bytes
-        if connection.descriptor >= 0, lws_partial_buffered(connection.wsi) == 0 {
-            // Past libwebsockets, which gets what the kernel does not take, and sees errors: it spares 4 % of the CPU
-            // of a delivery.
-            let sent = Glibc.send(connection.descriptor, bytes.baseAddress, bytes.count, Self.sendFlags)
-            if sent == bytes.count {
-                counters.wrote(sent)
-                return .written
-            }
-            if sent > 0 {
-                counters.bytesWritten += sent
-                rest = UnsafeRawBufferPointer(rebasing: bytes[sent...])
-            }
+        guard connection.descriptor >= 0 else { return send(bytes, connection.index) }
+        let sent = Glibc.send(connection.descriptor, bytes.baseAddress, bytes.count, Self.sendFlags)
+        if sent == bytes.count {
+            counters.wrote(sent)
+            return .written
         }
-        guard send(rest, connection.index) else { return .refused }
-        return table[connection.index].isCongested ? .congested : .written
+        guard keepUnsent(bytes, sent, connection.index) else { return .refused }
+        return noteCongestion(bytes.count, connection.index)
     }
 
     static let sendFlags = Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)
@@ -201,21 +182,33 @@ public final class WebSocketServer {
         _ = WebSocketFrame.ping.withUnsafeBytes { write($0, to: socket) }
     }
 
-    /// Gives `bytes` to libwebsockets; whether it took them. A connection that broke is ended at the end of the turn.
-    func send(_ bytes: UnsafeRawBufferPointer, _ index: Int) -> Bool {
-        guard let start = bytes.baseAddress, !bytes.isEmpty, let wsi = table[index].wsi else { return true }
+    /// Writes to a WebSocket, whatever its state. One that broke is ended at the end of the turn.
+    @discardableResult
+    func send(_ bytes: UnsafeRawBufferPointer, _ index: Int) -> WriteResult {
+        guard let start = bytes.baseAddress, !bytes.isEmpty else { return .written }
+        guard let wsi = table[index].wsi else {
+            guard sendDirectly(bytes, index) else { return .refused }
+            guard table[index].unsent == .nothing else { return noteCongestion(bytes.count, index) }
+            counters.wrote(bytes.count)
+            return .written
+        }
         // libwebsockets takes mutable bytes but passes those of LWS_WRITE_HTTP through as they are.
         let mutable = UnsafeMutablePointer(mutating: start.assumingMemoryBound(to: UInt8.self))
         guard lws_write(wsi, mutable, bytes.count, LWS_WRITE_HTTP) >= 0 else {
             doom(index)
-            return false
+            return .refused
         }
+        guard lws_partial_buffered(wsi) == 0 else { return noteCongestion(bytes.count, index) }
         counters.wrote(bytes.count)
-        if lws_partial_buffered(wsi) != 0 {
-            counters.partialWrites += 1
-            table[index].isCongested = true
-        }
-        return true
+        return .written
+    }
+
+    /// A part of so many bytes that were written waits until the socket takes more.
+    private func noteCongestion(_ count: Int, _ index: Int) -> WriteResult {
+        counters.wrote(count)
+        counters.partialWrites += 1
+        table[index].unsent = .writes
+        return .congested
     }
 
     // MARK: - Reading
@@ -225,11 +218,10 @@ public final class WebSocketServer {
     /// For the moment before somebody is called dead: libwebsockets reports no empty pong, and costs a system call.
     public func silence(of socket: SocketID) -> Int64? {
         guard let index = table.index(socket) else { return nil }
+        let descriptor = table[index].wsi.map { lws_get_socket_fd($0) } ?? table[index].descriptor
         var info = tcp_info()
         var size = socklen_t(MemoryLayout<tcp_info>.size)
-        guard getsockopt(lws_get_socket_fd(table[index].wsi), Int32(IPPROTO_TCP), TCP_INFO, &info, &size) == 0 else {
-            return nil
-        }
+        guard getsockopt(descriptor, Int32(IPPROTO_TCP), TCP_INFO, &info, &size) == 0 else { return nil }
         return Int64(info.tcpi_last_data_recv)
     }
 }

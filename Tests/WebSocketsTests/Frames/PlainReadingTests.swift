@@ -5,7 +5,7 @@ import Testing
 @testable import TestSupport
 @testable import WebSockets
 
-/// Open connections without TLS, which the server reads itself.
+/// Open connections without TLS, which the server reads, writes and ends itself.
 @Suite(.timeLimit(.minutes(1)))
 struct PlainReadingTests {
     @Test func `pings that come at once are all answered, in their order and before what follows`() async throws {

@@ -1,0 +1,125 @@
+import EventLoops
+import Glibc
+import Testing
+
+@testable import TestSupport
+@testable import WebSockets
+
+/// The beginning, writing and the end of connections without TLS, which libwebsockets does not know of.
+@Suite(.timeLimit(.minutes(1)))
+struct PlainConnectionTests {
+    /// libwebsockets looks through a table as long as the limit of open files for each of its connections that ends.
+    @Test func `without TLS there is nothing of libwebsockets`() async throws {
+        try await withServer { server in
+            let client = try RawClient.upgraded(port: server.port)
+            let socket = await server.opened()
+            let hasNothing = await server.on { server, _ in
+                server.context == nil && server.table[Int(socket.index)].wsi == nil
+            }
+            #expect(hasNothing)
+            try client.send(text: "served all the same")
+            #expect(try client.readText() == "served all the same")
+        }
+    }
+
+    @Test func `the answer to an upgrade has these lines and no others`() async throws {
+        try await withServer { server in
+            let client = try RawClient(port: server.port)
+            try client.send(RawClient.upgrade(headers: ["Sec-WebSocket-Protocol: test.v1", "X-Request-Id: name-1"]))
+            let head = try client.readHead()
+            #expect(
+                head == """
+                    HTTP/1.1 101 Switching Protocols\r
+                    Upgrade: WebSocket\r
+                    Connection: Upgrade\r
+                    Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r
+                    Sec-WebSocket-Protocol: test.v1\r
+                    X-Request-Id: name-1\r
+                    \r
+
+                    """)
+        }
+    }
+
+    @Test func `an answer to an upgrade that does not fit into the socket is sent when there is room`() async throws {
+        try await withServer { server in
+            let filling = Locked(0)
+            await server.on { server, recorder in
+                recorder.decide = { [unowned server] _ in
+                    guard let descriptor = server.table[0].extras?.http?.descriptor else { return .accept }
+                    let bytes = Array(repeating: UInt8(120), count: 4_096)
+                    while true {
+                        let count = send(descriptor, bytes, bytes.count, WebSocketServer.sendFlags)
+                        guard count > 0 else { return .accept }
+                        filling.withLock { $0 += count }
+                    }
+                }
+                recorder.onOpen = { server, socket in
+                    #expect(server.table[Int(socket.index)].unsent == .answers)
+                    let frame = WebSocketFrame.text(Array("first".utf8))
+                    #expect(frame.withUnsafeBytes { server.write($0, to: socket) } == .congested)
+                    #expect(frame.withUnsafeBytes { server.write($0, to: socket) } == .refused)
+                }
+                recorder.onWritable = { server, socket in
+                    let frame = WebSocketFrame.text(Array("second".utf8))
+                    #expect(frame.withUnsafeBytes { server.write($0, to: socket) } == .written)
+                }
+            }
+            let client = try RawClient(port: server.port, receiveBuffer: 4096)
+            try client.send(RawClient.upgrade())
+            _ = await server.opened()
+            #expect(await server.on { server, _ in server.counters.partialWrites } == 1)
+            _ = try client.read(filling.withLock { $0 })
+            #expect(try client.readHead().hasPrefix("HTTP/1.1 101 "))
+            #expect(try client.readText() == "first")
+            #expect(try client.readText() == "second")
+            #expect(server.log.all.count { if case .writable = $0 { true } else { false } } == 1)
+        }
+    }
+
+    @Test func `a write to a peer that has gone ends the connection, and is told once`() async throws {
+        try await withServer { server in
+            var client: RawClient? = try RawClient.upgraded(port: server.port, receiveBuffer: 4096)
+            let socket = await server.opened()
+            await server.on { server, _ in server.pauseReading(socket) }
+            var lingering = linger(l_onoff: 1, l_linger: 0)
+            setsockopt(client!.descriptor, SOL_SOCKET, SO_LINGER, &lingering, socklen_t(MemoryLayout<linger>.size))
+            client = nil
+            let results = await server.on { server, _ in
+                (0..<2).map { _ in WebSocketFrame.ping.withUnsafeBytes { server.write($0, to: socket) } }
+            }
+            #expect(results == [.refused, .refused])
+            #expect(await server.closed(socket) == .lost)
+            #expect(await server.on { server, _ in server.connectionCount } == 0)
+            #expect(server.log.all.count { if case .closed = $0 { true } else { false } } == 1)
+        }
+    }
+
+    @Test func `an aborted connection with unread bytes shows its end, and no error`() async throws {
+        try await withServer { server in
+            await server.on { _, recorder in
+                recorder.onOpen = { server, socket in server.pauseReading(socket) }
+            }
+            let client = try RawClient.upgraded(port: server.port)
+            let socket = await server.opened()
+            try client.send(text: String(repeating: "x", count: 10_000))
+            await server.on { server, _ in server.abort(socket) }
+            #expect(await server.closed(socket) == .lost)
+            var byte: UInt8 = 0
+            #expect(recv(client.descriptor, &byte, 1, 0) == 0)
+        }
+    }
+
+    @Test func `of an open connection it is known how long its peer has been silent, and of no other`() async throws {
+        try await withServer { server in
+            let client = try RawClient.upgraded(port: server.port)
+            let socket = await server.opened()
+            usleep(30_000)
+            let silence = await server.on { server, _ in server.silence(of: socket) }
+            #expect(silence ?? 0 >= 20 && silence ?? .max < 20_000)
+            try client.sendClose(1000)
+            _ = await server.closed(socket)
+            #expect(await server.on { server, _ in server.silence(of: socket) } == nil)
+        }
+    }
+}
