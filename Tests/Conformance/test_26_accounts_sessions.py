@@ -204,7 +204,7 @@ async def test_what_was_under_way_when_a_session_ended_is_not_done(start, ending
         client = await room.come("ana", at=second, token=ana.access)
         await bob.subscribe(ana.user)
         before = (await accounts.api.request("GET", f"/v1/users/{ana.user}/visibility", token=room.backend)).json
-        second.send_signal(signal.SIGSTOP)
+        second.stand_still()
         try:
             members = members | ({"participants": [bob.user]} if type == "createConversation" else {})
             asked = client.begin(type, **members)

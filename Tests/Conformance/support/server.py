@@ -6,6 +6,8 @@ import signal
 import subprocess
 import tempfile
 import threading
+import time
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from . import processes, settings
@@ -117,6 +119,13 @@ class Server:
 
     def send_signal(self, number):
         os.kill(self.process.pid, number)
+
+    def stand_still(self):
+        """Stops all of its threads, and returns when the last one has stopped: on a busy machine that takes a moment."""
+        self.send_signal(signal.SIGSTOP)
+        tasks = Path(f"/proc/{self.process.pid}/task")
+        while any((task / "stat").read_text().rpartition(")")[2].split()[0] not in "tT" for task in tasks.iterdir()):
+            time.sleep(0.001)
 
     def stop(self, number=signal.SIGTERM, within=20):
         """Asks it to end and returns its exit status."""
