@@ -330,7 +330,10 @@ async def test_what_attachments_and_texts_contain_is_shown_and_never_run(chromiu
             const known = {{ name: (user) => user }};
             const row = messageRow({{ app, conversation: {id!r}, known }});
             row.show({{ id: "x", seq: 9, from: "eve", at: 1, text: "שלום", attachments: {hostile} }}, {{ isDirect: false, isOwner: false, isLive: true }});
-            document.querySelector(".messages ol").append(row.node);
+            // Beside the app's own list, which is laid out anew with each event.
+            const list = document.createElement("ol");
+            list.append(row.node);
+            document.querySelector("main").prepend(list);
             globalThis.row = row.node;""")
         assert await page.value("[...row.querySelectorAll('a')].map((each) => each.href)") == ["https://127.0.0.1:1/none.jpg"]
         # A picture that cannot be had says what it is, and nothing was asked of another address.
