@@ -135,7 +135,7 @@ final class PushHistory {
         past.sent[talk, default: []].append(world.redisNow)
         run(
             .send, talk, isOffered: isOffered, { [$0.log($1), $0.changes($1), $0.prints($1), $0.aging] },
-            ["ana", "m\(seq)", "\"\(talk):\(seq)\"", "", "", "1000", "0"])
+            ["ana", "m\(seq)", "\"\(talk):\(seq)\"", "", "", "1000", "0", "0", "87381"])
     }
 
     /// - Parameter read: Up to which message; `nil`: to the newest.

@@ -40,7 +40,7 @@ import Testing
             [
                 keys.shards, keys.floor, keys.conversation(id), keys.log(id), keys.changes(id), keys.prints(id),
                 keys.aging,
-            ], keys.events, [id.string, "ana", "x\(seq)", "\"newer\"", "", "", "100", "0"])
+            ], keys.events, [id.string, "ana", "x\(seq)", "\"newer\"", "", "", "100", "0", "0", "87381"])
         run(
             talk, .pushNote, [bobs.shards, bobs.push, bobs.pushed(bob), bobs.sessions(bob)], bobs.events,
             ["bob", id.string, "\(seq)", "\(read)", "10000"])
