@@ -142,7 +142,7 @@ final class PushHistory {
     private func mark(_ user: String, _ talk: String, read: Int? = nil, delivered: Bool = false) {
         let newest = past.sent[talk, default: []].count
         let seq = delivered ? newest : read ?? newest
-        past.add(PushPast.Mark(at: world.redisNow, seq: seq), isRead: !delivered, of: user, in: talk)
+        past.add(PushPast.Mark(at: world.redisNow, seq: seq, sent: newest), isRead: !delivered, of: user, in: talk)
         run(.mark, talk, { _, _ in [] }, [user, "\(seq)", delivered ? "0" : "\(seq)"])
     }
 
@@ -184,7 +184,7 @@ final class PushHistory {
     private func ran(_ script: Script, _ arguments: [String], _ answer: Result<RedisValue, RedisFailure>) {
         guard Self.scripts.contains(script), arguments.count > 2, !isQuiet, arguments[2] != Self.writer else { return }
         if script == .pushTake, case .success(let value) = answer, draw(0...2) == 0 {
-            for entry in (value.array ?? []).dropFirst(2).compactMap(\.string).prefix(1) { race(entry) }
+            for entry in (value.array ?? []).dropFirst(3).compactMap(\.string).prefix(1) { race(entry) }
         }
         guard draw(0...99) < trouble,
             let place = world.shards.firstIndex(where: { $0.logic.link.incarnation == arguments[2] })

@@ -11,6 +11,8 @@ struct PushPast {
     struct Mark {
         let at: Timestamp
         let seq: Int
+        /// How many messages there were by then.
+        let sent: Int
     }
 
     /// That was told: the newest message that it was for.
@@ -48,7 +50,8 @@ struct PushPast {
     mutating func add(_ mark: Mark, isRead: Bool, of user: String, in talk: String) {
         let place = Place(user: user, talk: talk)
         deliveries[place, default: []].append(mark)
-        if isRead { reads[place, default: []].append(mark) }
+        // Marks only move forward.
+        if isRead, mark.seq > read(place, at: mark.at) { reads[place, default: []].append(mark) }
     }
 
     mutating func close(_ user: String, _ talk: String, _ isClosed: Bool, at time: Timestamp) {
@@ -92,9 +95,8 @@ struct PushPast {
         (deliveries[place] ?? []).filter { $0.at <= time }.map(\.seq).max() ?? 0
     }
 
-    func lastRead(_ place: Place, before time: Timestamp) -> Timestamp {
-        (reads[place] ?? []).map(\.at).filter { $0 <= time }.max() ?? 0
-    }
+    /// How many messages there were when they read last. In numbers: what is read and what is sent may happen in the same ms.
+    func sentBeforeRead(_ place: Place) -> Int { reads[place]?.last?.sent ?? 0 }
 
     func refusal(_ push: Push) -> Timestamp? { refused[Place(user: push.user, talk: push.talk)]?[push.seq] }
     func firstRefusal(_ push: Push) -> Timestamp? { refusedOnce[Place(user: push.user, talk: push.talk)]?[push.seq] }

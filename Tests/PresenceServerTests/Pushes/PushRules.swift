@@ -1,15 +1,19 @@
 import PresenceProtocol
 
+@testable import PresenceServer
+
 /// What docs/protocol.md says of pushes, compared with what happened. Where something changed while a push was decided, either
-/// may have come first: `margin` is longer than a decision takes, with all that holds it up.
+/// may have come first: `margin` is how old what a decision rests on may be.
 struct PushRules {
     private typealias Place = PushPast.Place
     private typealias Push = PushPast.Push
 
     private let past: PushPast
-    /// In ms.
-    private static let margin: Timestamp = 20_000
-    /// Pushes are known to the second.
+    /// In ms: a decision that comes after the end of its lease does not count.
+    private static let margin: Timestamp = DuePushes.lease
+    /// In ms: between the check of a device and its push there is only a server that stands still.
+    private static let standstill: Timestamp = 5_000
+    /// Pushes are known to the second in which they were told: it begins at `Push.at`.
     private static let second: Timestamp = 1_000
     private static let wait: Timestamp = 10_000
 
@@ -31,7 +35,7 @@ struct PushRules {
     }
 
     private func isLate(_ time: Timestamp, _ user: String) -> Bool {
-        past.revoked[user].map { time > $0 + Self.margin } ?? false
+        past.revoked[user].map { time > $0 + Self.standstill } ?? false
     }
 
     /// One for each conversation until it is read, or its push was given up.
@@ -47,10 +51,10 @@ struct PushRules {
 
     /// What came after the last read, and concerns somebody who was away, was told.
     private func lost(_ told: [Push], _ place: Place, _ now: Timestamp) -> String? {
-        let (read, since) = (past.read(place, at: now), past.lastRead(place, before: now))
+        let (read, before) = (past.read(place, at: now), past.sentBeforeRead(place))
         let sent = past.sent[place.talk] ?? []
         let due = sent.indices.filter { index in
-            index + 1 > read && sent[index] > since && past.isOpen(place, always: sent[index]...now)
+            index + 1 > read && index >= before && past.isOpen(place, always: sent[index]...now)
                 && !past.hadIt(place, index + 1, in: sent[index]...now)
         }
         guard let newest = due.last else { return nil }
@@ -64,10 +68,11 @@ struct PushRules {
     /// Nobody is told who has read, muted or archived it, or who is active and has it.
     private func needless(_ push: Push, _ place: Place) -> String? {
         let before = push.at - Self.margin
+        let times = before...push.at + Self.second
         if past.read(place, at: before) >= push.seq { return "\(push) was read before" }
-        if past.isClosed(place, always: before...push.at) { return "\(push) was muted or archived" }
+        if past.isClosed(place, always: times) { return "\(push) was muted or archived" }
         if past.delivered(place, at: before) >= push.seq,
-            past.is(place.user, { $0 == .active }, always: before...push.at)
+            past.is(place.user, { $0 == .active }, always: times)
         {
             return "\(push) was delivered to somebody who was active"
         }
@@ -78,7 +83,7 @@ struct PushRules {
     private func early(_ push: Push, _ place: Place) -> String? {
         let unread = past.read(place, at: push.at - Self.margin)
         guard let sent = past.sent[place.talk], unread < sent.count, sent[unread] <= push.at else { return nil }
-        guard past.is(place.user, { $0 != .away }, always: sent[unread]...push.at) else { return nil }
+        guard past.is(place.user, { $0 != .away }, always: sent[unread]...push.at + Self.second) else { return nil }
         if push.at + Self.second >= sent[unread] + Self.wait { return nil }
         return "\(push) was told early: the first that was unread was sent at \(sent[unread])"
     }

@@ -71,6 +71,40 @@ import Testing
         #expect(try talk.world.redis.command(["ZCARD", keys.push]).get().int == 0)
     }
 
+    @Test(arguments: [true, false]) func `what is decided for longer than its lease is decided again`(isMuted: Bool)
+        throws
+    {
+        let talk = try PushTalk()
+        let partitions = talk.world.shards[0].logic.partitions
+        let (keys, bobs) = (partitions.keys(of: talk.id), partitions.keys(of: UserID("bob")!))
+        // More conversations than are counted at a time.
+        let others = (0..<80).flatMap { ["other\($0)", "in 1"] }
+        _ = try talk.world.redis.command(["HSET", bobs.inbox(UserID("bob")!)] + others).get()
+        var end: Milliseconds?
+        // While they are counted, each answer is late.
+        talk.world.redis.refuse = { [self] script, words in
+            guard script == nil, words.count == 4, words[2] == "last" else { return nil }
+            if end == nil {
+                end = talk.world.now + DuePushes.lease + 1_000
+                if isMuted {
+                    run(
+                        talk, .settings, [keys.shards, keys.floor, keys.conversation(talk.id)], keys.events,
+                        [talk.id.string, "bob", "-1", ""])
+                }
+            }
+            guard let end, talk.world.now < end else { return nil }
+            for shard in talk.webhooks.couriers { shard.holdReplies(.commands, for: 4_500) }
+            return nil
+        }
+        talk.say()
+        try talk.world.run(until: "it is decided", within: 15_000) { end != nil }
+        try talk.world.run(for: DuePushes.lease)
+        #expect(talk.pushes.isEmpty)
+        try talk.world.run(for: 120_000)
+        #expect(talk.pushes.count == (isMuted ? 0 : 1))
+        #expect(try talk.world.redis.command(["ZCARD", bobs.push]).get().int == 0)
+    }
+
     @Test func `two servers that decide the same tell it once`() throws {
         let talk = try PushTalk()
         // The other one told it, and has another to decide on.

@@ -58,7 +58,10 @@ extension ScriptKeyTests {
         _ = try world.redis.command(["ZADD", own.push, "1", "bob \(made)"]).get()
         run(
             .pushLater, [own.shards, own.push, own.pushed(bob)],
-            [own.events, shard.logic.link.incarnation, "bob", made.string, "0", "60000", "60000", "1", "0"])
+            [
+                own.events, shard.logic.link.incarnation, "bob", made.string, "0", "60000", "60000", "1", "0",
+                "9000000000000",
+            ])
         run(
             .pushMissed, [own.shards, own.pushed(bob)],
             [own.events, shard.logic.link.incarnation, made.string, "1", "fcm", "\"second\""])

@@ -41,6 +41,8 @@ extension DuePushes {
         let told: String
         /// Whether a session of theirs is active.
         let isActive: Bool
+        /// When the lease of it ends, by its partition's clock (ms since 1970).
+        let end: String
 
         var toldNumber: Int64? { told.split(separator: " ").first.flatMap { Int64($0) } }
     }
@@ -48,7 +50,8 @@ extension DuePushes {
     /// Messages among which one that is not deleted is looked for.
     private static let mostLooked: Int64 = 200
 
-    func decide(_ entry: Entry, _ keys: PartitionKeys, done: @escaping () -> Void) {
+    /// - Parameter end: When the lease of it ends (`push-take.lua`).
+    func decide(_ entry: Entry, _ keys: PartitionKeys, until end: String, done: @escaping () -> Void) {
         let pushed = keys.pushed(entry.user)
         // What cannot be read now is decided after the lease.
         let id = entry.conversation.string
@@ -61,7 +64,7 @@ extension DuePushes {
                     let isActive = (sessions.array ?? []).contains { Self.isActive($0.string ?? "") }
                     let situation = Situation(
                         entry: entry, keys: keys, noted: Noted(words[0].string), told: words[1].string ?? "",
-                        isActive: isActive)
+                        isActive: isActive, end: end)
                     decide(situation, record, done: done)
                 }
             }
@@ -134,10 +137,11 @@ extension DuePushes {
             .pushLater, keys, [keys.shards, keys.push, keys.pushed(entry.user)],
             [
                 entry.user.string, entry.conversation.string, String(situation.noted.newest), String(wait),
-                String(Self.wait), String(message.seq), String(held),
+                String(Self.wait), String(message.seq), String(held), situation.end,
             ]
         ) { [self] words in
-            if words?.first?.string == "OK", let wait = words?.last?.int { look(entry, after: wait) }
+            // Without a number another has decided.
+            if let wait = words?.last?.int { look(entry, after: wait) }
             done()
         }
     }
@@ -155,7 +159,7 @@ extension DuePushes {
                 String(shard.configuration[.idle]), String(push?.seq ?? 0),
                 String(decoding: push?.before ?? [], as: UTF8.self),
                 String(decoding: push?.after ?? [], as: UTF8.self), situation.told, String(Self.wait),
-                platforms.map { " \($0) " }.joined(),
+                platforms.map { " \($0) " }.joined(), situation.end,
             ]
         ) { [self] words in
             if words?.first?.string == "AGAIN" { look(entry, after: words?.last?.int ?? 0) }

@@ -20,8 +20,9 @@ final class DuePushes {
 
     static let window = 8
     private static let most = 20
-    /// ms for which nobody else decides about what was taken.
-    private static let lease: Milliseconds = 30_000
+    /// ms for which nobody else decides about what was taken, and after which what was decided does not count any more: it rests
+    /// on nothing that was read earlier.
+    static let lease: Milliseconds = 30_000
     /// ms until what could not be taken is tried again.
     private static let retry: Milliseconds = 1_000
 
@@ -142,13 +143,14 @@ final class DuePushes {
         run(
             .pushTake, keys, [keys.shards, keys.push], [String(Self.most), String(Self.lease), String(longest)]
         ) { [self] words in
-            guard let words, words.count >= 2 else {
+            guard let words, words.count >= 3 else {
                 look(at: partition, after: Self.retry)
                 return finish(partition)
             }
-            let entries = words.dropFirst(2).compactMap { Entry($0.string ?? "") }
+            let end = words[2].string ?? "0"
+            let entries = words.dropFirst(3).compactMap { Entry($0.string ?? "") }
             BoundedConcurrency(entries, window: Self.window) { [self] entry, next in
-                decide(entry, keys, done: next)
+                decide(entry, keys, until: end, done: next)
             } done: { [self] in
                 if !entries.isEmpty { courier?.look(at: partition) }
                 if let wait = words[1].int { look(at: partition, after: max(wait, 5)) }

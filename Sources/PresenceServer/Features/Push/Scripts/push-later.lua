@@ -3,11 +3,13 @@
 -- Whether a push is needed is decided later.
 -- KEYS: shards, push, pushed
 -- ARGV: now, channel, incarnation, user, conversation, newest number that was noted when it was looked at, ms to wait, ms to wait
---       if a newer one was noted since, number of the message whose time it will be, newest for which it is put off (0: none)
--- Replies {OK, ms}, {GONE} if another has decided, or {FENCED}.
+--       if a newer one was noted since, number of the message whose time it will be, newest for which it is put off (0: none),
+--       until when it was taken (push-take)
+-- Replies {OK, ms}, {AGAIN, ms} if what it was decided on was read too long ago, {GONE} if another has decided, or {FENCED}.
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
 local entry = ARGV[4] .. ' ' .. ARGV[5]
 if not redis.call('ZSCORE', KEYS[2], entry) then return { 'GONE' } end
+if now >= tonumber(ARGV[11]) then return { 'AGAIN', '0' } end
 local _, newest, held = noted(KEYS[3], ARGV[5])
 local wait = tonumber(newest > tonumber(ARGV[6]) and ARGV[8] or ARGV[7])
 newest = math.max(newest, tonumber(ARGV[9]))

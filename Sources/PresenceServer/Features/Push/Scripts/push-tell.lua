@@ -6,12 +6,13 @@
 -- ARGV: now, channel, incarnation, user, conversation, newest number that was noted when it was looked at, ms after which a
 --       session that is not used has ended, number of the message that is told, what is told of it before and after the devices, as
 --       members ('' '': not needed), what they were pushed for when it was looked at ('': nothing), ms until a newer message
---       is due, platforms that this installation sends to, each with a space on both sides
--- Replies {OK}, {AGAIN, ms} if there is a newer one, or what it was decided on has changed, {GONE} if another was quicker, or
--- {FENCED}.
+--       is due, platforms that this installation sends to, each with a space on both sides, until when it was taken (push-take)
+-- Replies {OK}, {AGAIN, ms} if there is a newer one, or what it was decided on has changed, or was read too long ago, {GONE} if
+-- another was quicker, or {FENCED}.
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
 local entry, most = ARGV[4] .. ' ' .. ARGV[5], 20
 if not redis.call('ZSCORE', KEYS[2], entry) then return { 'GONE' } end
+if now >= tonumber(ARGV[14]) then return { 'AGAIN', '0' } end
 local first, newest = noted(KEYS[3], ARGV[5])
 local isNewer = newest > tonumber(ARGV[6])
 -- One that came while the decision was put off has a time of its own (push-note).
