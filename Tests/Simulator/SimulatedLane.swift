@@ -15,6 +15,8 @@ struct SimulatedLane {
     var lastReply: Milliseconds = 0
     /// Nothing arrives at Redis before.
     var heldUntil: Milliseconds = 0
+    /// No answer comes before.
+    var repliesHeldUntil: Milliseconds = 0
 
     final class Command {
         let sentAt: Milliseconds
@@ -46,6 +48,7 @@ struct SimulatedLane {
         isUp = false
         // A new connection does not wait for what the old one still brings.
         heldUntil = 0
+        repliesHeldUntil = 0
         lastArrival = 0
         lastReply = 0
         let unanswered = pending

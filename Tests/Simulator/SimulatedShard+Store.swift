@@ -79,7 +79,7 @@ extension SimulatedShard: Store {
         command.hasArrived = true
         let answer = command.run(world)
         guard !command.isSettled else { return }
-        let back = max(lanes[lane]!.lastReply, world.now + world.wayThrough())
+        let back = max(lanes[lane]!.lastReply, world.now + world.wayThrough(), lanes[lane]!.repliesHeldUntil)
         lanes[lane]!.lastReply = back
         world.after(back - world.now) { [weak self] in self?.settle(command, answer, on: lane) }
     }
@@ -154,6 +154,11 @@ extension SimulatedShard: Store {
 
     /// What is sent on a lane arrives late.
     func hold(_ lane: StoreLane, for duration: Milliseconds) { lanes[lane]?.heldUntil = world.now + duration }
+
+    /// What is answered on a lane arrives late.
+    func holdReplies(_ lane: StoreLane, for duration: Milliseconds) {
+        lanes[lane]?.repliesHeldUntil = world.now + duration
+    }
 
     /// Events come late.
     func holdEvents(for duration: Milliseconds) { subscription.heldUntil = world.now + duration }
