@@ -44,6 +44,8 @@ void clws_accept_key(const char *key, char accept[29])
     snprintf(joined, sizeof(joined), "%.24s258EAFA5-E914-47DA-95CA-C5AB0DC85B11", key);
     lws_SHA1((const unsigned char *)joined, strlen(joined), hash);
     lws_b64_encode_string((const char *)hash, sizeof(hash), accept, accept_length + 1);
+    // It writes no zero where there is room for one only.
+    accept[accept_length] = 0;
 }
 
 int clws_answer_upgrade(void *args, const char *accept, const char *protocol, const char *name)
