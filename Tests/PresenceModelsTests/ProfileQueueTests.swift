@@ -9,7 +9,7 @@ import Testing
     private let users = FakeUserRepository([User(id: "me", displayName: "Ana", lastSeen: .inTests, createdAt: .inTests)]
     )
 
-    /// The same users, of whom no news come by themselves.
+    /// The same users, about whom no events arrive.
     private struct SilentUsers: UserRepository {
         let users: FakeUserRepository
         /// What happens between the end of a change and its being told.

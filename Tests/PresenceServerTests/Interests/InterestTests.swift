@@ -50,7 +50,7 @@ import Testing
         #expect(leases.allSatisfy { !$0.hasSuffix("i") })
     }
 
-    @Test func `a channel is left a second after its last watcher, and whoever comes back before finds it followed`()
+    @Test func `a channel is left a second after its last watcher, and is still followed for one who returns earlier`()
         throws
     {
         let world = try world(shards: 1)
@@ -190,7 +190,7 @@ import Testing
         #expect(ceiling.version(0, at: 1_300) == 50_300 && ceiling.version(1, at: 1_300) == 90_100)
     }
 
-    @Test func `the courier hears of what is offered, whoever watches`() throws {
+    @Test func `the courier hears of each offer, also without any watcher`() throws {
         let webhooks = try WebhookWorld(shards: 3, interests: true)
         let world = webhooks.world
         try world.run(for: 8_000)

@@ -29,7 +29,7 @@ struct RestingWatchTests {
         #expect(log.paused == nil && bench.watchers.subscriptions(of: connection) == 1 && !log.log!.hasCursors)
     }
 
-    @Test func `one that was behind stands where it stood, and reads from the store what is no longer in memory`() {
+    @Test func `one that was behind keeps its place, and reads from the store what is no longer in memory`() {
         let bench = LogBench()
         bench.watchers.subscribe(bench.connections[0], to: bench.logs)
         bench.background(0, true)
