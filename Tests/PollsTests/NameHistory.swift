@@ -11,9 +11,7 @@ import Redis
 ///
 /// After each script: what polls hold is theirs, and nobody is without a name between two. Answers are compared with what
 /// was so meanwhile. At the end, when all is quiet: claims and records name each other, and nothing is unfinished.
-final class NameHistory {
-    struct Fault: Error, CustomStringConvertible { let description: String }
-
+final class NameHistory: DrawnHistory {
     static let features = Features.all + [PollNames.self]
     static let polls = ["p-ana", "p-bob", "p-cy", "p-dan", "p-eve"].map { Identifier($0)! }
     /// These never give a name up: nobody may see them without one, once they have one.
@@ -28,13 +26,14 @@ final class NameHistory {
     /// Of 100 scripts so many are followed by trouble.
     private let trouble: Int
     private var isQuiet = false
-    private var fault: Fault?
+    private var fault: HistoryFault?
     private var clients: [SimulatedClient] = []
-    private(set) var deaths = 0
-    private(set) var answers = 0
-    private(set) var refusals = 0
+    private var deaths = 0
+    private var answers = 0
+    private var refusals = 0
     /// Takeovers of claims that nobody means.
-    private(set) var orphans = 0
+    private var orphans = 0
+    var counts: [String: Int] { ["deaths": deaths, "answers": answers, "refusals": refusals, "orphans": orphans] }
 
     private struct Held: Equatable {
         var thing: String?
@@ -197,7 +196,7 @@ final class NameHistory {
         ((try? redis.ask(words).get())?.array ?? []).map(\.string)
     }
 
-    private func fail(_ text: String) { fault = fault ?? Fault(description: "at \(world.now): \(text)") }
+    private func fail(_ text: String) { fault = fault ?? HistoryFault(description: "at \(world.now): \(text)") }
 
     // MARK: What clients are told
 

@@ -1,5 +1,4 @@
 import PresenceProtocol
-import Redis
 import Testing
 
 @testable import PresenceCore
@@ -20,17 +19,27 @@ import Testing
         #expect(try Self.faults(of: seed, isAboutNames: true) == [])
     }
 
-    @Test(arguments: Mistake.all) func `a mistake made on purpose is found`(_ mistake: Mistake) throws {
-        let substitutes = mistake.substitutes
-        try #require(!substitutes.isEmpty, "no script holds what this replaces")
+    @Test(arguments: Self.mistakes) func `a mistake made on purpose is found`(mistake: ScriptMistake) throws {
+        #expect(try Self.isFound(mistake, from: 1))
+    }
+
+    @Test(arguments: Self.mistakesOfNames)
+    func `a mistake made on purpose with names is found`(mistake: ScriptMistake) throws {
+        #expect(try Self.isFound(mistake, from: 101, isAboutNames: true))
+    }
+
+    private static func isFound(
+        _ mistake: ScriptMistake, from first: UInt64, isAboutNames: Bool = false
+    ) throws -> Bool {
+        let substitutes = mistake.substitutes(in: Script.accounts)
+        try #require(!substitutes.isEmpty, "no script has what this replaces")
         let redis = try SimulatedRedis(substitutes: substitutes)
-        let first: UInt64 = mistake.isAboutNames ? 101 : 1
         let found = (first..<first + 60).first { seed in
             // One that cannot be played to its end has found it, too.
-            (try? Self.faults(of: seed, isAboutNames: mistake.isAboutNames, redis: redis)) != []
+            (try? faults(of: seed, isAboutNames: isAboutNames, redis: redis)) != []
         }
         print("\(mistake.name): found in history \(found.map(String.init) ?? "none")")
-        #expect(found != nil)
+        return found != nil
     }
 
     private static func faults(
@@ -44,39 +53,25 @@ import Testing
         return history.faults
     }
 
-    struct Mistake: Sendable, CustomTestStringConvertible {
-        let name: String
-        let old: String
-        let new: String
-        var isAboutNames = false
-        var testDescription: String { name }
+    static let mistakes = [
+        ScriptMistake(
+            name: "another's address is nobody's, whatever their account says", old: "return { 'OK', '1' }",
+            new: "return { 'OK', '0' }"),
+        ScriptMistake(name: "a sign-up takes an address that is taken", old: "if taken then", new: "if false then"),
+        ScriptMistake(
+            name: "an account does not say by which wish it has its address",
+            old: "'emailClaim', ARGV[7], 'verified'", new: "'verified'"),
+    ]
 
-        var substitutes: [Script: RedisScript] {
-            var found: [Script: RedisScript] = [:]
-            for script in Script.accounts where script.source.contains(old) {
-                found[script] = RedisScript(name: script.name, source: script.source.replacing(old, with: new))
-            }
-            return found
-        }
-
-        static let all = [
-            Mistake(
-                name: "an address is taken from another account",
-                old: "if user ~= ARGV[5] then return { 'TAKEN', claim } end", new: "", isAboutNames: true),
-            Mistake(
-                name: "another's address is nobody's, whatever their account says", old: "return { 'OK', '1' }",
-                new: "return { 'OK', '0' }"),
-            Mistake(
-                name: "a sign-up takes an address that is taken", old: "if taken then", new: "if false then"),
-            Mistake(
-                name: "an account does not say by which wish it has its address",
-                old: "'emailClaim', ARGV[7], 'verified'", new: "'verified'"),
-            Mistake(
-                name: "a deleted account keeps its username", old: "abandon(KEYS[11], KEYS[10], ARGV[6], KEYS[12])",
-                new: "", isAboutNames: true),
-            Mistake(
-                name: "an account that is made with a username does not show it in its profile",
-                old: "profile.username = '\"' .. shownOf(KEYS[3]) .. '\"'", new: "", isAboutNames: true),
-        ]
-    }
+    static let mistakesOfNames = [
+        ScriptMistake(
+            name: "an address is taken from another account",
+            old: "if user ~= ARGV[5] then return { 'TAKEN', claim } end", new: ""),
+        ScriptMistake(
+            name: "a deleted account keeps its username", old: "abandon(KEYS[11], KEYS[10], ARGV[6], KEYS[12])",
+            new: ""),
+        ScriptMistake(
+            name: "an account that is made with a username does not show it in its profile",
+            old: "profile.username = '\"' .. shownOf(KEYS[3]) .. '\"'", new: ""),
+    ]
 }

@@ -53,6 +53,26 @@ import Testing
         #expect(try world.redis.command(["EXISTS", keys.inbox(UserID("bob")!)]).get().int == 0)
     }
 
+    /// A conversation of a deleted account would be in the list of the other one, too.
+    @Test func `a server that stood still while it asked about a token asks again`() throws {
+        let ana = try signUp()
+        let client = SimulatedClient(ana.user.string, in: world)
+        client.signedToken = ana.token
+        try client.connect(to: world.shards[0])
+        world.shards[0].holdReplies(.commands, for: 3_000)
+        world.shards[0].holdEvents(for: 3_000)
+        client.sendText(#"{"type":"createConversation","id":90,"participants":["bob"]}"#)
+        client.sendText(#"{"type":"createConversation","id":91,"participants":["bob","cy"],"name":"Trip"}"#)
+        let deleted = try accounts.call("DELETE", "/v1/me", ["password": password], token: ana.token, at: 1)
+        #expect(deleted.status == 204)
+        try world.run(for: 10_000)
+        for user in ["bob", "cy"].map({ UserID($0)! }) {
+            let inbox = world.shards[0].logic.partitions.keys(of: user).inbox(user)
+            #expect(try world.redis.command(["EXISTS", inbox]).get().int == 0, "\(user)")
+        }
+        #expect(client.closeCode == .unauthorized)
+    }
+
     /// The script after which the device is signed out, and the call that then goes on.
     @Test(
         arguments: [

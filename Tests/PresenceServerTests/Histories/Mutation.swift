@@ -23,11 +23,6 @@ struct Mutation: Sendable, CustomTestStringConvertible {
     /// The scripts with the mistake in them.
     var substitutes: [Script: RedisScript] {
         guard let replacing else { return [:] }
-        var substitutes: [Script: RedisScript] = [:]
-        for script in Script.allCases where script.source.contains(replacing.old) {
-            substitutes[script] = RedisScript(
-                name: script.name, source: script.source.replacing(replacing.old, with: replacing.new))
-        }
-        return substitutes
+        return ScriptMistake(name: name, old: replacing.old, new: replacing.new).substitutes(in: Script.allCases)
     }
 }

@@ -15,9 +15,7 @@ import Redis
 ///
 /// All the time: events are in order, without a gap and none twice, and marks never go back. At the end, when all is quiet:
 /// everyone holds what the store has, everything that was acknowledged is there once, and unread is what a shadow model says.
-final class TalkHistory {
-    struct Fault: Error, CustomStringConvertible { let description: String }
-
+final class TalkHistory: DrawnHistory {
     let world: World
     let redis: SimulatedRedis
     private var random: SplitMix64
@@ -26,7 +24,7 @@ final class TalkHistory {
     private let dropsAnswers: Bool
     private var answeredOnce: Set<String> = []
     private var isQuiet = false
-    private(set) var fault: Fault?
+    private(set) var fault: HistoryFault?
     /// How long messages are kept, in ms; 0: for ever.
     let keepFor: Milliseconds
     /// By conversation and number: when each message was sent that the store was seen to have.
@@ -38,8 +36,9 @@ final class TalkHistory {
     var acknowledged: [String: Int64] = [:]
     /// The conversation that each of them is in.
     var talkOf: [String: String] = [:]
-    private(set) var deaths = 0
-    private(set) var sent = 0
+    private var deaths = 0
+    private var sent = 0
+    var counts: [String: Int] { ["deaths": deaths, "sent": sent] }
     private var texts = 0
 
     private static let scripts: Set<Script> = Set(Script.conversations + Script.messageScripts)
@@ -64,7 +63,7 @@ final class TalkHistory {
 
     private func draw(_ range: ClosedRange<Int>) -> Int { .random(in: range, using: &random) }
 
-    func fail(_ text: String) { fault = fault ?? Fault(description: "at \(world.now): \(text)") }
+    func fail(_ text: String) { fault = fault ?? HistoryFault(description: "at \(world.now): \(text)") }
 
     // MARK: The course of it
 

@@ -13,9 +13,7 @@ import Redis
 ///
 /// All the time: one version has one set of counts, on every device. At the end, when all is quiet, every device has the same
 /// list and counts, and they are what a shadow model says that knows only what was asked for and answered.
-final class NotificationHistory {
-    struct Fault: Error, CustomStringConvertible { let description: String }
-
+final class NotificationHistory: DrawnHistory {
     struct Post {
         let id: String
         let users: [String]
@@ -27,7 +25,7 @@ final class NotificationHistory {
     private var random: SplitMix64
     private let trouble: Int
     private var isQuiet = false
-    private(set) var fault: Fault?
+    private(set) var fault: HistoryFault?
     private(set) var devices: [NotificationDevice] = []
     /// Of each user, by version: what it was told to be.
     private var counts: [String: [Int64: NotificationDevice.Counts]] = [:]
@@ -38,8 +36,9 @@ final class NotificationHistory {
     private var calledAt: Milliseconds = 0
     /// What was posted once more after its answer.
     private var echoes: [SimulatedCall] = []
-    private(set) var deaths = 0
-    private(set) var stored = 0
+    private var deaths = 0
+    private var stored = 0
+    var counts: [String: Int] { ["deaths": deaths, "stored": stored] }
     /// What a user keeps.
     static let keep = 12
 
@@ -54,7 +53,7 @@ final class NotificationHistory {
 
     func draw(_ range: ClosedRange<Int>) -> Int { .random(in: range, using: &random) }
 
-    func fail(_ text: String) { fault = fault ?? Fault(description: "at \(world.now): \(text)") }
+    func fail(_ text: String) { fault = fault ?? HistoryFault(description: "at \(world.now): \(text)") }
 
     // MARK: The course of it
 

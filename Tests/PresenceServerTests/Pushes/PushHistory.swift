@@ -13,17 +13,15 @@ import Redis
 /// push service takes what it gets, or fails, or refuses it.
 ///
 /// `PushRules` compares what was told and handed over with what had happened.
-final class PushHistory {
-    struct Fault: Error, CustomStringConvertible { let description: String }
-
+final class PushHistory: DrawnHistory {
     let webhooks: WebhookWorld
     let redis: SimulatedRedis
     private var random: SplitMix64
     private let trouble: Int
     private var isQuiet = false
     private(set) var past = PushPast()
-    private(set) var deaths = 0
-    var told: Int { past.pushes.count }
+    private var deaths = 0
+    var counts: [String: Int] { ["deaths": deaths, "told": past.pushes.count] }
 
     static let talks = ["all": ["ana", "bob", "cy", "dan"], "bobs": ["ana", "bob"], "cys": ["ana", "cy"]]
     private static let writer = "history"
@@ -57,7 +55,7 @@ final class PushHistory {
                 try world.run(for: Milliseconds(draw(pause)))
             }
             try quieten()
-            if let fault = PushRules(past).fault(at: world.redisNow) { throw Fault(description: fault) }
+            if let fault = PushRules(past).fault(at: world.redisNow) { throw HistoryFault(description: fault) }
         }
     }
 

@@ -1,0 +1,113 @@
+import Foundation
+import Redis
+
+@testable import PresenceCore
+@testable import PresenceServer
+
+/// A history that is drawn from a number: what people do, and servers that die between the steps of it. Another one is drawn
+/// from each number, and the same one from the same number.
+protocol DrawnHistory: AnyObject {
+    /// Of the servers that play it.
+    static var features: [any Feature.Type] { get }
+    init(seed: UInt64, on redis: SimulatedRedis) throws
+    /// Plays it to its end.
+    ///
+    /// Throws a ``HistoryFault`` when a promise was broken.
+    func play() throws
+    /// How often what it is about has come up.
+    var counts: [String: Int] { get }
+}
+
+extension DrawnHistory {
+    static var features: [any Feature.Type] { Features.all }
+}
+
+/// A promise that was broken in a history.
+struct HistoryFault: Error, CustomStringConvertible { let description: String }
+
+/// A mistake that is made on purpose in a script, to show that histories find it.
+struct ScriptMistake: Sendable, CustomTestStringConvertible {
+    let name: String
+    let old: String
+    let new: String
+    /// What may be said of it; if empty, anything.
+    var faults: [String] = []
+    var testDescription: String { name }
+
+    /// Those of the scripts that have the text, with the mistake in them.
+    func substitutes(in scripts: [Script]) -> [Script: RedisScript] {
+        let wrong = scripts.filter { $0.source.contains(old) }.map { script in
+            (script, RedisScript(name: script.name, source: script.source.replacing(old, with: new)))
+        }
+        return Dictionary(uniqueKeysWithValues: wrong)
+    }
+
+    func isFound(in fault: String) -> Bool { faults.isEmpty || faults.contains { fault.contains($0) } }
+}
+
+/// Plays the histories of the seeds from 1 on, on a thread for each core, each with a Redis of its own.
+struct DrawnHistories<History: DrawnHistory>: Sendable {
+    let count: Int
+    var substitutes: [Script: RedisScript] = [:]
+    /// After so many faults no other history is begun.
+    var enough = 3
+
+    struct Sum: Sendable, CustomStringConvertible {
+        fileprivate(set) var histories = 0
+        fileprivate(set) var counts: [String: Int] = [:]
+        fileprivate(set) var faults: [String] = []
+
+        subscript(name: String) -> Int { counts[name] ?? 0 }
+
+        fileprivate mutating func add(_ other: Sum) {
+            histories += other.histories
+            counts.merge(other.counts, uniquingKeysWith: +)
+            faults += other.faults
+        }
+
+        var description: String {
+            let counted = counts.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }
+            return "\(histories) histories: \(counted.joined(separator: ", "))"
+        }
+    }
+
+    func run() async throws -> Sum {
+        let threads = ProcessInfo.processInfo.activeProcessorCount
+        return try await withThrowingTaskGroup(of: Sum.self) { group in
+            for thread in 0..<threads {
+                group.addTask {
+                    try await onThread { try play(stride(from: 1 + thread, through: count, by: threads)) }
+                }
+            }
+            return try await group.reduce(into: Sum()) { $0.add($1) }
+        }
+    }
+
+    /// The first fault that the histories find in a mistake, after how many; `nil` if they find none.
+    static func find(_ mistake: ScriptMistake, in scripts: [Script], count: Int) async throws -> String? {
+        let substitutes = mistake.substitutes(in: scripts)
+        guard !substitutes.isEmpty else { throw HistoryFault(description: "no script has what this replaces") }
+        let sum = try await Self(count: count, substitutes: substitutes, enough: 1).run()
+        print("\(mistake.name): found after \(sum.histories) histories: \(sum.faults.first ?? "not")")
+        return sum.faults.first
+    }
+
+    private func play(_ seeds: some Sequence<Int>) throws -> Sum {
+        let redis = try SimulatedRedis(substitutes: substitutes, features: History.features)
+        var sum = Sum()
+        for seed in seeds where sum.faults.count < enough {
+            let history = try History(seed: UInt64(seed), on: redis)
+            var one = Sum(histories: 1)
+            do {
+                try history.play()
+            } catch let fault as HistoryFault {
+                one.faults.append("seed \(seed): \(fault)")
+            } catch let impatience as World.Impatience {
+                one.faults.append("seed \(seed): never so: \(impatience.what)")
+            }
+            one.counts = history.counts
+            sum.add(one)
+        }
+        return sum
+    }
+}
