@@ -33,7 +33,7 @@ final class NameHistory: DrawnHistory {
     private var refusals = 0
     /// Takeovers of claims that nobody means.
     private var orphans = 0
-    var counts: [String: Int] { ["deaths": deaths, "answers": answers, "refusals": refusals, "orphans": orphans] }
+    var tally: [String: Int] { ["deaths": deaths, "answers": answers, "refusals": refusals, "orphans": orphans] }
 
     private struct Held: Equatable {
         var thing: String?

@@ -6,7 +6,7 @@ import Redis
 
 /// A history that is drawn from a number: what people do, and servers that die between the steps of it. Another one is drawn
 /// from each number, and the same one from the same number.
-protocol DrawnHistory: AnyObject {
+protocol DrawnHistory: AnyObject, SendableMetatype {
     /// Of the servers that play it.
     static var features: [any Feature.Type] { get }
     init(seed: UInt64, on redis: SimulatedRedis) throws
@@ -15,7 +15,7 @@ protocol DrawnHistory: AnyObject {
     /// Throws a ``HistoryFault`` when a promise was broken.
     func play() throws
     /// How often what it is about has come up.
-    var counts: [String: Int] { get }
+    var tally: [String: Int] { get }
 }
 
 extension DrawnHistory {
@@ -26,13 +26,13 @@ extension DrawnHistory {
 struct HistoryFault: Error, CustomStringConvertible { let description: String }
 
 /// A mistake that is made on purpose in a script, to show that histories find it.
-struct ScriptMistake: Sendable, CustomTestStringConvertible {
+struct ScriptMistake: Sendable, CustomStringConvertible {
     let name: String
     let old: String
     let new: String
     /// What may be said of it; if empty, anything.
     var faults: [String] = []
-    var testDescription: String { name }
+    var description: String { name }
 
     /// Those of the scripts that have the text, with the mistake in them.
     func substitutes(in scripts: [Script]) -> [Script: RedisScript] {
@@ -54,19 +54,19 @@ struct DrawnHistories<History: DrawnHistory>: Sendable {
 
     struct Sum: Sendable, CustomStringConvertible {
         fileprivate(set) var histories = 0
-        fileprivate(set) var counts: [String: Int] = [:]
+        fileprivate(set) var tally: [String: Int] = [:]
         fileprivate(set) var faults: [String] = []
 
-        subscript(name: String) -> Int { counts[name] ?? 0 }
+        subscript(name: String) -> Int { tally[name] ?? 0 }
 
         fileprivate mutating func add(_ other: Sum) {
             histories += other.histories
-            counts.merge(other.counts, uniquingKeysWith: +)
+            tally.merge(other.tally, uniquingKeysWith: +)
             faults += other.faults
         }
 
         var description: String {
-            let counted = counts.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }
+            let counted = tally.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }
             return "\(histories) histories: \(counted.joined(separator: ", "))"
         }
     }
@@ -105,7 +105,7 @@ struct DrawnHistories<History: DrawnHistory>: Sendable {
             } catch let impatience as World.Impatience {
                 one.faults.append("seed \(seed): never so: \(impatience.what)")
             }
-            one.counts = history.counts
+            one.tally = history.tally
             sum.add(one)
         }
         return sum

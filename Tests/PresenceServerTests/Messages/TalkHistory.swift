@@ -38,7 +38,7 @@ final class TalkHistory: DrawnHistory {
     var talkOf: [String: String] = [:]
     private var deaths = 0
     private var sent = 0
-    var counts: [String: Int] { ["deaths": deaths, "sent": sent] }
+    var tally: [String: Int] { ["deaths": deaths, "sent": sent] }
     private var texts = 0
 
     private static let scripts: Set<Script> = Set(Script.conversations + Script.messageScripts)

@@ -38,7 +38,7 @@ final class NotificationHistory: DrawnHistory {
     private var echoes: [SimulatedCall] = []
     private var deaths = 0
     private var stored = 0
-    var counts: [String: Int] { ["deaths": deaths, "stored": stored] }
+    var tally: [String: Int] { ["deaths": deaths, "stored": stored] }
     /// What a user keeps.
     static let keep = 12
 

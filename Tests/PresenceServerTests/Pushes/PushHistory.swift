@@ -21,7 +21,7 @@ final class PushHistory: DrawnHistory {
     private var isQuiet = false
     private(set) var past = PushPast()
     private var deaths = 0
-    var counts: [String: Int] { ["deaths": deaths, "told": past.pushes.count] }
+    var tally: [String: Int] { ["deaths": deaths, "told": past.pushes.count] }
 
     static let talks = ["all": ["ana", "bob", "cy", "dan"], "bobs": ["ana", "bob"], "cys": ["ana", "cy"]]
     private static let writer = "history"
