@@ -122,14 +122,16 @@ setup-loadtest: setup-tests $(LOADTEST_PACKAGES_STAMP)
 
 # ---- Building ---------------------------------------------------------------------------------------------------------
 
-$(STAMPS)/release: $(SOURCES) | $(PACKAGES_STAMP) $(STAMPS)
-	@echo "Building (release); the first time takes some minutes"
-	@for product in presenced presence-watch presence-chat presence-load; do \
-	    swift build -c release -j $(JOBS) --product $$product || exit 1; done
+PRODUCTS := presenced presence-watch presence-chat presence-load
+
+# `swift build` takes one product at a time.
+$(STAMPS)/release-%: $(SOURCES) | $(PACKAGES_STAMP) $(STAMPS)
+	@echo "Building $* (release); the first time takes some minutes"
+	@swift build -c release -j $(JOBS) --product $*
 	@touch $@
 
-build: $(STAMPS)/release
-	@echo "Built: $(RELEASE)/presenced, $(RELEASE)/presence-watch, $(RELEASE)/presence-chat, $(RELEASE)/presence-load"
+build: $(PRODUCTS:%=$(STAMPS)/release-%)
+	@echo "Built: $(PRODUCTS:%=$(RELEASE)/%)"
 
 # ---- Packaging --------------------------------------------------------------------------------------------------------
 
@@ -161,7 +163,7 @@ test-package: $(if $(filter file,$(origin PACKAGE_BUILD)),.build-package/release
 # ---- Running ----------------------------------------------------------------------------------------------------------
 
 # The server goes on in the foreground, so that Ctrl-C reaches it; what to try next is told once it serves.
-run: build
+run: $(STAMPS)/release-presenced
 	@token=$$($(RELEASE)/presenced token $(DEMO_USER) --data-dir '$(DATA_DIR)') || exit 1; \
 	exec $(RELEASE)/presenced serve --accounts --app --console --port $(PORT) --data-dir '$(DATA_DIR)' > >(while IFS= read -r line; do \
 	    echo "$$line"; url=$${line#listening on }; \
@@ -175,7 +177,7 @@ run: build
 	        "      $(RELEASE)/presenced token console --role backend --expires 1h --data-dir $(DATA_DIR)" \
 	        '  make demo$(if $(filter-out file default undefined,$(origin PORT)), PORT=$(PORT))$(if $(filter-out file default undefined,$(origin DATA_DIR)), DATA_DIR=$(DATA_DIR))' \
 	        '      simulated people who come, go, type and change their names' \
-	        "  PRESENCE_TOKEN=\$$($(RELEASE)/presenced token $(DEMO_USER) --data-dir $(DATA_DIR)) $(RELEASE)/presence-watch --url $$url alma bruno chloe" \
+	        "  make build && PRESENCE_TOKEN=\$$($(RELEASE)/presenced token $(DEMO_USER) --data-dir $(DATA_DIR)) $(RELEASE)/presence-watch --url $$url alma bruno chloe" \
 	        '      watch people in the terminal' \
 	        "  $(RELEASE)/presenced token ana --data-dir $(DATA_DIR) --expires 24h" \
 	        '      a token for somebody else' \
@@ -183,7 +185,7 @@ run: build
 	        '      whether it is ready; /metrics has its numbers' '' \
 	        'Ctrl-C ends the server.' ''; done)
 
-demo: build
+demo: $(STAMPS)/release-presence-load
 	$(RELEASE)/presence-load demo --url ws://127.0.0.1:$(PORT)/v1/ws --data-dir '$(DATA_DIR)' --viewer $(DEMO_USER)
 
 # ---- Testing ----------------------------------------------------------------------------------------------------------
