@@ -29,6 +29,12 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     /// The time of this moment in microseconds of the same clock, for measuring latencies.
     public var preciseNow: Int64 { MonotonicClock.microseconds }
 
+    /// Grows with each turn.
+    public private(set) var turnNumber: UInt64 = 0
+
+    /// How long this turn has taken so far, in microseconds.
+    public var turnTook: Int64 { MonotonicClock.microseconds - turnBegan }
+
     /// In microseconds of the monotonic clock.
     private(set) var turnBegan: Int64
     var lag = LoopLag()
@@ -193,6 +199,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
 
     private func wakeUp() {
         turnBegan = MonotonicClock.microseconds
+        turnNumber &+= 1
     }
 
     private func runPosted() {
@@ -216,7 +223,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         // Posts from this thread did not ring: the loop must not sleep over what is left.
         if !mailbox.isEmpty { ring() }
 
-        let took = MonotonicClock.microseconds - turnBegan
+        let took = turnTook
         lag.turns += 1
         lag.busy += took
         lag.longestTurn = max(lag.longestTurn, took)

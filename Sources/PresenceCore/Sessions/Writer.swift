@@ -9,7 +9,7 @@ import Tokens
 /// under way then changes nothing, however late it comes. What backends and the server itself change has no writer.
 ///
 /// A script sees its own partition only. Where the change is in another one than its user, ``ShardLogic/unlessRevoked(_:done:_:)``
-/// asks just before, and again if what came of that is a second old.
+/// asks just before, and again after a standstill.
 package struct Writer {
     /// The grant of their token, if the server itself issued that to a device.
     package let grant: Identifier?
@@ -37,9 +37,6 @@ package struct Writer {
     /// All grants go with the tokens that are taken back, so one that is there is good.
     private var key: String { grant == nil ? home.user(user) : home.grants(user) }
 
-    /// How old an answer may be that is acted on, in ms.
-    fileprivate static let answerHolds: Milliseconds = 1_000
-
     fileprivate var question: [String] {
         grant.map { ["HEXISTS", key, $0.string] } ?? ["HGET", key, "revokedAt"]
     }
@@ -62,13 +59,16 @@ extension ShardLogic {
 
     /// Runs what a user wants in another partition than their own, if their token is good still; else `done` gets `REVOKED`.
     ///
-    /// A server that stood still before it came to the answer asks again: what it acts on is at most a second old.
+    /// A server that stood still before it came to the answer asks again. (No answer of Redis takes longer than
+    /// `commandTimeout`.)
     package func unlessRevoked(_ writer: Writer, done: @escaping StoreReply, _ run: @escaping () -> Void) {
         let asked = clock.now
         ask(about: writer) { [unowned self] result in
             switch result {
             case .success(false):
-                guard clock.now - asked <= Writer.answerHolds else { return unlessRevoked(writer, done: done, run) }
+                guard clock.now - asked <= configuration.commandTimeout else {
+                    return unlessRevoked(writer, done: done, run)
+                }
                 run()
             case .success(true): done(.success(.array([.status("REVOKED")])))
             // As for every step of a change that is under way when Redis is lost.

@@ -23,11 +23,8 @@ extension WebSocketServer {
         roomRetry?.cancel()
     }
 
-    /// So many at once, then everything else has its turn.
-    private static let acceptsATurn = 64
-
     private func accept(from socket: ListeningSocket, as kind: ListenerKind) {
-        for _ in 0..<Self.acceptsATurn {
+        while hasTurn {
             guard table.count < configuration.maxConnections + configuration.reservedConnections else {
                 // They wait in the kernel until a connection goes.
                 return pauseAccepting()

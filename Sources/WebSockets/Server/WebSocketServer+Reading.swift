@@ -38,6 +38,7 @@ extension WebSocketServer {
 
     /// At the end of the turn.
     func advanceUnfinished() {
+        advancePostponed()
         guard !unfinished.isEmpty else { return }
         let sockets = unfinished
         unfinished = []
@@ -46,7 +47,9 @@ extension WebSocketServer {
 
     func awaitInput(_ index: Int, _ http: HTTPConnection) {
         let socket = table.id(index)
-        http.awaitInput(loop, isFirst: table[index].isSecure) { [unowned self] in advance(socket) }
+        http.awaitInput(loop, isFirst: table[index].isSecure) { [unowned self, unowned http] in
+            hasTurn ? advance(socket) : postpone(socket, http)
+        }
     }
 
     /// Ends it now or, if libwebsockets knows it, at the end of the turn.

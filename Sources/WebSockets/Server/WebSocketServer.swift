@@ -82,6 +82,9 @@ public final class WebSocketServer {
     var doomed: [SocketID] = []
     /// Those that have more to be read, after others have had their turn.
     var unfinished: [SocketID] = []
+    /// What new clients and calls may take of a turn, and those that have to wait for the next one.
+    var share = TurnShare()
+    var postponed: [SocketID] = []
     /// Connections over TLS from which nothing is taken (`WebSocketServer+Pausing`), and whether libwebsockets is kept from
     /// reading them already.
     var paused: [SocketID: Bool] = [:]

@@ -66,11 +66,14 @@ import Testing
             return made != nil
         }
         let id = try #require(made)
-        world.shards[0].holdReplies(.commands, for: 3_000)
-        world.shards[0].holdEvents(for: 3_000)
+        world.shards[0].holdReplies(.commands, for: 20)
         client.sendText(#"{"type":"send","id":91,"conversation":"\#(id)","message":{"id":"late","text":"late"}}"#)
         client.sendText(#"{"type":"changeMembers","id":92,"conversation":"\#(id)","add":["dan"]}"#)
+        try world.run(for: 10)
+        world.shards[0].stop()
         #expect(try accounts.call("DELETE", "/v1/sessions/all", token: ana.token, at: 1).status == 204)
+        try world.run(for: 6_000)
+        world.shards[0].wakeUp()
         try world.run(for: 10_000)
         let keys = world.shards[0].logic.partitions.keys(of: id)
         #expect(try world.redis.command(["LLEN", keys.log(id)]).get().int == 0)

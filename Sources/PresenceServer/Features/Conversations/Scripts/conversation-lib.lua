@@ -16,13 +16,16 @@
 -- nobody takes new messages for those that were deleted.
 local endedFor = 366 * 24 * 3600000
 
-local function member(value)
+-- A member is taken apart when somebody looks: most scripts change one of many.
+local unparsed = { __index = function(m, name)
+    setmetatable(m, nil)
     local joined, read, shown, delivered, own, version, muted, archived, receipts, setting =
-        string.match(value, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+) (%d+) (%a) (%d+)$')
-    return { joined = tonumber(joined), read = tonumber(read), shown = tonumber(shown), delivered = tonumber(delivered),
-        own = tonumber(own), version = tonumber(version), muted = tonumber(muted), archived = tonumber(archived),
-        receipts = receipts, setting = tonumber(setting) }
-end
+        string.match(m.value, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+) (%d+) (%a) (%d+)$')
+    m.joined, m.read, m.shown, m.delivered = tonumber(joined), tonumber(read), tonumber(shown), tonumber(delivered)
+    m.own, m.version, m.muted, m.archived = tonumber(own), tonumber(version), tonumber(muted), tonumber(archived)
+    m.receipts, m.setting, m.value = receipts, tonumber(setting), nil
+    return m[name]
+end }
 
 -- A conversation as it is stored; `members` by name, `pending` versions by name. Without members if there is none.
 local function conversationAt(key)
@@ -30,12 +33,12 @@ local function conversationAt(key)
     local fields = redis.call('HGETALL', key)
     for i = 1, #fields, 2 do
         local field, value = fields[i], fields[i + 1]
-        local letter, user = string.match(field, '^([mj]):(.+)$')
-        if letter == 'm' then
-            c.members[user] = member(value)
+        local letter, colon = string.byte(field, 1, 2)
+        if colon == 58 and letter == 109 then
+            c.members[string.sub(field, 3)] = setmetatable({ value = value }, unparsed)
             c.raw[field] = value
-        elseif letter == 'j' then
-            c.pending[user] = value
+        elseif colon == 58 and letter == 106 then
+            c.pending[string.sub(field, 3)] = value
         else
             c.raw[field] = value
         end
@@ -100,8 +103,15 @@ end
 
 -- The version of what a member has seen alone. A mute that has ended by itself was a change at the moment after it.
 local function ownVersion(m)
-    if m.muted > 0 and m.muted < now then return math.max(m.version, m.muted + 1) end
-    return m.version
+    local value, version, muted = rawget(m, 'value')
+    if value then
+        version, muted = string.match(value, '^%d+ %d+ %d+ %d+ %d+ (%d+) (%-?%d+)')
+        version, muted = tonumber(version), tonumber(muted)
+    else
+        version, muted = m.version, m.muted
+    end
+    if muted > 0 and muted < now then return math.max(version, muted + 1) end
+    return version
 end
 
 -- A version past all that any member has seen.
