@@ -16,16 +16,21 @@
 -- nobody takes new messages for those that were deleted.
 local endedFor = 366 * 24 * 3600000
 
--- A member is taken apart when somebody looks: most scripts change one of many.
-local unparsed = { __index = function(m, name)
+-- A member is taken apart when somebody looks or writes: most scripts change one of many.
+local function parse(m)
     setmetatable(m, nil)
     local joined, read, shown, delivered, own, version, muted, archived, receipts, setting =
         string.match(m.value, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+) (%d+) (%a) (%d+)$')
     m.joined, m.read, m.shown, m.delivered = tonumber(joined), tonumber(read), tonumber(shown), tonumber(delivered)
     m.own, m.version, m.muted, m.archived = tonumber(own), tonumber(version), tonumber(muted), tonumber(archived)
     m.receipts, m.setting, m.value = receipts, tonumber(setting), nil
-    return m[name]
-end }
+    return m
+end
+
+local unparsed = {
+    __index = function(m, name) return parse(m)[name] end,
+    __newindex = function(m, name, value) parse(m)[name] = value end,
+}
 
 -- A conversation as it is stored; `members` by name, `pending` versions by name. Without members if there is none.
 local function conversationAt(key)
