@@ -266,7 +266,8 @@ let package = Package(
             name: "OutgoingHTTPTests", dependencies: ["OutgoingHTTP", "EventLoops", "TestSupport"],
             exclude: ["servers.py"], swiftSettings: tests),
         .testTarget(
-            name: "WebSocketsTests", dependencies: ["WebSockets", "EventLoops", "TestSupport"], swiftSettings: tests),
+            name: "WebSocketsTests", dependencies: ["WebSockets", "CLibWebSockets", "EventLoops", "TestSupport"],
+            swiftSettings: tests),
         .testTarget(name: "RedisTests", dependencies: ["Redis", "EventLoops", "TestSupport"], swiftSettings: tests),
         .testTarget(name: "PresenceProtocolTests", dependencies: ["PresenceProtocol"], swiftSettings: tests),
         .testTarget(

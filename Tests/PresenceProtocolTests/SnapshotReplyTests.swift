@@ -44,6 +44,21 @@ struct SnapshotReplyTests {
                 == [#"{"type":"users","users":[]}"#])
     }
 
+    @Test func `messages come beside a list of people, in each part`() {
+        for (limit, joint) in [
+            (1_000, ","), (170, #"],"more":true}{"type":"subscribed","id":7,"users":[],"conversations":["#),
+        ] {
+            var reply = SnapshotReply(.subscribed, id: 7, limit: limit)
+            reply.beginMessages()
+            reply.add(ServerMessage.ConversationSnapshot(conversation: id("c3"), version: 7, typing: []))
+            reply.add(conversation: Array(#"{"conversation":"c1","messages":[]}"#.utf8))
+            #expect(
+                reply.finish().map { String(json: $0) }.joined()
+                    == #"{"type":"subscribed","id":7,"users":[],"conversations":["#
+                    + #"{"conversation":"c3","version":7,"typing":[]}\#(joint){"conversation":"c1","messages":[]}]}"#)
+        }
+    }
+
     @Test func `a short answer is one message, the same as one encoded whole`() {
         var reply = SnapshotReply(.subscribed, id: 7, limit: 1000)
         reply.add(user: id("bob"), presence: presence, profile: ServerMessageWriter.noProfile)

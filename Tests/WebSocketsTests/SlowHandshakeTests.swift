@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 import WebSockets
 
@@ -22,6 +23,40 @@ struct SlowHandshakeTests {
             }
             _ = client.readToEnd()
             #expect(await server.on { server, _ in server.counters.handshakeTimeouts } == 1)
+        }
+    }
+
+    @Test func `after a standstill what came meanwhile is read before a deadline is met`() async throws {
+        try await withServer({ $0.handshakeTimeout = 300 }) { server in
+            while true {
+                try Task.checkCancellation()
+                if let clients = try await standStill(server) {
+                    for client in clients { #expect(try client.readResponse().status == 200) }
+                    return
+                }
+            }
+        }
+    }
+
+    /// Two clients whose beginnings were read, and who sent the rest while the loop stood still. `nil` if one of them was ended
+    /// before that: this machine was late.
+    private func standStill(_ server: TestServer) async throws -> [RawClient]? {
+        let before = await server.on { server, _ in server.counters.handshakeTimeouts }
+        // The loop writes to them once, while nobody else does.
+        nonisolated(unsafe) let clients = [try RawClient(port: server.port), try RawClient(port: server.port)]
+        try clients[0].send("GET /a HT")
+        try clients[1].send("POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n")
+        while true {
+            let outcome: Bool? = await server.on { server, _ in
+                guard server.counters.handshakeTimeouts == before else { return nil }
+                guard server.connectionCount == 2 else { return false }
+                usleep(1_600_000)
+                try? clients[0].send("TP/1.1\r\nHost: a\r\n\r\n")
+                try? clients[1].send("ab")
+                return true
+            }
+            guard let outcome else { return nil }
+            if outcome { return clients }
         }
     }
 

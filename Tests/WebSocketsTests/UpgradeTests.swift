@@ -10,6 +10,7 @@ struct UpgradeTests {
         (["Sec-WebSocket-Protocol: test.v1"], "test.v1"),
         (["Sec-WebSocket-Protocol: other, test.v1"], "test.v1"),
         (["Sec-WebSocket-Protocol: other", "Sec-WebSocket-Protocol: test.v1"], "test.v1"),
+        (["Sec-WebSocket-Protocol: soap!x, \(String(repeating: "p", count: 200)), test.v1"], "test.v1"),
     ])
     func `the accepted subprotocol is echoed`(headers: [String], echoed: String?) async throws {
         try await withServer { server in
@@ -54,6 +55,8 @@ struct UpgradeTests {
         (RawClient.upgrade().replacing("Version: 13", with: "Version: 8"), 426),
         (RawClient.upgrade().replacing("Sec-WebSocket-Version: 13\r\n", with: ""), 426),
         (RawClient.upgrade().replacing("dGhlIHNhbXBsZSBub25jZQ==", with: "short"), 400),
+        (RawClient.upgrade().replacing("dGhlIHNhbXBsZSBub25jZQ==", with: "dGhl SHNhbXBsZSBub25jZ=="), 400),
+        (RawClient.upgrade().replacing("dGhlIHNhbXBsZSBub25jZQ==", with: "dGhlIHNhbXBsZSBub25jZQ=A"), 400),
         (RawClient.upgrade().replacing("Connection: keep-alive, Upgrade", with: "Connection: keep-alive"), 400),
         (RawClient.upgrade().replacing("Host: localhost\r\n", with: ""), 400),
         (RawClient.upgrade().replacing("GET ", with: "DELETE "), 405),
@@ -64,10 +67,26 @@ struct UpgradeTests {
             try client.send(request)
             let response = try client.readResponse()
             #expect(response.status == status)
+            // What would do instead (RFC 9110, 15.5.22).
+            let offer = "Connection: close, upgrade\r\n"
+            let isOffered = response.head.contains("Upgrade: websocket\r\n") && response.head.contains(offer)
+            #expect((status == 426) == isOffered)
             #expect(response.head.hasPrefix("HTTP/1.1 "))
             #expect(!response.body.isEmpty)
             #expect(client.readToEnd() == [])
             #expect(server.log.all.isEmpty)
+        }
+    }
+
+    @Test(arguments: [
+        RawClient.upgrade().replacing("HTTP/1.1", with: "HTTP/1.0"),
+        RawClient.upgrade().replacing("Upgrade: websocket", with: "Upgrade: web socket"),
+    ])
+    func `what asks for no WebSocket is a request`(request: String) async throws {
+        try await withServer { server in
+            let client = try RawClient(port: server.port)
+            try client.send(request)
+            #expect(try client.readResponse().status == 200)
         }
     }
 

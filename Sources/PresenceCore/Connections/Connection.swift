@@ -12,7 +12,7 @@ package final class Connection {
     let headerToken: String?
     /// The client's address, for counting failed tokens.
     package let address: AddressBlock
-    package let began: Milliseconds
+    package var began: Milliseconds
 
     package var session: Session?
     /// A token of it is being verified, off the loop.

@@ -54,6 +54,7 @@ extension ShardLogic {
     func stoodStill(for gap: Milliseconds) {
         log("the loop stood still", ["ms": "\(gap)"])
         for case let connection? in watchers.connections {
+            connection.began += gap
             connection.lastHeard += gap
             connection.nextPing += gap
         }

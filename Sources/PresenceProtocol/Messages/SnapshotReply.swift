@@ -26,6 +26,8 @@ public struct SnapshotReply {
     private var list = List.none
     /// What the user's notifications are as a whole, as an object without its brace; each part says it.
     private var notifications: [UInt8] = []
+    /// Whether each part has a list of people, even if nobody is in it.
+    private var alwaysHasUsers = false
     /// Whether the open list has nothing yet.
     private var isEmpty = true
     /// One person or conversation, before it is known which part has room for it.
@@ -79,6 +81,9 @@ public struct SnapshotReply {
         conversation.encode(into: &entry)
         addEntry(to: .conversations)
     }
+
+    /// Messages are answered: each part has a list of people beside them. To be said before anything is added.
+    package mutating func beginMessages() { alwaysHasUsers = true }
 
     /// Adds what a client watches of a conversation, as an object that is JSON already.
     package mutating func add(conversation object: [UInt8]) {
@@ -148,7 +153,9 @@ public struct SnapshotReply {
         switch wanted {
         case .none: break
         case .users: JSONWriter.key("users", to: &part)
-        case .conversations: JSONWriter.key("conversations", to: &part)
+        case .conversations:
+            if alwaysHasUsers, list == .none { JSONWriter.raw(",\"users\":[]", to: &part) }
+            JSONWriter.key("conversations", to: &part)
         case .conversationList:
             if list == .none { JSONWriter.raw(",\"users\":[]", to: &part) }
             JSONWriter.key("conversationList", to: &part)

@@ -34,7 +34,9 @@ public struct HTTPResponse: Sendable {
             head += "\(name): \(value.replacing(where: { $0.isNewline }, with: " "))\r\n"
         }
         if status != 204 && status != 304 { head += "Content-Length: \(body.count + (source?.length ?? 0))\r\n" }
-        head += "Connection: \(keepAlive ? "keep-alive" : "close")\r\n\r\n"
+        // What Upgrade says is of this connection alone (RFC 9110, 7.8).
+        let upgrade = headers.contains { $0.name == "Upgrade" } ? ", upgrade" : ""
+        head += "Connection: \(keepAlive ? "keep-alive" : "close")\(upgrade)\r\n\r\n"
         var bytes = Array(head.utf8)
         if withBody { bytes += body }
         return bytes

@@ -37,6 +37,21 @@ public struct HeaderFields: Sendable {
         fields.reduce(0) { isNamed($1, name) ? $0 + 1 : $0 }
     }
 
+    /// The elements of a list whose parts are separated by commas (RFC 9110, 5.6.1).
+    static func list(_ value: String?) -> [String] {
+        // Over bytes: as characters this would be the dearest part of a handshake.
+        (value ?? "").utf8.split(separator: UInt8(ascii: ",")).compactMap { element in
+            var element = element
+            while let first = element.first, isBlank(first) { element.removeFirst() }
+            while let last = element.last, isBlank(last) { element.removeLast() }
+            return element.isEmpty ? nil : String(Substring(element))
+        }
+    }
+
+    private static func isBlank(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
+    }
+
     private func isNamed(_ field: Field, _ name: String) -> Bool {
         let length = Int(field.nameEnd - field.nameStart)
         guard length == name.utf8.count else { return false }

@@ -22,11 +22,11 @@ public struct RequestHead: Sendable {
 
     /// Whether the client asks for a WebSocket. A server may ignore an upgrade to anything else (RFC 9110, 7.8), and this
     /// one does: what asks for HTTP/2 as well is answered in HTTP/1.1.
+    ///
+    /// In HTTP/1.0 there are no upgrades.
     var asksForWebSocket: Bool {
-        guard let upgrade = headers["upgrade"] else { return false }
-        return upgrade.split(separator: ",").contains {
-            $0.filter { $0 != " " && $0 != "\t" }.lowercased() == "websocket"
-        }
+        guard isHTTP11, let upgrade = headers["upgrade"] else { return false }
+        return HeaderFields.list(upgrade).contains { $0.lowercased() == "websocket" }
     }
 
     /// Whether the client reads answers that are compressed with gzip (RFC 9110, 12.5.3): it names it, or everything else by
@@ -53,7 +53,7 @@ public struct RequestHead: Sendable {
     /// Whether the client wants to send another request on this connection.
     var keepsAlive: Bool {
         guard let connection = headers["connection"] else { return isHTTP11 }
-        let options = connection.lowercased().split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" } }
+        let options = HeaderFields.list(connection.lowercased())
         return !options.contains("close") && (isHTTP11 || options.contains("keep-alive"))
     }
 }

@@ -196,7 +196,7 @@ private func text(_ bytes: UnsafeRawBufferPointer, _ range: Range<Int>) -> Strin
 private func isBlank(_ byte: UInt8) -> Bool { byte == space || byte == 0x09 }
 
 /// A token's (RFC 9110, 5.6.2): what methods and names of headers are made of.
-private func isTokenByte(_ byte: UInt8) -> Bool {
+func isTokenByte(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
         UInt8(ascii: "0")...UInt8(ascii: "9"):

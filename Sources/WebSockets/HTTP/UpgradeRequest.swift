@@ -30,7 +30,7 @@ extension UpgradeRequest {
             response.headers.append(("Allow", "GET"))
             throw Refusal(response)
         }
-        guard Self.list(headers["connection"]).contains(where: { $0.lowercased() == "upgrade" }) else {
+        guard HeaderFields.list(headers["connection"]).contains(where: { $0.lowercased() == "upgrade" }) else {
             throw Refusal(.text(400, "the header Connection must say Upgrade"))
         }
         guard request.head.isHTTP11, request.host != nil else {
@@ -38,16 +38,16 @@ extension UpgradeRequest {
         }
         guard headers["sec-websocket-version"] == "13" else {
             var response = HTTPResponse.text(426, "this server speaks version 13 of the WebSocket protocol")
-            response.headers.append(("Sec-WebSocket-Version", "13"))
+            response.headers += [("Sec-WebSocket-Version", "13"), ("Upgrade", "websocket")]
             throw Refusal(response)
         }
-        guard let key = headers["sec-websocket-key"], key.utf8.count == 24, key.hasSuffix("==") else {
+        guard let key = headers["sec-websocket-key"], Self.isKey(key) else {
             throw Refusal(.text(400, "the header Sec-WebSocket-Key must be 16 bytes in base64"))
         }
         let offered = headers["sec-websocket-protocol"]
-        let subprotocols = Self.list(offered)
+        let subprotocols = HeaderFields.list(offered)
         guard offered == nil || !subprotocols.isEmpty,
-            subprotocols.allSatisfy({ $0.utf8.count < 64 && $0.utf8.allSatisfy(Self.isTokenByte) })
+            subprotocols.allSatisfy({ $0.utf8.allSatisfy(isTokenByte) })
         else {
             throw Refusal(.text(400, "the header Sec-WebSocket-Protocol is malformed"))
         }
@@ -59,26 +59,17 @@ extension UpgradeRequest {
         init(_ response: HTTPResponse) { self.response = response }
     }
 
-    /// The elements of a comma-separated header.
-    private static func list(_ value: String?) -> [String] {
-        // Over bytes: as characters this would be the dearest part of a handshake.
-        (value ?? "").utf8.split(separator: UInt8(ascii: ",")).compactMap { element in
-            var element = element
-            while let first = element.first, isBlank(first) { element.removeFirst() }
-            while let last = element.last, isBlank(last) { element.removeLast() }
-            return element.isEmpty ? nil : String(Substring(element))
-        }
+    /// 16 bytes in base64 are 22 characters and two signs that fill.
+    private static func isKey(_ key: String) -> Bool {
+        let bytes = key.utf8
+        return bytes.count == 24 && bytes.suffix(2).allSatisfy { $0 == UInt8(ascii: "=") }
+            && bytes.prefix(22).allSatisfy(isBase64Byte)
     }
 
-    private static func isBlank(_ byte: UInt8) -> Bool {
-        byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
-    }
-
-    /// What names of subprotocols are made of.
-    private static func isTokenByte(_ byte: UInt8) -> Bool {
+    private static func isBase64Byte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"):
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "/"):
             true
         default: false
         }

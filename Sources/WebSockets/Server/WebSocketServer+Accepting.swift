@@ -40,6 +40,7 @@ extension WebSocketServer {
             var address = sockaddr_storage()
             let descriptor = clws_accept(socket.descriptor, &address)
             if descriptor >= 0 {
+                acceptFails = false
                 welcome(descriptor, from: PeerAddress(address), as: kind)
                 continue
             }
@@ -50,7 +51,8 @@ extension WebSocketServer {
             default:
                 // Out of descriptors or memory. The listening socket stays readable, so trying at once would spin.
                 counters.acceptFailures += 1
-                if !acceptsPaused { delegate.acceptingFailed(String(cString: strerror(-descriptor))) }
+                if !acceptFails { delegate.acceptingFailed(String(cString: strerror(-descriptor))) }
+                acceptFails = true
                 pauseAccepting()
                 acceptRetry?.set(after: 200)
                 return

@@ -84,8 +84,9 @@ extension WebSocketServer {
         guard table[index].state == .open else { return }
         if table[index].unsent == .nothing { return heard(index) }
         guard lws_partial_buffered(wsi) == 0 else { return }
+        let wasCongested = table[index].unsent == .writes
         table[index].unsent = .nothing
-        delegate.writable(table.id(index))
+        if wasCongested { delegate.writable(table.id(index)) }
     }
 
     /// A piece of a message of at most `rx_buffer_size` bytes; the last one may be empty.

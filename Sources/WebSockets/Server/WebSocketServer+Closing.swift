@@ -89,16 +89,25 @@ extension WebSocketServer {
 
     // MARK: - Deadlines
 
-    func armDeadlines() {
-        guard let timer = deadlineTimer else { return }
-        guard let next = [handshakes.next, closings.next, idles.next, transfers.next].compactMap(\.self).min() else {
-            return
-        }
-        if let due = timer.due, due <= next { return }
-        timer.set(at: next)
+    private var nextDeadline: Int64? {
+        [handshakes.next, closings.next, idles.next, transfers.next].compactMap(\.self).min()
     }
 
+    func armDeadlines() {
+        guard let timer = deadlineTimer, let next = nextDeadline else { return }
+        if let due = timer.due, due <= next { return }
+        timer.set(at: max(next, excusedUntil))
+    }
+
+    /// ms by which deadlines are met late only if the loop stood still (SIGSTOP, a stalled machine), and for which they are then
+    /// put off: what came meanwhile is read first.
+    private static let standstill: Int64 = 1_000
+
     func meetDeadlines() {
+        if excusedUntil < loop.now - Self.standstill, let next = nextDeadline, next < loop.now - Self.standstill {
+            excusedUntil = loop.now + Self.standstill
+            return armDeadlines()
+        }
         while let socket = handshakes.take(now: loop.now) {
             guard let index = table.index(socket), isShakingHands(index) else { continue }
             counters.handshakeTimeouts += 1

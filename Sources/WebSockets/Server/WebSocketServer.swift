@@ -61,6 +61,8 @@ public final class WebSocketServer {
 
     var listeners: [(socket: ListeningSocket, watcher: ReadableWatcher)] = []
     var acceptsPaused = false
+    /// The last attempt to accept a connection failed, and the delegate knows.
+    var acceptFails = false
     var acceptRetry: LoopTimer?
     /// Set while accepting is paused because there are too many handshakes.
     var roomRetry: LoopTimer?
@@ -78,6 +80,8 @@ public final class WebSocketServer {
     /// Connections with a body that is streamed.
     var transfers: DeadlineQueue
     var deadlineTimer: LoopTimer?
+    /// No deadline is met before.
+    var excusedUntil: Int64 = 0
     var date = DateHeader()
     var doomed: [SocketID] = []
     /// Those that have more to be read, after others have had their turn.
@@ -182,7 +186,10 @@ public final class WebSocketServer {
 
     /// Asks the peer for a sign of life. Skipped while the connection is congested: then its silence tells already.
     public func ping(_ socket: SocketID) {
-        _ = WebSocketFrame.ping.withUnsafeBytes { write($0, to: socket) }
+        guard let index = table.writable(socket)?.index else { return }
+        // Not `write`: the delegate does not wait for it to be taken, and learns of a full socket when it writes itself.
+        let result = WebSocketFrame.ping.withUnsafeBytes { send($0, index) }
+        if result == .congested { table[index].unsent = .answers }
     }
 
     /// Writes to a WebSocket, whatever its state. One that broke is ended at the end of the turn.

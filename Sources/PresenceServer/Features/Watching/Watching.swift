@@ -97,6 +97,7 @@ final class Watching: Feature {
         _ gathered: Gathered, to connection: Connection
     ) {
         var answer = SnapshotReply(.subscribed, id: id, limit: shard.configuration.limits.maxServerMessageBytes)
+        if !gathered.messages.isEmpty { answer.beginMessages() }
         for topic in shown {
             let known = request.known[topic.subject]
             let presence = topic.first.version == known?.presence ? nil : topic.presenceObject

@@ -1,0 +1,64 @@
+import CLibWebSockets
+import Glibc
+import Testing
+
+@testable import TestSupport
+@testable import WebSockets
+
+/// What the server writes of its own accord when the kernel takes no more.
+@Suite(.timeLimit(.minutes(1)))
+struct FullSocketTests {
+    @Test func `what is written after a ping that met a full socket arrives`() async throws {
+        try await withServer { server in
+            let client = try RawClient.upgraded(port: server.port, receiveBuffer: 4096)
+            let socket = await server.opened()
+            let result = await server.on { server, _ in
+                fill(server.table[server.table.index(socket)!].descriptor)
+                server.ping(socket)
+                return WebSocketFrame.text(Array("after".utf8)).withUnsafeBytes { server.write($0, to: socket) }
+            }
+            // Whoever writes is told that it waits.
+            #expect(result == .congested)
+            var frame = try client.readFrame()
+            while frame.opcode == 9 { frame = try client.readFrame() }
+            #expect(frame.text == "after")
+            await server.log.first { if case .writable(socket) = $0 { true } else { false } }
+            try client.send(text: "again")
+            #expect(try client.readText() == "again")
+        }
+    }
+
+    @Test func `a ping that met a full socket is not asked about`() async throws {
+        try await withServer { server in
+            let client = try RawClient.upgraded(port: server.port, receiveBuffer: 4096)
+            let socket = await server.opened()
+            await server.on { server, _ in
+                fill(server.table[server.table.index(socket)!].descriptor)
+                server.ping(socket)
+            }
+            // The marker comes behind all that was waiting.
+            try client.send(text: "echo")
+            var frame = try client.readFrame()
+            while frame.opcode == 9 { frame = try client.readFrame() }
+            #expect(frame.text == "echo")
+        }
+    }
+
+    @Test func `the answer to a key ends with a zero, whatever was in memory`() {
+        // The example of RFC 6455, 1.3.
+        var accept = [CChar](repeating: 0x78, count: 40)
+        clws_accept_key("dGhlIHNhbXBsZSBub25jZQ==", &accept)
+        #expect(accept[28] == 0 && accept[29] == 0x78)
+        #expect(
+            String(decoding: accept[..<28].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+                == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")
+    }
+}
+
+/// Sends pings past the server until the kernel takes none.
+private func fill(_ descriptor: Int32) {
+    var room: Int32 = 4_608
+    setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &room, socklen_t(MemoryLayout<Int32>.size))
+    let ping: [UInt8] = [0x89, 0]
+    while Glibc.send(descriptor, ping, ping.count, Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL)) == ping.count {}
+}
