@@ -132,6 +132,8 @@ async def test_the_list_comes_newest_first_with_what_is_known_left_out(room):
     ana, bob, cy, dan = await people(room, "ana", "bob", "cy", "dan")
     first, second, third = [(await talk(ana, other))["id"] for other in (bob, cy, dan)]
     await say(bob, first)
+    # In another millisecond: the list is in the order of times.
+    await asyncio.sleep(0.002)
     await say(dan, third)
     found = await listed(ana)
     assert [each["id"] for each in found] == [third, first, second]
