@@ -226,7 +226,7 @@ async def test_403_for_what_only_backends_may(room, method, place, body):
                                    "/../etc/passwd", "/v1/conversations/c1", "/metrics/x", "/v1/users/bob/",
                                    "/v1/users/x/../bob", "//healthz", "/v1//users/bob", "/healthz/", "/v1/./ws"])
 async def test_404_for_what_is_not_there(room, place):
-    is_error(await room.api.request("GET", place, token=room.backend), 404)
+    is_error(await room.api.request("GET", place, token=room.backend), 404, "not_found")
 
 
 @pytest.mark.parametrize("method,place", [
@@ -241,7 +241,7 @@ async def test_405_for_another_method(room, method, place):
 async def test_413_for_a_body_that_is_too_large(room):
     body = json.dumps({"users": [], "pad": "x" * 3_000_000}).encode()
     try:
-        is_error(await room.api.request("POST", "/v1/users/get", body, token=room.backend), 413)
+        is_error(await room.api.request("POST", "/v1/users/get", body, token=room.backend), 413, "too_large")
     except ConnectionError:
         # The answer was lost since the server would not take the rest: say no more than a head that is too large.
         pytest.skip("the connection was reset before the answer could be read")

@@ -184,7 +184,7 @@ async def test_wget_reads_and_is_told_of_faults(way):
     done = await asyncio.to_thread(
         subprocess.run, [wget, "-q", "-O", "-", "--content-on-error", f"{address}/v1/nothing"], capture_output=True,
         timeout=PATIENCE)
-    assert done.returncode != 0 and json.loads(done.stdout)["code"] == "bad_request"
+    assert done.returncode != 0 and json.loads(done.stdout)["code"] == "not_found"
 
 
 async def test_a_websocket_goes_through(way):

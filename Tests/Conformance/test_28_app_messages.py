@@ -76,7 +76,7 @@ async def test_two_people_talk_with_receipts_edits_and_deletes(chromium, browser
         await press(bob, "Conversations1 unread")
         await title(bob, "Conversations")
         await bob.until("document.querySelector('.talks li.unread a.who')?.innerText.includes('Hello Bob')")
-        assert await bob.value("document.querySelector('.talks presence-avatar').getAttribute('status')") == "online"
+        await bob.until("document.querySelector('.talks presence-avatar').getAttribute('status') === 'online'")
         await shot(bob, "conversations")
         await bob.run("document.querySelector('.talks a').click()")
         await title(bob, "Ana Lovelace")

@@ -299,7 +299,7 @@ async def test_the_largest_that_may_be_comes_whole(room):
 async def test_bodies_are_bounded_and_only_backends_post(room):
     ana = await room.come("ana")
     answer = await room.api.request("POST", "/v1/notifications", b'{"x":"' + b"y" * 1_048_576 + b'"}', token=room.backend)
-    assert answer.status == 413 and answer.json["code"] == "bad_request", answer
+    assert answer.status == 413 and answer.json["code"] == "too_large", answer
     answer = await room.api.request("POST", "/v1/notifications", {"users": [ana.user]}, token=room.token("ana"))
     assert answer.status == 403, answer
     assert (await room.api.request("POST", "/v1/notifications", {})).status == 401

@@ -24,7 +24,7 @@ def receiver(tmp_path):
 
 
 def settings(receiver, **others):
-    return {"webhooks": [receiver.endpoint("push.due")], "push.enabled": True, "partitions": 8, "linger": 1_000, "lease": 6_000} | others
+    return {"webhooks": [receiver.endpoint("push.due")], "partitions": 8, "linger": 1_000, "lease": 6_000} | others
 
 
 async def due(receiver, count=1):

@@ -46,13 +46,9 @@ extension HTTPAPI {
         }
     }
 
-    /// Paths with the bound that all have say `bad_request`, as they did before there was `too_large`.
     private func tooLarge(_ limits: RouteLimits) -> HTTPResponse {
-        let most = limits.bodyBytes
-        let message = "the body of this call has at most \(most) bytes"
-        return most == RouteLimits.mostCollected
-            ? .error(413, .init(code: .badRequest, message: "a body has at most \(most) bytes"))
-            : .error(413, .init(code: .tooLarge, message: message, reason: limits.tooLarge))
+        let message = "the body of this call has at most \(limits.bodyBytes) bytes"
+        return .error(413, .init(code: .tooLarge, message: message, reason: limits.tooLarge))
     }
 
     /// Judges a call, within this call or later, and makes the file that its body goes to.

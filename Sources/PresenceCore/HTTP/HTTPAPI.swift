@@ -57,7 +57,7 @@ package struct HTTPAPI {
         // (One with a body was followed when that was judged.)
         if request.head.contentLength ?? 0 == 0 { follow(exchange, request, to: route) }
         guard ListenerRole(rawValue: request.tag)?.leads(to: route) ?? false else {
-            return refuse(exchange, 404, .badRequest, "there is nothing at this path")
+            return refuse(exchange, 404, .notFound, "there is nothing at this path")
         }
         switch route {
         case .health: respond(exchange, .json(200, #"{"status":"ok"}"#))
@@ -73,7 +73,7 @@ package struct HTTPAPI {
                 426, .init(code: .badRequest, message: "this path speaks WebSocket only"))
             response.headers.append(("Upgrade", "websocket"))
             respond(exchange, response)
-        case .unknown: refuse(exchange, 404, .badRequest, "there is nothing at this path")
+        case .unknown: refuse(exchange, 404, .notFound, "there is nothing at this path")
         case .otherMethod(let allowed, _):
             var response = HTTPResponse.error(
                 405, .init(code: .badRequest, message: "this path takes \(allowed) only"))

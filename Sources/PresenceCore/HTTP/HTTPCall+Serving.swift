@@ -39,7 +39,7 @@ extension HTTPCall {
             switch result {
             case .success(let answer): respond(answer)
             case .failure(let failure) where failure.isMissing:
-                refuse(404, .badRequest, "there is no such file")
+                refuse(404, .notFound, "there is no such file")
             case .failure(let failure):
                 shard.log("file not served", ["reason": "\(failure)"], level: .error)
                 refuse(500, .internal, "the server could not read this")

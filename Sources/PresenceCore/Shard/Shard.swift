@@ -120,9 +120,11 @@ package actor Shard {
         settings.subprotocols = ["presence.v1"]
         settings.maxMessageBytes = configuration.limits.maxMessageBytes
         settings.errorResponse = { status, message in
-            status == 503
-                ? .error(status, .init(code: .unavailable, message: message, retryAfter: 1_000))
-                : .error(status, .init(code: .badRequest, message: message))
+            switch status {
+            case 413: .error(status, .init(code: .tooLarge, message: message))
+            case 503: .error(status, .init(code: .unavailable, message: message, retryAfter: 1_000))
+            default: .error(status, .init(code: .badRequest, message: message))
+            }
         }
         settings.handshakeTimeout = configuration.handshakeTimeout
         settings.maxBodyBytes = RouteLimits.mostCollected

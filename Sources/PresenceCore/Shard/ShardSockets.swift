@@ -76,7 +76,7 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
     func shouldUpgrade(_ request: UpgradeRequest) -> UpgradeDecision {
         let route = Route(request.request.method, request.path, in: logic.registry.routes)
         guard case .webSocket = route, ListenerRole(rawValue: request.request.tag)?.leads(to: route) ?? false else {
-            return .refuse(.error(404, .init(code: .badRequest, message: "there is nothing at this path")))
+            return .refuse(.error(404, .init(code: .notFound, message: "there is nothing at this path")))
         }
         guard origins.allows(request.origin, host: request.request.host) else {
             originsRefused += 1

@@ -68,7 +68,7 @@ final class Console: Feature {
     /// Where there is no port for operators and backends, the pages are for this machine.
     private func serve(_ file: WebFile, _ call: HTTPCall) {
         guard shard.configuration.api.port != nil || call.request.peer.isLoopback else {
-            return call.refuse(404, .badRequest, "there is nothing at this path")
+            return call.refuse(404, .notFound, "there is nothing at this path")
         }
         call.serve(file.bytes, as: file.content)
     }

@@ -91,7 +91,7 @@ final class Photos: Feature {
 
     private func serve(_ call: HTTPCall) {
         guard let file = PhotoFile(call.texts[0]) else {
-            return call.refuse(404, .badRequest, "there is no such file")
+            return call.refuse(404, .notFound, "there is no such file")
         }
         var content = HTTPContent(type: "image/jpeg", cacheControl: Self.cacheControl, tag: file.photo.text)
         // It is a picture wherever it is shown, and any page may show it.

@@ -7,7 +7,8 @@ extension FeatureSetting {
         "push.enabled", false,
         about:
             "Whether devices can be registered for pushes, and users who are truly away are pushed to: by FCM and APNs, and by "
-            + "your own sender, which an endpoint of webhooks tells of push.due.")
+            + "your own sender, which an endpoint of webhooks tells of push.due. An endpoint that names push.due among its "
+            + "events switches it on too.")
     static let pushQueue = count(
         "push.queue", 100_000, in: 100...1_000_000,
         about:

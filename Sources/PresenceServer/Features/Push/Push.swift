@@ -16,11 +16,11 @@ import WebSockets
 final class Push: Feature {
     /// A thread for each service.
     static let pool = WorkerPlan(
-        "push", threads: { $0.isOn(.pushEnabled) ? PushServices.count($0) : 0 }, queue: { _ in 64 },
+        "push", threads: { isOn($0) ? PushServices.count($0) : 0 }, queue: { _ in 64 },
         hasLowPriority: true)
     static let plan = FeaturePlan(
         name: "push", isOptional: false, scripts: Script.push, keys: KeyFamily.pushes, settings: FeatureSetting.pushes,
-        pools: [pool], needsOffers: { $0.isOn(.pushEnabled) }, check: Push.check)
+        pools: [pool], needsOffers: isOn, check: Push.check)
 
     private unowned let shard: ShardLogic
     private let due: DuePushes?
@@ -31,12 +31,17 @@ final class Push: Feature {
 
     init(_ shard: ShardLogic) {
         self.shard = shard
-        due = shard.configuration.isOn(.pushEnabled) ? DuePushes(shard) : nil
+        due = Self.isOn(shard.configuration) ? DuePushes(shard) : nil
         hasAPNs = !shard.configuration[text: .apnsFile].isEmpty
     }
 
+    /// Where an endpoint of webhooks names push.due, somebody pushes, so that has to be said once only.
+    private static func isOn(_ configuration: ServerConfiguration) -> Bool {
+        configuration.isOn(.pushEnabled) || WebhookEndpoint.isNamed("push.due", in: configuration)
+    }
+
     static func check(_ configuration: ServerConfiguration) throws(InvalidConfiguration) {
-        guard configuration.isOn(.pushEnabled) else { return }
+        guard isOn(configuration) else { return }
         let services = try PushServices.all(configuration)
         let isTold = try WebhookEndpoint.all(configuration).contains { $0.events.contains("push.due") }
         guard isTold || !services.isEmpty else {

@@ -26,6 +26,11 @@ struct WebhookEndpoint: Sendable, Equatable {
     }
 
     /// - Throws: what is wrong with the first that cannot be.
+    /// Whether an endpoint asks for these events by their name.
+    static func isNamed(_ type: String, in configuration: ServerConfiguration) -> Bool {
+        configuration[rows: .webhooks].contains { $0.split(separator: " ").dropFirst(2).contains(type[...]) }
+    }
+
     static func all(_ configuration: ServerConfiguration) throws(InvalidConfiguration) -> [WebhookEndpoint] {
         var endpoints: [WebhookEndpoint] = []
         for row in configuration[rows: .webhooks] {

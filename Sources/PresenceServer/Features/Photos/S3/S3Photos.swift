@@ -119,7 +119,7 @@ struct S3Photos: PhotoStore {
         } then: { result in
             switch result {
             case .success(let bytes?): call.serve(fetched: bytes, as: content)
-            case .success(nil): call.refuse(404, .badRequest, "there is no such file")
+            case .success(nil): call.refuse(404, .notFound, "there is no such file")
             case .failure(let failure):
                 failed(failure)
                 call.refuse(
