@@ -82,7 +82,8 @@ export const detailsOf = ({ app, conversation, known }) => {
       label();
       const isTimed = now.muted && now.mutedUntil;
       const left = isTimed ? now.mutedUntil - client.now() : 0;
-      const wanted = !now.muted ? "no" : !isTimed ? "yes" : left > HOUR ? "day" : "hour";
+      // The server's time is known to some milliseconds: an hour that has just begun is not longer than one.
+      const wanted = !now.muted ? "no" : !isTimed ? "yes" : left > 2 * HOUR ? "day" : "hour";
       if (document.activeElement !== mute.input) mute.input.value = wanted;
       group.hidden = now.kind !== "group";
       if (!typed && document.activeElement !== name.input) name.input.value = now.name ?? "";
