@@ -12,7 +12,8 @@ package final class Connection {
     let headerToken: String?
     /// The client's address, for counting failed tokens.
     package let address: AddressBlock
-    package var began: Milliseconds
+    /// Moved by the time for which the loop stood still.
+    package internal(set) var began: Milliseconds
 
     package var session: Session?
     /// A token of it is being verified, off the loop.

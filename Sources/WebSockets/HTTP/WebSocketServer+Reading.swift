@@ -48,7 +48,7 @@ extension WebSocketServer {
     func awaitInput(_ index: Int, _ http: HTTPConnection) {
         let socket = table.id(index)
         http.awaitInput(loop, isFirst: table[index].isSecure) { [unowned self, unowned http] in
-            hasTurn ? advance(socket) : postpone(socket, http)
+            takesTurn() ? advance(socket) : postpone(socket, http)
         }
     }
 

@@ -24,7 +24,7 @@ extension WebSocketServer {
     }
 
     private func accept(from socket: ListeningSocket, as kind: ListenerKind) {
-        while hasTurn {
+        while takesTurn() {
             guard table.count < configuration.maxConnections + configuration.reservedConnections else {
                 // They wait in the kernel until a connection goes.
                 return pauseAccepting()

@@ -21,9 +21,9 @@ struct TurnShare {
 }
 
 extension WebSocketServer {
-    /// Whether one more connection that is no WebSocket may be accepted, or read from, in this turn. Those that were postponed
-    /// come first.
-    var hasTurn: Bool { postponed.isEmpty && share.take(loop) }
+    /// Counts one more connection that is no WebSocket, if this turn has room for it to be accepted or read from. Those that
+    /// were postponed come first.
+    func takesTurn() -> Bool { postponed.isEmpty && share.take(loop) }
 
     /// What came from it is read in one of the next turns.
     func postpone(_ socket: SocketID, _ http: HTTPConnection) {

@@ -17,7 +17,7 @@ struct FullSocketTests {
                 server.ping(socket)
                 return WebSocketFrame.text(Array("after".utf8)).withUnsafeBytes { server.write($0, to: socket) }
             }
-            // Whoever writes is told that it waits.
+            // The answer says that these bytes wait for room.
             #expect(result == .congested)
             var frame = try client.readFrame()
             while frame.opcode == 9 { frame = try client.readFrame() }
