@@ -338,7 +338,7 @@ let package = Package(
             name: "PresencedTests",
             dependencies: [
                 "presenced", "PresenceCore", "PresenceServer", "PresenceProtocol", "Installation", "ProcessSignals",
-                "Tokens",
+                "Tokens", "TestSupport",
                 .product(name: "Logging", package: "swift-log", condition: server),
                 .product(name: "Yams", package: "Yams", condition: server),
             ],

@@ -20,8 +20,9 @@ public enum ServerMessage: Hashable, Sendable {
     case stale(since: Timestamp?)
     case live
     case error(ErrorMessage)
-    /// A `type` of a later server, or of a part of it that other libraries know: an answer if it has an `id`.
-    case unknown(type: String, id: Int64? = nil)
+    /// A `type` of a later server, or of a part of it that other libraries know: an answer if it has an `id`, of which
+    /// further parts follow if it says `more`.
+    case unknown(type: String, id: Int64? = nil, more: Bool = false)
 
     public struct Connected: Hashable, Sendable {
         public var user: UserID

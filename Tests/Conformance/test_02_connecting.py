@@ -44,6 +44,10 @@ async def test_anything_before_connect_is_unauthorized_and_changes_nothing(room)
     for number, request in enumerate(REQUESTS, start=40):
         await client.send(request | {"id": number})
         assert (await client.hear("error", id=number))["code"] == "unauthorized"
+    # What is wrong with them is not told either: each with a member of the wrong kind or none, and a type that is none.
+    for number, request in enumerate([*REQUESTS, {"type": "none"}], start=80):
+        await client.send({"type": request["type"], "id": number, "users": 1, "status": 1, "changes": 1, "typing": 1})
+        assert (await client.hear("error", id=number))["code"] == "unauthorized"
     await client.connect(room.token("ana"))
     bob = await room.come("bob")
     snapshot, = await bob.subscribe(client)

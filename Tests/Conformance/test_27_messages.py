@@ -354,7 +354,13 @@ async def test_long_answers_come_in_parts_and_nothing_is_missing(room):
     assert len(parts) > 1 and [part.get("more", False) for part in parts] == [True] * (len(parts) - 1) + [False]
     assert all(part["conversations"][0]["conversation"] == id for part in parts)
     page = await bob.did("getMessages", conversation=id, limit=100)
-    assert page["messages"][-1]["seq"] == 40 and 1 < len(page["messages"])
+    assert page["messages"] == held["messages"] and (page["first"], page["last"]) == (1, 40)
+    parts = [message for message in bob.log if message["type"] == "messages"]
+    assert len(parts) > 1 and [part.get("more", False) for part in parts] == [True] * (len(parts) - 1) + [False]
+    assert all(part["conversation"] == id and (part["first"], part["last"]) == (1, 40) for part in parts)
+    assert all(len(json.dumps(part, ensure_ascii=False).encode()) <= bob.connected["limits"]["maxServerMessageBytes"] for part in parts)
+    answer = await room.api.request("GET", f"/v1/conversations/{id}/messages?limit=100", token=room.backend)
+    assert answer.json["messages"] == held["messages"] and "more" not in answer.json
 
 
 async def test_a_background_client_gets_all_in_order_when_it_is_back(room):

@@ -190,7 +190,21 @@ async def test_a_device_that_cannot_be_is_refused(start, receiver, body, field):
     assert (await CheckedAPI(room.server).request("PUT", DEVICE, {"pushToken": "x", "platform": "fcm"})).status == 401
 
 
-async def test_off_there_are_no_devices(start):
-    room = Room(start({}))
-    answer = await room.api.request("PUT", DEVICE, {"pushToken": "x", "platform": "fcm"}, token=room.token("ana"))
-    assert answer.status == 404
+async def test_devices_are_registered_where_nobody_pushes_yet(start, receiver):
+    redis = start.redis()
+    quiet = start({"partitions": 8, "linger": 1_000, "lease": 6_000}, redis=redis)
+    room = Room(quiet)
+    ana = await room.come("ana")
+    bob = await room.come("bob")
+    id = (await talk(ana, bob))["id"]
+    device = {"pushToken": "early", "platform": "fcm"}
+    answer = await CheckedAPI(quiet).request("PUT", DEVICE, device, token=room.token("bob"))
+    assert answer.status == 204, answer
+    for client in (ana, bob):
+        await client.close()
+    quiet.stop()
+    # Somebody pushes from now on: the device is known.
+    room.server = start(settings(receiver), redis=redis, directory=quiet.directory)
+    await say(await room.come("ana"), id, "Are you there?")
+    told, = await due(receiver)
+    assert told["user"] == bob.user and told["devices"] == [{"platform": "fcm", "pushToken": "early"}]

@@ -289,7 +289,6 @@ def test_what_cannot_be_configured_is_said_at_the_start_without_any_key(services
         path.touch()
         path.chmod(0o600)
     cases = [
-        ({"push.enabled": True}, "push.enabled: needs push.fcm, push.apns, or an endpoint"),
         ({"push.apns.keyFile": str(exposed)}, "push.apns.keyFile: ", "can be read by every user"),
         ({"push.apns.keyFile": str(tmp_path / "missing")}, "push.apns.keyFile: ", "cannot be read"),
         ({"push.apns.keyFile": str(other)}, "push.apns.keyFile: ", "is not a private key for ES256"),
@@ -305,7 +304,7 @@ def test_what_cannot_be_configured_is_said_at_the_start_without_any_key(services
         ({"push.fcm.serviceAccountFile": account | {"private_key": "none"}}, "is not a private key for RS256"),
     ]
     for changes, *said in cases:
-        settings = dict(changes) if "push.enabled" in changes else everything | changes
+        settings = everything | changes
         found = settings.get("push.fcm.serviceAccountFile")
         if isinstance(found, dict):
             odd.write_text(json.dumps(found))

@@ -2,6 +2,7 @@ import Foundation
 import Installation
 import PresenceCore
 import PresenceServer
+import TestSupport
 import Testing
 
 @testable import presenced
@@ -20,19 +21,36 @@ import Testing
         #expect(configuration.linger == ServerConfiguration().linger)
     }
 
+    /// Files with a secret of webhooks, a key for APNs and one for FCM.
+    private static func keys(in files: ScratchDirectory) throws -> (secret: String, apns: String, fcm: String) {
+        let account = [
+            "project_id": "p", "client_email": "a@example.org", "token_uri": "https://example.org",
+            "private_key": TestKeys.rsa,
+        ]
+        let made = (
+            try files.write("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", to: "secret"),
+            try files.write(TestKeys.ecdsa, to: "apns.p8"),
+            try files.write(String(decoding: JSONEncoder().encode(account), as: UTF8.self), to: "fcm.json")
+        )
+        for file in [made.0, made.1, made.2] { chmod(file, 0o600) }
+        return made
+    }
+
     /// For each key a text other than its default, alone in the environment.
     @Test func `every key can be set by its variable`() async throws {
-        let secret = FileManager.default.temporaryDirectory.appending(path: "secret-\(UUID().uuidString)").path
-        _ = FileManager.default.createFile(
-            atPath: secret, contents: Data("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".utf8),
-            attributes: [.posixPermissions: 0o600])
-        defer { try? FileManager.default.removeItem(atPath: secret) }
+        let files = try ScratchDirectory()
+        defer { withExtendedLifetime(files) {} }
+        let (secret, apns, fcm) = try Self.keys(in: files)
         // What counts only together with others, by what its key begins with.
         let needs = [
             "photos.s3.": [
                 "photos.s3.bucket": "pictures", "photos.s3.endpoint": "https://s3.example.org",
                 "photos.s3.accessKey": "key", "photos.s3.secretKeyFile": secret,
-            ], "push.enabled": ["webhooks": "https://a \(secret) push.due"],
+            ],
+            "push.apns.": [
+                "push.apns.keyFile": apns, "push.apns.keyID": "KEY1234567", "push.apns.teamID": "TEAM123456",
+                "push.apns.topic": "org.example.app",
+            ],
         ]
         for setting in Setting.all {
             // What counts over TLS alone is set together with it, and a certificate with its key.
@@ -61,6 +79,7 @@ import Testing
                 "always", "debug", "true", "a:ES256:f,b:EdDSA:g", "unix:///s", "4s", "1s", "20s", "7", "8192", "20000",
                 "https://a,https://b", "10.0.0.0/8,::1", "typing", "neutral", "2000h", "/folder",
                 "https://a", "https://a \(secret) message.created,http://127.0.0.1:8 \(secret)", secret,
+                apns, fcm, "KEY7654321",
             ] {
                 let texts = setting.isList ? text.split(separator: ",").map(String.init) : [text]
                 var candidate = base

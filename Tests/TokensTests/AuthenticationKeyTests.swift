@@ -18,7 +18,7 @@ import Testing
 
         init(issuer: String? = nil, audience: String? = nil) async throws {
             scratch = try ScratchDirectory()
-            let rsa = try Insecure.RSA.PrivateKey(pem: RSAKeys.privatePEM)
+            let rsa = try Insecure.RSA.PrivateKey(pem: TestKeys.rsa)
             let ecdsa = ES256PrivateKey()
             let eddsa = try EdDSA.PrivateKey()
             signers = [
@@ -122,7 +122,7 @@ import Testing
         #expect(await reason(alg: "RS256", file: nonsense).contains(nonsense))
         let secret = try application.scratch.write(ES256PrivateKey().pemRepresentation, to: "private.pem")
         #expect(await reason(alg: "ES256", file: secret).contains("not a public key"))
-        let weak = try application.scratch.write(RSAKeys.weakPublicPEM, to: "weak.pem")
+        let weak = try application.scratch.write(TestKeys.weakPublicRSA, to: "weak.pem")
         #expect(await reason(alg: "RS256", file: weak).contains("2048"))
     }
 

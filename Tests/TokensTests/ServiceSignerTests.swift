@@ -1,6 +1,7 @@
 import Foundation
 import Installation
 import JWTKit
+import TestSupport
 import Testing
 
 @testable import Tokens
@@ -18,9 +19,9 @@ import Testing
     @Test(arguments: [ServiceSigner.Algorithm.rs256, .es256])
     func `others verify a token with the public key`(algorithm: ServiceSigner.Algorithm) async throws {
         let ecdsa = ES256PrivateKey()
-        let rsa = try Insecure.RSA.PrivateKey(pem: RSAKeys.privatePEM)
+        let rsa = try Insecure.RSA.PrivateKey(pem: TestKeys.rsa)
         let signer = try ServiceSigner(
-            algorithm, pem: algorithm == .rs256 ? RSAKeys.privatePEM : ecdsa.pemRepresentation)
+            algorithm, pem: algorithm == .rs256 ? TestKeys.rsa : ecdsa.pemRepresentation)
         let token = try await signer.token(["iss": .text("me"), "iat": .time(1_763_712_000_999)], keyID: "k1")
         let parts = parts(of: token)
         #expect(parts.count == 3)
@@ -38,7 +39,7 @@ import Testing
     }
 
     @Test func `a key of another kind is refused, and nothing shows a key`() throws {
-        #expect(throws: StartFailure.self) { try ServiceSigner(.es256, pem: RSAKeys.privatePEM) }
+        #expect(throws: StartFailure.self) { try ServiceSigner(.es256, pem: TestKeys.rsa) }
         #expect(throws: StartFailure.self) { try ServiceSigner(.rs256, pem: ES256PrivateKey().pemRepresentation) }
         #expect(throws: StartFailure.self) { try ServiceSigner(.es256, pem: "") }
         let signer = try ServiceSigner(.es256, pem: ES256PrivateKey().pemRepresentation)

@@ -11,10 +11,12 @@ extension ShardLogic {
 
     package func handle(_ bytes: UnsafeRawBufferPointer, on connection: Connection) {
         var id: Int64?
+        var needsSession = false
         do throws(DecodingFailure) {
             let members: ClientMembers
             (members, id) = try ClientMembers.scan(bytes)
             let type = try members.requestType()
+            needsSession = !type.equals("connect")
             let handle = try registry.request(of: type)
             try follow(id, of: connection, type: type) { () throws(DecodingFailure) in
                 try handle(self, members, id, connection)
@@ -22,7 +24,7 @@ extension ShardLogic {
         } catch {
             let id = error.id ?? id
             guard admits(connection, id, tokens: 1, of: connection.session?.user.id) else { return }
-            if connection.session == nil, error.code == .unknownType { return refuseUnconnected(connection, id) }
+            if connection.session == nil, needsSession { return refuseUnconnected(connection, id) }
             refuse(error.errorMessage.with(id: id), on: connection)
         }
     }

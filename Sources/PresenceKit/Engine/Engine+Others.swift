@@ -24,13 +24,17 @@ extension ServerMessage {
     fileprivate var answerID: Int64? {
         switch self {
         case .ok(let id): id
-        case .subscribed(let id, _, _, _), .conversationCreated(let id, _), .unsubscribed(let id), .unknown(_, let id):
+        case .subscribed(let id, _, _, _), .conversationCreated(let id, _), .unsubscribed(let id),
+            .unknown(_, let id, _):
             id
         default: nil
         }
     }
 
     fileprivate var hasMore: Bool {
-        if case .subscribed(_, _, _, let more) = self { more } else { false }
+        switch self {
+        case .subscribed(_, _, _, let more), .unknown(_, _, let more): more
+        default: false
+        }
     }
 }

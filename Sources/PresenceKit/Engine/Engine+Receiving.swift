@@ -7,7 +7,7 @@ extension Engine {
         do throws(DecodingFailure) {
             let message = try ServerMessage.decode(bytes)
             if answerOther(message, bytes, at: now) { return }
-            if case .unknown(let type, _) = message { return emit(.handOver(type: type, bytes)) }
+            if case .unknown(let type, _, _) = message { return emit(.handOver(type: type, bytes)) }
             receive(message, at: now)
         } catch {
             // A change may have been in it: only a new connection brings certainty.

@@ -97,11 +97,21 @@ enum Wire {
         var conversation: String
     }
 
+    /// A long page comes in parts, oldest messages first.
     struct Page: Decodable {
         var conversation: String
         var messages: [Message]
         var first: Int64
         var last: Int64
+
+        /// - Throws: `protocolViolation` for what cannot be read.
+        static func joining(_ parts: [Data]) throws(PresenceError) -> Page {
+            var whole = try read(Page.self, parts.last ?? Data())
+            for part in parts.dropLast().reversed() {
+                whole.messages.insert(contentsOf: try read(Page.self, part).messages, at: 0)
+            }
+            return whole
+        }
     }
 
     /// - Throws: `protocolViolation` for what cannot be read.

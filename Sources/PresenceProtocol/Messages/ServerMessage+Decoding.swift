@@ -75,7 +75,7 @@ extension ServerMessage {
         } else if type.equals("unsubscribed") {
             self = .unsubscribed(id: id)
         } else {
-            self = .unknown(type: try type.checkedString("type"), id: id)
+            self = .unknown(type: try type.checkedString("type"), id: id, more: members.more?.bool ?? false)
         }
     }
 }

@@ -35,10 +35,11 @@ extension ServerMessage {
         case .stale(let since): ServerMessageWriter.stale(since: since, to: &output)
         case .live: ServerMessageWriter.live(to: &output)
         case .error(let error): ServerMessageWriter.error(error, to: &output)
-        case .unknown(let type, let id):
+        case .unknown(let type, let id, let more):
             JSONWriter.raw("{\"type\":", to: &output)
             JSONWriter.string(type, to: &output)
             if let id { JSONWriter.member("id", id, to: &output) }
+            if more { JSONWriter.raw(",\"more\":true", to: &output) }
             JSONWriter.raw("}", to: &output)
         }
     }

@@ -105,7 +105,7 @@ class Client:
         whole = dict(parts[0])
         whole.pop("more", None)
         for part in parts[1:]:
-            for member in ("users", "conversations", "conversationList", "contacts", "blocks"):
+            for member in ("users", "conversations", "conversationList", "messages", "contacts", "blocks"):
                 if member in part:
                     whole[member] = whole.get(member, []) + part[member]
             if "notifications" in part:

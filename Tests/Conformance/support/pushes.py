@@ -67,7 +67,7 @@ class Keys:
     @property
     def everything(self):
         """Settings with which a server has both services, though it reaches neither."""
-        return {"push.enabled": True} | {
+        return {
             "push.fcm.serviceAccountFile": self.account, "push.apns.keyFile": self.apns, "push.apns.keyID": KEY,
             "push.apns.teamID": TEAM, "push.apns.topic": TOPIC}
 

@@ -28,13 +28,13 @@ final class WebhookWorld {
         let files = try ScratchDirectory()
         self.files = files
         let secret = try files.write("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", to: "secret")
-        let key = try files.write(Self.key, to: "key.p8")
+        let key = try files.write(TestKeys.ecdsa, to: "key.p8")
+        let events = WebhookEndpoint.types.filter { pushes || $0 != "push.due" }
         for file in [secret, key] { chmod(file, 0o600) }
         world = try World(shards: shards, seed: seed, redis: redis) {
-            $0[rows: .webhooks] = ["http://127.0.0.1:1/ \(secret)"]
+            $0[rows: .webhooks] = ["http://127.0.0.1:1/ \(secret) " + events.joined(separator: " ")]
             $0[.webhookQueue] = queue
             if let interests { $0.redis.interests = interests }
-            $0[.pushEnabled] = pushes || apns ? 1 : 0
             guard apns else { return }
             $0[.pushQueue] = queue
             $0[text: .apnsFile] = key
@@ -43,16 +43,6 @@ final class WebhookWorld {
         }
         for shard in world.shards { record(shard) }
     }
-
-    /// Made for these tests.
-    private static let key = """
-        -----BEGIN PRIVATE KEY-----
-        MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgmCr1JOHvBSu5mkKu
-        wFRW98RN0MJw2YHRF4UPzDmAXWyhRANCAARoBKV3yFhqh7z03Zs+9LhfDVhIYXyC
-        cJb3IQe1u5439NL/w96tQU3kSXQ2Jvw4Ss3Zmyv2tGrY19s4nmUQGZ9k
-        -----END PRIVATE KEY-----
-
-        """
 
     func record(_ shard: SimulatedShard) {
         for queue in shard.logic.feature(Webhooks.self)!.courier!.queues {

@@ -55,6 +55,7 @@ enum ChatWire {
     struct Page: Decodable {
         var conversation: String
         var messages: [Message]
+        var more: Bool?
     }
 
     /// Which of them a message is, by its first member; `nil` for all others.

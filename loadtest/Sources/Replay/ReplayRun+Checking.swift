@@ -56,8 +56,10 @@ extension ReplayRun {
             for message in page.messages {
                 _ = checkers[tag]!.chats[page.conversation]!.take(message, version: nil)
             }
-            checkers[tag]!.oldest = page.messages.first?.seq
-            if page.messages.first?.seq ?? 1 <= 1 {
+            let oldest = min(checkers[tag]!.oldest ?? .max, page.messages.first?.seq ?? 1)
+            checkers[tag]!.oldest = oldest
+            guard page.more != true else { return }
+            if oldest <= 1 {
                 checkers[tag]!.unread.removeFirst()
                 checkers[tag]!.oldest = nil
             }

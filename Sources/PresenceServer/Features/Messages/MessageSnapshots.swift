@@ -27,30 +27,19 @@ struct MessageSnapshot {
     ///   - head: The object up to its messages, without a brace at its end.
     ///   - limit: The longest object in bytes, if a single message is not longer.
     func objects(_ head: [UInt8], limit: Int) -> [[UInt8]] {
-        var objects: [[UInt8]] = []
-        var rest = messages[...]
-        repeat {
+        // A conversation's members around the messages are shorter than this.
+        StoredMessage.batches(messages, bytes: limit - head.count - 160).enumerated().map { index, batch in
             var object = head
             JSONWriter.member("messagesVersion", through, to: &object)
-            if resets, objects.isEmpty { JSONWriter.raw(",\"reset\":true", to: &object) }
+            if resets, index == 0 { JSONWriter.raw(",\"reset\":true", to: &object) }
             JSONWriter.raw(",\"messages\":[", to: &object)
-            var count = 0
-            while let message = rest.first {
-                var json: [UInt8] = []
-                message.write(to: &json)
-                guard count == 0 || object.count + json.count < limit - 64 else { break }
-                if count > 0 { JSONWriter.raw(",", to: &object) }
-                object += json
-                count += 1
-                rest = rest.dropFirst()
-            }
+            object += batch
             JSONWriter.raw("]", to: &object)
             JSONWriter.member("first", first, to: &object)
             JSONWriter.member("last", last, to: &object)
             JSONWriter.raw("}", to: &object)
-            objects.append(object)
-        } while !rest.isEmpty
-        return objects
+            return object
+        }
     }
 }
 

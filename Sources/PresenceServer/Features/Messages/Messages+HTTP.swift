@@ -37,7 +37,8 @@ extension Messages {
             }
             var json = Array(#"{"conversation":"#.utf8)
             JSONWriter.string(call.ids[0].string, to: &json)
-            Self.write(page: words, to: &json)
+            let page = MessagePage(words)
+            page.write(StoredMessage.batches(page.messages, bytes: .max)[0], to: &json)
             call.respond(.json(200, json + [0x7D]))
         }
     }

@@ -167,48 +167,4 @@ final class Messages: Feature {
     private var longest: Int { shard.configuration.limits.maxServerMessageBytes / 3 }
     private var keep: Int64 { shard.configuration[Self.keepPerConversation] }
     private func text(_ json: [UInt8]) -> String { String(decoding: json, as: UTF8.self) }
-
-    // MARK: Pages
-
-    private func get(_ request: MessageRequest.Page, _ context: RequestContext) {
-        conversations.ask(context, changes: false) { [self] done in
-            read(request, for: context.user, done: done)
-        } succeeded: { [self] words in
-            var payload: [UInt8] = []
-            ServerMessageWriter.begin("messages", id: context.id, to: &payload)
-            JSONWriter.member("conversation", request.conversation.string, to: &payload)
-            Self.write(page: words, to: &payload)
-            JSONWriter.raw("}", to: &payload)
-            shard.replies.send(payload, to: context.connection)
-        }
-    }
-
-    /// - Parameter user: `nil` for a backend.
-    func read(_ request: MessageRequest.Page, for user: UserID?, done: @escaping StoreReply) {
-        let keys = shard.partitions.keys(of: request.conversation)
-        let bytes = shard.configuration.limits.maxServerMessageBytes - 1_024
-        shard.store.run(
-            .messages, keys: [keys.conversation(request.conversation), keys.log(request.conversation)],
-            arguments: [user?.string ?? "-", String(request.before), String(request.limit), String(max(bytes, 1))],
-            lane: .commands, reply: done)
-    }
-
-    /// `OK, first, last, MESSAGE …` as members.
-    static func write(page words: [RedisValue], to json: inout [UInt8]) {
-        JSONWriter.key("messages", to: &json)
-        write(messages: words.dropFirst(3), to: &json)
-        JSONWriter.member("first", words.count > 1 ? words[1].int ?? 1 : 1, to: &json)
-        JSONWriter.member("last", words.count > 2 ? words[2].int ?? 0 : 0, to: &json)
-    }
-
-    static func write(messages: some Sequence<RedisValue>, to json: inout [UInt8]) {
-        JSONWriter.raw("[", to: &json)
-        var isFirst = true
-        for message in messages.lazy.compactMap({ $0.bytes.flatMap { StoredMessage($0) } }) {
-            if !isFirst { JSONWriter.raw(",", to: &json) }
-            isFirst = false
-            message.write(to: &json)
-        }
-        JSONWriter.raw("]", to: &json)
-    }
 }

@@ -3,12 +3,6 @@ import PresenceProtocol
 
 /// What operators can set about pushes. config/presenced.yaml has each with its sentence.
 extension FeatureSetting {
-    static let pushEnabled = flag(
-        "push.enabled", false,
-        about:
-            "Whether devices can be registered for pushes, and users who are truly away are pushed to: by FCM and APNs, and by "
-            + "your own sender, which an endpoint of webhooks tells of push.due. An endpoint that names push.due among its "
-            + "events switches it on too.")
     static let pushQueue = count(
         "push.queue", 100_000, in: 100...1_000_000,
         about:
@@ -34,6 +28,6 @@ extension FeatureSetting {
         about: "Where APNs is; for apps in development https://api.sandbox.push.apple.com.")
 
     static let pushes: [FeatureSetting] = [
-        pushEnabled, pushQueue, pushAuthorities, fcmFile, fcmURL, apnsFile, apnsKeyID, apnsTeamID, apnsTopic, apnsURL,
+        pushQueue, pushAuthorities, fcmFile, fcmURL, apnsFile, apnsKeyID, apnsTeamID, apnsTopic, apnsURL,
     ]
 }

@@ -12,12 +12,12 @@ import WebSockets
 ///
 /// It is decided once for each user and conversation, until they have read it: at once if they have no session, otherwise after
 /// ``DuePushes/wait``, in which they may read it, or a device of theirs mark it delivered while they are active. What is noted
-/// is in Redis, so it falls due whatever dies meanwhile.
+/// is in Redis, so it falls due whatever dies meanwhile. Where nobody pushes, nothing is noted; devices are registered all the
+/// same, for when somebody does.
 final class Push: Feature {
     /// A thread for each service.
     static let pool = WorkerPlan(
-        "push", threads: { isOn($0) ? PushServices.count($0) : 0 }, queue: { _ in 64 },
-        hasLowPriority: true)
+        "push", threads: PushServices.count, queue: { _ in 64 }, hasLowPriority: true)
     static let plan = FeaturePlan(
         name: "push", isOptional: false, scripts: Script.push, keys: KeyFamily.pushes, settings: FeatureSetting.pushes,
         pools: [pool], needsOffers: isOn, check: Push.check)
@@ -35,25 +35,17 @@ final class Push: Feature {
         hasAPNs = !shard.configuration[text: .apnsFile].isEmpty
     }
 
-    /// Where an endpoint of webhooks names push.due, somebody pushes, so that has to be said once only.
+    /// Whether there is somebody who pushes: FCM, APNs, or a sender of the operator's own.
     private static func isOn(_ configuration: ServerConfiguration) -> Bool {
-        configuration.isOn(.pushEnabled) || WebhookEndpoint.isNamed("push.due", in: configuration)
+        PushServices.count(configuration) > 0 || WebhookEndpoint.isTold(of: "push.due", in: configuration)
     }
 
     static func check(_ configuration: ServerConfiguration) throws(InvalidConfiguration) {
-        guard isOn(configuration) else { return }
-        let services = try PushServices.all(configuration)
-        let isTold = try WebhookEndpoint.all(configuration).contains { $0.events.contains("push.due") }
-        guard isTold || !services.isEmpty else {
-            throw InvalidConfiguration(
-                key: FeatureSetting.pushEnabled.key,
-                reason: "needs push.fcm, push.apns, or an endpoint in webhooks that is told of push.due")
-        }
+        if PushServices.count(configuration) > 0 { _ = try PushServices.all(configuration) }
     }
 
     func register(in registry: inout Registry) {
-        guard let due else { return }
-        if let courier = shard.feature(Webhooks.self)?.courier {
+        if let due, let courier = shard.feature(Webhooks.self)?.courier {
             due.register(in: &registry, courier)
             registerServices(in: &registry, courier)
         }

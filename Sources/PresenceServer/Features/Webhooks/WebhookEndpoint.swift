@@ -25,12 +25,15 @@ struct WebhookEndpoint: Sendable, Equatable {
         Identifier(Array(Sodium.sha256(Array(url.utf8)).prefix(8)).hexadecimal)!
     }
 
-    /// - Throws: what is wrong with the first that cannot be.
-    /// Whether an endpoint asks for these events by their name.
-    static func isNamed(_ type: String, in configuration: ServerConfiguration) -> Bool {
-        configuration[rows: .webhooks].contains { $0.split(separator: " ").dropFirst(2).contains(type[...]) }
+    /// Whether an endpoint is told of these events: it names them, or none.
+    static func isTold(of type: String, in configuration: ServerConfiguration) -> Bool {
+        configuration[rows: .webhooks].contains { row in
+            let events = row.split(separator: " ").dropFirst(2)
+            return events.isEmpty || events.contains(type[...])
+        }
     }
 
+    /// - Throws: what is wrong with the first that cannot be.
     static func all(_ configuration: ServerConfiguration) throws(InvalidConfiguration) -> [WebhookEndpoint] {
         var endpoints: [WebhookEndpoint] = []
         for row in configuration[rows: .webhooks] {

@@ -1,7 +1,7 @@
-/// RSA keys for tests: jwt-kit makes none, and a fresh one takes long. They protect nothing.
-enum RSAKeys {
-    /// 2048 bits, the fewest that are accepted.
-    static let privatePEM = """
+/// Keys for tests: jwt-kit makes none for RSA, and a fresh one takes long. They protect nothing.
+public enum TestKeys {
+    /// A private key of 2048 bits, the fewest that are accepted.
+    public static let rsa = """
         -----BEGIN PRIVATE KEY-----
         MIIEvgIBADANBgkqhkiG9w0BAQEFAASCBKgwggSkAgEAAoIBAQC2DR8xb4TfskAW
         XTtIz1wiR7tD5azOQnnKQNWTO7zuXt5uwkdlmIha2GpeSc3AE+Yr3qX7SOo8lhAT
@@ -32,13 +32,23 @@ enum RSAKeys {
         -----END PRIVATE KEY-----
         """
 
-    /// 1024 bits.
-    static let weakPublicPEM = """
+    /// A public key of 1024 bits.
+    public static let weakPublicRSA = """
         -----BEGIN PUBLIC KEY-----
         MIGfMA0GCSqGSIb3DQEBAQUAA4GNADCBiQKBgQDDzP6nVQN477Z28rH7//HUQ9FS
         JP6xijUhnjxTj70IttpyC4sVJP9FQ7H56sae/FqYVSHzMjm7fOniLT6ItSYfSZqt
         8Ok3IEKobAacWHzOcXOYqtkaYSO833s3pNqlaVFOxlvy10mGSBnTPE35YNhhuZ3Y
         pna5b8w27+sKGYPzPQIDAQAB
         -----END PUBLIC KEY-----
+        """
+
+    /// A private key for ES256.
+    public static let ecdsa = """
+        -----BEGIN PRIVATE KEY-----
+        MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgmCr1JOHvBSu5mkKu
+        wFRW98RN0MJw2YHRF4UPzDmAXWyhRANCAARoBKV3yFhqh7z03Zs+9LhfDVhIYXyC
+        cJb3IQe1u5439NL/w96tQU3kSXQ2Jvw4Ss3Zmyv2tGrY19s4nmUQGZ9k
+        -----END PRIVATE KEY-----
+
         """
 }
