@@ -34,6 +34,11 @@ final class ConversationLists {
     private var message: OwnMessages = []
     private var mutes: MuteLapses!
     private var users: [UserID: [Subscriber]] = [:]
+    /// What could not be read, until it is tried again: the ids of a subscriber's conversations.
+    private var postponed: [ObjectIdentifier: (subscriber: Subscriber, ids: Set<ConversationID>)] = [:]
+    private var retry: DeadlineKind!
+    private var isWaiting = false
+    private static let pause: Milliseconds = 1_000
     /// When Redis was lost, by its clock; what has changed since is told after the break.
     private var lostAt: Timestamp?
     /// What one connection keeps in frames.
@@ -47,12 +52,13 @@ final class ConversationLists {
         mutes = MuteLapses(shard) { [unowned self] in
             users[$0] != nil
         } lapsed: { [unowned self] in
-            readAgain([$1], of: $0)
+            readAgain([$1], for: users[$0] ?? [])
         }
     }
 
     func register(in registry: inout Registry) {
         mutes.register(in: &registry)
+        retry = registry.deadline { [unowned self] _ in readPostponed() }
         message = registry.ownMessage { [unowned self] in frames(for: $0) }
         registry.gauge(
             "conversation_lists", help: "connections that watch the list of their user's conversations"
@@ -103,6 +109,9 @@ final class ConversationLists {
     ) {
         reading.inbox(of: user) { [self] result in
             guard case .success(let inbox) = result else { return done(result.map { _ in [] }) }
+            // Only now it is known how many there are: what they cost, the user's next request waits for.
+            let price = RequestPrice.ids(inbox.conversations.count)
+            shard.userRates.take(price, by: user, at: shard.clock.now)
             reading.read(inbox.conversations, of: user) { [self] result in
                 done(
                     result.map { records in
@@ -124,13 +133,17 @@ final class ConversationLists {
     // MARK: Changes
 
     func handle(_ event: StoreEvent) {
-        guard !users.isEmpty, let id = event.subject else { return }
+        guard !users.isEmpty, let id = event.subject,
+            ConversationRecord.concerns(event.rest, { users[$0] != nil })
+        else { return }
         let record = ConversationRecord(id, lines: event.rest)
         for member in record.members where users[member.user] != nil {
             // Only what they see of it is news to them.
             guard record.version(for: member.user, at: event.at) == event.version else { continue }
             mutes.note(record, of: member.user)
-            tell(member.user, id, event.version, Self.frame(record.json(for: member.user, at: event.at), at: event.at))
+            let frame =
+                record.isPartial ? nil : Self.frame(record.json(for: member.user, at: event.at), at: event.at)
+            tell(member.user, id, event.version, frame)
         }
         for user in record.left where users[user] != nil {
             tell(
@@ -139,18 +152,20 @@ final class ConversationLists {
         }
     }
 
-    private func tell(_ user: UserID, _ id: ConversationID, _ version: Int64, _ frame: [UInt8]) {
+    /// - Parameter frame: `nil` if the conversation is to be read.
+    private func tell(_ user: UserID, _ id: ConversationID, _ version: Int64, _ frame: [UInt8]?) {
         for subscriber in users[user] ?? [] where !subscriber.connection.isClosed {
             keep(id, version, frame, for: subscriber)
         }
     }
 
-    private func keep(_ id: ConversationID, _ version: Int64, _ frame: [UInt8], for subscriber: Subscriber) {
+    private func keep(_ id: ConversationID, _ version: Int64, _ frame: [UInt8]?, for subscriber: Subscriber) {
         let held = subscriber.pending[id]
         guard version >= held?.version ?? 0 else { return }
-        let fits = subscriber.bytes + frame.count <= Self.mostBytes || frame.count <= held?.frame?.count ?? 0
-        subscriber.bytes += (fits ? frame.count : 0) - (held?.frame?.count ?? 0)
-        subscriber.pending[id] = Pending(version: version, frame: fits ? frame : nil)
+        let before = held?.frame?.count ?? 0
+        let kept = frame.flatMap { subscriber.bytes + $0.count <= Self.mostBytes || $0.count <= before ? $0 : nil }
+        subscriber.bytes += (kept?.count ?? 0) - before
+        subscriber.pending[id] = Pending(version: version, frame: kept)
         mark(subscriber)
     }
 
@@ -186,23 +201,54 @@ final class ConversationLists {
         let pending = subscriber.pending.sorted { $0.value.version < $1.value.version }
         (subscriber.pending, subscriber.bytes) = ([:], 0)
         let unread = pending.filter { $0.value.frame == nil }.map(\.key)
-        if !unread.isEmpty { readAgain(unread, of: user, for: subscriber) }
+        if !unread.isEmpty { readAgain(unread, for: [subscriber]) }
         return Array(pending.compactMap(\.value.frame).joined())
     }
 
-    /// What came to too much to be kept for a connection, or has become another by the time, for all of a user's. If it cannot be
-    /// read now, the resynchronisation brings it.
-    private func readAgain(_ ids: [ConversationID], of user: UserID, for subscriber: Subscriber? = nil) {
+    /// What was too much to be kept for a connection, or has become another by the time. All of them are one user's.
+    private func readAgain(_ ids: [ConversationID], for subscribers: [Subscriber]) {
+        guard let user = subscribers.first?.user else { return }
         reading.read(ids, of: user) { [self] result in
-            guard case .success(let records) = result else { return }
+            guard case .success(let records) = result else { return postpone(ids, for: subscribers) }
+            for subscriber in subscribers where !subscriber.connection.isClosed {
+                for record in records { show(record, to: subscriber) }
+            }
             let there = Set(records.map(\.id))
-            for each in subscriber.map({ [$0] }) ?? users[user] ?? [] where !each.connection.isClosed {
-                for record in records { show(record, to: each) }
-                for id in ids where subscriber != nil && !there.contains(id) {
-                    let now = shard.clock.redisNow
-                    keep(id, now, Self.frame(ConversationRecord.removed(id, version: now), at: now), for: each)
+            let gone = ids.filter { !there.contains($0) }
+            if !gone.isEmpty { tellRemoved(gone, to: subscribers) }
+        }
+    }
+
+    /// What an inbox says that its user has left, under the version at which they did: later ones bring it back.
+    private func tellRemoved(_ ids: [ConversationID], to subscribers: [Subscriber]) {
+        reading.inbox(of: subscribers[0].user) { [self] result in
+            guard case .success(let inbox) = result else { return postpone(ids, for: subscribers) }
+            for id in ids {
+                guard let version = inbox.left[id] else { continue }
+                let frame = Self.frame(ConversationRecord.removed(id, version: version), at: version)
+                for subscriber in subscribers where !subscriber.connection.isClosed {
+                    keep(id, version, frame, for: subscriber)
                 }
             }
+        }
+    }
+
+    /// The store could not be read: it is tried again, as long as the connection is there.
+    private func postpone(_ ids: [ConversationID], for subscribers: [Subscriber]) {
+        for subscriber in subscribers where !subscriber.connection.isClosed {
+            postponed[ObjectIdentifier(subscriber), default: (subscriber, [])].ids.formUnion(ids)
+        }
+        guard !postponed.isEmpty, !isWaiting else { return }
+        isWaiting = true
+        shard.deadlines.set(retry, .none, at: shard.clock.now + Self.pause)
+    }
+
+    private func readPostponed() {
+        isWaiting = false
+        let due = postponed.values
+        postponed = [:]
+        for (subscriber, ids) in due where !subscriber.connection.isClosed {
+            readAgain(ids.sorted(), for: [subscriber])
         }
     }
 

@@ -51,6 +51,8 @@ struct ConversationRecord {
     private(set) var members: [Member] = []
     /// Those who are no longer in it, if this is what a change has told.
     private(set) var left: [UserID] = []
+    /// Its newest message was too long to be told with a change: it has to be read.
+    private(set) var isPartial = false
 
     /// From the fields and values of the hash; `nil` if there is no conversation.
     init?(_ id: ConversationID, fields: ArraySlice<RedisValue>) {
@@ -76,6 +78,15 @@ struct ConversationRecord {
         members.sort { $0.joined < $1.joined }
     }
 
+    /// Whether an event is about somebody whom `isWanted` says: a member, or somebody who was one.
+    static func concerns(_ lines: UnsafeRawBufferPointer, _ isWanted: (UserID) -> Bool) -> Bool {
+        lines.split(separator: 0x0A).contains { line in
+            let rest = line.starts(with: "m:".utf8) ? line.dropFirst(2) : line.dropFirst(5)
+            guard rest.startIndex == line.startIndex + 2 || line.starts(with: "left ".utf8) else { return false }
+            return UserID(String(decoding: rest.prefix { $0 != 0x20 }, as: UTF8.self)).map(isWanted) ?? false
+        }
+    }
+
     private mutating func set(_ field: Substring, _ value: ArraySlice<UInt8>) {
         func text() -> String { String(decoding: value, as: UTF8.self) }
         func number() -> Int64 { Int64(text()) ?? 0 }
@@ -91,6 +102,7 @@ struct ConversationRecord {
         case "message": message = StoredMessage(value)
         case "priority": priority = text().split(separator: " ").compactMap { Int64($0) }
         case "version": version = number()
+        case "partly": isPartial = true
         case "left": if let user = UserID(text()) { left.append(user) }
         default:
             guard field.hasPrefix("m:"), let user = UserID(String(field.dropFirst(2))),

@@ -59,6 +59,8 @@ final class Conversations: Feature {
         switch step {
         case .lost:
             lists.lost()
+            // Who has become another's meanwhile is not heard of.
+            pairs = [:]
             done(nil)
         case .assert: readPairKey(done)
         case .reload: lists.reload(done: done)

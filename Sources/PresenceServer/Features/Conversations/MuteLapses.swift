@@ -17,6 +17,9 @@ final class MuteLapses {
     private var untils: [Mute: Timestamp] = [:]
     /// When the deadline is due, by the shard's clock.
     private var due: Milliseconds?
+    /// When room was made, by the shard's clock.
+    private var cleared: Milliseconds = -pause
+    private static let pause: Milliseconds = 1_000
     /// Beyond that, clients hear of it with the next change, or when they subscribe again.
     private static let most = 10_000
     /// The clocks are compared again after so long.
@@ -43,11 +46,19 @@ final class MuteLapses {
             if !untils.isEmpty { untils[mute] = nil }
             return
         }
-        if untils.count >= Self.most { untils = untils.filter { isWatched($0.key.user) } }
-        guard untils.count < Self.most else { return }
+        guard untils[mute] != nil || hasRoom() else { return }
         let until = own.muted + ConversationRecord.lapseMargin
         untils[mute] = until
         wait(until)
+    }
+
+    /// Those whose users are gone make room, at most once a second.
+    private func hasRoom() -> Bool {
+        if untils.count >= Self.most, shard.clock.now >= cleared + Self.pause {
+            cleared = shard.clock.now
+            untils = untils.filter { isWatched($0.key.user) }
+        }
+        return untils.count < Self.most
     }
 
     private func wait(_ until: Timestamp) {

@@ -38,7 +38,7 @@ extension Messages {
         shard.store.run(
             .messages, keys: [keys.conversation(request.conversation), keys.log(request.conversation)],
             arguments: [
-                user?.string ?? "-", String(request.before), String(request.limit), String(Self.mostPageBytes),
+                user?.string ?? "", String(request.before), String(request.limit), String(Self.mostPageBytes),
             ], lane: .commands, reply: done)
     }
 }

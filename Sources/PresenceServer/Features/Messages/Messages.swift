@@ -131,7 +131,7 @@ final class Messages: Feature {
 
     /// A backend deletes a message.
     func delete(_ message: String, in id: ConversationID, done: @escaping StoreReply) {
-        run(.deleteMessage, id, ["-", message, String(keep)], done: done)
+        run(.deleteMessage, id, ["", message, String(keep)], done: done)
     }
 
     private func run(_ script: Script, _ id: ConversationID, _ arguments: [String], done: @escaping StoreReply) {

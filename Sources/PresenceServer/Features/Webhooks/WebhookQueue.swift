@@ -28,6 +28,8 @@ final class WebhookQueue {
     private var isBusy = false
     /// More may have come while it was.
     private var isWanted = false
+    /// What became of the last batch, as long as the store has not taken it: ID OUTCOME PAUSE REASON of each.
+    private var unsettled: [[String]] = []
     /// By this shard's clock: not looked at before.
     private var restsUntil: Milliseconds = 0
     /// When the next deadline that counts comes; `.max` if there is none.
@@ -38,6 +40,7 @@ final class WebhookQueue {
     private(set) var isOff = false
 
     private static let mostBytes = 4 * 1_024 * 1_024
+    private static let settlePause: Milliseconds = 200
     /// Longer than a batch takes: 5 s, and 15 s of the last call.
     private static let lease: Milliseconds = 30_000
 
@@ -62,7 +65,7 @@ final class WebhookQueue {
     /// It is not any more: what is under way is not settled here, if it ends after that, but by the lease.
     func stop() {
         isOn = false
-        (waiting, isOff, failures, restsUntil) = (0, false, 0, 0)
+        (waiting, isOff, failures, restsUntil, unsettled) = (0, false, 0, 0, [])
     }
 
     func isDue() {
@@ -117,6 +120,10 @@ final class WebhookQueue {
         guard !isBusy else {
             isWanted = true
             return
+        }
+        guard unsettled.isEmpty else {
+            isBusy = true
+            return settle(unsettled)
         }
         guard shard.clock.now >= restsUntil else { return schedule(at: restsUntil) }
         isBusy = true
@@ -179,11 +186,14 @@ final class WebhookQueue {
         }
     }
 
+    /// What the store does not take is said again until it does: else what was sent would be sent once more after its lease.
+    ///
     /// - Parameter words: ID OUTCOME PAUSE REASON of each.
     private func settle(_ words: [[String]]) {
-        run(.webhookSettle, words.flatMap(\.self)) { [self] _ in
-            isWanted = true
-            finish()
+        run(.webhookSettle, words.flatMap(\.self)) { [self] reply in
+            unsettled = reply == nil && isOn ? words : []
+            isWanted = unsettled.isEmpty
+            finish(after: Self.settlePause)
         }
     }
 

@@ -145,8 +145,13 @@ local function keepNumbers(c)
     redis.call('PEXPIRE', c.key, endedFor)
 end
 
--- Writes what has changed, and tells all shards if it has a new version: "N conversation version at", then "FIELD VALUE" of each field, a line
--- each, and "left USER" of those who are no longer in it. No value has a line feed.
+-- A newest message that is longer, with its earlier texts, is not told with each change of its conversation: the shards where a
+-- member watches their list read it.
+local mostTold = 4096
+
+-- Writes what has changed, and tells all shards if it has a new version: "N conversation version at", then "FIELD VALUE" of each
+-- field, a line each, and "left USER" of those who are no longer in it; "partly 1" if it is not told whole. No value has a line
+-- feed.
 local function save(c, channel, id)
     local set, removed = {}, {}
     for field in pairs(c.changed) do
@@ -161,8 +166,12 @@ local function save(c, channel, id)
     if #removed > 0 then redis.call('HDEL', c.key, unpack(removed)) end
     if c.hasEnded then redis.call('PERSIST', c.key) end
     if not c.news then return end
-    local lines = {}
-    for field, value in pairs(c.raw) do lines[#lines + 1] = field .. ' ' .. value end
+    local lines, message = {}, c.raw.message
+    local isWhole = not message or #message <= mostTold
+    for field, value in pairs(c.raw) do
+        if isWhole or field ~= 'message' then lines[#lines + 1] = field .. ' ' .. value end
+    end
+    if not isWhole then lines[#lines + 1] = 'partly 1' end
     for user in pairs(c.left) do lines[#lines + 1] = 'left ' .. user end
     redis.call('PUBLISH', channel,
         table.concat({ 'N', id, int(c.news), int(now), table.concat(lines, '\n') }, ' '))

@@ -41,25 +41,39 @@ for _, seq in ipairs(wanted) do
     local raw = redis.call('LINDEX', KEYS[2], seq - first)
     bytes = bytes + #raw
     reply[#reply + 1] = raw
-end
--- Too many for one answer: the rest follows as events, from the change that made the next one.
-local seq, count = after + 1, 0
-while seq <= last do
-    local raws = redis.call('LRANGE', KEYS[2], seq - first, math.min(seq + 49, last) - first)
-    for _, raw in ipairs(raws) do
-        if count >= tonumber(ARGV[5]) or (bytes + #raw > most and count > 0) then
-            local place = redis.call('LPOS', KEYS[3], int(seq))
-            if place then
-                through = oldest + place - 1
-                count = -1
-                break
-            end
-        end
-        bytes = bytes + #raw
-        reply[#reply + 1] = raw
-        seq, count = seq + 1, count + 1
+    if bytes > most then
+        resets = true
+        break
     end
-    if count < 0 then break end
+end
+
+-- Adds the messages after a number. When they are too many for one answer, the rest follows as events, from the change that
+-- made the next one: that is known of one that has not been changed since. False if the answer would be far too long, or the
+-- rest is not known any more, unless all of these must be told.
+local function add(from, isNeeded)
+    local count = 0
+    for seq = from + 1, last, 50 do
+        for _, raw in ipairs(redis.call('LRANGE', KEYS[2], seq - first, math.min(seq + 49, last) - first)) do
+            if count > 0 and (count >= tonumber(ARGV[5]) or bytes + #raw > most) then
+                local version, edited, deleted = string.match(raw, '^%S+ %d+ (%d+) %d+ %S+ (%d+) %d+ (%d+) ')
+                local isMaking = edited == '0' and deleted == '0'
+                if isMaking and tonumber(version) >= oldest then
+                    through = tonumber(version) - 1
+                    return true
+                end
+                if not isNeeded and (isMaking or bytes > 2 * most) then return false end
+            end
+            bytes, count = bytes + #raw, count + 1
+            reply[#reply + 1] = raw
+        end
+    end
+    return true
+end
+
+if resets or not add(after, not tonumber(ARGV[3])) then
+    resets, through, bytes = true, changes, 0
+    for i = #reply, 7, -1 do reply[i] = nil end
+    add(math.max(first - 1, last - 50), true)
 end
 reply[2], reply[3] = int(through), resets and '1' or '0'
 return reply

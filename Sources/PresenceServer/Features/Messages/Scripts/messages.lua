@@ -1,9 +1,9 @@
 -- A page of a conversation's messages, for a member or a backend.
 -- KEYS: conversation, log
--- ARGV: now, user (- for a backend), before (0: the end), limit, most bytes
+-- ARGV: now, user ('' for a backend), before (0: the end), limit, most bytes
 -- Replies {OK, first, last, MESSAGE …} (oldest first), {FORBIDDEN} or {MISSING}.
 local held = redis.call('HMGET', KEYS[1], 'first', 'last', 'm:' .. ARGV[2], 'kind')
-if ARGV[2] == '-' then
+if ARGV[2] == '' then
     if not held[4] then return { 'MISSING' } end
 elseif not held[3] then
     return { 'FORBIDDEN' }

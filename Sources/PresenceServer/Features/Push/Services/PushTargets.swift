@@ -33,8 +33,8 @@ struct PushTarget: Hashable {
     }
 }
 
-/// Sees before each try that its device may still be pushed to: users sign out, are deleted and take devices away while
-/// pushes wait.
+/// Sees before each try that its device may still be pushed to: users sign out, are deleted, take devices away and read what
+/// they are pushed for while pushes wait.
 final class PushTargets {
     private unowned let shard: ShardLogic
     private let platform: String
@@ -58,6 +58,32 @@ final class PushTargets {
                     return next()
                 }
                 for (event, isCurrent) in zip(user.value, answers) where !isCurrent { withdrawn[event.id] = .withdrawn }
+                next()
+            }
+        } done: { [self] in
+            guard !failed else { return done(nil) }
+            readMeanwhile(events.filter { $0.tries > 0 && withdrawn[$0.id] == nil }) { read in
+                done(read.map { withdrawn.merging($0) { known, _ in known } })
+            }
+        }
+    }
+
+    /// A push that had to wait tells of nothing any more once its user has read the conversation, or is no longer in it.
+    private func readMeanwhile(_ events: [QueuedWebhook], done: @escaping ([String: WebhookOutcome]?) -> Void) {
+        var (withdrawn, failed): ([String: WebhookOutcome], Bool) = ([:], false)
+        BoundedConcurrency(events, window: Self.window) { [self] event, next in
+            guard let message = PushMessage(event.body), let user = UserID(message.user),
+                let id = ConversationID(message.conversation)
+            else { return next() }
+            let key = shard.partitions.keys(of: id).conversation(id)
+            shard.store.command(["HMGET", key, "last", "m:" + user.string], lane: .commands) { result in
+                guard case .success(let value) = result, let words = value.array, words.count == 2 else {
+                    failed = true
+                    return next()
+                }
+                let member = words[1].string.flatMap { ConversationRecord.Member(user, $0) }
+                let last = words[0].int ?? 0
+                if member.map({ max($0.read, $0.own) >= last }) ?? true { withdrawn[event.id] = .withdrawn }
                 next()
             }
         } done: {
