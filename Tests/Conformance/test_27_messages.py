@@ -744,3 +744,34 @@ async def test_a_follower_is_told_to_begin_anew_when_the_store_has_lost_what_com
     await say(ana, id, "next")
     event = await bob.hear("message", message=lambda message: message["seq"] == 361)
     assert event["conversationVersion"] > held["messagesVersion"]
+
+
+async def test_no_id_of_a_user_is_a_backend(room):
+    """Ids may be any printable characters: none of them stands for a backend."""
+    ana, bob, id = await pair(room)
+    sent = await say(ana, id, "between us")
+    for name in ("-", "0", "*", "nil"):
+        stranger = await room.socket()
+        await stranger.connect(room.server.mint.token(name))
+        await stranger.refused("forbidden", "getMessages", conversation=id)
+        await stranger.refused("forbidden", "deleteMessage", conversation=id, message=sent["id"])
+        await stranger.refused("forbidden", "editMessage", conversation=id, message=sent["id"], text="mine")
+    assert (await info(bob, id))["lastMessage"] == sent
+
+
+async def test_what_has_changed_meanwhile_is_told_anew_if_it_is_too_much(room):
+    ana, bob, id = await pair(room)
+    names = [fresh() for _ in range(52)]
+    for name in names:
+        await say(ana, id, "a", name)
+    held = await follow(bob, id)
+    await bob.did("unsubscribe", conversations=[id])
+    text = "é" * 4_990
+    for number in range(4):
+        for name in names:
+            edit = dict(conversation=id, message=name, text=f"{text}{number}")
+            while (reply := await ana.ask("editMessage", **edit))["type"] == "error":
+                await asyncio.sleep(reply["retryAfter"] / 1000)
+    entry = await follow(bob, id, after=52, messagesVersion=held["messagesVersion"])
+    assert entry["reset"] is True and [message["seq"] for message in entry["messages"]] == list(range(3, 53))
+    assert all(message["text"] == f"{text}3" and message["editCount"] == 4 for message in entry["messages"])

@@ -162,4 +162,32 @@ import Testing
         try talk.world.run(for: 120_000)
         #expect(Set(talk.pushes.map(\.id)).count == 1)
     }
+
+    @Test func `a push that had to wait is not sent once its user has read the conversation`() throws {
+        let talk = try PushTalk(apns: true)
+        try talk.register("0a0b")
+        talk.answer(.failed("503", retryAfter: 0))
+        talk.say()
+        try talk.world.run(until: "it is handed over", within: 15_000) { talk.handed.count == 1 }
+        talk.mark("read", 1)
+        talk.answer(.taken)
+        try talk.world.run(for: 3_600_000)
+        #expect(talk.handed.count == 1)
+    }
+
+    @Test func `what was sent is not sent again because the store refused to hear of it`() throws {
+        let talk = try PushTalk(apns: true)
+        try talk.register("0a0b")
+        var refusals = 0
+        talk.world.redis.refuse = { script, _ in
+            guard script == .webhookSettle, refusals < 20 else { return nil }
+            refusals += 1
+            return .server(code: "NOREPLICAS", message: "NOREPLICAS not enough good replicas")
+        }
+        talk.say()
+        try talk.world.run(until: "it is handed over", within: 15_000) { talk.handed.count == 1 }
+        try talk.world.run(for: 3_600_000)
+        #expect(talk.handed.count == 1 && refusals == 20)
+        #expect(talk.pushes.count == 1)
+    }
 }

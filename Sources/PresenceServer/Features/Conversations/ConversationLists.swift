@@ -295,7 +295,3 @@ final class ConversationLists {
         }
     }
 }
-
-extension Result {
-    var failure: Failure? { if case .failure(let failure) = self { failure } else { nil } }
-}

@@ -64,3 +64,7 @@ struct ConversationReading {
         }
     }
 }
+
+extension Result {
+    var failure: Failure? { if case .failure(let failure) = self { failure } else { nil } }
+}

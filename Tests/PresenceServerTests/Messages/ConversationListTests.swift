@@ -1,0 +1,80 @@
+import Foundation
+import PresenceProtocol
+import Testing
+
+@testable import PresenceCore
+@testable import PresenceServer
+@testable import Simulator
+
+/// What those who watch their list of conversations are told when it has to be read.
+@Suite struct ConversationListTests {
+    private let world: World
+    private let ana: SimulatedClient
+    private let bob: SimulatedClient
+    private let id: ConversationID
+
+    init() throws {
+        let world = try World(shards: 2) { _ in }
+        let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+        (self.world, self.ana) = (world, ana)
+        bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
+        ana.send(.createConversation(participants: [UserID("bob")!]))
+        var made: ConversationID?
+        try world.run(until: "there is a conversation") {
+            made = ana.received.compactMap { if case .conversationCreated(_, let c) = $0 { c.id } else { nil } }.first
+            return made != nil
+        }
+        id = made!
+        bob.sendText(#"{"type":"subscribe","id":90,"conversationList":true}"#)
+        try world.run(for: 1_000)
+    }
+
+    /// The texts of the newest messages that bob was told of, with the event that told them.
+    private var told: [String] {
+        bob.texts.compactMap { try? JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any] }
+            .filter { $0["type"] as? String == "conversation" }
+            .compactMap { ($0["conversation"] as? [String: Any])?["lastMessage"] as? [String: Any] }
+            .compactMap { $0["text"] as? String }
+    }
+
+    private func say(_ text: String, _ number: Int) {
+        ana.sendText(
+            #"{"type":"send","id":\#(number),"conversation":"\#(id)","message":{"id":"m\#(number)","text":"\#(text)"}}"#
+        )
+    }
+
+    @Test func `a long newest message is read, and told whole`() throws {
+        let long = String(repeating: "x", count: 4_990)
+        say(long, 100)
+        try world.run(until: "bob is told") { told.last == long }
+        let heard = told.count
+        // Further changes of it do not carry it to every shard.
+        var bytes = 0
+        let publish = world.redis.publish
+        world.redis.publish = {
+            bytes += $1.count
+            publish($0, $1)
+        }
+        for number in 0..<20 {
+            let muted = number % 2 == 0
+            ana.sendText(
+                #"{"type":"conversationSettings","id":\#(200 + number),"conversation":"\#(id)","muted":\#(muted)}"#)
+            try world.run(for: 100)
+        }
+        #expect(bytes < 20 * 2_048)
+        #expect(told.count == heard && told.last == long)
+    }
+
+    @Test func `what Redis refuses to tell for a moment is told once it does`() throws {
+        let long = String(repeating: "y", count: 4_990)
+        var refusals = 0
+        world.redis.refuse = { script, words in
+            guard script == nil, words.first == "HGETALL", refusals < 3 else { return nil }
+            refusals += 1
+            return .server(code: "BUSY", message: "BUSY a script is running")
+        }
+        say(long, 100)
+        try world.run(until: "bob is told", within: 10_000) { told.last == long }
+        #expect(refusals == 3)
+    }
+}
