@@ -761,7 +761,7 @@ async def test_no_id_of_a_user_is_a_backend(room):
 
 async def test_what_has_changed_meanwhile_is_told_anew_if_it_is_too_much(room):
     ana, bob, id = await pair(room)
-    names = [fresh() for _ in range(52)]
+    names = [fresh() for _ in range(60)]
     for name in names:
         await say(ana, id, "a", name)
     held = await follow(bob, id)
@@ -772,6 +772,6 @@ async def test_what_has_changed_meanwhile_is_told_anew_if_it_is_too_much(room):
             edit = dict(conversation=id, message=name, text=f"{text}{number}")
             while (reply := await ana.ask("editMessage", **edit))["type"] == "error":
                 await asyncio.sleep(reply["retryAfter"] / 1000)
-    entry = await follow(bob, id, after=52, messagesVersion=held["messagesVersion"])
-    assert entry["reset"] is True and [message["seq"] for message in entry["messages"]] == list(range(3, 53))
+    entry = await follow(bob, id, after=60, messagesVersion=held["messagesVersion"])
+    assert entry["reset"] is True and [message["seq"] for message in entry["messages"]] == list(range(11, 61))
     assert all(message["text"] == f"{text}3" and message["editCount"] == 4 for message in entry["messages"])
