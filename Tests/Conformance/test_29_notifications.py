@@ -12,6 +12,7 @@ from support.patience import PATIENCE, eventually
 from support.room import Room
 from support.raw import text
 from support.rules import is_time
+from support.talks import follow, group, say, talk
 
 SETTINGS = {"linger": 5_000, "lease": 6_000}
 
@@ -484,3 +485,40 @@ async def test_a_deleted_account_takes_its_notifications_with_it(start):
     answer = await room.api.request("DELETE", f"/v1/users/{eve.user}/account", token=room.backend)
     assert answer.status == 204, answer
     assert redis.command("KEYS", "*:notification*").split() == []
+
+
+async def test_messages_for_people_who_are_away_are_among_their_notifications(start):
+    """Decided as pushes are, though nobody pushes; one for each conversation until it is read."""
+    room = Room(start(SETTINGS | {"linger": 1_000, "notifications.ofMessages": True}))
+    ana, bob = await room.come("ana"), await room.come("bob")
+    await ana.did("updateProfile", changes={"displayName": "Ana A"})
+    there = (await group(ana, bob, name="Trip"))["id"]
+    id = (await talk(ana, bob))["id"]
+    await bob.close()
+    await room.come("watcher")
+    for number in range(3):
+        await say(ana, id, f"message {number}")
+    await say(ana, there, "to all")
+
+    async def held():
+        bob = await room.come("bob")
+        items = (await inbox(bob))["items"]
+        await bob.close()
+        return {item["data"]["conversation"]: item for item in items}
+
+    async def both():
+        return set(await held()) == {id, there}
+    deadline = asyncio.get_running_loop().time() + 2 * PATIENCE
+    while not await both():
+        assert asyncio.get_running_loop().time() < deadline, await held()
+        await asyncio.sleep(0.3)
+    found = await held()
+    assert found[id]["kind"] == "message" and found[id]["title"] == "Ana A" and found[id]["body"].startswith("message ")
+    assert found[there]["title"] == "Trip" and found[there]["body"] == "to all"
+    # Who is there and reads it finds none.
+    bob = await room.come("bob")
+    await bob.did("mark", conversation=id, read=3)
+    await follow(bob, id)
+    await say(ana, id, "read at once")
+    await bob.did("mark", conversation=id, read=4)
+    assert (await inbox(bob))["unread"] == 2

@@ -29,7 +29,7 @@ final class WebhookWorld {
         self.files = files
         let secret = try files.write("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", to: "secret")
         let key = try files.write(TestKeys.ecdsa, to: "key.p8")
-        let events = WebhookEndpoint.types.filter { pushes || $0 != "push.due" }
+        let events = WebhookEndpoint.types.filter { pushes || apns || $0 != "push.due" }
         for file in [secret, key] { chmod(file, 0o600) }
         world = try World(shards: shards, seed: seed, redis: redis) {
             $0[rows: .webhooks] = ["http://127.0.0.1:1/ \(secret) " + events.joined(separator: " ")]

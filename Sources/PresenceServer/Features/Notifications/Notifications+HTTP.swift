@@ -67,7 +67,7 @@ extension Notifications {
         }
     }
 
-    private func store(
+    func store(
         _ new: NotificationRequest.New, _ json: String, for users: [UserID], damaged: @escaping () -> Void,
         done: @escaping StoreReply
     ) {

@@ -16,5 +16,10 @@ extension Notifications {
         about: "How many requests that notify are carried out at a time on one shard; more of them are answered 503. "
             + "Each keeps up to 8 scripts under way in Redis.")
 
-    static let settings = [keep, keepFor, recipients, calls]
+    static let ofMessages = FeatureSetting.flag(
+        "notifications.ofMessages", false,
+        about: "Whether users who are truly away find messages among their notifications, one for each conversation. "
+            + "Who is away is decided as for pushes, also where nobody pushes.")
+
+    static let settings = [keep, keepFor, recipients, calls, ofMessages]
 }

@@ -35,7 +35,7 @@ final class DuePushes {
         }
         told = registry.counter(
             "pushes_due_total", help: "users found truly away when a message came for them")
-        courier.onEvents = { [unowned self] in note($0, done: $1) }
+        courier.consumers.append { [unowned self] events, _, done in note(events, done: done) }
         courier.onRound = { [unowned self] in
             for partition in 0..<shard.partitions.count { look(at: partition, after: 0) }
         }

@@ -35,9 +35,10 @@ final class Push: Feature {
         hasAPNs = !shard.configuration[text: .apnsFile].isEmpty
     }
 
-    /// Whether there is somebody who pushes: FCM, APNs, or a sender of the operator's own.
+    /// Whether somebody wants to know who is away: FCM, APNs, a sender of the operator's own, or users' lists of notifications.
     private static func isOn(_ configuration: ServerConfiguration) -> Bool {
         PushServices.count(configuration) > 0 || WebhookEndpoint.isTold(of: "push.due", in: configuration)
+            || configuration.isOn(Notifications.ofMessages)
     }
 
     static func check(_ configuration: ServerConfiguration) throws(InvalidConfiguration) {

@@ -15,8 +15,9 @@ final class Courier {
     private var beat: DeadlineKind!
     private var due: DeadlineKind!
     private(set) var isCourier = false
-    /// Gets each event once more or less, before it leaves the partition; calls back with whether it has what it needs.
-    var onEvents: ([WebhookEvent], @escaping (Bool) -> Void) -> Void = { $1(true) }
+    /// What features do with events besides telling others. Each gets every event of a partition at least once, before it leaves
+    /// the partition; calls back with whether it has what it needs.
+    var consumers: [([WebhookEvent], _ partition: Int, _ done: @escaping (Bool) -> Void) -> Void] = []
     /// This server has become the courier, or still is.
     var onRound: () -> Void = {}
     /// By this shard's clock: nobody else is the courier before.
@@ -189,7 +190,14 @@ final class Courier {
                 next()
             }
         } done: { [self] in
-            onEvents(events) { done($0 && !failed) }
+            BoundedConcurrency(consumers, window: max(1, consumers.count)) { consume, next in
+                consume(events, partition) { isDone in
+                    if !isDone { failed = true }
+                    next()
+                }
+            } done: {
+                done(!failed)
+            }
         }
     }
 }
