@@ -96,6 +96,22 @@ import Testing
         #expect(pauses == [1, 2, 4, 8, 16, 32, 60, 60])
     }
 
+    @Test func `each failure is remembered for a hundredth of 30 days, whether there is an account or not`() throws {
+        _ = try signUp()
+        let share = Accounts.guessMemory / 100
+        for email in ["ana@example.org", "nobody@example.org"] {
+            for failures in 1...3 {
+                let body = ["email": email, "password": "wrong password"]
+                #expect(try accounts.call("POST", "/v1/sessions", body).status == 401)
+                let places = try #require(accounts.world.shards[0].logic.feature(Accounts.self)?.places)
+                let key = places.keys(of: email).guesses(places.guesses(of: email))
+                let left = try #require(try accounts.world.redis.command(["PTTL", key]).get().int)
+                let most = share * Milliseconds(failures)
+                #expect(left <= most && left > most - 60_000)
+            }
+        }
+    }
+
     @Test func `tokens of mails end when their time is over`() throws {
         _ = try signUp()
         _ = try accounts.call("POST", "/v1/passwords/forgot", ["email": "ana@example.org"])
