@@ -29,7 +29,7 @@ extension Accounts {
                     shard.link.incarnation, email.text, token.digest, String(MailToken.lifetime),
                     MailText.reset(of: email, token, self).encoded,
                 ], lane: .commands
-            ) { [self] _ in mail.deliver(keys) }
+            ) { [self] result in if isDone(result) { mail.deliver(keys) } }
         }
     }
 
