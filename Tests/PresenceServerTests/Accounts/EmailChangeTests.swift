@@ -107,6 +107,31 @@ import Testing
         #expect(try signUp(new).status == 201)
     }
 
+    @Test func `servers that die when a change has run out leave no claim for it`() throws {
+        let token = try ask()
+        dieAfter(2)
+        _ = SimulatedCall("POST", "/v1/emails/verify", ["token": token], to: world.shards[0])
+        try world.run(for: 300)
+        world.redisEpoch += MailToken.lifetime
+        var isOver = false
+        world.redis.ran = { [world] script, _, _ in
+            guard script == .switchEmail, !isOver else { return }
+            isOver = true
+            world.after(0) {
+                for place in 0..<2 {
+                    world.shards[place].die()
+                    world.replaceShard(at: place)
+                }
+            }
+        }
+        try world.run(until: "the change is over") { isOver }
+        #expect(try claims().count == 2)
+        try world.run(until: "both servers are live") { world.shards.allSatisfy { $0.logic.link.isLive } }
+        try world.run(for: 12_000)
+        #expect(try claims() == [old] && !isUnfinished())
+        #expect(try releasing() == 0)
+    }
+
     @Test(arguments: [1, 2])
     func `a new password ends a change that is under way, and gives up what it has claimed`(_ step: Int) throws {
         let token = try ask()
