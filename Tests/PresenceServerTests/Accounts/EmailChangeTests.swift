@@ -132,6 +132,30 @@ import Testing
         #expect(try releasing() == 0)
     }
 
+    @Test func `a change that had run out when somebody asked stays over, though Redis' clock goes back`() throws {
+        let token = try ask()
+        let user = try #require(MailToken(token)).user
+        dieAfter(2)
+        _ = SimulatedCall("POST", "/v1/emails/verify", ["token": token], to: world.shards[0])
+        try world.run(for: 20)
+        world.redisEpoch += MailToken.lifetime
+        #expect(try signUp(new).status == 201)
+        world.redisEpoch -= MailToken.lifetime
+        // An executor that had claimed the address before goes on only now.
+        let logic = world.shards[1].logic!
+        let keys = logic.partitions.keys(of: user)
+        let number = try #require(try world.redis.command(["HGET", keys.account(user), "emailWish"]).get().string)
+        let answer = world.redis.run(
+            .switchEmail, keys: [keys.shards, keys.unfinished, keys.floor, keys.account(user), keys.mail],
+            arguments: [
+                String(world.redisNow), keys.events, logic.link.incarnation, "email \(user)", user.string, new, number,
+                old, "",
+            ])
+        #expect(try answer.get().array?.first?.string == "GONE")
+        try world.run(for: 12_000)
+        #expect(try Set(claims()) == [old, new] && !isUnfinished() && releasing() == 0)
+    }
+
     @Test(arguments: [1, 2])
     func `a new password ends a change that is under way, and gives up what it has claimed`(_ step: Int) throws {
         let token = try ask()

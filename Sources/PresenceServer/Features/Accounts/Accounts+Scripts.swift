@@ -28,7 +28,8 @@ extension Script {
     static let endEmail = Script("end-email", asset_end_email(), isAcknowledged: true)
     static let forgot = Script(
         "forgot", asset_forgot().text, library: accountLibrary, isAcknowledged: true)
-    static let holdsClaim = Script("holds-claim", asset_holds_claim())
+    static let holdsClaim = Script(
+        "holds-claim", asset_holds_claim().text, library: accountLibrary, isAcknowledged: true)
     static let releaseClaim = Script("release-claim", asset_release_claim(), isAcknowledged: true)
     static let resetPassword = Script(
         "reset-password", asset_reset_password().text, library: accountLibrary, isAcknowledged: true)
