@@ -236,6 +236,20 @@ import Testing
         #expect(try signUp(email).status == 201)
     }
 
+    @Test func `the number of a change does not come back when Redis has lost it`() throws {
+        let token = try ask()
+        try world.redis.remember()
+        let numbers = try (0..<2).map { _ in
+            #expect(try accounts.call("POST", "/v1/emails/verify", ["token": token], at: 1).status == 204)
+            let user = try #require(MailToken(token)).user
+            let key = world.shards[1].logic.partitions.keys(of: user).account(user)
+            let number = try world.redis.command(["HGET", key, "emailClaim"]).get().int
+            try world.redis.goBack()
+            return number ?? 0
+        }
+        #expect(numbers[0] > 0 && numbers[1] > numbers[0])
+    }
+
     @Test(arguments: [1, 2])
     func `an account that is deleted while its address is changed leaves no claim`(_ step: Int) throws {
         let token = try ask()
