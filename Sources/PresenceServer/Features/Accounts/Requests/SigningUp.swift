@@ -35,10 +35,9 @@ extension Accounts {
             throw .invalid("displayName", rule)
         }
         guard shard.link.isLive, places != nil else { return call.refuseUnavailable() }
-        if let wait = signUps.wait(for: 1, by: call.address, at: shard.clock.now), call.address != .none {
+        if let wait = signUps.take(by: call.address, at: shard.clock.now) {
             return call.refuse(retryAfter: wait, "too many accounts are made from this address: nothing was done")
         }
-        if call.address != .none { signUps.take(1, by: call.address, at: shard.clock.now) }
         let request = SignUp(
             email: email, password: password,
             displayName: named.map(FreeText.trimmed) ?? defaultDisplayName(email), username: username, device: device,
