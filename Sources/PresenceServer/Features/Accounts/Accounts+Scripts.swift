@@ -38,6 +38,8 @@ extension Script {
     static let switchEmail = Script(
         "switch-email", asset_switch_email().text, library: accountLibrary, isAcknowledged: true)
     static let takeClaim = Script("take-claim", asset_take_claim(), isAcknowledged: true)
+    static let tellExisting = Script(
+        "tell-existing", asset_tell_existing().text, library: accountLibrary, isAcknowledged: true)
     static let verifyEmail = Script(
         "verify-email", asset_verify_email().text, library: accountLibrary, isAcknowledged: true)
     static let wantEmail = Script(
@@ -46,6 +48,7 @@ extension Script {
     static let accounts: [Script] = [
         .signUp, .guess, .signIn, .refreshGrant, .signOut, .account, .changeAccount,
         .askEmail, .deleteAccount, .disableAccount, .emailState, .endEmail, .forgot, .holdsClaim, .releaseClaim,
-        .resetPassword, .setPassword, .switchEmail, .takeClaim, .verifyEmail, .wantEmail,
+        .resetPassword, .setPassword, .switchEmail, .takeClaim, .tellExisting, .verifyEmail,
+        .wantEmail,
     ]
 }
