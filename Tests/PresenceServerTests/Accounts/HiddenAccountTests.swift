@@ -39,7 +39,7 @@ import Testing
         #expect(taken == free && taken["sign-up"] == 1 && taken["tell-existing"] == 1, "\(taken), \(free)")
     }
 
-    @Test func `whoever signs up with another's address sends them three mails an hour`() throws {
+    @Test func `sign-ups with an address that is taken send it three mails an hour`() throws {
         let email = "ana@example.org"
         try signUp(email)
         // From anywhere: nobody's address is counted here.
