@@ -264,6 +264,11 @@ static const unsigned char take_claim_bytes[] = {
 };
 ASSET(take_claim)
 
+static const unsigned char tell_existing_bytes[] = {
+#embed "../PresenceServer/Features/Accounts/Scripts/tell-existing.lua"
+};
+ASSET(tell_existing)
+
 static const unsigned char verify_email_bytes[] = {
 #embed "../PresenceServer/Features/Accounts/Scripts/verify-email.lua"
 };

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from types import SimpleNamespace
 
 from aiosmtpd.controller import Controller
 
@@ -67,3 +68,14 @@ async def test_a_server_sends_what_another_has_left_behind(start):
     finally:
         await asyncio.to_thread(controller.stop)
     assert box.mails[0][1] == [ana.email]
+
+
+async def test_mails_are_numbered_as_they_are_first_seen(tmp_path):
+    """What the other tests rely on: two numbers never give one mail."""
+    accounts = Accounts(SimpleNamespace(directory=str(tmp_path)))
+    (tmp_path / "outbox").mkdir()
+    for number, name in enumerate(["7-late", "5-early", "6-between"], 1):
+        text = f"From: a@b.org\r\nTo: ana@example.org\r\n\r\nhttps://a/verify#token={name}\r\n"
+        (tmp_path / "outbox" / f"{name}.eml").write_bytes(text.encode())
+        assert await accounts.mail("ana@example.org", number, "verify") == name
+    assert [await accounts.mail("Ana@example.org", number, "verify") for number in (1, 2, 3)] == ["7-late", "5-early", "6-between"]

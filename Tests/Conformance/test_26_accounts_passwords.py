@@ -184,10 +184,7 @@ async def test_an_address_that_is_taken_cannot_be_had(accounts):
     wanted = accounts.address("wanted")
     for person in (ana, bob):
         assert (await person.call("POST", "/v1/me/email", {"password": PASSWORD, "email": wanted})).status == 202
-    # Mails are written in any order, so the first is the first only once both are there.
-    await accounts.mail(wanted, 2, "verify")
-    tokens = {await accounts.mail(wanted, number, "verify") for number in (1, 2)}
-    assert len(tokens) == 2
+    tokens = [await accounts.mail(wanted, number, "verify") for number in (1, 2)]
     answers = await asyncio.gather(*(accounts.post("/v1/emails/verify", token=token) for token in tokens))
     assert sorted(answer.status for answer in answers) == [204, 409], answers
     refused(next(answer for answer in answers if answer.status == 409), 409, "conflict", "email_taken", "email")
@@ -281,7 +278,7 @@ async def test_a_deleted_account_leaves_nothing(accounts, room):
 
 
 async def test_backends_look_at_accounts_disable_and_delete_them(start):
-    # One shard, so that two mails asked for one after the other are made in that order.
+    # One shard looks after Ana before it looks after Bob: once his mail is there, hers would be.
     server = start(ON, shards=1)
     accounts, room = Accounts(server), Room(server)
     ana, bob = await accounts.sign_up(), await accounts.sign_up()

@@ -1,8 +1,10 @@
 """What the documents for administrators have to have: each code, each link, each file that they name."""
 
+import asyncio
 import json
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -148,3 +150,20 @@ def test_the_readme_links_the_guides():
         assert f"(docs/{guide}.md)" in text("README.md"), guide
     assert all(f"(../config/proxies/{path.name})" in text("docs/behind-a-proxy.md")
                for path in (ROOT / "config/proxies").iterdir())
+
+
+async def test_the_readmes_first_account_is_shown_by_the_watcher(start, tmp_path):
+    folder = Path(os.environ["PRESENCED"]).parent
+    if not (folder / "presence-watch").exists() or not shutil.which("curl"):
+        pytest.skip("presence-watch is not built, or there is no curl")
+    server = start({"accounts.enabled": True})
+    block = re.search(r"\*\*Accounts\*\*.*?\n\n((?:    .*\n)+)", text("README.md"))[1]
+    assert "http://127.0.0.1:4040" in block and "\n    presence-watch " in block
+    script = block.replace("http://127.0.0.1:4040", f"http://{server.host}:{server.port}")
+    # Once, for it would go on for ever.
+    script = script.replace("\n    presence-watch ", "\n    presence-watch --once ")
+    environment = os.environ | {"PATH": f"{folder}:{os.environ['PATH']}", "NO_COLOR": "1",
+                                "PRESENCE_URL": f"ws://{server.host}:{server.port}/v1/ws"}
+    ended = await asyncio.to_thread(subprocess.run, ["sh", "-e", "-c", script], capture_output=True, text=True, timeout=60,
+                                    env=environment, cwd=tmp_path)
+    assert ended.returncode == 0 and re.search(r"\bana\b", ended.stdout), ended

@@ -246,6 +246,10 @@ import Testing
             .disableAccount, keys: [keys.shards, keys.user(user), keys.account(user), keys.grants(user)],
             arguments: [keys.events, logic.link.incarnation, user.string, ""], lane: .commands
         ) { _ in }
+        accounts.world.shards[0].run(
+            .tellExisting, keys: [keys.shards, keys.account(user), keys.mail],
+            arguments: [logic.link.incarnation, "1-a\n\(email)\nSubject\nText"], lane: .commands
+        ) { _ in }
         try everyScriptOfNames(accounts, user, token)
         let photos = ["0", "1"].map { PhotoName(String(repeating: $0, count: 32))! }
         for (name, former) in [(photos[0], nil), (photos[1], photos[0]), (nil, photos[1])] as [(PhotoName?, PhotoName?)]

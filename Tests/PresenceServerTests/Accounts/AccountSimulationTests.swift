@@ -1,6 +1,7 @@
 import Foundation
 import PresenceProtocol
 import Testing
+import WebSockets
 
 @testable import PresenceCore
 @testable import PresenceServer
@@ -94,6 +95,47 @@ import Testing
         }
         #expect(try guess("correct horse").status == 200)
         #expect(pauses == [1, 2, 4, 8, 16, 32, 60, 60])
+    }
+
+    @Test(arguments: [("POST", "/v1/me/password"), ("POST", "/v1/me/email"), ("DELETE", "/v1/me")])
+    func `passwords that are asked for again are refused by address`(method: String, path: String) throws {
+        let accounts = try AccountWorld { $0.limits.limitLoopback = true }
+        let ana = try accounts.call("POST", "/v1/accounts", ["email": "ana@example.org", "password": "correct horse"])
+        let token = ana.json["accessToken"] as? String
+        for number in 0..<10 {
+            let guess = ["email": "nobody\(number)@example.org", "password": "wrong password"]
+            #expect(try accounts.call("POST", "/v1/sessions", guess).status == 401)
+        }
+        let body = ["password": "wrong password", "newPassword": "another horse", "email": "new@example.org"]
+        let slowed = try accounts.call(method, path, body, token: token)
+        #expect(slowed.status == 429)
+        try accounts.world.run(for: Milliseconds(try #require(slowed.json["retryAfter"] as? Int)))
+        #expect(try accounts.call(method, path, body, token: token).reason == "invalid_credentials")
+    }
+
+    @Test func `addresses that tried passwords are forgotten`() throws {
+        var guesses = try #require(accounts.world.shards[0].logic.feature(Accounts.self)?.guesses)
+        for minute in 1...100 {
+            let address = try #require(PeerAddress(host: "192.0.2.\(minute)")?.block)
+            #expect(guesses.take(by: address, at: 60_000 * Milliseconds(minute)) == nil)
+        }
+        #expect(guesses.count <= 2)
+    }
+
+    @Test func `each failure is remembered for a hundredth of 30 days, whether there is an account or not`() throws {
+        _ = try signUp()
+        let share = Accounts.guessMemory / 100
+        for email in ["ana@example.org", "nobody@example.org"] {
+            for failures in 1...3 {
+                let body = ["email": email, "password": "wrong password"]
+                #expect(try accounts.call("POST", "/v1/sessions", body).status == 401)
+                let places = try #require(accounts.world.shards[0].logic.feature(Accounts.self)?.places)
+                let key = places.keys(of: email).guesses(places.guesses(of: email))
+                let left = try #require(try accounts.world.redis.command(["PTTL", key]).get().int)
+                let most = share * Milliseconds(failures)
+                #expect(left <= most && left > most - 60_000)
+            }
+        }
     }
 
     @Test func `tokens of mails end when their time is over`() throws {

@@ -28,7 +28,8 @@ extension Script {
     static let endEmail = Script("end-email", asset_end_email(), isAcknowledged: true)
     static let forgot = Script(
         "forgot", asset_forgot().text, library: accountLibrary, isAcknowledged: true)
-    static let holdsClaim = Script("holds-claim", asset_holds_claim())
+    static let holdsClaim = Script(
+        "holds-claim", asset_holds_claim().text, library: accountLibrary, isAcknowledged: true)
     static let releaseClaim = Script("release-claim", asset_release_claim(), isAcknowledged: true)
     static let resetPassword = Script(
         "reset-password", asset_reset_password().text, library: accountLibrary, isAcknowledged: true)
@@ -37,6 +38,8 @@ extension Script {
     static let switchEmail = Script(
         "switch-email", asset_switch_email().text, library: accountLibrary, isAcknowledged: true)
     static let takeClaim = Script("take-claim", asset_take_claim(), isAcknowledged: true)
+    static let tellExisting = Script(
+        "tell-existing", asset_tell_existing().text, library: accountLibrary, isAcknowledged: true)
     static let verifyEmail = Script(
         "verify-email", asset_verify_email().text, library: accountLibrary, isAcknowledged: true)
     static let wantEmail = Script(
@@ -45,6 +48,7 @@ extension Script {
     static let accounts: [Script] = [
         .signUp, .guess, .signIn, .refreshGrant, .signOut, .account, .changeAccount,
         .askEmail, .deleteAccount, .disableAccount, .emailState, .endEmail, .forgot, .holdsClaim, .releaseClaim,
-        .resetPassword, .setPassword, .switchEmail, .takeClaim, .verifyEmail, .wantEmail,
+        .resetPassword, .setPassword, .switchEmail, .takeClaim, .tellExisting, .verifyEmail,
+        .wantEmail,
     ]
 }

@@ -49,7 +49,7 @@ extension FeatureSetting {
 extension Accounts {
     /// How long an access token is valid.
     static let tokenLifetime: Milliseconds = 3_600_000
-    /// How long failures for an address are remembered after the last one.
+    /// How long a hundred failures for an address are remembered after the last one; fewer for their share of it.
     static let guessMemory: Milliseconds = 30 * 24 * 3_600_000
     /// How long a repeated sign-up is the same one.
     static let repetition: Milliseconds = 600_000

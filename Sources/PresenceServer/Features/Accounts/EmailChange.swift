@@ -63,7 +63,7 @@ final class EmailChange {
 
     private func want(_ intent: Intent, _ token: MailToken) -> IntentStep {
         IntentStep(
-            .wantEmail, intent, keys: { [$0.account(token.user)] }, arguments: [token.digest]
+            .wantEmail, intent, keys: { [$0.account(token.user), $0.floor] }, arguments: [token.digest]
         ) { [unowned self] words in
             switch words.first?.string {
             case "OK": wish(words, of: token.user).map(take) ?? .damaged

@@ -30,9 +30,8 @@ extension Accounts {
         shard.store.run(
             .holdsClaim, keys: [keys.shards, keys.unfinished, keys.account(claim.user)],
             arguments: [keys.events, shard.link.incarnation, "", email.text, String(claim.number)], lane: .commands
-        ) { result in
-            guard case .success(let value) = result, let word = value.array?.last?.string else { return answer(nil) }
-            answer(word != "0")
+        ) { [self] result in
+            answer(isDone(result) ? (try? result.get())?.array?.last?.string != "0" : nil)
         }
     }
 
@@ -42,10 +41,16 @@ extension Accounts {
         guard let places else { return answer(nil) }
         isMeant(claim, of: email) { [self] isMeant in
             guard isMeant == false else { return answer(isMeant) }
-            release(email, claim, in: places.keys(of: email.text)) { result in
-                if case .success = result { answer(false) } else { answer(nil) }
+            release(email, claim, in: places.keys(of: email.text)) { [self] result in
+                answer(isDone(result) ? false : nil)
             }
         }
+    }
+
+    /// Whether a script has done what it does. `FENCED` is no answer to what was asked: this server may have missed anything.
+    func isDone(_ result: Result<RedisValue, RedisFailure>) -> Bool {
+        guard !shard.link.noticeFencing(in: result), case .success(let value) = result else { return false }
+        return value.array?.first?.string == "OK"
     }
 
     /// Gives an address back, if it is still claimed so.

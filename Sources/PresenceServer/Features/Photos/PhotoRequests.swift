@@ -106,7 +106,8 @@ extension Photos {
             switch words.first?.string {
             case "OK":
                 let response = response(name, words, user)
-                guard let former else { return call.respond(response) }
+                // One that is replaced the sweep removes: others may not have heard of the new one.
+                guard let former, name == nil else { return call.respond(response) }
                 remove(former) { call.respond(response) }
             case "CHANGED" where tries < Self.mostTries && words.count > 1:
                 put(name, after: words[1].string.flatMap { PhotoName($0) }, of: user, call, tries: tries + 1)

@@ -1,7 +1,7 @@
 import PresenceCore
 import PresenceProtocol
 
-/// Finds the files of pictures that belong to nobody, which a crash or another address in a profile leaves, and removes them.
+/// Finds the files of pictures that belong to nobody, since they were replaced or a crash left them, and removes them.
 /// It looks at one folder after the other, so that all of them take `photos.sweep`.
 ///
 /// What Redis does not know is nobody's, so it touches no pictures that are marked as another installation's.
@@ -88,10 +88,18 @@ final class PhotoSweep {
             guard let user = value.string.flatMap({ UserID($0) }) else { return remove(name, next) }
             shard.store.command(["HGET", keys.user(user), "photo"], lane: .commands) { [self] result in
                 guard case .success(let value) = result, value.string != name.text else { return next() }
-                // A name that was given up is never given again.
-                shard.store.command(["UNLINK", key], lane: .commands) { _ in }
-                remove(name, next)
+                removeUnlessKept(name, key, next)
             }
+        }
+    }
+
+    /// One that was replaced less than a minute ago has a key that expires.
+    private func removeUnlessKept(_ name: PhotoName, _ key: String, _ next: @escaping () -> Void) {
+        shard.store.command(["PTTL", key], lane: .commands) { [self] result in
+            guard case .success(let value) = result, let left = value.int, left < 0 else { return next() }
+            // A name that was given up is never given again.
+            shard.store.command(["UNLINK", key], lane: .commands) { _ in }
+            remove(name, next)
         }
     }
 

@@ -10,8 +10,8 @@ import WebSockets
 /// - what is served was made by this server: at most 2,048 pixels a side and 500 KB, with nothing of what was hidden in the
 ///   original. The original is kept nowhere;
 /// - a decoder that is taken over by a picture can do nothing with it (`CPhotos`);
-/// - a name never means another picture, so it is cached for ever; a picture that nobody has any more is removed at once,
-///   or after a crash by the sweep.
+/// - a name never means another picture, so it is cached for ever. A picture that is taken back is removed at once; one that
+///   is replaced, or that a crash left, by the sweep.
 final class Photos: Feature {
     static let plan = FeaturePlan(
         name: "photos", isOptional: false, scripts: [.setPhoto], keys: [.photo], settings: FeatureSetting.photos,

@@ -54,16 +54,6 @@ final class MailQueue {
         start()
     }
 
-    /// Puts a mail into the list of a partition, beside any script.
-    ///
-    /// - Parameter done: Called when it is there, or could not be put there.
-    func enqueue(_ mail: Mail, in keys: PartitionKeys, done: @escaping () -> Void) {
-        shard.store.command(["RPUSH", keys.mail, mail.encoded], lane: .commands) { [self] _ in
-            done()
-            deliver(keys)
-        }
-    }
-
     /// Sends what waits in a partition.
     func deliver(_ keys: PartitionKeys) {
         var place = places[keys.name] ?? Place()

@@ -11,10 +11,8 @@ extension Accounts {
         let address = try RequestObject(json: call.body).text("email")
         guard shard.link.isLive, let places else { return call.refuseUnavailable() }
         call.respond(.accepted)
-        guard let email = EmailAddress(address) else { return }
-        if call.address != .none {
-            guard signUps.wait(for: 1, by: call.address, at: shard.clock.now) == nil else { return }
-            signUps.take(1, by: call.address, at: shard.clock.now)
+        guard let email = EmailAddress(address), signUps.take(by: call.address, at: shard.clock.now) == nil else {
+            return
         }
         shard.store.command(["HGET", places.keys(of: email.text).emails(with: email), email.text], lane: .commands) {
             [self] result in
@@ -29,7 +27,7 @@ extension Accounts {
                     shard.link.incarnation, email.text, token.digest, String(MailToken.lifetime),
                     MailText.reset(of: email, token, self).encoded,
                 ], lane: .commands
-            ) { [self] _ in mail.deliver(keys) }
+            ) { [self] result in if isDone(result) { mail.deliver(keys) } }
         }
     }
 

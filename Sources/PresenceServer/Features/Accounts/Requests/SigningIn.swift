@@ -2,6 +2,7 @@ import Passwords
 import PresenceCore
 import PresenceProtocol
 import Redis
+import WebSockets
 
 /// `POST /v1/sessions`.
 extension Accounts {
@@ -10,9 +11,6 @@ extension Accounts {
         let (name, password) = (try body.text("email"), try body.text("password"))
         let device = try SigningDevice(body)
         guard shard.link.isLive, places != nil else { return call.refuseUnavailable() }
-        if let wait = guesses.wait(for: 1, by: call.address, at: shard.clock.now), call.address != .none {
-            return call.refuse(retryAfter: wait, "too many passwords are tried from this address: it was not looked at")
-        }
         // An address that cannot be one is nobody's, and counted like any other.
         guard !name.utf8.contains(UInt8(ascii: "@")), let usernames else {
             return guess(call, EmailAddress(name), named: name.lowercased(), password, device)
@@ -52,8 +50,9 @@ extension Accounts {
         guard let places else { return call.refuseUnavailable() }
         let keys = places.keys(of: name)
         let guessKey = keys.guesses(places.guesses(of: name))
-        let address = call.address
-        if address != .none { guesses.take(1, by: address, at: shard.clock.now) }
+        if let wait = guesses.take(by: call.address, at: shard.clock.now) {
+            return call.refuse(retryAfter: wait, "too many passwords are tried from this address: it was not looked at")
+        }
         call.ask {
             shard.store.run(
                 .guess, keys: [keys.shards, guessKey, keys.emails(with: email ?? .nobody)],
@@ -112,6 +111,17 @@ extension Accounts {
     }
 
     private static let nobody = UserID("-")!
+}
+
+extension Rates<AddressBlock> {
+    /// Takes one for an address, unless that is not counted. How long there is none, in ms; `nil`: it is taken.
+    mutating func take(by address: AddressBlock, at now: Milliseconds) -> Milliseconds? {
+        guard address != .none else { return nil }
+        expire(now: now)
+        if let wait = wait(for: 1, by: address, at: now) { return wait }
+        take(1, by: address, at: now)
+        return nil
+    }
 }
 
 extension EmailAddress {

@@ -35,10 +35,9 @@ extension Accounts {
             throw .invalid("displayName", rule)
         }
         guard shard.link.isLive, places != nil else { return call.refuseUnavailable() }
-        if let wait = signUps.wait(for: 1, by: call.address, at: shard.clock.now), call.address != .none {
+        if let wait = signUps.take(by: call.address, at: shard.clock.now) {
             return call.refuse(retryAfter: wait, "too many accounts are made from this address: nothing was done")
         }
-        if call.address != .none { signUps.take(1, by: call.address, at: shard.clock.now) }
         let request = SignUp(
             email: email, password: password,
             displayName: named.map(FreeText.trimmed) ?? defaultDisplayName(email), username: username, device: device,
@@ -102,7 +101,7 @@ extension Accounts {
                 guard tries < 5 else { return call.refuseUnavailable() }
                 create(call, request, hash, tries: tries)
             case ("OK", _):
-                if hides { return answerAlike(call, request, user, keys) }
+                if hides { return answerAlike(call, request, user) }
                 answer(
                     call, 201, user, grant.id, key: grant.key, counter: 1,
                     account: words.count > 2 ? words[2].bytes : nil)
@@ -125,13 +124,23 @@ extension Accounts {
     }
 
     /// Whether there is an account is told by mail only, so nobody is signed in by this. And not by the time, either: for an
-    /// address that is taken the claim is looked at and the mail written before the answer, so as many questions are asked here.
-    private func answerAlike(_ call: HTTPCall, _ request: SignUp, _ user: UserID, _ keys: PartitionKeys) {
+    /// address that is taken the claim is looked at and a mail counted before the answer, so the same is done here.
+    private func answerAlike(_ call: HTTPCall, _ request: SignUp, _ user: UserID) {
         isMeant(EmailClaim(user: user, number: 0), of: request.email) { [self] _ in
-            shard.store.command(["LLEN", keys.mail], lane: .commands) { [self] _ in
-                call.respond(.accepted)
-                mail.deliver(keys)
-            }
+            answer(call, telling: user, "")
+        }
+    }
+
+    /// - Parameter mail: That tells a user of a sign-up with their address; empty if another does.
+    private func answer(_ call: HTTPCall, telling user: UserID, _ mail: String) {
+        let keys = shard.partitions.keys(of: user)
+        shard.store.run(
+            .tellExisting, keys: [keys.shards, keys.account(user), keys.mail],
+            arguments: [shard.link.incarnation, mail], lane: .commands
+        ) { [self] result in
+            shard.link.noticeFencing(in: result)
+            call.respond(.accepted)
+            self.mail.deliver(keys)
         }
     }
 
@@ -185,10 +194,7 @@ extension Accounts {
 
     private func answerTaken(_ call: HTTPCall, _ request: SignUp, by user: UserID) {
         if shard.configuration.isOn(.hideExisting) {
-            guard let places else { return call.refuseUnavailable() }
-            return mail.enqueue(MailText.existing(request.email, self), in: places.keys(of: request.email.text)) {
-                call.respond(.accepted)
-            }
+            return answer(call, telling: user, MailText.existing(request.email, self).encoded)
         }
         guard !request.idempotency.isEmpty else { return call.refuseTaken() }
         let key = shard.partitions.keys(of: user).account(user)

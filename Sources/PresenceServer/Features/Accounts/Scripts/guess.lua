@@ -1,7 +1,8 @@
 -- A password is about to be tried for an address, whether it is anybody's or not: counted before it is looked at. From the
--- fifth failure on there is a pause that doubles up to a minute; from the hundredth only a reset helps.
+-- fifth failure on there is a pause that doubles up to a minute; from the hundredth only a reset helps. A hundred failures are
+-- remembered for the whole time, fewer for their share of it: no more can be tried by waiting, and an invented address costs little.
 -- KEYS: shards, guesses, emails
--- ARGV: now, incarnation, how long failures are remembered, address
+-- ARGV: now, incarnation, how long a hundred failures are remembered, address
 -- Replies {OK, claim or ''}, {FENCED} or {WAIT, ms}.
 if fenced(KEYS[1], ARGV[2]) then return { 'FENCED' } end
 local failures, blocked = string.match(redis.call('GET', KEYS[2]) or '', '^(%d+) (%d+)$')
@@ -16,5 +17,6 @@ if failures >= 100 then
 elseif failures >= 5 then
     pause = math.min(60000, 1000 * 2 ^ math.min(failures - 5, 6))
 end
-redis.call('SET', KEYS[2], int(failures) .. ' ' .. int(now + pause), 'PX', ARGV[3])
+local memory = tonumber(ARGV[3]) * math.min(failures, 100) / 100
+redis.call('SET', KEYS[2], int(failures) .. ' ' .. int(now + pause), 'PX', int(memory))
 return { 'OK', redis.call('HGET', KEYS[3], ARGV[4]) or '' }

@@ -1,0 +1,59 @@
+import PresenceProtocol
+import Testing
+
+@testable import PresenceCore
+@testable import PresenceServer
+@testable import Simulator
+
+/// Claims on addresses: what a server says of one that may no longer write where it asks.
+@Suite struct EmailClaimTests {
+    private let accounts: AccountWorld
+    private let ana = ["email": "ana@example.org", "password": "correct horse"]
+    private var world: World { accounts.world }
+
+    init() throws { accounts = try AccountWorld() }
+
+    /// The first server may no longer write in a partition when it runs a script.
+    private func fence(in keys: PartitionKeys, at script: Script) {
+        let (redis, incarnation) = (world.redis, world.shards[0].logic.link.incarnation)
+        redis.runs = { [unowned redis] running, _ in
+            if running == script { _ = redis.ask(["SREM", keys.shards, incarnation]) }
+        }
+    }
+
+    private func signUp() throws -> (user: UserID, token: String?) {
+        let call = try accounts.call("POST", "/v1/accounts", ana, at: 1)
+        #expect(call.status == 201)
+        let user = try #require((call.json["user"] as? String).flatMap { UserID($0) })
+        return (user, call.json["accessToken"] as? String)
+    }
+
+    @Test func `a server that may not ask whose an address is does not say that it is taken`() throws {
+        let user = try signUp().user
+        fence(in: world.shards[0].logic.partitions.keys(of: user), at: .holdsClaim)
+        let call = try accounts.call("POST", "/v1/accounts", ana)
+        #expect(call.status == 503 && call.json["code"] as? String == "unavailable", "\(call.json)")
+        // It has noticed, and is another one now.
+        world.redis.runs = { _, _ in }
+        try world.run(for: 5_000)
+        #expect(try accounts.call("POST", "/v1/accounts", ana).reason == "email_taken")
+    }
+
+    @Test func `an address that could not be given back is not free`() throws {
+        let (user, token) = try signUp()
+        let logic = world.shards[0].logic!
+        let places = try #require(logic.feature(Accounts.self)?.places)
+        let home = logic.partitions.index(of: user)
+        let email = (0...).lazy.map { EmailAddress("anna\($0)@example.org")! }.first {
+            places.partition(of: $0.text) != home
+        }!
+        let keys = places.keys(of: email.text)
+        _ = world.redis.command(["HSET", keys.emails(with: email), email.text, "u-nobody 3"])
+        fence(in: keys, at: .releaseClaim)
+        let body = ["email": email.text, "password": "correct horse"]
+        #expect(try accounts.call("POST", "/v1/me/email", body, token: token).status == 503)
+        world.redis.runs = { _, _ in }
+        try world.run(for: 5_000)
+        #expect(try accounts.call("POST", "/v1/me/email", body, token: token).status == 202)
+    }
+}

@@ -1,0 +1,109 @@
+import PresenceProtocol
+import Testing
+
+@testable import PresenceCore
+@testable import PresenceServer
+@testable import Simulator
+
+/// Wishes for another address: when they end, which number they have, and which links are good beside them.
+@Suite struct EmailWishTests {
+    private let accounts: AccountWorld
+    private let old = AccountWorld.oldAddress
+    private let new = AccountWorld.newAddress
+    private let password = AccountWorld.password
+
+    init() throws { accounts = try AccountWorld() }
+
+    private var world: World { accounts.world }
+
+    @Test func `servers that die when a change has run out leave no claim for it`() throws {
+        let token = try accounts.ask()
+        accounts.dieAfter(2)
+        _ = SimulatedCall("POST", "/v1/emails/verify", ["token": token], to: world.shards[0])
+        try world.run(for: 300)
+        world.redisEpoch += MailToken.lifetime
+        var isOver = false
+        world.redis.ran = { [world] script, _, _ in
+            guard script == .switchEmail, !isOver else { return }
+            isOver = true
+            world.after(0) {
+                for place in 0..<2 {
+                    world.shards[place].die()
+                    world.replaceShard(at: place)
+                }
+            }
+        }
+        try world.run(until: "the change is over") { isOver }
+        #expect(try accounts.claims().count == 2)
+        try world.run(until: "both servers are live") { world.shards.allSatisfy { $0.logic.link.isLive } }
+        try world.run(for: 12_000)
+        #expect(try accounts.claims() == [old] && !accounts.isUnfinished())
+        #expect(try accounts.releasing() == 0)
+    }
+
+    @Test func `a change that had run out when somebody asked stays over, though Redis' clock goes back`() throws {
+        let token = try accounts.ask()
+        let user = try #require(MailToken(token)).user
+        accounts.dieAfter(2)
+        _ = SimulatedCall("POST", "/v1/emails/verify", ["token": token], to: world.shards[0])
+        try world.run(for: 20)
+        world.redisEpoch += MailToken.lifetime
+        #expect(try accounts.signUp(new).status == 201)
+        world.redisEpoch -= MailToken.lifetime
+        // An executor that had claimed the address before goes on only now.
+        let logic = world.shards[1].logic!
+        let keys = logic.partitions.keys(of: user)
+        let number = try #require(try world.redis.command(["HGET", keys.account(user), "emailWish"]).get().string)
+        let answer = world.redis.run(
+            .switchEmail, keys: [keys.shards, keys.unfinished, keys.floor, keys.account(user), keys.mail],
+            arguments: [
+                String(world.redisNow), keys.events, logic.link.incarnation, "email \(user)", user.string, new, number,
+                old, "",
+            ])
+        #expect(try answer.get().array?.first?.string == "GONE")
+        try world.run(for: 12_000)
+        #expect(try Set(accounts.claims()) == [old, new] && !accounts.isUnfinished() && accounts.releasing() == 0)
+    }
+
+    @Test func `the number of a change does not come back when Redis has lost it`() throws {
+        let token = try accounts.ask()
+        try world.redis.remember()
+        let numbers = try (0..<2).map { _ in
+            #expect(try accounts.call("POST", "/v1/emails/verify", ["token": token], at: 1).status == 204)
+            let user = try #require(MailToken(token)).user
+            let key = world.shards[1].logic.partitions.keys(of: user).account(user)
+            let number = try world.redis.command(["HGET", key, "emailClaim"]).get().int
+            try world.redis.goBack()
+            return number ?? 0
+        }
+        #expect(numbers[0] > 0 && numbers[1] > numbers[0])
+    }
+
+    @Test func `a link to yet another address, asked for while the first is being changed, is good`() throws {
+        let token = try accounts.ask()
+        accounts.dieAfter(1)
+        _ = SimulatedCall("POST", "/v1/emails/verify", ["token": token], to: world.shards[0])
+        // Before a sweep comes to it.
+        try world.run(for: 20)
+        let access = try accounts.signIn(old).json["accessToken"] as? String
+        let third = "third@example.org"
+        _ = try accounts.call("POST", "/v1/me/email", ["password": password, "email": third], token: access, at: 1)
+        let next = try accounts.mailToken("verify", to: third)
+        try world.run(for: 12_000)
+        #expect(try !accounts.isUnfinished() && accounts.signIn(new).status == 200)
+        #expect(try accounts.call("POST", "/v1/emails/verify", ["token": next], at: 1).status == 204)
+        try world.run(for: 1_000)
+        #expect(try !accounts.isUnfinished() && accounts.claims() == [third] && accounts.signIn(third).status == 200)
+    }
+
+    @Test func `a link that is followed twice at once is answered alike`() throws {
+        let token = try accounts.ask()
+        let calls = world.shards.map { SimulatedCall("POST", "/v1/emails/verify", ["token": token], to: $0) }
+        try world.run(until: "both are answered") { calls.allSatisfy { $0.status != nil } }
+        #expect(calls.map(\.status) == [204, 204])
+        try world.run(for: 1_000)
+        #expect(try !accounts.isUnfinished() && accounts.claims() == [new])
+        // Afterwards it has been used.
+        #expect(try accounts.call("POST", "/v1/emails/verify", ["token": token]).reason == "token_expired")
+    }
+}
