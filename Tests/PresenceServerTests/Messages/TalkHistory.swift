@@ -8,8 +8,9 @@ import Redis
 
 /// A drawn history of three people who write, edit, delete and mark in a group and in a direct conversation, on three servers
 /// with the real scripts and a real Redis. Between any script and its answer the server may die, lose its connections, be
-/// late, or stand still; in some histories the first answer of every send is lost. People do what good clients do: they
-/// repeat what was not answered, in its order, and follow from where they were.
+/// late, or stand still; in some histories the first answer of every send is lost, and in some Redis refuses for a moment, is
+/// silent or goes. People do what good clients do: they repeat what was not answered, in its order, and follow from where they
+/// were.
 ///
 /// In a part of the histories messages are kept for a minute (`TalkHistory+Aging.swift`).
 ///
@@ -20,6 +21,8 @@ final class TalkHistory: DrawnHistory {
     let redis: SimulatedRedis
     private var random: SplitMix64
     private let trouble: Int
+    /// In half of the histories.
+    private var redisTrouble: RedisTrouble?
     /// The first answer of every send is lost.
     private let dropsAnswers: Bool
     private var answeredOnce: Set<String> = []
@@ -38,7 +41,9 @@ final class TalkHistory: DrawnHistory {
     var talkOf: [String: String] = [:]
     private var deaths = 0
     private var sent = 0
-    var tally: [String: Int] { ["deaths": deaths, "sent": sent] }
+    var tally: [String: Int] {
+        ["deaths": deaths, "sent": sent, "outages": redisTrouble?.count ?? 0, "refused": redisTrouble?.refused ?? 0]
+    }
     private var texts = 0
 
     private static let scripts: Set<Script> = Set(Script.conversations + Script.messageScripts)
@@ -54,6 +59,7 @@ final class TalkHistory: DrawnHistory {
             $0[Messages.keepFor] = keepFor
             $0.redis.interests = seed.isMultiple(of: 2)
         }
+        if seed / 3 % 2 == 0 { redisTrouble = RedisTrouble(world) }
         redis.ran = { [unowned self] script, arguments, _ in ran(script, arguments) }
         world.shards.forEach(hasten)
         people = ["ana", "bob", "cy"].enumerated().map { TalkPerson($0.element, at: $0.offset, in: self) }
@@ -130,7 +136,7 @@ final class TalkHistory: DrawnHistory {
     private func harm(_ place: Int) {
         let shard = world.shards[place]
         guard !shard.isDead, !isQuiet else { return }
-        switch draw(0...7) {
+        switch draw(0...(redisTrouble == nil ? 7 : 9)) {
         case 0, 1:
             shard.die()
             world.replaceShard(at: place)
@@ -140,9 +146,10 @@ final class TalkHistory: DrawnHistory {
         case 4: shard.cutSubscription()
         case 5: shard.hold(.commands, for: Milliseconds(draw(100...4_500)))
         case 6: shard.holdEvents(for: Milliseconds(draw(50...2_000)))
-        default:
+        case 7:
             shard.stop()
             world.after(Milliseconds(draw(10...4_000))) { shard.wakeUp() }
+        default: redisTrouble?.begin(draw)
         }
     }
 
@@ -156,6 +163,7 @@ final class TalkHistory: DrawnHistory {
 
     private func quieten() throws {
         isQuiet = true
+        redisTrouble?.end()
         for shard in world.shards {
             shard.wakeUp()
             shard.stopHolding()

@@ -13,7 +13,7 @@ import Testing
         #expect(sum.faults == [])
         print("talks: \(sum)")
         // It came to what it is about.
-        #expect(sum["deaths"] > 300 && sum["sent"] > 1_000)
+        #expect(sum["deaths"] > 300 && sum["sent"] > 1_000 && sum["outages"] > 20 && sum["refused"] > 20)
     }
 
     @Test(arguments: Self.mistakes) func `a mistake made on purpose is found`(mistake: ScriptMistake) async throws {
