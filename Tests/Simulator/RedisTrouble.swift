@@ -37,6 +37,8 @@ final class RedisTrouble {
     /// How often there was any, and how many scripts and commands were refused.
     private(set) var count = 0
     private(set) var refused = 0
+    /// When Redis took everything again, by the world's time; 0: there was no trouble.
+    private(set) var endedAt: Milliseconds = 0
 
     init(_ world: World) {
         self.world = world
@@ -76,6 +78,7 @@ final class RedisTrouble {
     func end() {
         guard isUnderWay else { return }
         isUnderWay = false
+        endedAt = world.now
         (refusing, refusalsLeft) = (nil, nil)
         world.redis.isGone = false
         world.redis.isSilent = false
