@@ -66,9 +66,10 @@ final class SimulatedRedis {
 
     /// Ready for another world.
     func empty() throws {
+        // What waits for it is of a world that is no more.
+        unheard = []
         isGone = false
         isSilent = false
-        unheard = []
         counts = [:]
         publish = { _, _ in }
         runs = { _, _ in }

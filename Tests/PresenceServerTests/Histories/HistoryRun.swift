@@ -44,11 +44,6 @@ final class HistoryRun {
 
     enum Absence { case silence, restart, refusal }
 
-    /// For what Redis gives an error, and which.
-    enum Refusing: Int, CaseIterable {
-        case diskFull, fewReplicas, memoryFull, busy, loading
-    }
-
     struct ShownVersion: Hashable {
         let user: UserID
         let version: Int64

@@ -6,29 +6,34 @@ import Redis
 @testable import PresenceServer
 @testable import Simulator
 
-/// A drawn history of three people who write, edit, delete and mark in a group and in a direct conversation, on three servers
+/// A drawn history of three people, one of them with two devices, who write, edit, delete and mark in a group and in a direct conversation, on three servers
 /// with the real scripts and a real Redis. Between any script and its answer the server may die, lose its connections, be
-/// late, or stand still; in some histories the first answer of every send is lost. People do what good clients do: they
-/// repeat what was not answered, in its order, and follow from where they were.
+/// late, or stand still; in some histories the first answer to each request is lost, and in some Redis refuses for a moment, is
+/// silent or goes. People do what good clients do: they repeat what was not answered, in its order, and follow from where they
+/// were.
 ///
 /// In a part of the histories messages are kept for a minute (`TalkHistory+Aging.swift`).
 ///
-/// All the time: events are in order, without a gap and none twice, and marks never go back. At the end, when all is quiet:
-/// everyone holds what the store has, everything that was acknowledged is there once, and unread is what a shadow model says.
+/// All the time: events are in order, without a gap and none twice, marks never go back, and a version of a conversation is
+/// told as one thing only. Three times, when all is quiet: everyone holds what the store has, in messages and in their list,
+/// everything that was acknowledged is there once, and unread is what a shadow model says.
 final class TalkHistory: DrawnHistory {
     let world: World
     let redis: SimulatedRedis
     private var random: SplitMix64
     private let trouble: Int
-    /// The first answer of every send is lost.
+    /// In half of the histories.
+    private var redisTrouble: RedisTrouble?
+    /// The first answer to each request is lost.
     private let dropsAnswers: Bool
-    private var answeredOnce: Set<String> = []
+    private var lostAnswers: [String: Int] = [:]
     private var isQuiet = false
     private(set) var fault: HistoryFault?
     /// How long messages are kept, in ms; 0: for ever.
     let keepFor: Milliseconds
     /// By conversation and number: when each message was sent that the store was seen to have.
     var times: [String: [Int64: Timestamp]] = [:]
+    /// The last is a second device of the first.
     private(set) var people: [TalkPerson] = []
     /// The group and the direct conversation, once somebody was told of them.
     private(set) var talks: [String] = []
@@ -38,7 +43,12 @@ final class TalkHistory: DrawnHistory {
     var talkOf: [String: String] = [:]
     private var deaths = 0
     private var sent = 0
-    var tally: [String: Int] { ["deaths": deaths, "sent": sent] }
+    var tally: [String: Int] {
+        let counts = [
+            "deaths": deaths, "sent": sent, "outages": redisTrouble?.count ?? 0, "refused": redisTrouble?.refused ?? 0,
+        ]
+        return counts.merging(lostAnswers) { $1 }
+    }
     private var texts = 0
 
     private static let scripts: Set<Script> = Set(Script.conversations + Script.messageScripts)
@@ -54,9 +64,10 @@ final class TalkHistory: DrawnHistory {
             $0[Messages.keepFor] = keepFor
             $0.redis.interests = seed.isMultiple(of: 2)
         }
-        redis.ran = { [unowned self] script, arguments, _ in ran(script, arguments) }
+        if seed / 3 % 2 == 0 { redisTrouble = RedisTrouble(world) }
+        redis.ran = { [unowned self] script, arguments, answer in ran(script, arguments, answer) }
         world.shards.forEach(hasten)
-        people = ["ana", "bob", "cy"].enumerated().map { TalkPerson($0.element, at: $0.offset, in: self) }
+        people = [("ana", 0), ("bob", 1), ("cy", 2), ("ana", 1)].map { TalkPerson($0.0, at: $0.1, in: self) }
     }
 
     private func hasten(_ shard: SimulatedShard) { shard.logic.intents.pause = 1_000 }
@@ -72,24 +83,26 @@ final class TalkHistory: DrawnHistory {
         people[0].create(#""participants":["bob","cy"],"name":"All","key":"k""#)
         people[0].create(#""participants":["bob"]"#)
         people[1].create(#""participants":["ana"]"#)
-        for _ in 0..<40 {
-            step()
-            try world.run(for: Milliseconds(draw(0...1) == 0 ? draw(0...10) : draw(0...1_200)))
-            try look()
-            guard keepFor > 0, draw(0...7) == 0 else { continue }
-            for _ in 0..<draw(1...8) {
-                try world.run(for: 5_000)
+        for part in 1...3 {
+            for _ in 0..<13 {
+                step()
+                try world.run(for: Milliseconds(draw(0...1) == 0 ? draw(0...10) : draw(0...1_200)))
                 try look()
+                guard keepFor > 0, draw(0...7) == 0 else { continue }
+                for _ in 0..<draw(1...8) {
+                    try world.run(for: 5_000)
+                    try look()
+                }
             }
+            try quieten(isLast: part == 3)
         }
-        try quieten()
     }
 
     private func step() {
         for person in people { person.keepGoing() }
-        let person = people[draw(0...2)]
+        let person = people[draw(0...3)]
         guard let talk = talks.filter({ person.isIn($0) }).randomElement(using: &random) else { return }
-        switch draw(0...9) {
+        switch draw(0...11) {
         case 0...4:
             for _ in 0..<draw(1...4) {
                 texts += 1
@@ -98,6 +111,8 @@ final class TalkHistory: DrawnHistory {
         case 5, 6: person.markRead(talk, upTo: Int64(draw(0...12)) + (person.held[talk]?.newest ?? 0) - 6)
         case 7: person.edit(talk, draw(0...50), to: "edited \(world.now)")
         case 8: person.delete(talk, draw(0...50))
+        case 9: if person !== people[3] { person.set(talk, draw(0...4) == 4 ? draw(500...4_000) : draw(0...3)) }
+        case 10: if person !== people[3] { person.showReceipts(draw(0...1) == 0) }
         default: person.rest(draw(0...1) == 0)
         }
     }
@@ -112,15 +127,16 @@ final class TalkHistory: DrawnHistory {
 
     // MARK: Trouble
 
-    private func ran(_ script: Script, _ arguments: [String]) {
+    private func ran(_ script: Script, _ arguments: [String], _ answer: Result<RedisValue, RedisFailure>) {
         guard Self.scripts.contains(script), arguments.count > 2, !isQuiet,
             let place = world.shards.firstIndex(where: { $0.logic.link.incarnation == arguments[2] })
         else { return }
-        if script == .send {
-            sent += 1
-            if dropsAnswers, answeredOnce.insert(arguments[5]).inserted {
-                world.after(0) { [unowned self] in world.shards[place].cut(.commands) }
-            }
+        if script == .send { sent += 1 }
+        if dropsAnswers, case .success = answer,
+            people.contains(where: { $0.losesAnswer(of: script, arguments, on: place) })
+        {
+            lostAnswers["answers of \(script.name) lost", default: 0] += 1
+            world.after(0) { [unowned self] in world.shards[place].cut(.commands) }
         }
         guard draw(0...99) < trouble else { return }
         deaths += 1
@@ -130,7 +146,7 @@ final class TalkHistory: DrawnHistory {
     private func harm(_ place: Int) {
         let shard = world.shards[place]
         guard !shard.isDead, !isQuiet else { return }
-        switch draw(0...7) {
+        switch draw(0...(redisTrouble == nil ? 7 : 9)) {
         case 0, 1:
             shard.die()
             world.replaceShard(at: place)
@@ -140,22 +156,26 @@ final class TalkHistory: DrawnHistory {
         case 4: shard.cutSubscription()
         case 5: shard.hold(.commands, for: Milliseconds(draw(100...4_500)))
         case 6: shard.holdEvents(for: Milliseconds(draw(50...2_000)))
-        default:
+        case 7:
             shard.stop()
             world.after(Milliseconds(draw(10...4_000))) { shard.wakeUp() }
+        default: redisTrouble?.begin(draw)
         }
     }
 
     // MARK: Looking
 
-    private func look() throws {
+    func look() throws {
         for person in people { person.read() }
         if keepFor > 0 { try lookAtAges() }
         if let fault { throw fault }
     }
 
-    private func quieten() throws {
+    /// - Parameter isLast: Of the history.
+    private func quieten(isLast: Bool) throws {
         isQuiet = true
+        defer { isQuiet = false }
+        redisTrouble?.end()
         for shard in world.shards {
             shard.wakeUp()
             shard.stopHolding()
@@ -168,69 +188,15 @@ final class TalkHistory: DrawnHistory {
             for person in people { person.keepGoing() }
             try world.run(for: 700)
             try look()
-            if people.allSatisfy(\.isDone), unfinished().isEmpty { break }
+            if people.allSatisfy(\.isDone), unfinished().isEmpty, try listFault() == nil { break }
         }
         for person in people where !person.isDone { fail("\(person.name) is never done: \(person.state)") }
         let left = unfinished()
         if !left.isEmpty { fail("unfinished: \(left)") }
-        if keepFor > 0 { try age() }
+        guard isLast, keepFor > 0 else { return try compareAll() }
+        try age()
         try compareAll()
-        guard keepFor > 0 else { return }
         try ageAll()
         try compareAll()
-    }
-
-    private func compareAll() throws {
-        for person in people { person.askAll() }
-        try world.run(for: 1_000)
-        try look()
-        try compare()
-    }
-
-    var partitions: Partitions { Partitions(world.configuration, database: 0) }
-
-    private func unfinished() -> [String] {
-        (0..<world.configuration.partitions).flatMap { index in
-            (try? redis.ask(["SMEMBERS", partitions.keys(index).unfinished]).get())?.array?.compactMap(\.string) ?? []
-        }
-    }
-
-    /// What the store has of a conversation.
-    func stored(_ id: String) throws -> [StoredMessage] {
-        let id = ConversationID(id)!
-        let values = try redis.ask(["LRANGE", partitions.keys(of: id).log(id), "0", "-1"]).get().array ?? []
-        return values.compactMap { $0.bytes.flatMap { StoredMessage($0) } }
-    }
-
-    private func compare() throws {
-        if talks.count != 2 { fail("there are \(talks.count) conversations") }
-        var places: [String: Int64] = [:]
-        for id in talks {
-            let messages = try stored(id)
-            let first = try self.first(of: id)
-            let numbers = messages.indices.map { Int64($0) + first }
-            if messages.map(\.seq) != numbers {
-                fail("the numbers of \(id) are \(messages.map(\.seq)) from \(first)")
-            }
-            for (seq, name) in names(before: first, of: id) { places[name] = seq }
-            for message in messages {
-                if places.updateValue(message.seq, forKey: message.id) != nil { fail("\(message.id) is there twice") }
-            }
-            for person in people where person.isIn(id) { person.compare(id, with: messages) }
-        }
-        for (id, seq) in acknowledged where places[id] != seq {
-            fail("\(id) was acknowledged as \(seq), and is \(places[id].map { "\($0)" } ?? "lost")")
-        }
-        for person in people {
-            let user = UserID(person.name)!
-            let inbox = try redis.ask(["HGETALL", partitions.keys(of: user).inbox(user)]).get().array ?? []
-            let known = stride(from: 0, to: inbox.count - 1, by: 2).filter {
-                inbox[$0 + 1].string?.hasPrefix("in ") == true
-            }
-            if Set(known.compactMap { inbox[$0].string }) != Set(talks.filter(person.isIn)) {
-                fail("the inbox of \(person.name) is \(inbox.compactMap(\.string))")
-            }
-        }
-        if let fault { throw fault }
     }
 }

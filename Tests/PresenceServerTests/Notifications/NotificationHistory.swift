@@ -8,8 +8,8 @@ import Redis
 
 /// A drawn history of a user with three devices, and of another one, whom a backend notifies through three servers with the
 /// real scripts and a real Redis. Between any script and its answer the server may die, lose its connections, be late, or
-/// stand still. The backend repeats what was not answered 202, and now and then what was; devices mark, leave, come back,
-/// read slowly, and stop watching for a while.
+/// stand still; in half of the histories Redis refuses for a moment, is silent or goes. The backend repeats what was not
+/// answered 202, and now and then what was; devices mark, leave, come back, read slowly, and stop watching for a while.
 ///
 /// All the time: one version has one set of counts, on every device. At the end, when all is quiet, every device has the same
 /// list and counts, and they are what a shadow model says that knows only what was asked for and answered.
@@ -24,6 +24,8 @@ final class NotificationHistory: DrawnHistory {
     let redis: SimulatedRedis
     private var random: SplitMix64
     private let trouble: Int
+    /// In half of the histories.
+    private var redisTrouble: RedisTrouble?
     private var isQuiet = false
     private(set) var fault: HistoryFault?
     private(set) var devices: [NotificationDevice] = []
@@ -38,7 +40,12 @@ final class NotificationHistory: DrawnHistory {
     private var echoes: [SimulatedCall] = []
     private var deaths = 0
     private var stored = 0
-    var tally: [String: Int] { ["deaths": deaths, "stored": stored] }
+    var tally: [String: Int] {
+        [
+            "deaths": deaths, "stored": stored, "outages": redisTrouble?.count ?? 0,
+            "refused": redisTrouble?.refused ?? 0,
+        ]
+    }
     /// What a user keeps.
     static let keep = 12
 
@@ -47,6 +54,7 @@ final class NotificationHistory: DrawnHistory {
         trouble = [2, 6, 12, 20].randomElement(using: &random)!
         self.redis = redis
         world = try World(shards: 3, seed: seed, redis: redis) { $0[Notifications.keep] = Int64(Self.keep) }
+        if seed.isMultiple(of: 2) { redisTrouble = RedisTrouble(world) }
         redis.ran = { [unowned self] script, arguments, _ in ran(script, arguments) }
         devices = [("ana", 0), ("ana", 1), ("ana", 2), ("bob", 1)].map { NotificationDevice($0.0, at: $0.1, in: self) }
     }
@@ -136,7 +144,7 @@ final class NotificationHistory: DrawnHistory {
     private func harm(_ place: Int) {
         let shard = world.shards[place]
         guard !shard.isDead, !isQuiet else { return }
-        switch draw(0...7) {
+        switch draw(0...(redisTrouble == nil ? 7 : 9)) {
         case 0, 1:
             shard.die()
             world.replaceShard(at: place)
@@ -145,9 +153,10 @@ final class NotificationHistory: DrawnHistory {
         case 4: shard.cutSubscription()
         case 5: shard.hold(.commands, for: Milliseconds(draw(100...4_500)))
         case 6: shard.holdEvents(for: Milliseconds(draw(50...2_000)))
-        default:
+        case 7:
             shard.stop()
             world.after(Milliseconds(draw(10...4_000))) { shard.wakeUp() }
+        default: redisTrouble?.begin(draw)
         }
     }
 
@@ -167,6 +176,7 @@ final class NotificationHistory: DrawnHistory {
 
     private func quieten() throws {
         isQuiet = true
+        redisTrouble?.end()
         for shard in world.shards {
             shard.wakeUp()
             shard.stopHolding()

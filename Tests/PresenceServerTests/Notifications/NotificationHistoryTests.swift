@@ -13,7 +13,7 @@ import Testing
         #expect(sum.faults == [])
         print("notifications: \(sum)")
         // It came to what it is about.
-        #expect(sum["deaths"] > 100 && sum["stored"] > 1_000)
+        #expect(sum["deaths"] > 100 && sum["stored"] > 1_000 && sum["outages"] > 10 && sum["refused"] > 10)
     }
 
     @Test(arguments: Self.mistakes) func `a mistake made on purpose is found by its own fault`(mistake: ScriptMistake)

@@ -9,8 +9,9 @@ import Redis
 /// A drawn history of three people to whom somebody writes in a group and in direct conversations, while they come, rest and
 /// go, read, mute and archive, and of the servers that decide who is pushed for what. What people do happens at once and for
 /// certain: it is written by the real scripts, or as these would write it. Between any script of a server and its answer the
-/// server may die, lose its connections, be late, or stand still; some reads and messages come while a push is decided. The
-/// push service takes what it gets, or fails, or refuses it.
+/// server may die, lose its connections, be late, or stand still; some reads and messages come while a push is decided. In half
+/// of the histories Redis refuses what servers ask for a moment, is silent to them or goes. The push service takes what it
+/// gets, or fails, or refuses it.
 ///
 /// `PushRules` compares what was told and handed over with what had happened.
 final class PushHistory: DrawnHistory {
@@ -18,10 +19,19 @@ final class PushHistory: DrawnHistory {
     let redis: SimulatedRedis
     private var random: SplitMix64
     private let trouble: Int
+    /// In half of the histories.
+    private var redisTrouble: RedisTrouble?
+    /// What people do is refused by nobody.
+    private var isCertain = false
     private var isQuiet = false
     private(set) var past = PushPast()
     private var deaths = 0
-    var tally: [String: Int] { ["deaths": deaths, "told": past.pushes.count] }
+    var tally: [String: Int] {
+        [
+            "deaths": deaths, "told": past.pushes.count, "outages": redisTrouble?.count ?? 0,
+            "refused": redisTrouble?.refused ?? 0,
+        ]
+    }
 
     static let talks = ["all": ["ana", "bob", "cy", "dan"], "bobs": ["ana", "bob"], "cys": ["ana", "cy"]]
     private static let writer = "history"
@@ -35,6 +45,11 @@ final class PushHistory: DrawnHistory {
         trouble = [0, 3, 8, 15].randomElement(using: &random)!
         self.redis = redis
         webhooks = try WebhookWorld(shards: 3, apns: true, seed: seed, redis: redis)
+        if seed.isMultiple(of: 2) {
+            redisTrouble = RedisTrouble(world)
+            let refuse = redis.refuse
+            redis.refuse = { [unowned self] script, words in isCertain ? nil : refuse(script, words) }
+        }
         redis.runs = { [unowned self] script, arguments in willRun(script, arguments) }
         redis.ran = { [unowned self] script, arguments, answer in ran(script, arguments, answer) }
         webhooks.log.answer = { [unowned self] in answer($0) }
@@ -75,6 +90,7 @@ final class PushHistory: DrawnHistory {
 
     private func quieten() throws {
         isQuiet = true
+        redisTrouble?.end()
         for shard in world.shards {
             shard.wakeUp()
             shard.stopHolding()
@@ -122,7 +138,9 @@ final class PushHistory: DrawnHistory {
 
     private func run(_ script: Script, _ names: [String], _ keys: PartitionKeys, _ rest: [String]) {
         let arguments = [String(world.redisNow), keys.events, Self.writer] + rest
+        isCertain = true
         let answer = redis.run(script, keys: names, arguments: arguments)
+        isCertain = false
         guard case .success(let value) = answer, ["OK", "TOLD"].contains(value.array?.first?.string) else {
             preconditionFailure("\(script): \(answer)")
         }
@@ -175,7 +193,8 @@ final class PushHistory: DrawnHistory {
             case 1, 2: .refused("status 400 BadDeviceToken")
             default: .taken
             }
-        past.handOver(push, outcome, at: world.redisNow)
+        past.handOver(
+            push, outcome, at: world.redisNow, redisBack: world.redisEpoch + (redisTrouble?.endedAt ?? 0))
         return outcome
     }
 
@@ -220,7 +239,7 @@ final class PushHistory: DrawnHistory {
     private func harm(_ place: Int) {
         let shard = world.shards[place]
         guard !shard.isDead, !isQuiet else { return }
-        switch draw(0...6) {
+        switch draw(0...(redisTrouble == nil ? 6 : 8)) {
         case 0...2:
             shard.die()
             world.replaceShard(at: place)
@@ -228,9 +247,10 @@ final class PushHistory: DrawnHistory {
         case 3: shard.cut(.commands)
         case 4: shard.cutAll()
         case 5: shard.hold(.commands, for: Milliseconds(draw(100...4_500)))
-        default:
+        case 6:
             shard.stop()
             world.after(Milliseconds(draw(10...4_000))) { shard.wakeUp() }
+        default: redisTrouble?.begin(draw)
         }
     }
 }

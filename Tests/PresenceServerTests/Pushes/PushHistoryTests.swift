@@ -13,7 +13,7 @@ import Testing
         #expect(sum.faults == [])
         print("pushes: \(sum)")
         // It came to what it is about.
-        #expect(sum["deaths"] > 200 && sum["told"] > 300)
+        #expect(sum["deaths"] > 200 && sum["told"] > 300 && sum["outages"] > 10 && sum["refused"] > 10)
     }
 
     @Test(arguments: Self.mistakes) func `a mistake made on purpose is found by its own fault`(mistake: ScriptMistake)

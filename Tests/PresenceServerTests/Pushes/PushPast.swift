@@ -43,7 +43,8 @@ struct PushPast {
     private var refused: [Place: [Int: Timestamp]] = [:]
     /// When it first refused a push: from then on it may count for nothing.
     private var refusedOnce: [Place: [Int: Timestamp]] = [:]
-    private(set) var handed: [(at: Timestamp, user: String)] = []
+    /// With when Redis had last begun to take everything again.
+    private(set) var handed: [(at: Timestamp, user: String, redisBack: Timestamp)] = []
 
     // MARK: Noting
 
@@ -62,8 +63,10 @@ struct PushPast {
         closings[Place(user: user, talk: talk)]?.last?.isClosed ?? false
     }
 
-    mutating func handOver(_ push: PushMessage, _ outcome: WebhookOutcome, at time: Timestamp) {
-        handed.append((time, push.user))
+    mutating func handOver(
+        _ push: PushMessage, _ outcome: WebhookOutcome, at time: Timestamp, redisBack: Timestamp
+    ) {
+        handed.append((time, push.user, redisBack))
         guard let seq = Self.seq(push.text) else { return }
         let place = Place(user: push.user, talk: push.conversation)
         guard case .refused = outcome else { return refused[place, default: [:]][seq] = nil }

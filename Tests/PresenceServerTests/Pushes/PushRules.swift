@@ -11,7 +11,8 @@ struct PushRules {
     private let past: PushPast
     /// In ms: a decision that comes after the end of its lease does not count.
     private static let margin: Timestamp = DuePushes.lease
-    /// In ms: between the check of a device and its push there is only a server that stands still.
+    /// In ms: between the check of a device and its push there is only a server that stands still, or that waits for what it
+    /// asked of other devices.
     private static let standstill: Timestamp = 5_000
     /// Pushes are known to the second in which they were told: it begins at `Push.at`.
     private static let second: Timestamp = 1_000
@@ -30,12 +31,12 @@ struct PushRules {
                 for push in told { if let fault = needless(push, place) ?? early(push, place) { return fault } }
             }
         }
-        return past.handed.first { isLate($0.at, $0.user) }
+        return past.handed.first { isLate($0.at, $0.user, $0.redisBack) }
             .map { "\($0.user) was handed a push at \($0.at), after their tokens were revoked" }
     }
 
-    private func isLate(_ time: Timestamp, _ user: String) -> Bool {
-        past.revoked[user].map { time > $0 + Self.standstill } ?? false
+    private func isLate(_ time: Timestamp, _ user: String, _ redisBack: Timestamp) -> Bool {
+        past.revoked[user].map { time > max($0, redisBack) + Self.standstill } ?? false
     }
 
     /// One for each conversation until it is read, or its push was given up.

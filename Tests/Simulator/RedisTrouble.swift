@@ -1,0 +1,86 @@
+import PresenceProtocol
+import Redis
+
+@testable import PresenceCore
+@testable import PresenceServer
+
+/// Why Redis refuses for a moment.
+enum Refusing: Int, CaseIterable {
+    case diskFull, fewReplicas, memoryFull, busy, loading
+
+    /// What Redis says to a script, or to a command; `nil` if it runs it all the same.
+    func refusal(of script: Script?, _ words: [String]) -> RedisFailure? {
+        func failure(_ code: String) -> RedisFailure { .server(code: code, message: "\(code) for a moment") }
+        let writes = script.map { ![.conversation, .policy].contains($0) } ?? ["SET", "HDEL"].contains(words.first)
+        switch self {
+        // A script that does not say that it writes nothing is taken for one that does.
+        case .diskFull where script != nil || writes: return failure("MISCONF")
+        case .fewReplicas where script != nil || writes: return failure("NOREPLICAS")
+        case .memoryFull where script.map { !$0.source.hasPrefix("#!lua flags=allow-oom") } ?? (words.first == "SET"):
+            return failure("OOM")
+        case .busy: return failure("BUSY")
+        case .loading where words.first != "PUBLISH": return failure("LOADING")
+        default: return nil
+        }
+    }
+}
+
+/// What goes wrong with the Redis of a drawn history: for a moment it refuses, is silent, or goes and comes back with all that
+/// it held. A history that looks whether something has happened in time ends this first: the bounds of promises count from
+/// when Redis takes writes again.
+final class RedisTrouble {
+    private unowned let world: World
+    private var refusing: Refusing?
+    /// So many refusals are left; `nil`: as many as there are until it ends.
+    private var refusalsLeft: Int?
+    private var isUnderWay = false
+    /// How often there was any, and how many scripts and commands were refused.
+    private(set) var count = 0
+    private(set) var refused = 0
+    /// When Redis took everything again, by the world's time; 0: there was no trouble.
+    private(set) var endedAt: Milliseconds = 0
+
+    init(_ world: World) {
+        self.world = world
+        world.redis.refuse = { [weak self] script, words in self?.refusal(of: script, words) }
+    }
+
+    private func refusal(of script: Script?, _ words: [String]) -> RedisFailure? {
+        guard let failure = refusing?.refusal(of: script, words) else { return nil }
+        refused += 1
+        if let left = refusalsLeft {
+            refusalsLeft = left - 1
+            if left == 1 { end() }
+        }
+        return failure
+    }
+
+    /// One at a time: while there is some, nothing is added to it.
+    func begin(_ draw: (ClosedRange<Int>) -> Int) {
+        guard !isUnderWay else { return }
+        isUnderWay = true
+        count += 1
+        let number = count
+        // Mostly short: else the history would come to little.
+        let duration = draw(0...3) == 0 ? draw(200...9_000) : draw(200...1_500)
+        switch draw(0...6) {
+        case 0...2: refusing = Refusing.allCases[draw(0...Refusing.allCases.count - 1)]
+        case 3, 4: (refusing, refusalsLeft) = (.diskFull, draw(1...3))
+        case 5: world.redis.isSilent = true
+        default:
+            world.redis.isGone = true
+            for shard in world.shards where !shard.isDead { shard.cutAll() }
+        }
+        world.after(Milliseconds(duration)) { [weak self] in if self?.count == number { self?.end() } }
+    }
+
+    /// Redis takes everything again.
+    func end() {
+        guard isUnderWay else { return }
+        isUnderWay = false
+        endedAt = world.now
+        (refusing, refusalsLeft) = (nil, nil)
+        world.redis.isGone = false
+        world.redis.isSilent = false
+    }
+}
