@@ -113,6 +113,21 @@ import Testing
             PresenceError(.timedOut, "", outcomeUnknown: true).recoverySuggestion?.contains("may have worked") == true)
     }
 
+    @Test func `why a storage cannot be used is told in plain language, without paths and numbers`() {
+        let errors: [(StorageError, String?)] = [
+            (.inUse("/a/b"), "Please close the other one and try again."),
+            (.laterVersion("/a/b", 7), "Please install the newest version of the app."),
+            (.full(7), "Please check your internet connection and try again."),
+            (.failed("write", "/a/b", ENOSPC), "Please free some space and try again."),
+            (.failed("open", "/a/b", EACCES), nil),
+        ]
+        for (error, suggestion) in errors {
+            let text = error.localizedDescription
+            #expect(text.hasSuffix(".") && !text.contains("/") && !text.contains(/[0-9]/), "\(error)")
+            #expect(!text.contains("StorageError") && error.recoverySuggestion == suggestion, "\(error)")
+        }
+    }
+
     @Test func `the library's words are the protocol's`() {
         #expect(PresenceKit.PresenceStatus.allCases.map(\.rawValue) == PresenceStatus.allCases.map(\.rawValue))
         #expect(PresenceKit.DeviceKind.allCases.map(\.rawValue) == DeviceKind.allCases.map(\.rawValue))

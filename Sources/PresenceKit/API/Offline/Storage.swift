@@ -65,24 +65,3 @@ public struct Storage: Sendable {
         return try directory(parent.appendingPathComponent(name, isDirectory: true))
     }
 }
-
-/// Why something cannot be kept on this device.
-public enum StorageError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// Another client holds the directory.
-    case inUse(String)
-    /// A later version of this library wrote it, in a format that this one does not know.
-    case laterVersion(String, Int)
-    /// So many writes wait already.
-    case full(Int)
-    /// The system said no: the call, the file, `errno`.
-    case failed(String, String, Int32)
-
-    public var description: String {
-        switch self {
-        case .inUse(let path): "\(path) is in use by another client"
-        case .laterVersion(let path, let version): "\(path) was written by a later version (format \(version))"
-        case .full(let count): "\(count) writes wait already"
-        case .failed(let call, let path, let code): "\(call) \(path): \(String(cString: strerror(code)))"
-        }
-    }
-}
