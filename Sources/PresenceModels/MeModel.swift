@@ -29,6 +29,9 @@ public final class MeModel {
     /// The name that is shown: what waits to be saved counts.
     public var displayName: String? { pending.waiting?.displayName.value ?? me.profile?.displayName }
 
+    /// Why nothing newer comes.
+    public var problem: PresenceError? { me.problem }
+
     /// Follows the own user until its task is cancelled, or they sign out.
     public func run() async {
         async let pending: Void = followPending()

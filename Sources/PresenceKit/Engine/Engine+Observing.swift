@@ -110,8 +110,9 @@ extension Engine {
     /// The own user as the app sees it.
     var shownMe: Me {
         Me(
-            user: me.id?.string, status: me.shownStatus(on: link),
-            profile: me.id.flatMap { watchlist.people[$0]?.profile(of: $0, on: link) }, visibility: me.audiences)
+            user: me.id?.string, status: me.knownStatus(on: link),
+            profile: me.id.flatMap { watchlist.people[$0]?.profile(of: $0, on: link) }, visibility: me.audiences,
+            problem: link.closingProblem)
     }
 
     mutating func nextOwnStatus(_ id: ObserverID) -> MyStatus? {

@@ -49,7 +49,12 @@ extension FakePresence {
 
     public var meUpdates: PresenceUpdates<Me> { ownUser.updates }
 
-    public var statusUpdates: PresenceUpdates<MyStatus> { PresenceUpdates(ChangesOnly(ownUser.updates) { $0.status }) }
+    public var statusUpdates: PresenceUpdates<MyStatus> {
+        PresenceUpdates(
+            ChangesOnly(ownUser.updates) { me in
+                me.status ?? me.problem.map { MyStatus(status: .auto, freshness: .unknown, problem: $0) }
+            })
+    }
 
     public var pendingProfileUpdates: PresenceUpdates<PendingProfileChanges> { pendingProfile.updates }
 

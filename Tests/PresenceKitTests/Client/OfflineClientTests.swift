@@ -99,7 +99,7 @@ import Testing
         await client.signOut()
         #expect(try await storage.writes.load().writes.isEmpty)
         #expect(try await storage.writes.load().owner == nil)
-        #expect(await client.me == Me())
+        #expect(await client.me == Me(problem: client.connectionProblem))
         #expect(await client.pendingProfileChanges == PendingProfileChanges())
     }
 

@@ -9,15 +9,19 @@ public struct Me: Hashable, Sendable {
     public var profile: PersonProfile?
     /// Who may see the user.
     public var visibility: MyAudiences?
+    /// Why nothing newer comes: the client is closed, as ``PersonPresence/problem``.
+    public var problem: PresenceError?
 
     /// Makes an own user, as a fake or a preview needs it; what is left out is not known.
     public init(
-        user: String? = nil, status: MyStatus? = nil, profile: PersonProfile? = nil, visibility: MyAudiences? = nil
+        user: String? = nil, status: MyStatus? = nil, profile: PersonProfile? = nil, visibility: MyAudiences? = nil,
+        problem: PresenceError? = nil
     ) {
         self.user = user
         self.status = status
         self.profile = profile
         self.visibility = visibility
+        self.problem = problem
     }
 }
 
