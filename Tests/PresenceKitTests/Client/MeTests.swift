@@ -73,6 +73,20 @@ import Testing
         #expect(own?.problem == last?.problem && own?.status == last)
     }
 
+    @Test func `without a storage on disk all connections of a client are one device, and other clients are others`()
+        async throws
+    {
+        client.connect()
+        let first = await dialler.next().welcome()?.device?.id
+        #expect(first != nil)
+        client.reconnectNow()
+        #expect(await dialler.next().welcome()?.device?.id == first)
+        let other = PresenceClient.scripted(dialler, time)
+        other.connect()
+        let others = await dialler.next().welcome()?.device?.id
+        #expect(others != nil && others != first)
+    }
+
     @Test func `verbs that return at once keep their order, and calls come after them`() async throws {
         client.connect()
         let server = await dialler.next()

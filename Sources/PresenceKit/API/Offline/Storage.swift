@@ -9,7 +9,7 @@ public struct Storage: Sendable {
     public let cache: any PresenceCache
     /// What waits for a connection.
     public let writes: any WriteQueue
-    /// The id of this device, if one is kept.
+    /// The id of this device, if one is kept; without one each client makes one for itself.
     public let deviceID: String?
     /// What was found damaged when it was opened, for the log.
     let problems: [String]
