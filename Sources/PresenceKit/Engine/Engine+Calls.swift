@@ -62,6 +62,7 @@ extension Engine {
     }
 
     private mutating func setStatus(_ newer: PendingStatus, at now: Moment) {
+        me.choice.forgetRefusal()
         if link.isConnected, !me.choice.isPostponed {
             send([newer.message(at: now.uptime)])
         } else if link.isClosed {

@@ -54,6 +54,7 @@ extension FakePresence {
             changeMe {
                 $0.status = chosen
                 $0.status?.freshness = freshness
+                $0.queuedStatus = nil
             }
         }
         pendingProfile.send(PendingProfileChanges())

@@ -75,10 +75,11 @@ extension FakePresence {
         case .set(let text): chosen.text = text
         }
         guard isOffline else {
-            changeMe { $0.status = chosen }
+            changeMe { ($0.status, $0.statusRefusal) = (chosen, nil) }
             return .saved
         }
         lock.withLock { state.chosen = chosen }
+        changeMe { ($0.queuedStatus, $0.statusRefusal) = (status, nil) }
         return .queued
     }
 

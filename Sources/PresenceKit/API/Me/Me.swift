@@ -9,18 +9,25 @@ public struct Me: Hashable, Sendable {
     public var profile: PersonProfile?
     /// Who may see the user.
     public var visibility: MyAudiences?
+    /// The choice of a status that waits for a connection, until the server has made it or refused it: others do not see
+    /// it yet.
+    public var queuedStatus: ChosenStatus?
+    /// Why a choice that had been queued was refused, until the next choice.
+    public var statusRefusal: PresenceError?
     /// Why nothing newer comes: the client is closed, as ``PersonPresence/problem``.
     public var problem: PresenceError?
 
     /// Makes an own user, as a fake or a preview needs it; what is left out is not known.
     public init(
         user: String? = nil, status: MyStatus? = nil, profile: PersonProfile? = nil, visibility: MyAudiences? = nil,
-        problem: PresenceError? = nil
+        queuedStatus: ChosenStatus? = nil, statusRefusal: PresenceError? = nil, problem: PresenceError? = nil
     ) {
         self.user = user
         self.status = status
         self.profile = profile
         self.visibility = visibility
+        self.queuedStatus = queuedStatus
+        self.statusRefusal = statusRefusal
         self.problem = problem
     }
 }
