@@ -53,7 +53,7 @@ import Testing
         run.cancel()
     }
 
-    @Test func `a status that waited ends, whatever another device chose meanwhile and whatever the server says`() async {
+    @Test func `a status waits no longer when it is made or refused, whatever another device chose meanwhile`() async {
         let model = MeModel(presence)
         let run = Task { await model.run() }
         await until { model.me.user == "ana" }

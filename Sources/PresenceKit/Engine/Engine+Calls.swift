@@ -205,7 +205,7 @@ extension Engine {
         } else {
             me.releaseChoice(at: now)
         }
-        for id in lookups.ids { askCache(id, because: link.whyAway) }
+        for id in lookups.ids { askCacheInstead(id, because: link.whyAway) }
     }
 }
 
