@@ -1,5 +1,5 @@
 /// The own user, as far as this device knows.
-public struct Me: Hashable, Sendable {
+public struct Me: Codable, Hashable, Sendable {
     /// The id; `nil` until the server has said it, and after a sign-out. With a ``Storage`` on disk it is known from the
     /// launch on.
     public var user: String?
@@ -33,7 +33,7 @@ public struct Me: Hashable, Sendable {
 }
 
 /// Who may see the user, and how long the user's lists are.
-public struct MyAudiences: Hashable, Sendable {
+public struct MyAudiences: Codable, Hashable, Sendable {
     /// Who sees whether the user is here. To anyone else the user looks unknown.
     public var presence: Audience
     /// Of those: who also sees since when the user is offline.
