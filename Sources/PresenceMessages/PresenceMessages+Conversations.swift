@@ -83,7 +83,7 @@ extension PresenceMessages {
     /// - Throws: `forbidden` if the user is not in it, or it does not exist; `notConnected` if nothing is known of it.
     public func conversation(_ id: String) async throws -> ChatConversation {
         if isListWanted || !isConnected, let held = conversations[id] { return changed(held) }
-        let answer = try await client.ask("getConversation", Ask.One(conversation: id), Wire.OneConversation.self)
+        let answer = try await client.call("getConversation", Ask.One(conversation: id), Wire.OneConversation.self)
         return try taken(answer)
     }
 
@@ -119,13 +119,13 @@ extension PresenceMessages {
     /// Asked for again if its outcome is not known: the key, or the pair, makes it one.
     private func create(_ wanted: Ask.Create) async throws -> ChatConversation {
         for _ in 0..<2 {
-            do throws(PresenceError) {
-                return try taken(try await client.ask("createConversation", wanted, Wire.OneConversation.self))
-            } catch {
+            do {
+                return try taken(try await client.call("createConversation", wanted, Wire.OneConversation.self))
+            } catch let error as PresenceError {
                 guard error.outcomeUnknown, error.code == .connectionLost else { throw error }
             }
         }
-        return try taken(try await client.ask("createConversation", wanted, Wire.OneConversation.self))
+        return try taken(try await client.call("createConversation", wanted, Wire.OneConversation.self))
     }
 
     // MARK: Changing them, which needs a connection
@@ -146,6 +146,6 @@ extension PresenceMessages {
     }
 
     private func change(_ type: String, _ members: some Encodable & Sendable) async throws {
-        let _: [Data] = try await client.ask(type, members)
+        _ = try await client.call(type, members)
     }
 }

@@ -127,7 +127,7 @@ extension PresenceMessages {
             return hasEarlier(in: conversation)
         }
         let asked = Ask.Page(conversation: conversation, before: oldest, limit: limit)
-        let page = try Wire.Page.joining(try await client.ask("getMessages", asked))
+        let page = try Wire.Page.joining(try await client.call("getMessages", asked))
         talks[conversation]?.take(page)
         publish(conversation)
         return hasEarlier(in: conversation)
@@ -142,7 +142,7 @@ extension PresenceMessages {
         in conversation: String, before sequence: Int64? = nil, limit: Int = 50
     ) async throws -> [Message] {
         let asked = Ask.Page(conversation: conversation, before: sequence, limit: limit)
-        let page = try Wire.Page.joining(try await client.ask("getMessages", asked))
+        let page = try Wire.Page.joining(try await client.call("getMessages", asked))
         return page.messages.map { Message($0, in: conversation) }
     }
 }

@@ -10,16 +10,15 @@ public final class MeModel {
     public private(set) var pending = PendingProfileChanges()
     /// Whether a choice is on its way.
     public var isSaving: Bool { saving > 0 }
-    /// Whether the last choice of a status waits for a connection: ``me`` does not show it yet.
-    public private(set) var isStatusQueued = false
-    /// Why the last choice was not taken, for people.
+    /// Whether a choice of a status waits for a connection: others do not see it yet. It ends when the choice is made or
+    /// refused.
+    public var isStatusQueued: Bool { me.queuedStatus != nil }
+    /// Why the last choice was not taken, for people; also one that waited and was refused then.
     public private(set) var errorMessage: String?
 
     private let service: any MeService
     /// How many choices are on their way.
     private var saving = 0
-    /// The last choice, if it waits.
-    private var queued: ChosenStatus?
 
     /// Makes a model that shows nothing before ``run()``.
     public init(_ service: any MeService) {
@@ -29,14 +28,17 @@ public final class MeModel {
     /// The name that is shown: what waits to be saved counts.
     public var displayName: String? { pending.waiting?.displayName.value ?? me.profile?.displayName }
 
+    /// Why nothing newer comes.
+    public var problem: PresenceError? { me.problem }
+
     /// Follows the own user until its task is cancelled, or they sign out.
     public func run() async {
         async let pending: Void = followPending()
         for await me in service.meUpdates {
-            self.me = me
-            if let status = me.status, status.freshness.isLive, status.status == queued {
-                (queued, isStatusQueued) = (nil, false)
+            if let refusal = me.statusRefusal, refusal != self.me.statusRefusal {
+                errorMessage = refusal.localizedDescription
             }
+            self.me = me
         }
         await pending
     }
@@ -56,9 +58,7 @@ public final class MeModel {
         defer { saving -= 1 }
         do {
             let change = text.map { $0.isEmpty ? Change<String>.remove : .set($0) } ?? .keep
-            let update = try await service.setStatus(status, text: change, clearAfter: clearAfter)
-            isStatusQueued = update == .queued
-            queued = isStatusQueued ? status : nil
+            try await service.setStatus(status, text: change, clearAfter: clearAfter)
         } catch is CancellationError {
         } catch {
             errorMessage = error.localizedDescription

@@ -19,7 +19,7 @@ public final class RosterModel {
 
     /// Everybody with something to show, in order.
     public private(set) var people: [Person] = []
-    /// Who differs from what was shown before.
+    /// Who differs from what was shown before; those who are no longer in ``users`` are not named.
     public private(set) var changed: Set<String> = []
     /// Whether everybody has been answered for.
     public private(set) var isComplete = false
@@ -66,15 +66,20 @@ public final class RosterModel {
     }
 
     private func follow(_ users: [String]) async {
-        for await roster in service.roster(of: users) where !Task.isCancelled { show(roster) }
+        var isFirst = true
+        for await roster in service.roster(of: users) where !Task.isCancelled {
+            show(roster, isFirst: isFirst)
+            isFirst = false
+        }
     }
 
-    private func show(_ roster: Roster) {
+    private func show(_ roster: Roster, isFirst: Bool) {
+        // A roster that begins names everybody, also those who are shown already.
+        changed = isFirst ? Self.changes(from: people, to: roster.people) : roster.changed
         switch order {
         case .given: people = roster.people
         case .presence: people = roster.people.sorted(by: Self.precedes)
         }
-        changed = roster.changed
         isComplete = roster.isComplete
         freshness = roster.freshness
         problem = people.lazy.compactMap(\.problem).first { ![.invalidID, .forbidden, .tooMany].contains($0.code) }
@@ -85,6 +90,12 @@ public final class RosterModel {
         let stay = Set(users)
         people.removeAll { !stay.contains($0.user) }
         following?.cancel()
+    }
+
+    /// Those who look different, those who were not there before included.
+    private static func changes(from former: [Person], to newer: [Person]) -> Set<String> {
+        let shown = Dictionary(former.map { ($0.user, $0) }) { $1 }
+        return Set(newer.lazy.filter { shown[$0.user] != $0 }.map(\.user))
     }
 
     private static func precedes(_ a: Person, _ b: Person) -> Bool {

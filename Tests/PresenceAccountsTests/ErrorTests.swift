@@ -40,6 +40,14 @@ import Testing
         #expect(error.localizedDescription == text)
     }
 
+    @Test func `a transport's failure is told in plain language too`() {
+        for wasSent in [false, true] {
+            let failure = HTTPFailure("URLError -1009", wasSent: wasSent)
+            #expect(failure.localizedDescription == "Network error. Please check your connection.")
+            #expect((failure.recoverySuggestion?.contains("may have worked") ?? false) == wasSent)
+        }
+    }
+
     @Test func `every part of the server's error is there`() async throws {
         let bench = Bench()
         bench.transport.answer { _ in

@@ -44,11 +44,35 @@ import Testing
         await until { model.me.user == "ana" }
         presence.goOffline()
         await model.choose(.busy)
-        #expect(model.isStatusQueued && model.errorMessage == nil)
+        await until { model.isStatusQueued }
+        #expect(model.errorMessage == nil)
         presence.goOnline()
         await until { !model.isStatusQueued && model.me.status?.status == .busy }
         await model.choose(.auto, clearAfter: .zero)
         #expect(model.errorMessage == "This time cannot be used.")
+        run.cancel()
+    }
+
+    @Test func `a status waits no longer when it is made or refused, whatever another device chose meanwhile`() async {
+        let model = MeModel(presence)
+        let run = Task { await model.run() }
+        await until { model.me.user == "ana" }
+        presence.goOffline()
+        await model.choose(.busy)
+        await until { model.isStatusQueued }
+        presence.goOnline()
+        presence.set(Me(user: "ana", status: MyStatus(status: .invisible, freshness: .live)))
+        await until { !model.isStatusQueued && model.me.status?.status == .invisible }
+        #expect(model.errorMessage == nil)
+
+        presence.goOffline()
+        await model.choose(.busy, text: "lunch")
+        await until { model.isStatusQueued }
+        let refusal = PresenceError(.validationFailed, "no", field: "text")
+        presence.set(
+            Me(user: "ana", status: MyStatus(status: .auto, freshness: .live), statusRefusal: refusal))
+        await until { !model.isStatusQueued && model.errorMessage != nil }
+        #expect(model.errorMessage == "This text cannot be used.")
         run.cancel()
     }
 

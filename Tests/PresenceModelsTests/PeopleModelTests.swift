@@ -36,6 +36,7 @@ import Testing
         model.users = ["bob", "cy"]
         #expect(model.people.map(\.user) == ["bob"], "at once")
         await until { model.people.map(\.user) == ["bob", "cy"] }
+        #expect(model.changed == ["cy"], "bob was shown, and has not changed")
         presence.set(.offline("cy", name: "Cy"))
         await until { !model.people[1].isOnline }
         run.cancel()

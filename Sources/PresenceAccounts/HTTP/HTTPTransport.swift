@@ -66,3 +66,12 @@ public struct HTTPFailure: Error, Hashable, Sendable {
         self.wasSent = wasSent
     }
 }
+
+/// What people are shown: plain language.
+extension HTTPFailure: LocalizedError {
+    public var errorDescription: String? { "Network error. Please check your connection." }
+
+    public var recoverySuggestion: String? {
+        wasSent ? "It may have worked all the same. Please check before you try again." : nil
+    }
+}

@@ -167,8 +167,7 @@ extension PresenceClient {
     func ask(_ call: Call) async throws -> Reply {
         switch await runner.ask({ .call($0, call) }) {
         case .success(let reply): return reply
-        case .failure(let error) where error.code == .cancelled: throw CancellationError()
-        case .failure(let error): throw error
+        case .failure(let error): throw error.thrown
         }
     }
 

@@ -19,7 +19,7 @@ extension PresenceClient {
     /// - Returns: the answer as it came, in its parts: one, but for `subscribed` with `more`.
     /// - Throws: what the server refused it with; `connectionLost` or `timedOut`, with `outcomeUnknown` if it was sent;
     ///   `notConnected` if there is no connection to wait for, whatever the reason, which is in its message; `signedOut`;
-    ///   `cancelled`.
+    ///   `cancelled`, which an app's call throws as ``PresenceError/thrown``.
     package func ask(type: String, members: Data) async throws(PresenceError) -> [Data] {
         switch await runner.ask({ .call($0, .other(OtherRequest(type: type, members: members))) }) {
         case .success(.other(let parts)): return parts

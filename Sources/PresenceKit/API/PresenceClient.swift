@@ -85,7 +85,8 @@ public final class PresenceClient: Sendable {
         random: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) }
     ) {
         var device = device
-        if device.id == nil { device.id = storage.deviceID }
+        // With no id at all, each reconnect would look like another device beside the one that has just gone.
+        if device.id == nil { device.id = storage.deviceID ?? UUID().uuidString.lowercased() }
         let engine = Engine(
             configuration: configuration, device: PresenceProtocol.Device(device),
             flaw: Self.flaw(url) ?? Self.flaw(device), tokenIsFixed: tokenIsFixed, random: random)

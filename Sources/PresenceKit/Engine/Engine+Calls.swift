@@ -62,6 +62,7 @@ extension Engine {
     }
 
     private mutating func setStatus(_ newer: PendingStatus, at now: Moment) {
+        me.choice.forgetRefusal()
         if link.isConnected, !me.choice.isPostponed {
             send([newer.message(at: now.uptime)])
         } else if link.isClosed {
@@ -204,7 +205,7 @@ extension Engine {
         } else {
             me.releaseChoice(at: now)
         }
-        for id in lookups.ids { askCache(id, because: link.whyAway) }
+        for id in lookups.ids { askCacheInstead(id, because: link.whyAway) }
     }
 }
 

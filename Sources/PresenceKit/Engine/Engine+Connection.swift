@@ -6,7 +6,7 @@ extension Engine {
     mutating func connect(again: Bool, at now: Moment) {
         guard link.accepts(connect: again) else { return }
         if let flaw = link.flaw { return close(flaw, at: now) }
-        if link.isClosed { watchlist.problemChanged() }
+        if link.isClosed { problemChanged() }
         emit(link.start(at: now))
     }
 
@@ -100,9 +100,15 @@ extension Engine {
 
     private mutating func finish(_ error: PresenceError?, at now: Moment) {
         link.close(error)
-        watchlist.problemChanged()
+        problemChanged()
         failWhatCannotWait(at: now)
         fail(me.choice.close(), link.whyAway)
+    }
+
+    /// The client closed, or opens again: all loops say so.
+    private mutating func problemChanged() {
+        watchlist.problemChanged()
+        me.problemChanged()
     }
 
     /// Whatever belonged to the connection goes: what is shown becomes stale, requests fail or wait to be repeated. With

@@ -10,11 +10,17 @@ extension Engine {
             return held.person(user, on: link)
         }
         if let people = lookups.result(id) { return answer(id, .success(.people(people))) }
-        if link.isAway { askCache(id, because: link.whyAway) }
+        if link.isAway { askCacheInstead(id, because: link.whyAway) }
     }
 
-    /// The server does not answer: the cache may.
-    mutating func askCache(_ id: CallID, because error: PresenceError) {
+    /// There is no server to ask: the cache may answer.
+    mutating func askCacheInstead(_ id: CallID, because error: PresenceError) {
+        lookups.giveUpServer(id)
+        askCache(id, because: error)
+    }
+
+    /// The server does not answer a request: the cache may.
+    private mutating func askCache(_ id: CallID, because error: PresenceError) {
         guard lookups.ids.contains(id) else { return }
         readCache(lookups.askCache(id, because: error, reading: lastReading + 1))
     }
@@ -43,7 +49,7 @@ extension Engine {
         for call in calls.sorted() where lookups.answered(call) {
             if let people = lookups.result(call) {
                 answer(call, .success(.people(people)))
-            } else {
+            } else if !lookups.awaitsCache(call) {
                 let message = "the server left out people that it was asked for"
                 answer(call, .failure(PresenceError(.protocolViolation, message)))
             }

@@ -110,8 +110,10 @@ extension Engine {
     /// The own user as the app sees it.
     var shownMe: Me {
         Me(
-            user: me.id?.string, status: me.shownStatus(on: link),
-            profile: me.id.flatMap { watchlist.people[$0]?.profile(of: $0, on: link) }, visibility: me.audiences)
+            user: me.id?.string, status: me.knownStatus(on: link),
+            profile: me.id.flatMap { watchlist.people[$0]?.profile(of: $0, on: link) }, visibility: me.audiences,
+            queuedStatus: me.choice.queued(for: me.id).map(ChosenStatus.init), statusRefusal: me.choice.refusal,
+            problem: link.closingProblem)
     }
 
     mutating func nextOwnStatus(_ id: ObserverID) -> MyStatus? {

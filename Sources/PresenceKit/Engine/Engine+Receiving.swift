@@ -156,7 +156,7 @@ extension Engine {
 extension Engine {
     /// The server will not hold a choice.
     mutating func refuse(_ choice: PendingStatus, _ error: PresenceError) {
-        me.drop(choice)
+        me.drop(choice, because: error)
         if choice.isPromised { emit(.log(.error, "a status that was queued is refused: \(error)")) }
         answer(choice, .failure(error))
     }

@@ -43,7 +43,8 @@ struct Engine: Sendable {
     /// Grows with every change of ``shownMe``.
     private(set) var myStamp: UInt64 = 1
     /// What of it was last seen, to notice the next change.
-    private var myParts: (own: UInt64, profile: UInt64) = (0, 0)
+    private var myParts: (own: UInt64, profile: UInt64, queued: Wire.ChosenStatus?, refusal: PresenceError?) =
+        (0, 0, nil, nil)
     /// The readings of the cache that were asked for, and those that are answered.
     var lastReading: CacheReading = 0
     var lastRead: CacheReading = 0
@@ -141,7 +142,10 @@ struct Engine: Sendable {
 
     /// Whether the own user changed, in itself or in its profile.
     private mutating func noteMe() {
-        let parts = (own: me.stamp, profile: me.id.flatMap { watchlist.people[$0]?.stamp } ?? 0)
+        let parts = (
+            own: me.stamp, profile: me.id.flatMap { watchlist.people[$0]?.stamp } ?? 0,
+            queued: me.choice.queued(for: me.id), refusal: me.choice.refusal
+        )
         if parts != myParts {
             myParts = parts
             myStamp += 1

@@ -54,6 +54,7 @@ extension FakePresence {
             changeMe {
                 $0.status = chosen
                 $0.status?.freshness = freshness
+                $0.queuedStatus = nil
             }
         }
         pendingProfile.send(PendingProfileChanges())
@@ -63,9 +64,13 @@ extension FakePresence {
     private func show(_ freshness: Freshness) {
         publish(nil)
         for (conversation, feed) in lock.withLock({ state.conversations }) { feed.send(shownTyping(conversation)) }
+        let problem = closingProblem
         changeMe {
             $0.status?.freshness = freshness
             $0.profile?.freshness = freshness
+            $0.problem = problem
+            $0.status?.problem = problem
+            $0.profile?.problem = problem
         }
     }
 

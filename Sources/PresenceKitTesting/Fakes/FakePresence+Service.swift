@@ -49,7 +49,12 @@ extension FakePresence {
 
     public var meUpdates: PresenceUpdates<Me> { ownUser.updates }
 
-    public var statusUpdates: PresenceUpdates<MyStatus> { PresenceUpdates(ChangesOnly(ownUser.updates) { $0.status }) }
+    public var statusUpdates: PresenceUpdates<MyStatus> {
+        PresenceUpdates(
+            ChangesOnly(ownUser.updates) { me in
+                me.status ?? me.problem.map { MyStatus(status: .auto, freshness: .unknown, problem: $0) }
+            })
+    }
 
     public var pendingProfileUpdates: PresenceUpdates<PendingProfileChanges> { pendingProfile.updates }
 
@@ -70,10 +75,11 @@ extension FakePresence {
         case .set(let text): chosen.text = text
         }
         guard isOffline else {
-            changeMe { $0.status = chosen }
+            changeMe { ($0.status, $0.statusRefusal) = (chosen, nil) }
             return .saved
         }
         lock.withLock { state.chosen = chosen }
+        changeMe { ($0.queuedStatus, $0.statusRefusal) = (status, nil) }
         return .queued
     }
 

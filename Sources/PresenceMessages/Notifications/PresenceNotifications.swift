@@ -212,7 +212,7 @@ public actor PresenceNotifications {
     public func loadEarlier(limit: Int = 50) async throws -> Bool {
         // A page is read again if something changed meanwhile, which it does not know; not for ever.
         for _ in 0..<10 where held.hasEarlier {
-            let page = try await client.ask(
+            let page = try await client.call(
                 "getNotifications", Ask.NotificationPage(before: held.oldest, limit: limit), Wire.Notified.self)
             guard held.isLive else { break }
             guard held.take(page: page) else { continue }

@@ -102,4 +102,18 @@ extension PresenceClient {
         let parts: [Data] = try await ask(type, members)
         return try Wire.read(answer, parts.first ?? Data())
     }
+
+    // MARK: The app's own calls
+
+    /// Asks for a call of the app: a cancelled one throws `CancellationError`.
+    func call(_ type: String, _ members: some Encodable) async throws -> [Data] {
+        do throws(PresenceError) { return try await ask(type, members) } catch { throw error.thrown }
+    }
+
+    /// The same for an answer in one part.
+    func call<Answer: Decodable>(
+        _ type: String, _ members: some Encodable, _ answer: Answer.Type
+    ) async throws -> Answer {
+        do throws(PresenceError) { return try await ask(type, members, answer) } catch { throw error.thrown }
+    }
 }

@@ -45,7 +45,46 @@ import Testing
 
         await client.signOut()
         #expect(await loop.next() == nil)
-        #expect(await client.me == Me())
+        #expect(await client.me == Me(problem: client.connectionProblem))
+    }
+
+    @Test func `a loop on a closed client says so, also when nothing is known yet`() async throws {
+        await client.disconnect()
+        var (me, status) = (client.meUpdates.makeAsyncIterator(), client.statusUpdates.makeAsyncIterator())
+        #expect(await me.next()?.problem?.code == .notConnected)
+        let closed = await status.next()
+        #expect(closed?.problem?.code == .notConnected && closed?.freshness == .unknown)
+        #expect(await client.me.status == nil)
+
+        client.connect()
+        let server = await dialler.next()
+        await server.welcome()
+        let open = await status.next()
+        #expect(open != nil && open?.problem == nil && open?.freshness == .live)
+        var own = await me.next()
+        while own?.status?.freshness != .live { own = await me.next() }
+        #expect(own?.problem == nil)
+
+        server.end(code: 4006)
+        var last = await status.next()
+        while last?.problem == nil { last = await status.next() }
+        #expect(last?.problem?.code == .disconnectedByAdministrator && last?.status == .auto)
+        while own?.problem == nil { own = await me.next() }
+        #expect(own?.problem == last?.problem && own?.status == last)
+    }
+
+    @Test func `without a storage on disk all connections of a client are one device, and other clients are others`()
+        async throws
+    {
+        client.connect()
+        let first = await dialler.next().welcome()?.device?.id
+        #expect(first != nil)
+        client.reconnectNow()
+        #expect(await dialler.next().welcome()?.device?.id == first)
+        let other = PresenceClient.scripted(dialler, time)
+        other.connect()
+        let others = await dialler.next().welcome()?.device?.id
+        #expect(others != nil && others != first)
     }
 
     @Test func `verbs that return at once keep their order, and calls come after them`() async throws {
@@ -102,5 +141,12 @@ import Testing
         #expect(heard.first == "notice connecting" && heard.contains("notice connected"))
         #expect(heard.last == "notice closed: disconnected_by_administrator: an administrator ended the connection")
         #expect(!heard.contains { $0.contains("secret") })
+    }
+}
+
+extension PresenceClient {
+    /// Why nothing newer comes to its loops.
+    var connectionProblem: PresenceError? {
+        get async { await runner.look { $0.link.closingProblem } }
     }
 }

@@ -92,15 +92,44 @@ import Testing
     }
 
     @Test func `a sign-out leaves nothing on the disk, and the next user finds nothing`() async throws {
-        let storage = try stored()
-        let client = PresenceClient.scripted(dialler, time, storage: storage)
-        await client.disconnect()
-        #expect(try await client.updateProfile(displayName: "x") == .queued)
-        await client.signOut()
-        #expect(try await storage.writes.load().writes.isEmpty)
-        #expect(try await storage.writes.load().owner == nil)
+        try await {
+            let client = PresenceClient.scripted(dialler, time, storage: try stored())
+            var loop = client.updates(of: "bob").makeAsyncIterator()
+            async let first = loop.next()
+            let server = await dialler.next()
+            await server.welcome(user: "ana")
+            await server.subscribe(.online("bob", 3, name: "Secret Bob"))
+            #expect(await first?.displayName == "Secret Bob")
+            client.networkChanged(isAvailable: false)
+            #expect(try await client.updateProfile(displayName: "Secret Ana") == .queued)
+            #expect(try await client.setStatus(.busy, text: "Secret lunch") == .queued)
+            _ = try await client.person("bob")
+            for text in ["Secret Bob", "\"ana\"", "\"profile\"", "\"status\""] { #expect(try onDisk(text), "\(text)") }
+            await client.signOut()
+            for text in ["Secret", "bob", "ana", "profile", "status"] { #expect(try !onDisk(text), "\(text)") }
+            #expect(await client.me == Me(problem: client.connectionProblem))
+            #expect(await client.pendingProfileChanges == PendingProfileChanges())
+        }()
+        let client = PresenceClient.scripted(dialler, time, storage: try await eventually { try? stored() })
         #expect(await client.me == Me())
         #expect(await client.pendingProfileChanges == PendingProfileChanges())
+        await client.disconnect()
+        let people = try await client.people(["bob"])
+        #expect(people.isEmpty && people.unanswered == ["bob"])
+        client.connect()
+        let server = await dialler.next()
+        #expect(await server.welcome(user: "eve")?.status == nil)
+        // Nothing of the former user is sent before what this one does.
+        client.startTyping(in: "c1")
+        #expect(await server.message()?.body == .typing(conversation: "c1", typing: true))
+        #expect(await client.me.user == "eve")
+    }
+
+    /// Whether a text is in a file of the storage.
+    private func onDisk(_ text: String) throws -> Bool {
+        let folder = URL(fileURLWithPath: directory.file("storage"))
+        let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
+        return try files.contains { try Data(contentsOf: $0).range(of: Data(text.utf8)) != nil }
     }
 
     @Test func `without a network nothing hangs: it is answered, queued or thrown at once`() async throws {

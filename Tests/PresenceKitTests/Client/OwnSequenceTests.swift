@@ -70,6 +70,28 @@ import Testing
         try comesBack(Typing(conversation: "c1", users: ["bob"], othersCount: 2, freshness: .live))
         try comesBack(Device(id: "d", kind: .tablet, name: "n"))
         try comesBack(MyStatus(status: .busy, text: "x", freshness: .live))
+        let problem = PresenceError(.notConnected, "no network", retryAfter: .seconds(2))
+        try comesBack(
+            Me(
+                user: "ana", status: MyStatus(status: .auto, freshness: .unknown, problem: problem),
+                profile: person.profile, visibility: MyAudiences(presence: .contacts, contactsCount: 3),
+                queuedStatus: .busy, statusRefusal: problem, problem: problem))
+        try comesBack(MyVisibility(presence: .nobody, lastSeen: .everyone, contacts: ["bob"], blocked: ["eve"]))
+        try comesBack(PendingProfileChanges(waiting: .init(displayName: "A", locale: nil), refusal: problem))
+        for update in [ProfileUpdate.queued, .saved(person.profile)] { try comesBack(update) }
+        for update in [ChoiceUpdate.queued, .saved] { try comesBack(update) }
+        for state in [
+            .idle, .connecting, .live, .stale(since: Date(timeIntervalSince1970: 5)), .closed(nil), .closed(problem),
+            .reconnecting(in: .milliseconds(1_500), because: problem),
+        ] as [ConnectionState] {
+            try comesBack(state)
+        }
+        try comesBack(People([person], missing: ["cy"], unanswered: ["cy"], problem: problem))
+        var roster = Roster(["bob", "cy", "dan"], people: [person, Self.online("cy")])
+        roster.update(with: [Self.online("cy")])
+        try comesBack(roster)
+        let decoded = try JSONDecoder().decode(Roster.self, from: JSONEncoder().encode(roster))
+        #expect(decoded.changed == ["cy"] && decoded["dan"] == nil && !decoded.isComplete)
         for changes in [
             .init(), .init(displayName: "A", photoURL: nil, locale: "de"),
             .init(photoURL: .set(URL(string: "https://example.org/a.jpg")!), timezone: .remove),
@@ -111,6 +133,21 @@ import Testing
                 == "Please try again in 31622400 seconds.")
         #expect(
             PresenceError(.timedOut, "", outcomeUnknown: true).recoverySuggestion?.contains("may have worked") == true)
+    }
+
+    @Test func `why a storage cannot be used is told in plain language, without paths and numbers`() {
+        let errors: [(StorageError, String?)] = [
+            (.inUse("/a/b"), "Please close the other one and try again."),
+            (.laterVersion("/a/b", 7), "Please install the newest version of the app."),
+            (.full(7), "Please check your internet connection and try again."),
+            (.failed("write", "/a/b", ENOSPC), "Please free some space and try again."),
+            (.failed("open", "/a/b", EACCES), nil),
+        ]
+        for (error, suggestion) in errors {
+            let text = error.localizedDescription
+            #expect(text.hasSuffix(".") && !text.contains("/") && !text.contains(/[0-9]/), "\(error)")
+            #expect(!text.contains("StorageError") && error.recoverySuggestion == suggestion, "\(error)")
+        }
     }
 
     @Test func `the library's words are the protocol's`() {

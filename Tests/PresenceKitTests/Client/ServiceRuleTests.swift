@@ -115,7 +115,8 @@ import Testing
         while let me = await loop.next() { #expect(me.user == "ana", "\(kind)") }
         while await bob.next() != nil {}
         var later = stage.service.meUpdates.makeAsyncIterator()
-        #expect(await later.next() == Me())
+        let nobody = await later.next()
+        #expect(nobody == Me(problem: nobody?.problem) && nobody?.problem != nil, "\(kind)")
         await expect(.signedOut, kind) {
             try await stage.service.updateProfile(PresenceKit.ProfileChanges(displayName: "x"))
         }
@@ -132,6 +133,11 @@ import Testing
         let people = try await stage.service.people(["bob", "dan"])
         #expect(people.first?.freshness.isLive == false && people.unanswered == ["dan"])
         #expect(try await stage.service.updateProfile(PresenceKit.ProfileChanges(displayName: "Ana")) == .queued)
+        var (me, status) = (
+            stage.service.meUpdates.makeAsyncIterator(), stage.service.statusUpdates.makeAsyncIterator()
+        )
+        #expect(await me.next()?.problem?.code == .notConnected, "\(kind)")
+        #expect(await status.next()?.problem?.code == .notConnected, "\(kind)")
         await expect(.notConnected, kind) { try await stage.service.setStatus(.busy) }
         await expect(.notConnected, kind) { try await stage.service.block(["eve"]) }
         await expect(.notConnected, kind) { _ = try await stage.service.createConversation(with: ["bob"]) }

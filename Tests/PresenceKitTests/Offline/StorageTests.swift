@@ -57,6 +57,22 @@ import Testing
         #expect(found == ["u3", "u4", "u5"])
     }
 
+    @Test func `a smaller capacity holds from the opening on, on disk too`() async throws {
+        let users = (1...40).map { "u\($0)" }
+        try await opened { storage in
+            await storage.cache.write(users.map { Self.person(UserID($0)!) })
+        }
+        func size() throws -> Int {
+            let path = url.appendingPathComponent("people").path
+            return try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int ?? .max
+        }
+        let before = try size()
+        let left = try await opened(people: 8) { await $0.cache.read(users).map(\.user) }
+        #expect(left == users.suffix(6))
+        #expect(try size() < before / 5)
+        #expect(try await opened { await $0.cache.read(users).map(\.user) } == left)
+    }
+
     @Test func `a cache that changes much does not grow without bound`() async throws {
         try await opened { storage in
             for round in 1...300 {

@@ -8,7 +8,7 @@ import Foundation
 ///                        │   ▼          ▼          │
 ///                      reconnecting ◀──────────────┘      any ──refused, ended──▶ closed
 /// ```
-public enum ConnectionState: Hashable, Sendable {
+public enum ConnectionState: Codable, Hashable, Sendable {
     /// Nothing was asked of the client yet.
     case idle
     /// A token is being fetched or a connection made.

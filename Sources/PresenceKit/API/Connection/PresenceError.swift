@@ -101,6 +101,9 @@ extension PresenceError.Code {
 }
 
 extension PresenceError {
+    /// The same as a call of an app throws it: `CancellationError` if the call's task was cancelled.
+    package var thrown: any Error { code == .cancelled ? CancellationError() : self }
+
     init(_ message: ServerMessage.ErrorMessage) {
         self.init(
             Code(message.code), message.message, field: message.field,

@@ -2,7 +2,7 @@
 public struct Device: Codable, Hashable, Sendable {
     /// Of two connections of one user with the same device id the younger takes the other's place, so keep it over
     /// launches: 1 to 128 bytes of printable ASCII without space. `nil`: the one that ``Storage`` keeps; without a storage
-    /// on disk, every connection counts for itself.
+    /// on disk, one that is made for the client, and the same on all of its connections.
     public var id: String?
     /// What others see in ``PersonPresence/devices``.
     public var kind: DeviceKind

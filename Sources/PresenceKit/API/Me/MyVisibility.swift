@@ -1,5 +1,5 @@
 /// Who may see the user, and the user's lists whole.
-public struct MyVisibility: Hashable, Sendable {
+public struct MyVisibility: Codable, Hashable, Sendable {
     /// To anyone else the user looks unknown.
     public var presence: Audience
     /// Of those: who also sees since when the user is offline.

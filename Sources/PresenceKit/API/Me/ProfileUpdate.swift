@@ -1,5 +1,5 @@
 /// What became of a change of the own profile.
-public enum ProfileUpdate: Hashable, Sendable {
+public enum ProfileUpdate: Codable, Hashable, Sendable {
     /// The server stored it; the profile as it is now.
     case saved(PersonProfile)
     /// It is in the queue, and sent when there is a connection, behind what was queued before it.
@@ -7,7 +7,7 @@ public enum ProfileUpdate: Hashable, Sendable {
 }
 
 /// What became of something chosen.
-public enum ChoiceUpdate: Hashable, Sendable {
+public enum ChoiceUpdate: Codable, Hashable, Sendable {
     /// The server holds it.
     case saved
     /// There is no connection: it is in the storage, and made with the next one.
@@ -15,7 +15,7 @@ public enum ChoiceUpdate: Hashable, Sendable {
 }
 
 /// What to do with a change when there is no connection.
-public enum OfflinePolicy: Hashable, Sendable {
+public enum OfflinePolicy: Codable, Hashable, Sendable {
     /// The call fails.
     case fail
     /// It is queued, with the newest value of each member, and sent when there is a connection. With a ``Storage`` on
@@ -24,7 +24,7 @@ public enum OfflinePolicy: Hashable, Sendable {
 }
 
 /// Profile changes that wait for a connection, and what became of those that were refused.
-public struct PendingProfileChanges: Hashable, Sendable {
+public struct PendingProfileChanges: Codable, Hashable, Sendable {
     /// The newest value of each member that waits to be sent or acknowledged; `nil` if none does.
     public var waiting: ProfileChanges?
     /// The newest refusal of a queued change; its `field` was dropped, the others were sent without it.

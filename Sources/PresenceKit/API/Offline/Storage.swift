@@ -9,7 +9,7 @@ public struct Storage: Sendable {
     public let cache: any PresenceCache
     /// What waits for a connection.
     public let writes: any WriteQueue
-    /// The id of this device, if one is kept.
+    /// The id of this device, if one is kept; without one each client makes one for itself.
     public let deviceID: String?
     /// What was found damaged when it was opened, for the log.
     let problems: [String]
@@ -63,26 +63,5 @@ public struct Storage: Sendable {
                 ?? FileManager.default.homeDirectoryForCurrentUser.appendingPathComponent(".local/state")
         #endif
         return try directory(parent.appendingPathComponent(name, isDirectory: true))
-    }
-}
-
-/// Why something cannot be kept on this device.
-public enum StorageError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// Another client holds the directory.
-    case inUse(String)
-    /// A later version of this library wrote it, in a format that this one does not know.
-    case laterVersion(String, Int)
-    /// So many writes wait already.
-    case full(Int)
-    /// The system said no: the call, the file, `errno`.
-    case failed(String, String, Int32)
-
-    public var description: String {
-        switch self {
-        case .inUse(let path): "\(path) is in use by another client"
-        case .laterVersion(let path, let version): "\(path) was written by a later version (format \(version))"
-        case .full(let count): "\(count) writes wait already"
-        case .failed(let call, let path, let code): "\(call) \(path): \(String(cString: strerror(code)))"
-        }
     }
 }

@@ -1,5 +1,5 @@
 /// The answer to a question about many people: those found, in the order asked, and who is missing.
-public struct People: RandomAccessCollection, Hashable, Sendable {
+public struct People: RandomAccessCollection, Codable, Hashable, Sendable {
     private var found: [Person]
     /// The ids without a person, in the order asked: users who do not exist, users who may not be seen (the two look
     /// alike), and ``unanswered`` ones.

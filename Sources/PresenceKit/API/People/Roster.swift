@@ -111,6 +111,28 @@ extension Roster: Equatable {
     }
 }
 
+/// The people of whom something is known, whom it is about, and who changed.
+extension Roster: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case users, people, changed
+    }
+
+    public init(from decoder: any Decoder) throws {
+        let members = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            try members.decode([String].self, forKey: .users),
+            people: try members.decode([Person].self, forKey: .people))
+        changed = try members.decode(Set<String>.self, forKey: .changed)
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var members = encoder.container(keyedBy: CodingKeys.self)
+        try members.encode(users, forKey: .users)
+        try members.encode(people, forKey: .people)
+        try members.encode(changed, forKey: .changed)
+    }
+}
+
 extension Person {
     /// Whether it makes a roster stale: somebody whom the server refused will not become live.
     fileprivate var countsAsStale: Bool {

@@ -29,7 +29,8 @@ extension OwnUser {
     }
 
     /// The server will never take a choice.
-    mutating func drop(_ refused: PendingStatus) {
+    mutating func drop(_ refused: PendingStatus, because error: PresenceError) {
+        choice.refuse(refused, error)
         if !refused.writes.isEmpty { storing.append(.removeWrites(refused.writes)) }
     }
 }

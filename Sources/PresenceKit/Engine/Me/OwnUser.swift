@@ -158,13 +158,24 @@ struct OwnUser: Sendable {
         if status != nil { statusStamp += 1 }
     }
 
-    func shownStatus(on link: Link) -> MyStatus? {
+    /// The client closed, or opened again.
+    mutating func problemChanged() { statusStamp += 1 }
+
+    /// What the user chose, if it is known.
+    func knownStatus(on link: Link) -> MyStatus? {
         status.map { status in
             MyStatus(
                 status: ChosenStatus(status.status), text: status.text,
                 clearsAt: status.clearAt.map(Date.init(timestamp:)),
-                freshness: link.freshness(isConfirmed: true, staleSince: statusStaleSince))
+                freshness: link.freshness(isConfirmed: true, staleSince: statusStaleSince),
+                problem: link.closingProblem)
         }
+    }
+
+    /// The same for a loop, which is told that the client is closed also if nothing is known.
+    func shownStatus(on link: Link) -> MyStatus? {
+        knownStatus(on: link)
+            ?? link.closingProblem.map { MyStatus(status: .auto, freshness: .unknown, problem: $0) }
     }
 
     // MARK: Audiences

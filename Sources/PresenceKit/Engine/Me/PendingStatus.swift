@@ -6,7 +6,7 @@ import PresenceProtocol
 /// Several choices become one: the newest status, the newest text that was given, the newest time of clearing. That is
 /// what the server would hold had it heard them one by one, in the order in which they were chosen.
 struct PendingStatus: Sendable {
-    private var status: Wire.ChosenStatus
+    private(set) var status: Wire.ChosenStatus
     /// The uptime at which status and text are to be cleared.
     private var clearAt: Duration?
     /// When status and clearing were chosen: a later choice has a larger number.

@@ -16,6 +16,10 @@ struct StatusQueue: Sendable {
     private var storing: [String: (calls: [CallID], replaced: [String])] = [:]
     /// Answered, and not yet out of the storage: it would come back with the next process.
     private var removing: Set<String> = []
+    /// The choice that somebody was told is queued, also while it is on its way.
+    private var promised: Wire.ChosenStatus?
+    /// Why such a choice was refused, until the next one.
+    private(set) var refusal: PresenceError?
     /// The calls whose choice the server holds, not answered while `removing` is not empty.
     private var saved: [CallID] = []
 
@@ -24,6 +28,9 @@ struct StatusQueue: Sendable {
     /// Whether a choice waits for the end of a rate limit.
     var isPostponed: Bool { retryAt != nil }
 
+    /// The choice of a user that was queued and that the server has neither made nor refused.
+    func queued(for user: UserID?) -> Wire.ChosenStatus? { promised ?? user.flatMap { recalled[$0]?.status } }
+
     // MARK: What comes in
 
     /// Keeps choices until they are sent, or sent again: of each member the latest counts.
@@ -31,6 +38,28 @@ struct StatusQueue: Sendable {
         for status in chosen {
             if pending == nil { pending = status } else { pending!.merge(status) }
         }
+        notePromise()
+    }
+
+    /// What waits is promised, or will be as soon as that is stored.
+    private mutating func notePromise() {
+        if let pending, pending.isPromised { promised = pending.status }
+    }
+
+    /// The server has made or refused a choice.
+    private mutating func end(_ choice: PendingStatus) {
+        guard choice.isPromised else { return }
+        promised = nil
+        notePromise()
+    }
+
+    /// The app chooses anew: an earlier refusal is of no interest.
+    mutating func forgetRefusal() { refusal = nil }
+
+    /// The server will never take this choice.
+    mutating func refuse(_ choice: PendingStatus, _ error: PresenceError) {
+        if choice.isPromised { refusal = error }
+        end(choice)
     }
 
     /// The server wants this choice later.
@@ -77,6 +106,7 @@ struct StatusQueue: Sendable {
     /// - Returns: what the write holds; `nil` if nobody waits.
     mutating func release(_ id: String, at now: Moment) -> StoredStatus? {
         guard let calls = pending?.promise(), !calls.isEmpty else { return nil }
+        notePromise()
         storing[id] = (calls, pending!.writes)
         pending!.writes.append(id)
         return pending!.stored(at: now)
@@ -115,7 +145,9 @@ struct StatusQueue: Sendable {
         if pending?.isLeft(after: held) == false, let done = take() {
             saved += done.calls
             gone += done.writes
+            end(done)
         }
+        end(held)
         removing.formUnion(gone)
         return gone
     }
@@ -134,6 +166,7 @@ struct StatusQueue: Sendable {
         var unanswered = pending
         unanswered?.wasSent = true
         _ = pending!.promise()
+        notePromise()
         return unanswered
     }
 

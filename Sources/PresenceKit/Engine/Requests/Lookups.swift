@@ -18,10 +18,16 @@ struct Lookups: Sendable {
         var due: Duration? = .zero
         /// Why the server does not answer: the cache does then.
         var failure: PresenceError?
-        /// The reading of the cache that is for it.
+        /// The reading of the cache that is for it, until that is done.
         var reading: CacheReading?
+        /// Those of the missing people whom the cache knows.
+        var remembered: [UserID: Person] = [:]
 
+        /// Those for whom the server has not answered.
         var missing: [UserID] { users.filter { found[$0] == nil } }
+
+        /// Whether there is nobody left to ask: not the server, and not the cache for what that does not answer.
+        var isOver: Bool { missing.isEmpty || requests == 0 && due == nil && failure != nil && reading == nil }
     }
 
     private var lookups: [CallID: Lookup] = [:]
@@ -42,12 +48,18 @@ struct Lookups: Sendable {
 
     /// The answer, if nobody is missing, or if there is nobody else to ask.
     func result(_ id: CallID) -> People? {
-        guard let lookup = lookups[id], lookup.failure != nil || lookup.missing.isEmpty else { return nil }
-        let people = lookup.users.compactMap { lookup.found[$0] }
+        guard let lookup = lookups[id], lookup.isOver else { return nil }
+        let missing = lookup.missing
+        let known = missing.isEmpty ? lookup.found : lookup.found.merging(lookup.remembered) { found, _ in found }
         return People(
-            people.filter(\.isFound), missing: lookup.users.filter { lookup.found[$0]?.isFound != true }.map(\.string),
-            unanswered: lookup.missing.map(\.string), problem: lookup.failure)
+            lookup.users.compactMap { known[$0] }.filter(\.isFound),
+            missing: lookup.users.filter { known[$0]?.isFound != true }.map(\.string),
+            unanswered: missing.filter { known[$0] == nil }.map(\.string),
+            problem: missing.isEmpty ? nil : lookup.failure)
     }
+
+    /// Whether a call waits for the cache.
+    func awaitsCache(_ id: CallID) -> Bool { lookups[id]?.reading != nil }
 
     // MARK: The server
 
@@ -99,21 +111,29 @@ struct Lookups: Sendable {
 
     // MARK: The cache
 
-    /// The server does not answer, for this reason: the cache is asked for the missing people.
+    /// The server does not answer some request, for this reason: the cache is asked for all who are missing. Other requests
+    /// of the call may still be answered.
     mutating func askCache(_ id: CallID, because error: PresenceError, reading: CacheReading) -> [UserID] {
         guard lookups[id] != nil else { return [] }
         lookups[id]!.failure = error
-        lookups[id]!.due = nil
         lookups[id]!.reading = reading
         return lookups[id]!.missing
     }
 
-    /// Takes the missing people from the cache, if the reading for it is done; the answer.
+    /// There is no server to ask.
+    mutating func giveUpServer(_ id: CallID) {
+        lookups[id]?.requests = 0
+        lookups[id]?.due = nil
+    }
+
+    /// Takes the missing people from the cache, if the reading for it is done; the answer, unless the server is still to
+    /// give some of it.
     mutating func recall(
         _ id: CallID, upTo done: CacheReading, _ remembered: (UserID) -> Person?
     ) -> People? {
         guard let lookup = lookups[id], let reading = lookup.reading, reading <= done else { return nil }
-        for user in lookup.missing { lookups[id]!.found[user] = remembered(user) }
+        for user in lookup.missing { lookups[id]!.remembered[user] = remembered(user) }
+        lookups[id]!.reading = nil
         return result(id)
     }
 }

@@ -151,8 +151,32 @@ import Testing
         #expect(next.writes.count == 1)
         next.pass(.seconds(1))
         #expect(next.bodies == [.status(Self.invisible)])
+        #expect(next.engine.shownMe.queuedStatus == .invisible && next.engine.shownMe.statusRefusal == nil)
         next.receive(.refusal(next.lastID, .forbidden))
         #expect(next.writes.isEmpty && next.logged.contains { $0.contains("refused") })
+        #expect(next.engine.shownMe.queuedStatus == nil && next.engine.shownMe.statusRefusal?.code == .forbidden)
+        _ = next.call(.setStatus(StatusChange(status: .auto)))
+        #expect(next.engine.shownMe.statusRefusal == nil)
+    }
+
+    @Test mutating func `a choice counts as queued until the server has made it, whatever is chosen elsewhere then`() {
+        bench.connect()
+        let loop = bench.open(.me)
+        bench.end(.lost(""))
+        _ = bench.call(.setStatus(Self.invisible))
+        #expect(bench.woken.contains(loop))
+        holds(bench.engine.nextMe(loop)?.queuedStatus == .invisible)
+        bench.pass(.seconds(1))
+        bench.handle(.opened(bench.engine.link.attempt))
+        #expect(bench.engine.shownMe.queuedStatus == .invisible, "on its way")
+        // The server has it, and then another device's.
+        bench.welcome(status: OwnStatus(status: .busy))
+        #expect(bench.woken.contains(loop))
+        let me = bench.engine.nextMe(loop)
+        #expect(me?.queuedStatus == nil && me?.statusRefusal == nil && me?.status?.status == .busy)
+        // It is known over launches, before there is a connection.
+        let next = Self.next(kept(Self.invisible))
+        #expect(next.engine.shownMe.queuedStatus == .invisible)
     }
 
     @Test mutating func `a later choice is answered when the storage holds none that is older`() {

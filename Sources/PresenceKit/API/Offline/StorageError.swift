@@ -1,0 +1,44 @@
+import Foundation
+
+/// Why something cannot be kept on this device.
+public enum StorageError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// Another client holds the directory.
+    case inUse(String)
+    /// A later version of this library wrote it, in a format that this one does not know.
+    case laterVersion(String, Int)
+    /// So many writes wait already.
+    case full(Int)
+    /// The system said no: the call, the file, `errno`.
+    case failed(String, String, Int32)
+
+    public var description: String {
+        switch self {
+        case .inUse(let path): "\(path) is in use by another client"
+        case .laterVersion(let path, let version): "\(path) was written by a later version (format \(version))"
+        case .full(let count): "\(count) writes wait already"
+        case .failed(let call, let path, let code): "\(call) \(path): \(String(cString: strerror(code)))"
+        }
+    }
+}
+
+/// What people are shown: plain language, without paths and numbers of the system.
+extension StorageError: LocalizedError {
+    public var errorDescription: String? {
+        switch self {
+        case .inUse: "The app's data is in use by another copy of the app."
+        case .laterVersion: "A newer version of the app has written its data on this device."
+        case .full: "Too many changes wait for a connection."
+        case .failed: "This could not be kept on this device."
+        }
+    }
+
+    public var recoverySuggestion: String? {
+        switch self {
+        case .inUse: "Please close the other one and try again."
+        case .laterVersion: "Please install the newest version of the app."
+        case .full: "Please check your internet connection and try again."
+        case .failed(_, _, ENOSPC), .failed(_, _, EDQUOT): "Please free some space and try again."
+        case .failed: nil
+        }
+    }
+}

@@ -1,0 +1,67 @@
+import Foundation
+import PresenceProtocol
+import Testing
+
+@testable import PresenceKit
+
+/// Reading more people than one request takes, of which some cannot be answered.
+@Suite struct LookupBatchTests {
+    private var bench = Bench()
+
+    private static func cached(_ user: UserID) -> CachedPerson {
+        CachedPerson(
+            user: user, asOf: Date(timestamp: 5_000), presence: Presence(version: 1, status: .away), profile: .none)
+    }
+
+    private var gets: [[UserID]] {
+        bench.bodies.compactMap { if case .get(let users) = $0 { users } else { nil } }
+    }
+
+    @Test mutating func `what one request is refused comes from the cache, and the other's answer is waited for`() {
+        for cacheIsFirst in [true, false] {
+            bench = Bench()
+            bench.connect(limits: ConnectionLimits(subscribeBatch: 2))
+            let call = bench.call(.get(["a", "b", "c", "d"]))
+            #expect(gets == [["a", "b"], ["c", "d"]])
+            let (first, second) = (bench.lastID - 1, bench.lastID)
+            bench.receive(.refusal(first, .unavailable))
+            #expect(bench.cacheReads == [["a", "b", "c", "d"]])
+            let cached = Input.cached([Self.cached("a"), Self.cached("c")])
+            let answer = ServerMessage.users(id: second, [.online("c", 2), .unknown("d")], more: false)
+            if cacheIsFirst { bench.handle(cached) } else { bench.receive(answer) }
+            #expect(bench.answer(to: call) == nil)
+            if cacheIsFirst { bench.receive(answer) } else { bench.handle(cached) }
+            let people = bench.people(of: call)
+            #expect(people?.map(\.user) == ["a", "c"] && people?.missing == ["b", "d"])
+            #expect(people?.map(\.freshness) == [.stale(since: Date(timestamp: 5_000)), .live])
+            #expect(people?.unanswered == ["b"] && people?.problem?.code == .unavailable)
+        }
+    }
+
+    @Test mutating func `what is asked for again after one request was refused may be answered whole`() {
+        bench.connect(limits: ConnectionLimits(subscribeBatch: 2))
+        let call = bench.call(.get(["a", "b", "c"]))
+        let (first, second) = (bench.lastID - 1, bench.lastID)
+        bench.receive(.refusal(second, .rateLimited, retryAfter: 1_000))
+        bench.receive(.refusal(first, .unavailable))
+        bench.handle(.cached([]))
+        #expect(bench.answer(to: call) == nil)
+        bench.pass(.seconds(1))
+        #expect(gets == [["a", "b"], ["c"]])
+        bench.receive(.users(id: bench.lastID - 1, [.online("a", 1), .online("b", 1)], more: false))
+        bench.receive(.users(id: bench.lastID, [.online("c", 1)], more: false))
+        #expect(bench.people(of: call)?.count == 3 && bench.people(of: call)?.problem == nil)
+    }
+
+    @Test mutating func `without a connection for the rest, the cache gives what it has`() {
+        bench.connect(limits: ConnectionLimits(subscribeBatch: 1))
+        let call = bench.call(.get(["a", "b"]))
+        bench.receive(.users(id: bench.lastID - 1, [.online("a", 1)], more: false))
+        bench.receive(.refusal(bench.lastID, .rateLimited, retryAfter: 5_000))
+        bench.end(.lost("cable"))
+        #expect(bench.cacheReads == [["b"]])
+        bench.handle(.cached([Self.cached("b")]))
+        let people = bench.people(of: call)
+        #expect(people?.map(\.user) == ["a", "b"] && people?.problem?.code == .notConnected)
+    }
+}
