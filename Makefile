@@ -14,7 +14,7 @@
 #   make format    format all Swift sources in place        make lint   complain about what make format would change
 #   make tsan      all tests under ThreadSanitizer           make asan      all tests under AddressSanitizer
 #   make fuzz      the fuzzers, each for FUZZ_SECONDS (10)   make docs      the library's documentation
-#   make setup-programs  unpack the proxies and promtool, with which some tests of `make test` run, else skip
+#   make setup-programs  fetch the proxies, promtool and standardwebhooks, with which some tests of `make test` run, else skip
 #   make deb       a Debian package of the server and the terminal's clients, in .build-package
 #   make test-package  that package installed, upgraded and purged in a Debian of its own, and two clients (root, network)
 #   make clean     remove what was built; data stay
@@ -43,9 +43,11 @@ STAMPS := .build/stamps
 PACKAGES := libwebsockets-dev libwebsockets-evlib-ev libssl-dev libev-dev libhiredis-dev \
     libcurl4-openssl-dev libsodium-dev zlib1g-dev libjpeg62-turbo-dev libpng-dev ca-certificates redis-server
 TEST_PACKAGES := python3-pytest python3-pytest-xdist python3-websockets python3-yaml python3-jsonschema \
-    python3-h2 python3-aiosmtpd python3-botocore chromium esbuild python3-pil strace openssl
+    python3-h2 python3-aiosmtpd python3-botocore python3-pip chromium esbuild python3-pil strace openssl
 # Used by tests and not installed, since installing them starts services: unpacked into .build/programs. Some with a library.
 PROGRAM_PACKAGES := nginx caddy haproxy liblua5.3-0 libopentracing1 libopentracing-c-wrapper0 prometheus
+# Packages of PyPI, in .build/python.
+PYTHON_PACKAGES := standardwebhooks==1.1.0
 LOADTEST_PACKAGES := python3-matplotlib
 
 SOURCES := Package.swift $(shell find web -type f) $(shell find Sources loadtest -type f \
@@ -116,7 +118,16 @@ $(PROGRAMS_STAMP): | $(STAMPS)
 	    for deb in *.deb; do dpkg-deb -x $$deb .. || exit 1; done
 	@rm -rf .build/programs/debs && touch $@
 
-setup-programs: $(PROGRAMS_STAMP)
+PYTHON_STAMP := $(STAMPS)/python-$(shell echo $(PYTHON_PACKAGES) | cksum | cut -d ' ' -f 1)
+
+$(PYTHON_STAMP): | $(STAMPS)
+	@rm -rf .build/python
+	@echo "Fetching $(PYTHON_PACKAGES)"
+	@/usr/bin/python3 -m pip install --quiet --no-deps --only-binary :all: --disable-pip-version-check --root-user-action=ignore \
+	    --target .build/python $(PYTHON_PACKAGES)
+	@touch $@
+
+setup-programs: $(PROGRAMS_STAMP) $(PYTHON_STAMP)
 
 setup-loadtest: setup-tests $(LOADTEST_PACKAGES_STAMP)
 

@@ -92,8 +92,8 @@ def start():
         started.append(Server(configuration, **options))
         return started[-1]
 
-    def start_redis():
-        started.append(Redis())
+    def start_redis(**options):
+        started.append(Redis(**options))
         return started[-1]
 
     start_server.redis = start_redis

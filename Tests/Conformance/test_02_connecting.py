@@ -133,14 +133,10 @@ async def test_the_upgrade_may_carry_the_token(room):
     assert client.user == room.name("ana")
 
 
-async def test_a_wrong_token_in_the_upgrade_is_refused_there_or_at_connect(room):
-    try:
-        client = await room.socket(extra_headers={"Authorization": "Bearer garbage"})
-    except websockets.InvalidStatusCode as refusal:
-        assert refusal.status_code == 401
-    else:
-        await client.refused("unauthorized", "connect")
-        await client.closed(4001)
+async def test_a_wrong_token_in_the_upgrade_is_refused_at_connect(room):
+    client = await room.socket(extra_headers={"Authorization": "Bearer garbage"})
+    await client.refused("unauthorized", "connect")
+    await client.closed(4001)
 
 
 @pytest.mark.parametrize("name", ["token", "access_token", "authorization", "jwt"])

@@ -132,7 +132,8 @@ async def test_no_path_leads_to_another(room, place):
     await room.api.request("PATCH", f"/v1/users/{bob}/profile", {"displayName": "Bob"}, token=room.backend)
     before = await read(room, bob)
     status = await send(room, "PATCH", place.format(bob), {"displayName": "Eve"})
-    assert status in (404, 405), status
+    # One of them names somebody else, at a path that cannot be changed.
+    assert status == (405 if place == "/v1/users/{}%2Fprofile" else 404), status
     assert await read(room, bob) == before
 
 
@@ -155,11 +156,12 @@ async def test_a_percent_that_encodes_nothing_is_refused(room, id):
         is_error(answer, 400, "bad_request")
 
 
-async def test_no_header_comes_out_of_a_path(room):
-    for line_break in ("%0A", "%0D%0A", "%20HTTP/1.1%0D%0A"):
-        place = f"/v1/users/bob{line_break}Authorization:%20Bearer%20{room.backend}{line_break}X:%20"
-        answer = await room.api.request("GET", place)
-        assert answer.status in (400, 401, 404), answer
+@pytest.mark.parametrize("line_break, status", [("%0A", 400), ("%0D%0A", 400), ("%20HTTP%2F1.1%0D%0A", 400),
+                                                ("%20HTTP/1.1%0D%0A", 404)])
+async def test_no_header_comes_out_of_a_path(room, line_break, status):
+    place = f"/v1/users/bob{line_break}Authorization:%20Bearer%20{room.backend}{line_break}X:%20"
+    answer = await room.api.request("GET", place)
+    is_error(answer, status, *(("validation_failed", "id") if status == 400 else ("not_found",)))
 
 
 @pytest.mark.parametrize("query", ["", "x", "x=1/2", "x=%2F..%2F", "..", "/../../v1/users/eve", "?"])
@@ -169,9 +171,8 @@ async def test_a_query_is_no_part_of_the_id(room, query):
 
 
 @pytest.mark.parametrize("query", ["%", "x=%zz", "%2", "x=%00", "x=%0A", "%0D%0AX:%20"])
-async def test_a_malformed_query_is_passed_over_or_ends_the_connection(room, query):
-    status = await send(room, "GET", f"/v1/users/{room.name('bob')}?{query}")
-    assert status is None or status == 200 or 400 <= status < 500, status
+async def test_a_malformed_query_is_passed_over(room, query):
+    assert await send(room, "GET", f"/v1/users/{room.name('bob')}?{query}") == 200
 
 
 @pytest.mark.parametrize("lookalike", ["x/../{}", "//{}", "{}/."])

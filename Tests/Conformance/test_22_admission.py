@@ -3,37 +3,70 @@
 
 import asyncio
 import json
+import signal
+import time
 
 import pytest
 
-from support.api import path
-from support.patience import PATIENCE
+from support.api import API, path
+from support.asyncapi import AsyncAPI
+from support.inboxes import notify
+from support.patience import PATIENCE, eventually
 from support.raw import CLOSE, PING, TEXT, text
 from support.room import Room
+from support.talks import follow, group, listed, say, talk
 
+DOCUMENT = AsyncAPI("asyncapi.yaml")
 SETTINGS = {"connections_per_user": 2, "linger": 1_500}
 
-FRIEND, CHAT = "FRIEND", "CHAT"
-"""Stand for a user and a conversation of the test."""
+FRIEND, CHAT, GROUP, OTHER = "FRIEND", "CHAT", "GROUP", "OTHER"
+CONTACT, BLOCKED, STRANGER = "CONTACT", "BLOCKED", "STRANGER"
+"""Stand for users and conversations of the test."""
 
 REQUESTS = {
-    "subscribe": {"users": [FRIEND], "conversations": [CHAT]},
-    "unsubscribe": {"users": [FRIEND]},
+    "subscribe": {
+        "users": [FRIEND], "conversations": [GROUP, {"id": CHAT, "after": 0}], "conversationList": True,
+        "notifications": True},
+    "unsubscribe": {"users": [FRIEND], "conversations": [CHAT], "conversationList": True, "notifications": True},
     "get": {"users": [FRIEND]},
     "status": {"status": "busy", "text": "I was never let in"},
     "activity": {"state": "idle"},
     "updateProfile": {"changes": {"displayName": "Never Let In"}},
-    "createConversation": {"participants": [FRIEND]},
+    "createConversation": {"participants": [FRIEND], "name": "Never"},
+    "getConversation": {"conversation": CHAT},
+    "conversationSettings": {"conversation": CHAT, "muted": True},
+    "renameConversation": {"conversation": GROUP, "name": "Never"},
+    "changeMembers": {"conversation": GROUP, "add": [OTHER]},
+    "send": {"conversation": CHAT, "message": {"id": "never", "text": "I was never let in"}},
+    "editMessage": {"conversation": CHAT, "message": "first", "text": "I was never let in"},
+    "deleteMessage": {"conversation": CHAT, "message": "second"},
+    "getMessages": {"conversation": CHAT},
+    "mark": {"conversation": CHAT, "read": 4},
+    "markNotifications": {"seen": 2, "read": [1]},
+    "getNotifications": {},
     "typing": {"conversation": CHAT, "typing": True},
     "setVisibility": {"visibility": {"presence": "nobody"}},
     "getVisibility": {},
     "addContacts": {"users": [FRIEND]},
-    "removeContacts": {"users": [FRIEND]},
-    "block": {"users": [FRIEND]},
-    "unblock": {"users": [FRIEND]},
+    "removeContacts": {"users": [CONTACT]},
+    "block": {"users": [STRANGER]},
+    "unblock": {"users": [BLOCKED]},
     "refresh": {"token": "TOKEN"},
     "disconnect": {},
 }
+"""Each would be taken from bob if he were let in, one after the other."""
+
+CHANGES = {
+    "status": "presence", "updateProfile": "profile", "createConversation": "list", "conversationSettings": "own",
+    "renameConversation": "list", "changeMembers": "list", "send": "messages", "editMessage": "messages",
+    "deleteMessage": "messages", "mark": "list", "markNotifications": "own", "typing": "typing",
+    "setVisibility": "visibility", "addContacts": "visibility", "removeContacts": "visibility", "block": "visibility",
+    "unblock": "visibility",
+}
+"""What would not be as before."""
+
+OF_STORE = [*CHANGES, "getConversation", "getMessages", "getNotifications"]
+"""What nobody can do without the store."""
 
 
 def filled(value, names):
@@ -58,35 +91,73 @@ class Scene:
         await self.bob.status("auto", text="As before")
         await self.bob.did("block", users=[room.name("zed")])
         await self.bob.did("addContacts", users=[room.name("yan")])
-        self.chat = (await self.bob.did("createConversation", participants=[self.amy.user]))["conversation"]["id"]
+        self.chat = (await talk(self.bob, self.amy))["id"]
+        self.group = (await group(self.bob, self.amy, name="As before"))["id"]
+        for number in ("first", "second"):
+            await say(self.bob, self.chat, f"the {number}", number)
+        for _ in range(2):
+            await say(self.amy, self.chat)
+            await notify(room, self.bob)
         await self.amy.subscribe(self.bob)
         await self.amy.watch_typing(self.chat)
+        await follow(self.amy, self.chat)
         await self.amy.sees(self.bob, status="online", text="As before")
         self.before = await self.state()
+        self.own = await self.private(self.bob)
         return self
 
     async def state(self):
         """All that somebody let in could have changed, as others see it."""
-        room = self.room
+        room, amy = self.room, self.amy
+        person, = await amy.get(self.bob)
         answer = await room.api.request("GET", path("users", room.name("bob"), "visibility"), token=room.backend)
-        person, = await self.amy.get(self.bob)
-        return person, answer.json, self.amy.typing.get(self.chat)
+        assert answer.status == 200, answer
+        return {
+            "presence": person["presence"], "profile": person["profile"], "typing": amy.typing.get(self.chat),
+            "visibility": answer.json, "messages": (await amy.did("getMessages", conversation=self.chat))["messages"], "list": await listed(amy)}
+
+    async def private(self, bob):
+        """What bob alone sees of it: his conversations with their settings, and his notifications."""
+        conversations = [
+            (await bob.did("getConversation", conversation=each))["conversation"] for each in (self.chat, self.group)]
+        notifications = await bob.did("getNotifications")
+        return conversations, {name: value for name, value in notifications.items() if name != "id"}
+
+    async def is_as_before(self, bob=None, but=()):
+        """Nothing has changed but what is named; for bob himself if he can look."""
+        now = await self.state()
+        for part, value in self.before.items():
+            assert part in but or now[part] == value, part
+        if bob:
+            assert await self.private(bob) == self.own
+
+    def packet(self, token, messages):
+        """`connect` and the messages."""
+        names = {
+            FRIEND: self.amy.user, CHAT: self.chat, GROUP: self.group, "TOKEN": token, OTHER: self.room.name("wu"),
+            CONTACT: self.room.name("yan"), BLOCKED: self.room.name("zed"),
+            STRANGER: self.room.name("una")}
+        # Of the same kind as the other one: nobody sees of how many devices he is online.
+        connect = {"type": "connect", "id": 1, "token": token, "device": {"kind": "phone"}}
+        return b"".join(text(filled(each, names)) for each in [connect, *messages])
 
     async def tell(self, token, messages):
         """Sends `connect` and the messages in one packet, and returns what came until the end, with the close code."""
         raw = await self.room.raw()
-        names = {FRIEND: self.amy.user, CHAT: self.chat, "TOKEN": token}
-        connect = {"type": "connect", "id": 1, "token": token, "activity": "active"}
-        await raw.write(b"".join(text(filled(each, names)) for each in [connect, *messages]))
-        heard = []
-        while True:
-            opcode, payload = await asyncio.wait_for(raw.read_frame(), PATIENCE)
-            if opcode == TEXT:
-                heard.append(json.loads(payload))
-            elif opcode == CLOSE:
-                return heard, int.from_bytes(payload[:2], "big")
-            else:
-                assert opcode == PING, (opcode, payload, heard)
+        await raw.write(self.packet(token, messages))
+        return await until_closed(raw)
+
+
+async def until_closed(raw):
+    heard = []
+    while True:
+        opcode, payload = await asyncio.wait_for(raw.read_frame(), PATIENCE)
+        if opcode == TEXT:
+            heard.append(json.loads(payload))
+        elif opcode == CLOSE:
+            return heard, int.from_bytes(payload[:2], "big")
+        else:
+            assert opcode == PING, (opcode, payload, heard)
 
 
 def requests(kind):
@@ -95,9 +166,44 @@ def requests(kind):
 
 
 async def check_refused(scene, token, code, error, messages):
+    heard_before = len(scene.amy.log)
     heard, closed = await scene.tell(token, messages)
     assert closed == code, (closed, heard)
     assert [(message["type"], message.get("id"), message.get("code")) for message in heard] == [("error", 1, error)], heard
+    await scene.amy.get(scene.bob)
+    assert all("id" in message for message in scene.amy.log[heard_before:]), "amy was told of something"
+
+
+def test_every_request_of_the_document_is_tried():
+    assert set(REQUESTS) == set(DOCUMENT.client) - {"connect"}
+    for message in requests("all"):
+        assert not DOCUMENT.message_faults(message, "client"), message
+
+
+@pytest.mark.parametrize("kind", CHANGES)
+async def test_behind_a_connect_that_is_accepted_it_is_done_and_seen(room, kind):
+    """So the tests below would see it as well."""
+    scene = await Scene(room).begin()
+    raw = await room.raw()
+    await raw.write(scene.packet(room.token("bob"), requests(kind)))
+    while (answer := await raw.read_message()).get("id") != 2:
+        pass
+    assert answer["type"] != "error", answer
+
+    async def has_changed():
+        if CHANGES[kind] == "own":
+            return await scene.private(scene.bob) != scene.own
+        return (await scene.state())[CHANGES[kind]] != scene.before[CHANGES[kind]]
+
+    await eventually(has_changed, f"another {CHANGES[kind]}", within=5)
+
+
+async def test_behind_a_connect_that_is_accepted_all_of_them_are_answered(room):
+    scene = await Scene(room).begin()
+    heard, closed = await scene.tell(room.token("bob"), requests("all"))
+    assert [message for message in heard if message["type"] == "error"] == []
+    answered = [message["id"] for message in heard if "id" in message and not message.get("more")]
+    assert closed == 1000 and answered == [1, *(each["id"] for each in requests("all"))], answered
 
 
 @pytest.mark.parametrize("kind", [*REQUESTS, "all"])
@@ -110,20 +216,20 @@ async def test_behind_a_revoked_token_nothing_is_done_or_told(room, kind):
     await scene.bob.closed(4001)
     # Without a session that lingers: it would be seen to go meanwhile.
     await scene.amy.sees(scene.bob, status="offline")
-    before = await scene.state()
-    messages = requests(kind)
-    await check_refused(scene, token, 4001, "unauthorized", messages)
-    assert await scene.state() == before
+    scene.before = await scene.state()
+    await check_refused(scene, token, 4001, "unauthorized", requests(kind))
+    await scene.is_as_before()
+    token = room.token("bob", iat=max(time.time(), answer.json["notBefore"] / 1000))
+    await scene.is_as_before(await room.come("bob", "phone", token=token), but=["presence"])
 
 
 @pytest.mark.parametrize("kind", [*REQUESTS, "all"])
 async def test_behind_one_connection_too_many_nothing_is_done_or_told(room, kind):
     scene = await Scene(room).begin()
-    await room.come("bob", "web")
-    before = await scene.state()
-    messages = requests(kind)
-    await check_refused(scene, room.token("bob"), 1013, "too_many", messages)
-    assert await scene.state() == before
+    await room.come("bob", {"id": "bob-other", "kind": "phone"})
+    scene.before = await scene.state()
+    await check_refused(scene, room.token("bob"), 1013, "too_many", requests(kind))
+    await scene.is_as_before(scene.bob)
     # It is not one of bob's either: he can still be reached and put out.
     answer = await room.api.request("POST", path("users", room.name("bob"), "disconnect"), token=room.backend)
     assert answer.status == 200, answer
@@ -140,7 +246,58 @@ async def test_behind_a_bad_token_nothing_is_done_or_told(room, bad):
         "backend's": lambda: room.backend,
     }[bad]()
     await check_refused(scene, token, 4001, "unauthorized", requests("all"))
-    assert await scene.state() == scene.before
+    await scene.is_as_before(scene.bob)
+
+
+async def test_behind_a_connect_of_somebody_who_is_disconnected_meanwhile_nothing_is_done_or_told(start):
+    """The administrator's request reaches the store before the `connect` does, which came while that was under way."""
+    redis = start.redis()
+    room = Room(start(SETTINGS | {"renewal": 200, "staleAfter": "4500ms"}, redis=redis, shards=1))
+    scene = await Scene(room).begin()
+    call, raw = await room.dial(), await room.raw()
+    redis.stop()
+    try:
+        await call.write((
+            f"POST {path('users', room.name('bob'), 'disconnect')} HTTP/1.1\r\nHost: {room.server.host}\r\n"
+            f"Authorization: Bearer {room.backend}\r\nContent-Length: 0\r\n\r\n").encode())
+        # Whoever is answered now came after it.
+        await room.api.request("GET", "/metrics")
+        await raw.write(scene.packet(room.token("bob"), requests("all")))
+        # So long that the store takes the server's word for when it began.
+        await asyncio.sleep(1.5)
+    finally:
+        redis.go_on()
+    heard, closed = await until_closed(raw)
+    assert closed == 4006 and heard == [], (closed, heard)
+    assert (await asyncio.wait_for(call.reader.readline(), PATIENCE)).split()[1] == b"200"
+    await scene.bob.closed(4006)
+    await scene.amy.sees(scene.bob, status="offline")
+    await scene.is_as_before(but=["presence"])
+    bob = await room.come("bob", "phone")
+    assert bob.connected["status"] == {"status": "auto", "text": "As before"}, bob.connected
+    await scene.is_as_before(bob, but=["presence"])
+
+
+async def test_behind_a_connect_to_a_server_that_goes_meanwhile_nothing_is_done_or_told(start):
+    redis = start.redis()
+    settings = SETTINGS | {"renewal": 200, "staleAfter": "4500ms"}
+    server = start(settings, redis=redis, shards=1)
+    leaving = start(settings, redis=redis, directory=server.directory, shards=1)
+    room = Room(server)
+    scene = await Scene(room).begin()
+    raw = await room.raw(at=leaving)
+    redis.stop()
+    try:
+        await raw.write(scene.packet(room.token("bob"), requests("all")))
+        await API(leaving).request("GET", "/metrics")
+        leaving.send_signal(signal.SIGTERM)
+        heard, closed = await until_closed(raw)
+    finally:
+        redis.go_on()
+    assert closed == 1012 and heard == [], (closed, heard)
+    await eventually(lambda: leaving.process.poll() is not None, "the server has gone", within=2 * PATIENCE)
+    await scene.is_as_before(scene.bob, but=["presence"])
+    await scene.amy.sees(scene.bob, status="online", text="As before")
 
 
 async def test_while_the_store_is_away_nothing_is_done(start):
@@ -150,19 +307,21 @@ async def test_while_the_store_is_away_nothing_is_done(start):
     redis.stop()
     try:
         await scene.amy.hear("stale", within=5 + PATIENCE)
-        eve = await room.socket()
-        names = {FRIEND: scene.amy.user, CHAT: scene.chat, "TOKEN": room.token("bob")}
-        asked = [eve.begin("connect", token=room.token("bob"), device={"kind": "phone"})]
-        asked += [eve.begin(kind, **filled(REQUESTS[kind], names)) for kind in (
-            "status", "updateProfile", "createConversation", "typing", "setVisibility", "addContacts", "removeContacts",
-            "block", "unblock")]
-        connected, *answers = [await each for each in asked]
-        assert connected["type"] == "connected", connected
-        assert [answer["code"] for answer in answers] == ["unavailable"] * len(answers), answers
+        raw = await room.raw()
+        asked = [each for each in requests("all") if each["type"] in OF_STORE]
+        await raw.write(scene.packet(room.token("bob"), asked))
+        heard = {}
+        while len(heard) <= len(asked):
+            message = await raw.read_message()
+            if "id" in message:
+                heard[message["id"]] = message
+        assert heard.pop(1)["type"] == "connected"
+        assert [heard[each["id"]].get("code") for each in asked] == ["unavailable"] * len(asked), heard
+        raw.abort()
     finally:
         redis.go_on()
     await scene.amy.hear("live")
-    assert await scene.state() == scene.before
+    await scene.is_as_before(scene.bob)
 
 
 async def test_what_is_asked_in_one_packet_with_connect_is_answered_in_order(room):

@@ -11,6 +11,7 @@ import pytest
 from support.accounts import ON, Accounts
 from support.api import API
 from support.patience import PATIENCE, eventually
+from support.programs import library
 from support.receiver import Receiver, Secret
 from support.room import Room
 from support.server import BINARY, run
@@ -141,6 +142,48 @@ async def test_each_endpoint_is_told_what_it_wants_and_a_slow_one_holds_up_no_ot
     # Of one conversation, the slow one has one call at a time.
     assert len(slow.calls) == 1
     hold.set()
+
+
+# What a receiver verifies, with the library that Standard Webhooks publishes
+
+
+async def test_the_library_of_the_standard_verifies_a_call_and_refuses_a_changed_byte(start, receive, tmp_path):
+    standard = library("standardwebhooks")
+    receiver = receive()
+    room = Room(start(settings(receiver.endpoint("message.created"))))
+    ana, bob = await room.come("ana"), await room.come("bob")
+    sent = await say(ana, (await talk(ana, bob))["id"], "Ünïcode \"1\"\n")
+    call, = await told(receiver, "message.created")
+    verifier, headers = standard.Webhook(receiver.secret.text), dict(call.headers)
+    assert verifier.verify(call.body, headers)["data"]["message"] == sent
+
+    def refused(by, body, headers):
+        with pytest.raises(standard.WebhookVerificationError, match="No matching signature"):
+            by.verify(body, headers)
+
+    for place, byte in enumerate(call.body):
+        refused(verifier, call.body[:place] + bytes([byte ^ 1]) + call.body[place + 1:], headers)
+    refused(verifier, call.body + b" ", headers)
+    refused(verifier, call.body, headers | {"webhook-id": call.id + "0"})
+    refused(verifier, call.body, headers | {"webhook-timestamp": str(int(headers["webhook-timestamp"]) + 1)})
+    refused(standard.Webhook(Secret(tmp_path).text), call.body, headers)
+
+
+async def test_the_library_of_the_standard_verifies_with_either_of_two_secrets(start, receive, tmp_path):
+    standard = library("standardwebhooks")
+    receiver = receive()
+    old, new, other = Secret(tmp_path), receiver.secret, Secret(tmp_path)
+    both = Secret(tmp_path, texts=[new.text, old.text])
+    room = Room(start(settings(receiver.endpoint("user.online") | {"secretFile": both.file})))
+    await room.come("ana")
+    call, = await told(receiver, "user.online")
+    for secret in (old, new):
+        verifier = standard.Webhook(secret.text)
+        assert verifier.verify(call.body, dict(call.headers)) == call.json
+        with pytest.raises(standard.WebhookVerificationError, match="No matching signature"):
+            verifier.verify(call.body[:-1] + b" }", dict(call.headers))
+    with pytest.raises(standard.WebhookVerificationError, match="No matching signature"):
+        standard.Webhook(other.text).verify(call.body, dict(call.headers))
 
 
 # What is tried again

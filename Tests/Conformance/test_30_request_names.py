@@ -47,8 +47,7 @@ async def test_every_answer_names_its_request(room):
 @pytest.mark.parametrize("given", ["", "a b", "a/b", 'a"b', "ü", "x" * 65, "a=b", "a, b"])
 async def test_a_name_that_could_disturb_a_log_is_not_taken(room, given):
     answer = await room.api.request("GET", "/healthz", headers={"X-Request-Id": given.encode("utf-8").decode("latin-1")})
-    assert answer.status in (200, 400)
-    assert answer.status == 400 or re.fullmatch(MADE, answer.headers["X-Request-Id"])
+    assert answer.status == 200 and re.fullmatch(MADE, answer.headers["X-Request-Id"]), answer
 
 
 async def test_a_name_may_have_64_characters(room):

@@ -195,15 +195,17 @@ def look_at_requirements():
 
 
 def look_at_named_tests():
-    """Tests that documents name are there; those of the Swift suites are looked at by RequirementTests."""
-    there = {path.name for path in (ROOT / "Tests/Conformance").glob("test_*.py")}
+    """Python tests that documents name are there; those of the Swift suites are looked at by RequirementTests."""
+    there = set()
     for path in (ROOT / "Tests/Conformance").glob("test_*.py"):
-        there.update(re.findall(r"^(?:async )?def (test_\w+)", path.read_text(), re.M))
-    for path in sorted(ROOT.glob("docs/*.md")):
-        for named in re.findall(r"`(?:Tests/Conformance/)?(test_\d*\w*\*?(?:\.py)?)`", path.read_text()):
-            pattern = re.compile(re.escape(named).replace(r"\*", ".*"))
-            if not any(pattern.fullmatch(each) for each in there):
-                fault(name(path), f"there is no {named}")
+        there.update((path.name, path.stem), re.findall(r"^(?:async )?def (test_\w+)", path.read_text(), re.M))
+    for pattern in PROSE:
+        for path in sorted(each for each in ROOT.glob(pattern) if each.is_file()):
+            for number, line in enumerate(path.read_text(errors="replace").splitlines()):
+                for named in re.findall(r"\btest_\w+(?:\*\w*)?(?:\.py\b)?", line):
+                    wanted = re.compile(re.escape(named).replace(r"\*", ".*"))
+                    if not any(wanted.fullmatch(each) for each in there):
+                        fault(f"{name(path)}:{number + 1}", f"there is no {named}")
 
 
 def look_at_documentation():

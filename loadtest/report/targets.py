@@ -20,6 +20,8 @@ def verdicts(results: dict[str, Results]) -> list[tuple[str, list[Verdict]]]:
         ("9. A million", million(results)),
         ("10. Accounts", accounts(results)),
         ("11. Messages", messages(results)),
+        ("12. A long conversation", opening(results)),
+        ("13. Very many conversations", conversations(results)),
     ]
 
 
@@ -138,9 +140,36 @@ def messages(results) -> list[Verdict]:
         Verdict.of_value("Redis a message of 60 characters, at most 200 bytes", found, "redisBytesPerMessage", "bytes",
                          at_most=200),
         Verdict.told("server CPU a message (no bound)", found, "serverCPUMicrosecondsPerMessage", "µs"),
+        Verdict.told("server CPU a delivery, beside one send() to as many (no bound)", found,
+                     "serverCPUMicrosecondsPerDelivery", "µs"),
         Verdict.told("Redis CPU a message (no bound)", found, "redisCPUMicrosecondsPerMessage", "µs"),
     ]
     return [line.at_full_size(found, conversations=500, members=10, rate=5_000) for line in lines]
+
+
+def opening(results) -> list[Verdict]:
+    found = case(results, "opening")
+    lines = [
+        Verdict.of_value("10,000 messages, opened at the end p50, at most 5 ms", found, "openMilliseconds.p50", "ms",
+                         at_most=5),
+        Verdict.told("opened p99 (no bound)", found, "openMilliseconds.p99", "ms"),
+        Verdict.told("a page in the middle p50 (no bound)", found, "pageMilliseconds.p50", "ms"),
+    ]
+    return [line.at_full_size(found, messages=10_000, opens=100) for line in lines]
+
+
+def conversations(results) -> list[Verdict]:
+    found = case(results, "conversations")
+    lines = [
+        Verdict.told("Redis a conversation of 10, empty (no bound)", found, "redisBytesPerConversation", "bytes"),
+        Verdict.told("Redis a conversation of 10 with a message (no bound)", found,
+                     "redisBytesPerConversationWithMessage", "bytes"),
+        Verdict.told("a list of 50 p50 (no bound)", found, "listMilliseconds.p50", "ms"),
+        Verdict.told("a list of 50 p99 (no bound)", found, "listMilliseconds.p99", "ms"),
+        Verdict.told("server CPU a list of 50 (no bound)", found, "serverCPUMicrosecondsPerList", "µs"),
+        Verdict.told("Redis CPU a list of 50 (no bound)", found, "redisCPUMicrosecondsPerList", "µs"),
+    ]
+    return [line.at_full_size(found, conversations=100_000) for line in lines]
 
 
 def slow(results) -> list[Verdict]:

@@ -5,6 +5,7 @@ from typing import Callable
 
 from report.results import BASELINE, PRESENCE, Case, Results
 from stage.binaries import REPOSITORY
+from stage.redis import RedisServer
 from stage.stage import Stage
 from stage.usage import Usage
 
@@ -14,12 +15,13 @@ BASELINE_PEER = REPOSITORY / "loadtest/peers/baseline.json"
 
 def presence_round(
     stage: Stage, scenario: str, *arguments, shards: int = 1, names_server: bool = True, names_redis: bool = False,
-    environment: dict[str, str] = {}, **options,
+    environment: dict[str, str] = {}, sampler: Callable[[RedisServer], Callable[[], None]] | None = None, **options,
 ) -> dict:
     """`presence-load SCENARIO` against a server of ours with a Redis beside it, both new.
 
     - `names_server`, `names_redis`: whether the scenario takes that process, to measure it.
     - `environment`: settings of the server that must differ from the defaults here.
+    - `sampler`: of the Redis, makes what is called again and again meanwhile.
     """
     stage.clear()
     redis = stage.redis()
@@ -27,7 +29,8 @@ def presence_round(
     usage = Usage(server, redis)
     named = ["--server-pid", server.pid] if names_server else []
     named += ["--redis-pid", redis.process.pid] if names_redis else []
-    report = stage.load(scenario, server, *arguments, *named, **options)
+    sample = sampler(redis) if sampler else None
+    report = stage.load(scenario, server, *arguments, *named, sample=sample, **options)
     report["usage"] = usage.report()
     return report
 

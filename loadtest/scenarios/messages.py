@@ -1,7 +1,7 @@
 """People in many conversations send messages: how soon does every member have them, and what does it cost?"""
 
 from report import pictures
-from report.results import PRESENCE
+from report.results import BASELINE, PRESENCE
 from scenarios import measuring
 
 NAME = "messages"
@@ -21,19 +21,65 @@ def run(stage, options, results) -> None:
     case = results.case(
         f"{options.rate:,} messages a second to {options.conversations:,} conversations of {options.members}",
         conversations=options.conversations, members=options.members, rate=options.rate, duration=options.duration)
-    arguments = ["--conversations", options.conversations, "--members", options.members, "--rate", options.rate,
-                 "--duration", options.duration]
     measuring.alternate(
-        results, case, options.rounds, lambda: messages(stage, *arguments), None,
+        results, case, options.rounds, lambda: messages(stage, options),
+        (lambda: bare(stage, options)) if options.baseline else None,
         {"messages a second": "sentPerSecond", "receipt p50 ms": "receiptMilliseconds.p50",
          "p99 ms": "receiptMilliseconds.p99", "server µs a message": "serverCPUMicrosecondsPerMessage",
-         "Redis µs": "redisCPUMicrosecondsPerMessage", "Redis bytes a message": "redisBytesPerMessage"})
+         "a delivery": "serverCPUMicrosecondsPerDelivery", "Redis µs": "redisCPUMicrosecondsPerMessage",
+         "Redis bytes a message": "redisBytesPerMessage"})
 
 
-def messages(stage, *arguments) -> dict:
-    report = measuring.presence_round(stage, "messages", *arguments, names_redis=True)
-    # With the people, their sessions and the conversations: a message itself takes less.
-    report["redisBytesPerMessage"] = report["usage"]["redis"]["memoryBytes"] / max(report["sent"], 1)
+class Growth:
+    """What Redis' memory grows by for each message, while everybody is connected and every conversation has begun."""
+
+    BEGUN = 5
+    """Messages a conversation, of those that people send anywhere, until hardly any conversation has none."""
+
+    def __init__(self, redis, conversations: int):
+        self.redis, self.conversations = redis, conversations
+        self.samples: list[tuple[int, int]] = []
+
+    def sample(self) -> None:
+        # The script that stores a message appends once.
+        stored, found = self.redis.commands().get("append", 0), self.redis.info("memory")
+        # Without what its connections and its log need at the moment.
+        held = int(found["used_memory"]) - int(found["mem_clients_normal"]) - int(found["mem_aof_buffer"])
+        if stored >= self.BEGUN * self.conversations:
+            self.samples.append((stored, held))
+
+    @property
+    def bytes_per_message(self) -> float | None:
+        """Nothing if it was over too soon to be measured."""
+        # When all is sent, people may have begun to leave.
+        last = [sample for sample in self.samples if sample[0] < self.samples[-1][0]]
+        if len(last) < 2:
+            return None
+        (stored, held), (more, held_then) = last[0], last[-1]
+        return (held_then - held) / (more - stored) if more > stored else None
+
+
+def messages(stage, options) -> dict:
+    growths = []
+
+    def sampler(redis):
+        growths.append(Growth(redis, options.conversations))
+        return growths[-1].sample
+
+    report = measuring.presence_round(
+        stage, "messages", "--conversations", options.conversations, "--members", options.members, "--rate", options.rate,
+        "--duration", options.duration, names_redis=True, sampler=sampler, every=0.25)
+    if (each := growths[-1].bytes_per_message) is not None:
+        report["redisBytesPerMessage"] = each
+    return report
+
+
+def bare(stage, options) -> dict:
+    """As many sends a second, each to as many receivers, of bytes that are prepared: the baseline sends to everybody there."""
+    report = measuring.baseline_round(
+        stage, "fanout", "--watchers", options.members, "--people", 8, "--rate", options.rate,
+        "--changes", int(options.rate * options.duration), "--connect-rate", 0)
+    report["receiptMilliseconds"] = report["latency"]
     return report
 
 
@@ -49,5 +95,7 @@ def draw(results):
     pictures.columns(
         axes[2],
         [("server,\na message", case.values(PRESENCE, "serverCPUMicrosecondsPerMessage")),
-         ("Redis,\na message", case.values(PRESENCE, "redisCPUMicrosecondsPerMessage"))], "CPU", "µs")
+         ("Redis,\na message", case.values(PRESENCE, "redisCPUMicrosecondsPerMessage")),
+         ("server,\na delivery", case.values(PRESENCE, "serverCPUMicrosecondsPerDelivery")),
+         ("baseline,\na delivery", case.values(BASELINE, "serverCPUMicrosecondsPerDelivery"))], "CPU", "µs")
     return drawn

@@ -7,7 +7,7 @@ import subprocess
 
 from support import processes
 
-from .talks import CrowdVoice
+from .voices import CrowdVoice
 
 PROGRAM = os.environ.get("CROWD") or os.path.join(os.path.dirname(os.environ["PRESENCED"]), "chaos-crowd")
 

@@ -6,7 +6,7 @@ import time
 from support.client import Client
 
 from . import timing
-from .talks import Voice
+from .voices import Voice
 
 
 class Window(Client):

@@ -33,8 +33,8 @@ def lines(run, took):
     yield f"{ledger.came_back_in_time} times somebody was back within {timing.SAFE_ABSENCE:.1f} s of a loss: nobody saw any of it"
     yield (f"{run.changes['acknowledged']} profile changes acknowledged and kept, {run.changes['refused']} refused or lost; "
            f"{run.faults.flooded} strangers let in by the last flood")
-    yield "{} conversations: {} messages said, {} acknowledged, each kept once, in one order on all sides".format(
-        *run.talks.counts)
+    yield ("{} conversations: {} messages said, {} acknowledged, each kept once, in one order on all sides; {} edits, "
+           "{} deletions and {} marks acknowledged, kept and shown by all").format(*run.talks.counts)
     yield f"{ledger.sightings} presences shown; the driver itself stood still for at most {max(run.lags):.2f} s"
     if ledger.excused:
         yield f"for {ledger.excused:.0f} s after that only the truth in the end was held: this machine is too busy for more"

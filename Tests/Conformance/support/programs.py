@@ -1,14 +1,19 @@
-"""Programs of Debian that the tests use and do not install, since installing them would start services."""
+"""What the tests use and do not install: programs of Debian, since installing them would start services, and packages of PyPI."""
 
+import importlib
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 TOOLS = Path(__file__).resolve().parents[3] / ".build" / "programs"
 """Where `make setup-programs` unpacks Debian's packages."""
+
+PACKAGES = TOOLS.parent / "python"
+"""Where it puts those of PyPI."""
 
 
 def find(name):
@@ -21,6 +26,15 @@ def needed(*names):
     """Where the first of these is; the test is skipped if there is none."""
     found = next(filter(None, map(find, names)), None)
     return found or pytest.skip(f"not installed: {' or '.join(names)} (make setup-programs unpacks it)")
+
+
+def library(name):
+    """A module of PyPI; the test is skipped if it is not there."""
+    if not (PACKAGES / name).is_dir():
+        pytest.skip(f"not installed: {name} of PyPI (make setup-programs fetches it)")
+    if str(PACKAGES) not in sys.path:
+        sys.path.append(str(PACKAGES))
+    return importlib.import_module(name)
 
 
 def environment(program):

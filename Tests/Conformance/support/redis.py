@@ -12,7 +12,8 @@ from .ports import free_port
 
 
 class Redis:
-    def __init__(self):
+    def __init__(self, environment=None):
+        self.environment = os.environ | (environment or {})
         self.directory = tempfile.mkdtemp(prefix="presence-redis-")
         self.port = None
         self.start()
@@ -39,7 +40,7 @@ class Redis:
                 [shutil.which("redis-server") or "/usr/bin/redis-server"]
                 + ["--port", str(self.port), "--bind", "127.0.0.1", "--dir", self.directory]
                 + ["--save", "", "--appendonly", "yes"],
-                stdout=log, stderr=log, cwd=self.directory, start_new_session=True,
+                stdout=log, stderr=log, cwd=self.directory, start_new_session=True, env=self.environment,
                 preexec_fn=processes.end_with_parent)
         deadline = time.monotonic() + 20
         own = f"process_id:{self.process.pid}"
