@@ -111,7 +111,7 @@ extension Roster: Equatable {
     }
 }
 
-/// The people of whom something is known, whom it is about, and who changed.
+/// The users of the roster, what is known of each, and those who changed.
 extension Roster: Codable {
     private enum CodingKeys: String, CodingKey {
         case users, people, changed
