@@ -65,6 +65,14 @@ class Client:
         self.close()
 
     def close(self) -> None:
+        """Ends the session at once: of one that lingers, the user would have a connection less for a while."""
+        try:
+            self._socket.sendall(b"\x88\x82" + bytes(4) + (1000).to_bytes(2, "big"))
+            while self._stream.read(65_536):
+                pass
+        except OSError:
+            pass  # The server has closed it already.
+        self._stream.close()
         self._socket.close()
 
     def ask(self, type: str, **members) -> list[dict]:
