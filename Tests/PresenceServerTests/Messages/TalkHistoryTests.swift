@@ -16,35 +16,56 @@ import Testing
         #expect(sum["deaths"] > 300 && sum["sent"] > 1_000 && sum["outages"] > 20 && sum["refused"] > 20)
     }
 
-    @Test(arguments: Self.mistakes) func `a mistake made on purpose is found`(mistake: ScriptMistake) async throws {
+    @Test(arguments: Self.mistakes) func `a mistake made on purpose is found by its own fault`(mistake: ScriptMistake)
+        async throws
+    {
         let fault = try await DrawnHistories<TalkHistory>.find(
             mistake, in: Script.conversations + Script.messageScripts, count: Self.most)
         #expect(fault.map(mistake.isFound) == true, "\(fault ?? "not found")")
     }
 
     static let mistakes: [ScriptMistake] = [
-        ScriptMistake(name: "a message that is sent again is a new one", old: "if known then", new: "if false then"),
+        ScriptMistake(
+            name: "a message that is sent again is a new one", old: "if known then", new: "if false then",
+            faults: ["is there twice", "was acknowledged as"]),
+        ScriptMistake(
+            name: "a message that is sent again is counted again", old: "    return { 'OK', known }",
+            new: "    sender.own = sender.own + 1 putMember(c, ARGV[5]) bump(c, KEYS[2]) save(c, ARGV[2], ARGV[4])\n"
+                + "    return { 'OK', known }", faults: ["unread of"]),
         ScriptMistake(
             name: "a change skips a number", old: "c.last, c.changes = c.last + 1, c.changes + 1",
-            new: "c.last, c.changes = c.last + 1, c.changes + (c.last % 7 == 3 and 2 or 1)"),
+            new: "c.last, c.changes = c.last + 1, c.changes + (c.last % 7 == 3 and 2 or 1)",
+            faults: ["heard change", "was reset", "was told to begin anew", "is never done"]),
         ScriptMistake(
             name: "a mark goes back", old: "math.max(m.read, math.min(tonumber(ARGV[7]), c.last))",
-            new: "math.min(tonumber(ARGV[7]), c.last)"),
+            new: "math.min(tonumber(ARGV[7]), c.last)", faults: ["the mark of", "unread of"]),
         ScriptMistake(
-            name: "a change of a message has no number of its own", old: "    c.changes = c.changes + 1\n", new: ""),
-        ScriptMistake(name: "who writes has not read", old: "sender.own = c.last", new: ""),
+            name: "a mark that is said again counts once more",
+            old: "math.max(m.read, math.min(tonumber(ARGV[7]), c.last))",
+            new: "math.min(c.last, math.max(m.read + (tonumber(ARGV[7]) == m.read and 1 or 0), tonumber(ARGV[7])))",
+            faults: ["unread of"]),
+        ScriptMistake(
+            name: "a change of a message has no number of its own", old: "    c.changes = c.changes + 1\n", new: "",
+            faults: ["where the store has version", "heard change", "heard of", " lacks ", "unread of"]),
+        ScriptMistake(
+            name: "who writes has not read", old: "sender.own = c.last", new: "", faults: ["unread of"]),
         ScriptMistake(
             name: "an inbox that was not told is not written down",
-            old: "if #users > 0 then redis.call('SADD', unfinishedKey, intent) end", new: ""),
+            old: "if #users > 0 then redis.call('SADD', unfinishedKey, intent) end", new: "",
+            faults: ["the inbox of"]),
         ScriptMistake(
             name: "what was edited is not told to who was away",
-            old: "if number <= after and number >= first and not seen[number] then", new: "if false then"),
+            old: "if number <= after and number >= first and not seen[number] then", new: "if false then",
+            faults: ["where the store has version"]),
         ScriptMistake(
-            name: "a message goes before its time", old: "sentAt(raw) > limit", new: "sentAt(raw) > limit + 20000"),
+            name: "a message goes before its time", old: "sentAt(raw) > limit", new: "sentAt(raw) > limit + 20000",
+            faults: ["went after"]),
         ScriptMistake(
             name: "where nobody writes, nothing goes",
-            old: "redis.call('ZADD', KEYS[7], int(sentAt(redis.call('LINDEX', KEYS[4], 0))), ARGV[4])", new: ""),
+            old: "redis.call('ZADD', KEYS[7], int(sentAt(redis.call('LINDEX', KEYS[4], 0))), ARGV[4])", new: "",
+            faults: ["is there after", "is there, though"]),
         ScriptMistake(
-            name: "what has gone is unread for ever", old: "m.read = c.first - 1", new: "m.read = m.read"),
+            name: "what has gone is unread for ever", old: "m.read = c.first - 1", new: "m.read = m.read",
+            faults: ["unread of"]),
     ]
 }
