@@ -8,7 +8,7 @@ import Redis
 
 /// A drawn history of three people who write, edit, delete and mark in a group and in a direct conversation, on three servers
 /// with the real scripts and a real Redis. Between any script and its answer the server may die, lose its connections, be
-/// late, or stand still; in some histories the first answer of every send is lost, and in some Redis refuses for a moment, is
+/// late, or stand still; in some histories the first answer to each request is lost, and in some Redis refuses for a moment, is
 /// silent or goes. People do what good clients do: they repeat what was not answered, in its order, and follow from where they
 /// were.
 ///
@@ -23,9 +23,9 @@ final class TalkHistory: DrawnHistory {
     private let trouble: Int
     /// In half of the histories.
     private var redisTrouble: RedisTrouble?
-    /// The first answer of every send is lost.
+    /// The first answer to each request is lost.
     private let dropsAnswers: Bool
-    private var answeredOnce: Set<String> = []
+    private var lostAnswers: [String: Int] = [:]
     private var isQuiet = false
     private(set) var fault: HistoryFault?
     /// How long messages are kept, in ms; 0: for ever.
@@ -42,7 +42,10 @@ final class TalkHistory: DrawnHistory {
     private var deaths = 0
     private var sent = 0
     var tally: [String: Int] {
-        ["deaths": deaths, "sent": sent, "outages": redisTrouble?.count ?? 0, "refused": redisTrouble?.refused ?? 0]
+        let counts = [
+            "deaths": deaths, "sent": sent, "outages": redisTrouble?.count ?? 0, "refused": redisTrouble?.refused ?? 0,
+        ]
+        return counts.merging(lostAnswers) { $1 }
     }
     private var texts = 0
 
@@ -60,7 +63,7 @@ final class TalkHistory: DrawnHistory {
             $0.redis.interests = seed.isMultiple(of: 2)
         }
         if seed / 3 % 2 == 0 { redisTrouble = RedisTrouble(world) }
-        redis.ran = { [unowned self] script, arguments, _ in ran(script, arguments) }
+        redis.ran = { [unowned self] script, arguments, answer in ran(script, arguments, answer) }
         world.shards.forEach(hasten)
         people = ["ana", "bob", "cy"].enumerated().map { TalkPerson($0.element, at: $0.offset, in: self) }
     }
@@ -118,15 +121,16 @@ final class TalkHistory: DrawnHistory {
 
     // MARK: Trouble
 
-    private func ran(_ script: Script, _ arguments: [String]) {
+    private func ran(_ script: Script, _ arguments: [String], _ answer: Result<RedisValue, RedisFailure>) {
         guard Self.scripts.contains(script), arguments.count > 2, !isQuiet,
             let place = world.shards.firstIndex(where: { $0.logic.link.incarnation == arguments[2] })
         else { return }
-        if script == .send {
-            sent += 1
-            if dropsAnswers, answeredOnce.insert(arguments[5]).inserted {
-                world.after(0) { [unowned self] in world.shards[place].cut(.commands) }
-            }
+        if script == .send { sent += 1 }
+        if dropsAnswers, case .success = answer,
+            people.contains(where: { $0.losesAnswer(of: script, arguments, on: place) })
+        {
+            lostAnswers["answers of \(script.name) lost", default: 0] += 1
+            world.after(0) { [unowned self] in world.shards[place].cut(.commands) }
         }
         guard draw(0...99) < trouble else { return }
         deaths += 1

@@ -14,6 +14,9 @@ import Testing
         print("talks: \(sum)")
         // It came to what it is about.
         #expect(sum["deaths"] > 300 && sum["sent"] > 1_000 && sum["outages"] > 20 && sum["refused"] > 20)
+        for script: Script in [.create, .direct, .send, .editMessage, .deleteMessage, .mark] {
+            #expect(sum["answers of \(script.name) lost"] > 10)
+        }
     }
 
     @Test(arguments: Self.mistakes) func `a mistake made on purpose is found by its own fault`(mistake: ScriptMistake)

@@ -5,6 +5,18 @@ import PresenceProtocol
 @testable import PresenceServer
 @testable import Simulator
 
+/// Something that somebody in a `TalkHistory` asks for until it is answered.
+struct TalkWish {
+    /// What does it.
+    let script: Script
+    /// The request without its id.
+    let json: String
+    /// One request of a conversation is under way at a time.
+    let talk: String
+    var mark: Int64 = 0
+    var hasLostAnswer = false
+}
+
 /// One of a `TalkHistory`, with the client of a careful app: what was not answered is asked again, one request of a
 /// conversation at a time, and messages are followed from the last change that was heard of.
 final class TalkPerson {
@@ -23,28 +35,20 @@ final class TalkPerson {
         var reads: [String: Int64] = [:]
     }
 
-    private struct Wish {
-        /// The request without its id.
-        let json: String
-        let talk: String
-        var message: String?
-        var mark: Int64 = 0
-    }
-
     let name: String
     private let place: Int
-    private unowned let history: TalkHistory
-    private let client: SimulatedClient
-    private(set) var held: [String: Held] = [:]
+    unowned let history: TalkHistory
+    let client: SimulatedClient
+    var held: [String: Held] = [:]
     /// In their order; the first of each conversation is under way.
-    private var wishes: [Wish] = []
-    private var underWay: [Int: String] = [:]
-    private var following: [Int: String] = [:]
-    private var asked: [Int: String] = [:]
+    var wishes: [TalkWish] = []
+    var underWay: [Int: String] = [:]
+    var following: [Int: String] = [:]
+    var asked: [Int: String] = [:]
     private var requests = 0
-    private var seen = 0
-    private var isIn = false
-    private var again: Milliseconds = 0
+    var seen = 0
+    var isIn = false
+    var again: Milliseconds = 0
 
     init(_ name: String, at place: Int, in history: TalkHistory) {
         self.name = name
@@ -62,30 +66,34 @@ final class TalkPerson {
 
     // MARK: Wishes
 
-    func create(_ members: String) { wish(#""type":"createConversation",\#(members)"#, "new \(wishes.count)") }
+    func create(_ members: String) {
+        let script: Script = members.contains("\"key\"") ? .create : .direct
+        wish(script, #""type":"createConversation",\#(members)"#, "new \(wishes.count)")
+    }
 
     func write(_ text: String, in talk: String) {
         let id = "\(name)-\(text)"
         let after = held[talk]?.newest ?? 0
         wish(
+            .send,
             #""type":"send","conversation":"\#(talk)","message":{"id":"\#(id)","text":"\#(text)"},"after":\#(after)"#,
-            talk,
-            message: id)
+            talk)
     }
 
     func markRead(_ talk: String, upTo seq: Int64) {
         let seq = min(max(seq, 0), held[talk]?.newest ?? 0)
-        wish(#""type":"mark","conversation":"\#(talk)","read":\#(seq)"#, talk, mark: seq)
+        wish(.mark, #""type":"mark","conversation":"\#(talk)","read":\#(seq)"#, talk, mark: seq)
     }
 
     func edit(_ talk: String, _ place: Int, to text: String) {
         guard let id = own(talk, place) else { return }
-        wish(#""type":"editMessage","conversation":"\#(talk)","message":"\#(id)","text":"\#(text)""#, talk)
+        wish(
+            .editMessage, #""type":"editMessage","conversation":"\#(talk)","message":"\#(id)","text":"\#(text)""#, talk)
     }
 
     func delete(_ talk: String, _ place: Int) {
         guard let id = own(talk, place) else { return }
-        wish(#""type":"deleteMessage","conversation":"\#(talk)","message":"\#(id)""#, talk)
+        wish(.deleteMessage, #""type":"deleteMessage","conversation":"\#(talk)","message":"\#(id)""#, talk)
     }
 
     private func own(_ talk: String, _ place: Int) -> String? {
@@ -93,9 +101,19 @@ final class TalkPerson {
         return own.isEmpty ? nil : own[place % own.count]
     }
 
-    private func wish(_ json: String, _ talk: String, message: String? = nil, mark: Int64 = 0) {
-        wishes.append(Wish(json: json, talk: talk, message: message, mark: mark))
+    func wish(_ script: Script, _ json: String, _ talk: String, mark: Int64 = 0) {
+        wishes.append(TalkWish(script: script, json: json, talk: talk, mark: mark))
         keepGoing()
+    }
+
+    /// Whether this script has just done something for the first time that was asked for here, and whose answer is lost now.
+    func losesAnswer(of script: Script, _ arguments: [String], on place: Int) -> Bool {
+        guard place == self.place, arguments.contains(name) else { return false }
+        let index = wishes.firstIndex {
+            $0.script == script && !$0.hasLostAnswer && underWay.values.contains($0.talk)
+        }
+        if let index { wishes[index].hasLostAnswer = true }
+        return index != nil
     }
 
     func rest(_ isAway: Bool) {
@@ -130,171 +148,9 @@ final class TalkPerson {
     }
 
     @discardableResult
-    private func say(_ json: String) -> Int {
+    func say(_ json: String) -> Int {
         requests += 1
         client.sendText(#"{"id":\#(requests),\#(json)}"#)
         return requests
-    }
-
-    // MARK: Hearing
-
-    func read() {
-        while seen < client.texts.count {
-            seen += 1
-            let data = Data(client.texts[seen - 1].utf8)
-            guard let message = try? JSONSerialization.jsonObject(with: data) as? [String: Any] else { continue }
-            hear(message)
-        }
-        if !client.isConnected { connect() }
-    }
-
-    private func hear(_ message: [String: Any]) {
-        let id = message["id"] as? Int ?? 0
-        switch message["type"] as? String {
-        case "connected":
-            isIn = true
-            say(#""type":"subscribe","conversationList":true"#)
-        case "subscribed": if let talk = following.removeValue(forKey: id) { begin(message, talk) }
-        case "message": take(message)
-        case "messagesReset": reset(message["conversation"] as? String ?? "")
-        case "conversation": check(message["conversation"] as? [String: Any] ?? [:])
-        case "conversationCreated":
-            let talk = message["conversation"] as? [String: Any] ?? [:]
-            history.learn(talk["id"] as? String ?? "", isGroup: talk["kind"] as? String == "group")
-            fulfil(id)
-        case "sent":
-            let sent = message["message"] as? [String: Any] ?? [:]
-            let (name, seq) = (sent["id"] as? String ?? "", number(sent["seq"]))
-            history.talkOf[name] = message["conversation"] as? String
-            if let before = history.acknowledged.updateValue(seq, forKey: name), before != seq {
-                history.fail("\(name) was acknowledged as \(before) and as \(seq)")
-            }
-            fulfil(id)
-        case "ok", "messageUpdated": fulfil(id)
-        case "conversationInfo":
-            if let talk = asked.removeValue(forKey: id) {
-                compareUnread(talk, message["conversation"] as? [String: Any] ?? [:])
-            }
-        case "error": refused(message, id)
-        default: break
-        }
-        keepGoing()
-    }
-
-    private func number(_ value: Any?) -> Int64 { (value as? NSNumber)?.int64Value ?? 0 }
-
-    private func fulfil(_ id: Int) {
-        guard let talk = underWay.removeValue(forKey: id), let place = wishes.firstIndex(where: { $0.talk == talk })
-        else {
-            return
-        }
-        let wish = wishes.remove(at: place)
-        if wish.mark > 0 { held[talk]!.read = max(held[talk]!.read, wish.mark) }
-    }
-
-    private func refused(_ message: [String: Any], _ id: Int) {
-        let code = message["code"] as? String
-        following[id] = nil
-        if code == "unavailable" || code == "rate_limited" {
-            underWay[id] = nil
-            again = history.world.now + 300
-        } else if code == "conflict", (message["message"] as? String) == "the message is deleted" {
-            fulfil(id)
-        } else if code == "not_found", history.keepFor > 0 {
-            fulfil(id)
-        } else {
-            history.fail("\(name) was answered \(message)")
-        }
-    }
-
-    // MARK: Messages
-
-    private func begin(_ message: [String: Any], _ talk: String) {
-        for part in message["conversations"] as? [[String: Any]] ?? [] {
-            if part["reset"] != nil {
-                if history.keepFor == 0 { history.fail("\(name) was reset") }
-                let messages = part["messages"] as? [[String: Any]] ?? []
-                let from = messages.first.map { number($0["seq"]) } ?? number(part["first"])
-                held[talk]!.messages = [:]
-                (held[talk]!.from, held[talk]!.newest) = (from, from - 1)
-            }
-            for each in part["messages"] as? [[String: Any]] ?? [] { hold(each, talk) }
-            held[talk]!.change = number(part["messagesVersion"])
-        }
-        held[talk]!.isFollowing = message["more"] == nil
-    }
-
-    /// What it has not heard of has gone.
-    private func reset(_ talk: String) {
-        if history.keepFor == 0 { history.fail("\(name) was told to begin anew") }
-        held[talk]?.isFollowing = false
-    }
-
-    private func take(_ event: [String: Any]) {
-        guard let talk = event["conversation"] as? String, let state = held[talk], state.isFollowing else { return }
-        let change = number(event["conversationVersion"])
-        if change != state.change + 1 {
-            history.fail("\(name) heard change \(change) after \(state.change) of \(talk)")
-        }
-        held[talk]!.change = change
-        hold(event["message"] as? [String: Any] ?? [:], talk)
-    }
-
-    private func hold(_ message: [String: Any], _ talk: String) {
-        let (seq, version) = (number(message["seq"]), number(message["version"]))
-        if seq > held[talk]!.newest + 1 { history.fail("\(name) heard of \(seq) after \(held[talk]!.newest)") }
-        held[talk]!.newest = max(held[talk]!.newest, seq)
-        guard version > held[talk]!.messages[seq]?.version ?? 0 else { return }
-        held[talk]!.messages[seq] = (
-            message["id"] as? String ?? "", message["text"] as? String ?? "", version, message["deletedAt"] != nil
-        )
-    }
-
-    private func check(_ conversation: [String: Any]) {
-        guard let talk = conversation["id"] as? String, held[talk] != nil else { return }
-        let version = number(conversation["version"])
-        guard version > held[talk]!.version else { return }
-        held[talk]!.version = version
-        for member in conversation["members"] as? [[String: Any]] ?? [] {
-            let (user, read) = (member["user"] as? String ?? "", number(member["read"]))
-            if read < held[talk]!.reads[user] ?? 0 { history.fail("the mark of \(user) went back to \(read)") }
-            held[talk]!.reads[user] = read
-        }
-    }
-
-    // MARK: The end
-
-    func compare(_ talk: String, with messages: [StoredMessage]) {
-        // What has gone, nobody is told of.
-        let first = max(messages.first?.seq ?? (history.keepFor > 0 ? .max : 1), held[talk]!.from)
-        let messages = messages.filter { $0.seq >= first }
-        let mine = held[talk]!.messages.filter { $0.key >= first }
-        for message in messages {
-            let text = String(decoding: message.text, as: UTF8.self).dropFirst().dropLast()
-            guard let found = mine[message.seq] else {
-                history.fail("\(name) lacks \(message.seq) of \(talk)")
-                continue
-            }
-            let isSame = found.id == message.id && found.text == text && found.version == message.version
-            if !isSame || found.isDeleted != (message.deletedAt > 0) {
-                history.fail("\(name) has \(found) of \(talk), where the store has version \(message.version)")
-            }
-        }
-        if mine.count != messages.count { history.fail("\(name) has \(mine.count) of \(messages.count) messages") }
-    }
-
-    /// What counting would say: all after what was read, and after the last that one wrote.
-    private func compareUnread(_ talk: String, _ conversation: [String: Any]) {
-        let state = held[talk]!
-        let wrote = state.messages.filter { $0.value.id.hasPrefix(name + "-") }.keys.max() ?? 0
-        let first = number(conversation["first"])
-        let seen = max(state.read, wrote, first - 1)
-        let shadow = state.messages.keys.count { $0 > seen } + Int(max(0, state.from - 1 - seen))
-        if (conversation["lastMessage"] != nil) != (number(conversation["last"]) >= first) {
-            history.fail("\(name) is told of a last message of \(talk) that is not there, or of none")
-        }
-        if number(conversation["unread"]) != shadow {
-            history.fail("\(name) has \(shadow) unread of \(talk), and is told \(conversation["unread"] ?? "nothing")")
-        }
     }
 }

@@ -1,0 +1,43 @@
+import Foundation
+import PresenceProtocol
+
+@testable import PresenceCore
+@testable import PresenceServer
+@testable import Simulator
+
+/// What somebody in a `TalkHistory` holds against what there is.
+extension TalkPerson {
+    func compare(_ talk: String, with messages: [StoredMessage]) {
+        // What has gone, nobody is told of.
+        let first = max(messages.first?.seq ?? (history.keepFor > 0 ? .max : 1), held[talk]!.from)
+        let messages = messages.filter { $0.seq >= first }
+        let mine = held[talk]!.messages.filter { $0.key >= first }
+        for message in messages {
+            let text = String(decoding: message.text, as: UTF8.self).dropFirst().dropLast()
+            guard let found = mine[message.seq] else {
+                history.fail("\(name) lacks \(message.seq) of \(talk)")
+                continue
+            }
+            let isSame = found.id == message.id && found.text == text && found.version == message.version
+            if !isSame || found.isDeleted != (message.deletedAt > 0) {
+                history.fail("\(name) has \(found) of \(talk), where the store has version \(message.version)")
+            }
+        }
+        if mine.count != messages.count { history.fail("\(name) has \(mine.count) of \(messages.count) messages") }
+    }
+
+    /// What counting would say: all after what was read, and after the last that one wrote.
+    func compareUnread(_ talk: String, _ conversation: [String: Any]) {
+        let state = held[talk]!
+        let wrote = state.messages.filter { $0.value.id.hasPrefix(name + "-") }.keys.max() ?? 0
+        let first = number(conversation["first"])
+        let seen = max(state.read, wrote, first - 1)
+        let shadow = state.messages.keys.count { $0 > seen } + Int(max(0, state.from - 1 - seen))
+        if (conversation["lastMessage"] != nil) != (number(conversation["last"]) >= first) {
+            history.fail("\(name) is told of a last message of \(talk) that is not there, or of none")
+        }
+        if number(conversation["unread"]) != shadow {
+            history.fail("\(name) has \(shadow) unread of \(talk), and is told \(conversation["unread"] ?? "nothing")")
+        }
+    }
+}

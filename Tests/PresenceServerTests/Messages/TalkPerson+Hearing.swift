@@ -1,0 +1,133 @@
+import Foundation
+import PresenceProtocol
+
+@testable import PresenceCore
+@testable import PresenceServer
+@testable import Simulator
+
+/// What somebody in a `TalkHistory` does with what comes.
+extension TalkPerson {
+    func read() {
+        while seen < client.texts.count {
+            seen += 1
+            let data = Data(client.texts[seen - 1].utf8)
+            guard let message = try? JSONSerialization.jsonObject(with: data) as? [String: Any] else { continue }
+            hear(message)
+        }
+        if !client.isConnected { connect() }
+    }
+
+    private func hear(_ message: [String: Any]) {
+        let id = message["id"] as? Int ?? 0
+        switch message["type"] as? String {
+        case "connected":
+            isIn = true
+            say(#""type":"subscribe","conversationList":true"#)
+        case "subscribed": if let talk = following.removeValue(forKey: id) { begin(message, talk) }
+        case "message": take(message)
+        case "messagesReset": reset(message["conversation"] as? String ?? "")
+        case "conversation": check(message["conversation"] as? [String: Any] ?? [:])
+        case "conversationCreated":
+            let talk = message["conversation"] as? [String: Any] ?? [:]
+            history.learn(talk["id"] as? String ?? "", isGroup: talk["kind"] as? String == "group")
+            fulfil(id)
+        case "sent":
+            let sent = message["message"] as? [String: Any] ?? [:]
+            let (name, seq) = (sent["id"] as? String ?? "", number(sent["seq"]))
+            history.talkOf[name] = message["conversation"] as? String
+            if let before = history.acknowledged.updateValue(seq, forKey: name), before != seq {
+                history.fail("\(name) was acknowledged as \(before) and as \(seq)")
+            }
+            fulfil(id)
+        case "ok", "messageUpdated": fulfil(id)
+        case "conversationInfo":
+            if let talk = asked.removeValue(forKey: id) {
+                compareUnread(talk, message["conversation"] as? [String: Any] ?? [:])
+            }
+        case "error": refused(message, id)
+        default: break
+        }
+        keepGoing()
+    }
+
+    func number(_ value: Any?) -> Int64 { (value as? NSNumber)?.int64Value ?? 0 }
+
+    private func fulfil(_ id: Int) {
+        guard let talk = underWay.removeValue(forKey: id), let place = wishes.firstIndex(where: { $0.talk == talk })
+        else {
+            return
+        }
+        let wish = wishes.remove(at: place)
+        if wish.mark > 0 { held[talk]!.read = max(held[talk]!.read, wish.mark) }
+    }
+
+    private func refused(_ message: [String: Any], _ id: Int) {
+        let code = message["code"] as? String
+        following[id] = nil
+        if code == "unavailable" || code == "rate_limited" {
+            underWay[id] = nil
+            again = history.world.now + 300
+        } else if code == "conflict", (message["message"] as? String) == "the message is deleted" {
+            fulfil(id)
+        } else if code == "not_found", history.keepFor > 0 {
+            fulfil(id)
+        } else {
+            history.fail("\(name) was answered \(message)")
+        }
+    }
+
+    // MARK: Messages
+
+    private func begin(_ message: [String: Any], _ talk: String) {
+        for part in message["conversations"] as? [[String: Any]] ?? [] {
+            if part["reset"] != nil {
+                if history.keepFor == 0 { history.fail("\(name) was reset") }
+                let messages = part["messages"] as? [[String: Any]] ?? []
+                let from = messages.first.map { number($0["seq"]) } ?? number(part["first"])
+                held[talk]!.messages = [:]
+                (held[talk]!.from, held[talk]!.newest) = (from, from - 1)
+            }
+            for each in part["messages"] as? [[String: Any]] ?? [] { hold(each, talk) }
+            held[talk]!.change = number(part["messagesVersion"])
+        }
+        held[talk]!.isFollowing = message["more"] == nil
+    }
+
+    /// What it has not heard of has gone.
+    private func reset(_ talk: String) {
+        if history.keepFor == 0 { history.fail("\(name) was told to begin anew") }
+        held[talk]?.isFollowing = false
+    }
+
+    private func take(_ event: [String: Any]) {
+        guard let talk = event["conversation"] as? String, let state = held[talk], state.isFollowing else { return }
+        let change = number(event["conversationVersion"])
+        if change != state.change + 1 {
+            history.fail("\(name) heard change \(change) after \(state.change) of \(talk)")
+        }
+        held[talk]!.change = change
+        hold(event["message"] as? [String: Any] ?? [:], talk)
+    }
+
+    private func hold(_ message: [String: Any], _ talk: String) {
+        let (seq, version) = (number(message["seq"]), number(message["version"]))
+        if seq > held[talk]!.newest + 1 { history.fail("\(name) heard of \(seq) after \(held[talk]!.newest)") }
+        held[talk]!.newest = max(held[talk]!.newest, seq)
+        guard version > held[talk]!.messages[seq]?.version ?? 0 else { return }
+        held[talk]!.messages[seq] = (
+            message["id"] as? String ?? "", message["text"] as? String ?? "", version, message["deletedAt"] != nil
+        )
+    }
+
+    private func check(_ conversation: [String: Any]) {
+        guard let talk = conversation["id"] as? String, held[talk] != nil else { return }
+        let version = number(conversation["version"])
+        guard version > held[talk]!.version else { return }
+        held[talk]!.version = version
+        for member in conversation["members"] as? [[String: Any]] ?? [] {
+            let (user, read) = (member["user"] as? String ?? "", number(member["read"]))
+            if read < held[talk]!.reads[user] ?? 0 { history.fail("the mark of \(user) went back to \(read)") }
+            held[talk]!.reads[user] = read
+        }
+    }
+}
