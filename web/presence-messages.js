@@ -79,23 +79,23 @@ export class PresenceMessages {
   // Conversations.
 
   /** All of them, the newest first. */
-  conversations({ signal } = {}) {
+  conversations(options) {
     const read = () => {
       if (this.#error) throw this.#error;
       if (!this.#isKnown) return undefined;
       const all = [...this.#list.values()].filter((each) => !each.removed).map((each) => this.#view(each));
       return all.sort((a, b) => newest(b) - newest(a));
     };
-    return this.#changes.values(read, signal);
+    return this.#changes.values(read, options);
   }
 
-  conversation(id, { signal } = {}) {
+  conversation(id, options) {
     const read = () => {
       const held = this.#list.get(id);
       if (!held && !this.#isKnown) return undefined;
       return held && !held.removed ? this.#view(held) : { id, removed: true, live: this.#isLive(this.#isFresh) };
     };
-    return this.#changes.values(read, signal);
+    return this.#changes.values(read, options);
   }
 
   async create(participants, { name, metadata, key = random() } = {}) {
@@ -146,7 +146,7 @@ export class PresenceMessages {
   // Messages.
 
   /** The messages of a conversation that this tab has, the oldest first, with those that have still to be sent. */
-  async *messages(conversation, { signal } = {}) {
+  async *messages(conversation, options) {
     if (this.#isOver) return;
     let log = this.#logs.get(conversation);
     if (!log) {
@@ -155,7 +155,7 @@ export class PresenceMessages {
     }
     log.loops++;
     try {
-      yield* log.changes.values(() => this.#page(log), signal);
+      yield* log.changes.values(() => this.#page(log), options);
     } finally {
       if (!--log.loops) {
         this.#logs.delete(conversation);
