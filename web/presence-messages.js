@@ -199,6 +199,12 @@ export class PresenceMessages {
     await this.#outbox.drop((entry) => idOf(entry) === message);
   }
 
+  /** How many messages, edits and deletions have still to be sent, those that failed too. A mark or a setting is no loss. */
+  async unsent() {
+    await this.#ready;
+    return this.#entries.filter(idOf).length;
+  }
+
   /** Gives up all that has still to be sent: when the user signs out of an application with tokens of its own. */
   async forget() {
     await this.#ready;
