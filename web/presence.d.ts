@@ -91,6 +91,8 @@ export type Audience = "everyone" | "contacts" | "nobody";
 export interface Visibility {
   presence: Audience;
   lastSeen: Audience;
+  /** Whether others see how far this user has read, and this user how far they have. Absent until it is set: `everyone`. */
+  receipts?: "everyone" | "nobody";
 }
 
 export interface Account {
