@@ -528,8 +528,8 @@ class Hub {
 
 export class PresenceClient extends EventTarget {
   #options;
-  #hub = null;
-  #channel = null;
+  #hub;
+  #channel;
   #tab = random();
   #ending = new AbortController();
   /** By topic and id: what is known, and the loops that want it. */
@@ -619,7 +619,7 @@ export class PresenceClient extends EventTarget {
     users.forEach(check);
     const ask = async (users) => (await this.request("get", { users })).users;
     // How many one request may name is known when the first was answered.
-    if (!this.#own.limits) await ask([]);
+    if (!users.length || !this.#own.limits) await ask([]);
     const found = [];
     for (const part of batches(new Set(users), this.#own.limits)) found.push(...(await ask(part)));
     return found;
@@ -677,8 +677,7 @@ export class PresenceClient extends EventTarget {
     }
     this.#calls.clear();
     this.#channel?.close();
-    this.#connection = { state: "closed", since: now() };
-    emit(this, "connection", this.#connection);
+    this.#connect({ state: "closed" });
     for (const { loops } of this.#entries) for (const loop of loops) loop.end();
     for (const loop of Object.values(this.#changes)) loop.end();
   }
