@@ -171,7 +171,7 @@ run: $(STAMPS)/release-presenced
 	        "A token for the user $(DEMO_USER), good for a day:" '' "  $$token" '' \
 	        'Try next, in another terminal:' '' \
 	        "  $$(sed 's|^ws|http|; s|/v1/ws$$|/app|' <<<"$$url")" \
-	        '      in a browser: sign up, see people, type to them' \
+	        '      in a browser: sign up. Sign up as somebody else in a private window, add them by their id, and talk' \
 	        "  $$(sed 's|^ws|http|; s|/v1/ws$$|/console|' <<<"$$url")" \
 	        '      for operators: numbers, people, and a playground with two phones. It asks for a token:' \
 	        "      $(RELEASE)/presenced token console --role backend --expires 1h --data-dir $(DATA_DIR)" \
