@@ -227,10 +227,18 @@ export class PresenceMessages {
     this.#isAsking = true;
     while (!this.#isFresh && !this.#error && isUp(this.#client.connection)) {
       const held = [...this.#list].filter(([, { removed }]) => !removed);
-      const known = Object.fromEntries(held.map(([id, { version }]) => [id, version]));
+      const all = Object.fromEntries(held.map(([id, { version }]) => [id, version]));
+      // More than one message may have: then the server sends all, and what is not among them is gone.
+      const isTooLong = JSON.stringify(all).length > (this.#client.own.limits?.maxMessageBytes ?? 262_144) - 200;
+      const known = isTooLong ? {} : all;
       try {
-        const answer = await this.#client.request("subscribe", { conversationList: true, known });
-        for (const conversation of answer.conversationList ?? []) this.#take(conversation);
+        const { conversationList = [] } = await this.#client.request("subscribe", { conversationList: true, known });
+        const gone = new Map(isTooLong ? held : []);
+        for (const conversation of conversationList) {
+          gone.delete(conversation.id);
+          this.#take(conversation);
+        }
+        for (const [id, { version }] of gone) this.#take({ id, version: version + 1, removed: true });
         this.#isKnown = this.#isFresh = true;
       } catch (error) {
         if (!isPassing(error, this.#client)) this.#error = error;
