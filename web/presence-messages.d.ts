@@ -135,6 +135,8 @@ export class PresenceMessages {
   retry(message: string): Promise<void>;
   /** Gives up what of a message has not been done. */
   discard(message: string): Promise<void>;
+  /** How many messages, edits and deletions wait, those that failed too. Known without a connection if the user is. */
+  unsent(): Promise<number>;
   /** Gives up all that waits. An account's `signOut` does that by itself. */
   forget(): Promise<void>;
   /** Ends all loops; this tab sends nothing any more. The client's `close` does that too. */

@@ -79,23 +79,23 @@ export class PresenceMessages {
   // Conversations.
 
   /** All of them, the newest first. */
-  conversations({ signal } = {}) {
+  conversations(options) {
     const read = () => {
       if (this.#error) throw this.#error;
       if (!this.#isKnown) return undefined;
       const all = [...this.#list.values()].filter((each) => !each.removed).map((each) => this.#view(each));
       return all.sort((a, b) => newest(b) - newest(a));
     };
-    return this.#changes.values(read, signal);
+    return this.#changes.values(read, options);
   }
 
-  conversation(id, { signal } = {}) {
+  conversation(id, options) {
     const read = () => {
       const held = this.#list.get(id);
       if (!held && !this.#isKnown) return undefined;
       return held && !held.removed ? this.#view(held) : { id, removed: true, live: this.#isLive(this.#isFresh) };
     };
-    return this.#changes.values(read, signal);
+    return this.#changes.values(read, options);
   }
 
   async create(participants, { name, metadata, key = random() } = {}) {
@@ -146,7 +146,7 @@ export class PresenceMessages {
   // Messages.
 
   /** The messages of a conversation that this tab has, the oldest first, with those that have still to be sent. */
-  async *messages(conversation, { signal } = {}) {
+  async *messages(conversation, options) {
     if (this.#isOver) return;
     let log = this.#logs.get(conversation);
     if (!log) {
@@ -155,7 +155,7 @@ export class PresenceMessages {
     }
     log.loops++;
     try {
-      yield* log.changes.values(() => this.#page(log), signal);
+      yield* log.changes.values(() => this.#page(log), options);
     } finally {
       if (!--log.loops) {
         this.#logs.delete(conversation);
@@ -199,6 +199,12 @@ export class PresenceMessages {
     await this.#outbox.drop((entry) => idOf(entry) === message);
   }
 
+  /** How many messages, edits and deletions have still to be sent, those that failed too. A mark or a setting is no loss. */
+  async unsent() {
+    await this.#ready;
+    return this.#entries.filter(idOf).length;
+  }
+
   /** Gives up all that has still to be sent: when the user signs out of an application with tokens of its own. */
   async forget() {
     await this.#ready;
@@ -221,10 +227,18 @@ export class PresenceMessages {
     this.#isAsking = true;
     while (!this.#isFresh && !this.#error && isUp(this.#client.connection)) {
       const held = [...this.#list].filter(([, { removed }]) => !removed);
-      const known = Object.fromEntries(held.map(([id, { version }]) => [id, version]));
+      const all = Object.fromEntries(held.map(([id, { version }]) => [id, version]));
+      // More than one message may have: then the server sends all, and what is not among them is gone.
+      const isTooLong = JSON.stringify(all).length > (this.#client.own.limits?.maxMessageBytes ?? 262_144) - 200;
+      const known = isTooLong ? {} : all;
       try {
-        const answer = await this.#client.request("subscribe", { conversationList: true, known });
-        for (const conversation of answer.conversationList ?? []) this.#take(conversation);
+        const { conversationList = [] } = await this.#client.request("subscribe", { conversationList: true, known });
+        const gone = new Map(isTooLong ? held : []);
+        for (const conversation of conversationList) {
+          gone.delete(conversation.id);
+          this.#take(conversation);
+        }
+        for (const [id, { version }] of gone) this.#take({ id, version: version + 1, removed: true });
         this.#isKnown = this.#isFresh = true;
       } catch (error) {
         if (!isPassing(error, this.#client)) this.#error = error;

@@ -83,12 +83,16 @@ export interface Own {
   blocks?: number;
   /** What to add to the browser's clock, in ms. */
   clockOffset?: number;
+  /** The server's, as far as it tells them: `maxMessageBytes`, `maxServerMessageBytes`, `subscriptions`, `subscribeBatch`. */
+  limits?: { [name: string]: number };
 }
 
 export type Audience = "everyone" | "contacts" | "nobody";
 export interface Visibility {
   presence: Audience;
   lastSeen: Audience;
+  /** Whether others see how far this user has read, and this user how far they have. Absent until it is set: `everyone`. */
+  receipts?: "everyone" | "nobody";
 }
 
 export interface Account {
@@ -176,7 +180,7 @@ export class PresenceClient extends EventTarget {
   typing(conversation: string, options?: LoopOptions): AsyncGenerator<Typing, void>;
   /** `true` at each key press (it is not sent at each), `false` when the text is sent or cleared. */
   setTyping(conversation: string, isTyping?: boolean): void;
-  /** Reads people once. */
+  /** Reads people once, each once, in as many requests as the server's limits need. */
   get(users: string[]): Promise<{ user: string; presence: PersonPresence; profile: Profile | null }[]>;
   /** @param more `clearAfter` in ms; a `text` of `null` clears it. */
   setStatus(status: ChosenStatus, more?: { text?: string | null; clearAfter?: number }): Promise<unknown>;

@@ -31,6 +31,7 @@ export class PresenceError extends Error {
 
 const { locks } = navigator;
 const encode = encodeURIComponent;
+const toJSON = JSON.stringify;
 const ME = "/v1/me";
 const POST = "POST";
 const DELETE = "DELETE";
@@ -46,6 +47,7 @@ const isUp = ({ state }) => state === "live" || state === "stale";
 
 const now = () => Date.now();
 const emit = (target, name, detail) => target.dispatchEvent(new CustomEvent(name, { detail }));
+const onAbort = (signal, act) => signal?.addEventListener("abort", act);
 const random = () => crypto.getRandomValues(new Uint32Array(4)).join("-");
 
 const failure = (code, message, more) => new PresenceError({ code, message, ...more });
@@ -73,9 +75,9 @@ class Changes {
   }
 
   /** The present value at once, then the newest after each change: changes that come while a loop is busy are one. */
-  async *values(read, signal) {
+  async *values(read, { signal } = {}) {
     const wake = () => this.tell();
-    signal?.addEventListener("abort", wake);
+    onAbort(signal, wake);
     try {
       for (let seen = -1; !signal?.aborted && !this.over; ) {
         if (seen === this.count) {
@@ -113,6 +115,23 @@ const oneAtATime = (name, act) => (locks ? locks.request(name, act) : act());
 const delayBefore = (attempt, linger, sinceLoss) =>
   Math.random() * Math.min(500 * 2 ** attempt, sinceLoss < linger ? linger / 4 : 30_000);
 
+/** Ids in parts that one message may have, by their number and by their bytes: in `known` each is there once more. */
+const batches = (ids, { subscribeBatch = 1000, maxMessageBytes = 262_144 } = {}) => {
+  const parts = [];
+  let part;
+  let room = 0;
+  for (const id of ids) {
+    const size = 2 * toJSON(id).length + 70;
+    if (room < size || part.length >= subscribeBatch) {
+      parts.push((part = []));
+      room = maxMessageBytes - 200;
+    }
+    room -= size;
+    part.push(id);
+  }
+  return parts;
+};
+
 // ---- The socket, and what it has told ----------------------------------------------------------------------------------
 
 class Hub {
@@ -127,13 +146,14 @@ class Hub {
   #sent = new Map();
   #lastID = 0;
   #socket = null;
-  #limits = {};
   #linger = 10_000;
-  #heard = 0;
+  #heard;
   #activity = null;
   #pause = new Pause();
   #closed = false;
   #abandon = () => {};
+  /** Gives the connection up, unless what is awaited comes in time. */
+  #overdue;
 
   constructor(options, say) {
     this.#options = options;
@@ -223,10 +243,10 @@ class Hub {
       }
       if (this.#closed) return;
       const isRefusal = UNAUTHORIZED.includes(end.code);
-      const isHopeless = isRefusal && (this.#options.isFixed || (renew && !end.connected));
-      if (FINAL.includes(end.code) || isHopeless) return this.#refuse(end);
+      const isRenewed = renew && !end.connected;
+      if (FINAL.includes(end.code) || (isRefusal && (this.#options.isFixed || isRenewed))) return this.#refuse(end);
       // A provider that had no answer is asked for a new token again.
-      renew = isRefusal || (renew && !end.connected);
+      renew = isRefusal || isRenewed;
       if (end.connected) {
         attempt = 0;
         lostAt = now();
@@ -251,18 +271,19 @@ class Hub {
       const socket = new WebSocket(this.#options.url.replace(/^http/, "ws") + "/v1/ws", ["presence.v1"]);
       let connected = false;
       let error;
-      const attempt = setTimeout(() => !connected && this.#abandon({}), PATIENCE);
       let silence;
+      // Once: what a connection tells after its end is nothing to the next one.
       const finish = (end) => {
-        clearTimeout(attempt);
+        if (this.#socket !== socket) return;
+        this.#socket = null;
+        this.#inTime();
         clearInterval(silence);
-        socket.onopen = socket.onmessage = socket.onclose = null;
-        if (this.#socket === socket) this.#socket = null;
         this.#sent.clear();
         for (const topic of TOPICS) for (const held of this.#held[topic].values()) held.fresh = false;
         resolve({ ...end, connected, error: connected ? undefined : error });
       };
       this.#socket = socket;
+      this.#expect();
       // A dead connection takes minutes to close: it is not waited for.
       this.#abandon = (end) => {
         socket.close();
@@ -277,6 +298,7 @@ class Hub {
         const message = JSON.parse(data);
         if (message.type === "connected") {
           connected = true;
+          this.#inTime();
           const { interval, timeout } = message.heartbeat ?? { interval: 20_000, timeout: 10_000 };
           const bound = interval + timeout;
           silence = setInterval(() => now() - this.#heard >= bound && this.#probe(), bound);
@@ -294,12 +316,11 @@ class Hub {
     });
   }
 
-  #connected({ user, session, status, serverTime, limits, linger }) {
-    this.#limits = limits ?? {};
+  #connected({ user, session, status, serverTime, limits = {}, linger }) {
     this.#linger = linger ?? this.#linger;
     // What waits was asked by another user, whom the tokens were of until now: nobody may do it in their place.
     if (this.#own.user && this.#own.user !== user) this.#calls.clear();
-    this.#setOwn({ user, session, status: status ?? this.#own.status, clockOffset: serverTime - now() });
+    this.#setOwn({ user, session, status: status ?? this.#own.status, clockOffset: serverTime - now(), limits });
     // Before anybody hears of it and asks more.
     for (const call of this.#calls.values()) this.#ask(call);
     this.#tell({ state: "live" });
@@ -307,14 +328,24 @@ class Hub {
     this.#setActivity();
   }
 
+  #expect() {
+    this.#overdue = setTimeout(() => this.#abandon({}), PATIENCE);
+  }
+
+  #inTime() {
+    this.#overdue = clearTimeout(this.#overdue);
+  }
+
+  /** Finds out whether there still is a server, once at a time. */
   #probe() {
-    const abandon = this.#abandon;
-    const timer = setTimeout(() => abandon({}), PATIENCE);
-    this.#ask({ request: { type: "get", users: [] }, done: () => clearTimeout(timer) });
+    if (this.#overdue) return;
+    this.#expect();
+    const done = () => this.#inTime();
+    this.#ask({ request: { type: "get", users: [] }, done, refusal: done });
   }
 
   #send(message) {
-    if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(JSON.stringify(message));
+    if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(toJSON(message));
   }
 
   // Requests.
@@ -456,17 +487,16 @@ class Hub {
     for (const id of ids) tab[topic].delete(id);
     const gone = ids.filter((id) => ![...this.#tabs.values()].some((each) => each[topic].has(id)));
     for (const id of gone) this.#held[topic].delete(id);
-    if (isUp(this.#connection) && gone.length) this.#send({ type: "unsubscribe", [topic]: gone });
+    if (!isUp(this.#connection)) return;
+    for (const part of batches(gone, this.#own.limits)) this.#send({ type: "unsubscribe", [topic]: part });
   }
 
   #subscribe(topic, ids) {
     const all = this.#held[topic];
     // One refused conversation refuses the whole request, so each has its own.
-    const batch = topic === "users" ? this.#limits.subscribeBatch ?? 1000 : 1;
-    for (let start = 0; start < ids.length; start += batch) {
-      const part = ids.slice(start, start + batch);
+    for (const part of topic === "users" ? batches(ids, this.#own.limits) : ids.map((id) => [id])) {
       const known = {};
-      for (const id of topic === "users" ? part : []) {
+      for (const id of part) {
         const { presence, profile } = all.get(id);
         // 0 is nothing that the server could leave out.
         if (presence?.version) known[id] = { presence: presence.version, profile: profile?.version };
@@ -498,19 +528,19 @@ class Hub {
 
 export class PresenceClient extends EventTarget {
   #options;
-  #hub = null;
-  #channel = null;
+  #hub;
+  #channel;
   #tab = random();
   #ending = new AbortController();
   /** By topic and id: what is known, and the loops that want it. */
   #watched = { users: new Map(), conversations: new Map() };
   #calls = new Map();
   #lastCall = 0;
-  #connection = { state: "connecting" };
+  #connection = { state: "connecting", since: now() };
   #own = {};
   #changes = { connection: new Changes(), own: new Changes() };
   #activity = "active";
-  #idle = 0;
+  #idle;
   #typed = new Map();
 
   constructor({ url = ORIGIN, token, device = {}, share = true, timeout = 10_000, idleAfter = 300_000 } = {}) {
@@ -548,22 +578,21 @@ export class PresenceClient extends EventTarget {
     return now() + (this.#own.clockOffset ?? 0);
   }
 
-  connections({ signal } = {}) {
-    return this.#changes.connection.values(() => this.#connection, signal);
+  connections(options) {
+    return this.#changes.connection.values(() => this.#connection, options);
   }
 
-  me({ signal } = {}) {
-    return this.#changes.own.values(() => (this.#own.user ? this.#own : undefined), signal);
+  me(options) {
+    return this.#changes.own.values(() => (this.#own.user ? this.#own : undefined), options);
   }
 
   person(user, options) {
-    return this.#watch("users", [user], () => this.#personIfKnown(user), options);
+    return this.#watch("users", [user], () => this.#people([user])?.[0], options);
   }
 
   people(users, options) {
     const distinct = [...new Set(users)];
-    const isKnown = () => !distinct.length || distinct.some((user) => this.#personIfKnown(user));
-    return this.#watch("users", distinct, () => (isKnown() ? distinct.map((user) => this.#person(user)) : undefined), options);
+    return this.#watch("users", distinct, () => this.#people(distinct), options);
   }
 
   typing(conversation, options) {
@@ -588,7 +617,12 @@ export class PresenceClient extends EventTarget {
 
   async get(users) {
     users.forEach(check);
-    return (await this.request("get", { users })).users;
+    const ask = async (users) => (await this.request("get", { users })).users;
+    // How many one request may name is known when the first was answered.
+    if (!users.length || !this.#own.limits) await ask([]);
+    const found = [];
+    for (const part of batches(new Set(users), this.#own.limits)) found.push(...(await ask(part)));
+    return found;
   }
 
   setStatus(status, more) {
@@ -643,8 +677,7 @@ export class PresenceClient extends EventTarget {
     }
     this.#calls.clear();
     this.#channel?.close();
-    this.#connection = { state: "closed", since: now() };
-    emit(this, "connection", this.#connection);
+    this.#connect({ state: "closed" });
     for (const { loops } of this.#entries) for (const loop of loops) loop.end();
     for (const loop of Object.values(this.#changes)) loop.end();
   }
@@ -660,7 +693,7 @@ export class PresenceClient extends EventTarget {
     if (!share) return this.#lead();
     const pause = new Pause();
     const { signal } = this.#ending;
-    signal.addEventListener("abort", () => pause.end());
+    onAbort(signal, () => pause.end());
     addEventListener("online", () => pause.end(), { signal });
     for (let attempt = 0; !signal.aborted; ) {
       try {
@@ -683,7 +716,7 @@ export class PresenceClient extends EventTarget {
   #share(name) {
     const { signal } = this.#ending;
     const hold = (lock, begin) =>
-      this.#lock(lock, () => (begin(), new Promise((resolve) => signal.addEventListener("abort", resolve))));
+      this.#lock(lock, () => (begin(), new Promise((resolve) => onAbort(signal, resolve))));
     this.#options.device.id ??= deviceID();
     // A tab that gets this tab's lock knows that it is gone. So nothing is said before this tab has it.
     hold(`${name} ${this.#tab}`, () => {
@@ -691,17 +724,13 @@ export class PresenceClient extends EventTarget {
       this.#channel = new BroadcastChannel(name);
       this.#channel.onmessage = ({ data }) => {
         if (data.to === "hub") {
-          if (data.kind === "join") this.#mourn(name, data.tab);
+          if (this.#hub && data.kind === "join") this.#lock(`${name} ${data.tab}`, () => this.#hub.leave(data.tab));
           this.#hub?.receive(data);
-        } else if (!data.to || data.to === this.#tab) this.#hear(data);
+        } else this.#hear(data);
       };
       hold(name, () => this.#lead());
       this.#join();
     });
-  }
-
-  #mourn(name, tab) {
-    if (this.#hub) this.#lock(`${name} ${tab}`, () => this.#hub.leave(tab));
   }
 
   #lock(name, act) {
@@ -712,7 +741,7 @@ export class PresenceClient extends EventTarget {
     if (this.#isOver) return;
     this.#hub = new Hub(this.#options, (message) => {
       if (message.to !== this.#tab) this.#channel?.postMessage(message);
-      if (!message.to || message.to === this.#tab) this.#hear(message);
+      this.#hear(message);
     });
     this.#join();
     this.#channel?.postMessage({ kind: "hub" });
@@ -732,6 +761,7 @@ export class PresenceClient extends EventTarget {
   }
 
   #hear(message) {
+    if (message.to && message.to !== this.#tab) return;
     switch (message.kind) {
       case "hub":
         return this.#join();
@@ -790,10 +820,10 @@ export class PresenceClient extends EventTarget {
 
   #watch(topic, ids, read, options) {
     ids.forEach(check);
-    return this.#observe(topic, ids, read, options?.signal);
+    return this.#observe(topic, ids, read, options);
   }
 
-  async *#observe(topic, ids, read, signal) {
+  async *#observe(topic, ids, read, options) {
     if (this.#isOver) return;
     const loop = new Changes();
     const all = this.#watched[topic];
@@ -802,7 +832,7 @@ export class PresenceClient extends EventTarget {
     for (const id of ids) all.get(id).loops.add(loop);
     if (added.length) this.#post({ kind: "add", topic, ids: added });
     try {
-      yield* loop.values(read, signal);
+      yield* loop.values(read, options);
     } finally {
       const gone = ids.filter((id) => {
         const { loops } = all.get(id);
@@ -817,9 +847,10 @@ export class PresenceClient extends EventTarget {
     return !!fresh && this.#connection.state === "live";
   }
 
-  #personIfKnown(user) {
-    const { presence, error } = this.#watched.users.get(user)?.held ?? {};
-    return presence || error ? this.#person(user) : undefined;
+  /** `undefined` as long as nothing is known of any of them. */
+  #people(users) {
+    const people = users.map((user) => this.#person(user));
+    return !users.length || people.some(({ presence, error }) => presence || error) ? people : undefined;
   }
 
   #person(user) {
@@ -830,9 +861,8 @@ export class PresenceClient extends EventTarget {
   // Activity.
 
   #look() {
-    if (document.hidden) return this.setActivity("background");
     this.#busy();
-    this.#post({ kind: "wake" });
+    if (!document.hidden) this.#post({ kind: "wake" });
   }
 
   #busy() {
@@ -926,8 +956,8 @@ export class PresenceAccount extends EventTarget {
     return this.#state;
   }
 
-  states({ signal } = {}) {
-    return this.#changes.values(() => this.#state, signal);
+  states(options) {
+    return this.#changes.values(() => this.#state, options);
   }
 
   /** The signed-in user's id, or `null`. */
@@ -938,7 +968,7 @@ export class PresenceAccount extends EventTarget {
 
   signUp(who) {
     // The same sign-up again, because its answer was lost, is the same account.
-    const what = JSON.stringify(who);
+    const what = toJSON(who);
     if (this.#attempt.what !== what) this.#attempt = { what, idempotency: random() };
     return this.#enter("/v1/accounts", { ...who, idempotency: this.#attempt.idempotency });
   }
@@ -963,16 +993,16 @@ export class PresenceAccount extends EventTarget {
     return this.#renewing;
   }
 
-  async me() {
-    return this.#keep(await this.request("GET", ME));
+  me() {
+    return this.#keep("GET", ME);
   }
 
-  async update(changes) {
-    return this.#keep(await this.request("PATCH", ME, { changes }));
+  update(changes) {
+    return this.#keep("PATCH", ME, { changes });
   }
 
   async setUsername(username) {
-    return (await this.#keep(await this.request("PUT", ME + "/username", { username }))).account;
+    return (await this.#keep("PUT", ME + "/username", { username })).account;
   }
 
   removeUsername() {
@@ -1020,9 +1050,9 @@ export class PresenceAccount extends EventTarget {
   }
 
   /** `progress` gets the share that is sent, from 0 to 1. */
-  async setPhoto(picture, { progress, signal } = {}) {
-    const token = await this.token();
-    return new Promise((resolve, reject) => {
+  setPhoto(picture, { progress, signal } = {}) {
+    const send = (token) => new Promise((resolve, reject) => {
+      if (!token) throw nobody();
       const cancel = () => (upload.abort(), reject(failure("cancelled")));
       const upload = new XMLHttpRequest();
       upload.open("PUT", this.#url + ME + "/photo");
@@ -1031,20 +1061,26 @@ export class PresenceAccount extends EventTarget {
       upload.upload.onprogress = ({ loaded, total }) => progress?.(loaded / total);
       upload.onload = () => (upload.status < 300 ? resolve(upload.response) : reject(refusal(upload.status, upload.response)));
       upload.onerror = () => reject(networkFailure());
-      signal?.addEventListener("abort", cancel);
+      onAbort(signal, cancel);
       if (signal?.aborted) return cancel();
       upload.send(picture);
     });
+    return this.#withToken(send);
   }
 
   /** Any call of the HTTP interface, with the user's token if somebody is signed in. */
-  async request(method, path, body) {
+  request(method, path, body) {
+    return this.#withToken((token) => this.#fetch(method, path, body, token));
+  }
+
+  /** Where the token is refused, once more with a new one. */
+  async #withToken(act) {
     const isIn = !!(await this.user());
     try {
-      return await this.#fetch(method, path, body, isIn ? await this.token() : undefined);
+      return await act(isIn && (await this.token()));
     } catch (error) {
       if (!isIn || error.status !== 401 || error.reason === "invalid_credentials") throw error;
-      return this.#fetch(method, path, body, await this.token({ renew: true }));
+      return act(await this.token({ renew: true }));
     }
   }
 
@@ -1055,7 +1091,7 @@ export class PresenceAccount extends EventTarget {
     let said;
     try {
       const signal = AbortSignal.timeout(30_000);
-      answer = await fetch(this.#url + path, { method, headers, body: body && JSON.stringify(body), signal, cache: "no-store" });
+      answer = await fetch(this.#url + path, { method, headers, body: body && toJSON(body), signal, cache: "no-store" });
       const text = await answer.text();
       said = text ? JSON.parse(text) : undefined;
     } catch {
@@ -1102,7 +1138,8 @@ export class PresenceAccount extends EventTarget {
   }
 
   /** Keeps what the server said of the own account. */
-  async #keep(said) {
+  async #keep(...call) {
+    const said = await this.request(...call);
     const record = await stored(this.#url);
     if (said.account?.user === record?.user) {
       await this.#replace(record.refreshToken, { ...record, account: said.account }, this.#access);
@@ -1150,7 +1187,7 @@ export class PresenceAccount extends EventTarget {
 
   #show(record) {
     const state = record ? { user: record.user, account: record.account } : null;
-    if (JSON.stringify(state) === JSON.stringify(this.#state)) return;
+    if (toJSON(state) === toJSON(this.#state)) return;
     if (!state) this.#access = null;
     this.#state = state;
     this.#changes.tell();

@@ -487,6 +487,14 @@ async def test_people_come_and_go_and_see_each_other_type(chromium, accounts, br
         await fill(ana, "users", "two words")
         await ana.key("Enter")
         await shows(ana, "Please enter an id")
+        # A page has a clipboard, or it has none: then the id is chosen, for the keys that copy.
+        await bob.run("Object.defineProperty(navigator, 'clipboard', { value: { writeText: async (text) => (globalThis.copied = text) }, configurable: true })")
+        await press(bob, "Copy your id")
+        await shows(bob, "Copied")
+        assert await bob.value("copied") == bob_id
+        await bob.run("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+        await press(bob, "Copy your id")
+        await bob.until(f"getSelection().toString() === {bob_id!r}")
         await fill(ana, "users", bob_id)
         await ana.key("Enter")
         await shows(ana, "Bob Ray")

@@ -259,6 +259,38 @@ async def test_a_group_is_begun_renamed_joined_muted_archived_and_left(chromium,
         assert left["participants"] == [cy.user] and left["owner"] == cy.user and left["name"] == "Alps"
 
 
+async def test_who_signs_out_is_asked_about_edits_and_deletions_that_wait_also_before_the_list_is_known(chromium, accounts):
+    people, clients = await friends(accounts, "Ana", "Bob")
+    id = await direct(clients[0], people[1])
+    for text in ("one", "two"):
+        await clients[0].did("send", conversation=id, message={"id": text, "text": text})
+    async with Line(accounts.server) as line, chromium:
+        page = await enter(chromium, line, people[0])
+        # What changes a message does not go out.
+        await page.run('''
+            const plain = WebSocket.prototype.send;
+            WebSocket.prototype.send = function (text) { if (!/"type":"(edit|delete)Message"/.test(text)) plain.call(this, text); };
+            globalThis.asked = []; globalThis.confirm = (text) => (asked.push(text), false);''')
+        await page.run(f"await document.querySelector('presence-app').messages.edit('{id}', 'one', 'changed')")
+        await press(page, "Sign out")
+        await page.until("asked.at(-1) === 'A message or change is not sent yet. Sign out and lose it?'")
+        await page.run(f"await document.querySelector('presence-app').messages.delete('{id}', 'two')")
+        await page.run("location.hash = '/profile'")
+        await title(page, "Profile")
+        await press(page, "Sign out on all devices")
+        await page.until("asked.at(-1) === '2 messages or changes are not sent yet. Sign out and lose them?'")
+        # Loaded again, without a socket: nothing is known of the list.
+        await page.send("Page.addScriptToEvaluateOnNewDocument", source='''
+            globalThis.WebSocket = class { close() {} };
+            globalThis.asked = []; globalThis.confirm = (text) => (asked.push(text), asked.length > 1);''')
+        await page.reload()
+        await press(page, "Sign out")
+        await page.until("asked.at(-1) === '2 messages or changes are not sent yet. Sign out and lose them?'")
+        await title(page, "Profile")
+        await press(page, "Sign out")
+        await title(page, "Sign in")
+
+
 async def test_who_signs_out_is_asked_about_what_is_not_sent(chromium, accounts):
     people, clients = await friends(accounts, "Ana", "Bob")
     id = await direct(clients[0], people[1])
@@ -272,7 +304,8 @@ async def test_who_signs_out_is_asked_about_what_is_not_sent(chromium, accounts)
         await shows(page, "Waits for a connection")
         await page.run("globalThis.asked = []; globalThis.confirm = (text) => (asked.push(text), false)")
         await press(page, "Sign out")
-        assert await page.value("asked") == ["A message is not sent yet. Sign out and lose it?"]
+        await page.until("asked.length === 1")
+        assert await page.value("asked") == ["A message or change is not sent yet. Sign out and lose it?"]
         await shows(page, "Waits for a connection")
         line.mend()
         await page.until(f"{STATUS} !== ' · Waits for a connection'")

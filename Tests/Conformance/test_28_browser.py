@@ -550,6 +550,21 @@ def test_its_types_and_the_scripts_of_the_app_can_be_read():
             assert esbuild("--format=esm", os.path.join(WEB, "app", name))
 
 
+def test_the_types_fit_the_scripts_and_the_apps_that_are_written_with_them(tmp_path):
+    program = shutil.which("tsc") or pytest.skip("not installed: node-typescript")
+    (tmp_path / "made").mkdir()
+    for name in os.listdir(WEB):
+        if name.endswith((".js", ".d.ts")):
+            shutil.copy(os.path.join(WEB, name), tmp_path if name.endswith(".ts") else tmp_path / "made")
+    shutil.copy(os.path.join(os.path.dirname(__file__), "types", "apps.ts"), tmp_path)
+    # What the scripts have is as the compiler finds it: they are not written for it.
+    options = {"strict": True, "noImplicitAny": False, "strictFunctionTypes": False, "allowJs": True, "noEmit": True, "types": [], "target": "es2022",
+               "module": "es2022", "moduleResolution": "node", "lib": ["es2022", "dom", "dom.iterable"]}
+    (tmp_path / "tsconfig.json").write_text(json.dumps({"compilerOptions": options, "files": ["apps.ts"]}))
+    made = subprocess.run([program, "-p", tmp_path], capture_output=True, text=True)
+    assert made.returncode == 0, made.stdout
+
+
 async def test_its_types_name_what_it_has(chromium, server):
     with open(os.path.join(WEB, "presence.d.ts")) as file:
         types = file.read()

@@ -197,6 +197,28 @@ async def test_an_access_token_that_was_refused_is_replaced_and_the_call_made_ag
         assert await page.value("times") == 2
 
 
+async def test_a_photo_whose_token_was_refused_is_sent_again_with_another(chromium, accounts):
+    async with Line(accounts.server) as line, chromium:
+        page = await page_of(chromium, line)
+        await sign_up(page, accounts)
+        await page.run('''
+            globalThis.tokens = [];
+            const plain = XMLHttpRequest.prototype.setRequestHeader;
+            XMLHttpRequest.prototype.setRequestHeader = function (name, value) {
+                tokens.push(value);
+                plain.call(this, name, tokens.length === 1 ? "Bearer nonsense" : value);
+            };
+            const canvas = new OffscreenCanvas(64, 64);
+            canvas.getContext("2d").fillRect(0, 0, 32, 32);
+            globalThis.picture = await canvas.convertToBlob({ type: "image/png" });''')
+        assert "/v1/photos/" in (await page.value("account.setPhoto(picture)"))["photoURL"]
+        assert await page.value("tokens.length === 2 && tokens[0] !== tokens[1]")
+        # Of somebody who is not signed in nothing is sent.
+        await page.run("await account.signOut()")
+        assert (await refused(page, "await account.setPhoto(picture)"))["code"] == "unauthorized"
+        assert await page.value("tokens.length") == 2
+
+
 async def test_a_sign_out_that_overtakes_a_renewal_holds(chromium, accounts):
     async with Line(accounts.server) as line, chromium:
         page = await page_of(chromium, line)

@@ -8,6 +8,7 @@ import pytest
 from support.browser import WEB, Failed
 from support.line import Line
 from support.patience import eventually
+from support.room import Room
 from support.talks import group, say, talk
 from test_28_browser import esbuild, follow, opened, tab
 
@@ -303,6 +304,28 @@ async def test_several_tabs_have_the_same_and_none_misses_what_another_is_told(c
         await say(bob, id, "still here")
         await first.until("seen.page.value.messages.at(-1).text === 'still here'")
         assert len(first.sockets) == 1
+
+
+# Limits
+
+
+async def test_a_list_that_is_too_long_for_one_message_is_asked_for_as_a_whole(chromium, start):
+    server = start({"max_message_bytes": 4096})
+    room = Room(server)
+    bob = await room.come("bob")
+    async with Line(server) as line, chromium:
+        page = await talking(chromium, line, room)
+        ids = [(await bob.did("createConversation", participants=[room.name("ana"), "cy"], name=f"n{n}", key=f"k{n}"))["conversation"]["id"]
+               for n in range(150)]
+        await page.until("seen.list.value.length === 150 && seen.list.value.every((each) => each.live)")
+        line.cut()
+        await page.until("client.connection.state !== 'live'")
+        await bob.did("changeMembers", conversation=ids[3], add=[], remove=[room.name("ana")])
+        await bob.did("renameConversation", conversation=ids[5], name="Alps")
+        line.mend()
+        await page.until("client.connection.state === 'live' && seen.list.value.every((each) => each.live)")
+        await page.until("seen.list.value.length === 149 && seen.list.value.some((each) => each.name === 'Alps')")
+        assert ids[3] not in await page.value("seen.list.value.map((each) => each.id)")
 
 
 # What the files are

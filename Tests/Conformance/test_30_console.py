@@ -2,8 +2,10 @@
 
 import asyncio
 import re
+from pathlib import Path
 
 import pytest
+import yaml
 
 from support.accounts import ON, Accounts
 from support.api import API, path
@@ -15,6 +17,7 @@ from support.room import Room
 from test_28_app import fill, press, shot, shows, title
 
 DOCUMENT = OpenAPI("openapi.yaml")
+RULES = Path(__file__).resolve().parents[2] / "config/prometheus/presence.rules.yaml"
 SETTINGS = ON | {"console.enabled": True, "history.enabled": True, "linger": 1_500}
 FILES = ["/console", "/console/console.js", "/console/console.css", "/console/app.css", "/console/parts.js",
          "/console/icon.svg"] + [f"/console/{name}.js" for name in (
@@ -230,6 +233,23 @@ async def test_the_overview_shows_numbers_as_they_are(chromium, room):
             canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.some((byte) => byte))""")
         assert len(lines) == 12 and all(lines)
         never_told(page, room.backend)
+
+
+async def test_bounds_are_those_of_the_alerts(chromium, room):
+    with open(RULES) as file:
+        rules = [rule for group in yaml.safe_load(file)["groups"] for rule in group["rules"]]
+    alerts = {rule["alert"]: rule["expr"] for rule in rules if "alert" in rule}
+    async with chromium:
+        page = await console(chromium, room)
+        bounds = await page.value("(await import('/console/overview.js')).BOUNDS")
+        for name, bound in bounds.items():
+            # The last number of the comparison, of the outboxes without the setting's default behind it.
+            assert float(re.fullmatch(r".* > ([\d.]+)( \* \d+)?", alerts[name])[1]) == bound, name
+        told = await page.value("[...document.querySelectorAll('.tile .about')].map((each) => /Alert: (\\w+)/.exec(each.textContent)?.[1] ?? '')")
+        assert {name for name in told if name} == set(bounds) | {"PresencePartlyStale"}
+        for name, text in (("Delay", "at most 1,000 ms"), ("Loop", "at most 100 ms"), ("Slow clients", "at most 205 MiB")):
+            await page.until(f"document.querySelector('[aria-label=\"{name}\"] .verdict').textContent === 'Within its bound: {text}'")
+        assert await page.value("document.querySelector('[aria-label=\"Redis\"] .verdict').textContent") == ""
 
 
 async def test_numbers_of_a_quarter_of_an_hour_are_made_once(chromium, room):

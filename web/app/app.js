@@ -34,7 +34,6 @@ class App extends HTMLElement {
   seen = new Map();
   contacts = undefined;
   #notice = "";
-  #unsent = 0;
   #banner = h("p", { class: "banner", role: "status" });
   #header = h("header");
   #badge = badge();
@@ -71,7 +70,6 @@ class App extends HTMLElement {
     this.client = user ? Object.assign(new PresenceClient({ token: this.account, device: { name: "Presence in the browser" } }), { user }) : null;
     this.messages = user ? new PresenceMessages(this.client, { user }) : null;
     this.#showUnread(0);
-    this.#unsent = 0;
     this.seen.clear();
     this.contacts = undefined;
     if (!user) return;
@@ -82,7 +80,6 @@ class App extends HTMLElement {
   async #countUnread(messages) {
     try {
       for await (const conversations of messages.conversations()) {
-        if (messages === this.messages) this.#unsent = conversations.reduce((sum, { unsent }) => sum + unsent, 0);
         const counted = conversations.filter(({ muted, archived }) => !muted && !archived);
         if (messages === this.messages) this.#showUnread(counted.reduce((sum, { unread }) => sum + unread, 0));
       }
@@ -191,14 +188,15 @@ class App extends HTMLElement {
   }
 
   /** What waits to be sent goes with who signs out: they should know. */
-  #signOut() {
-    const text = `${this.#unsent === 1 ? "A message is" : `${this.#unsent} messages are`} not sent yet. Sign out and lose ${this.#unsent === 1 ? "it" : "them"}?`;
-    if (!this.#unsent || confirm(text)) this.account.signOut();
+  async signOut(options) {
+    const count = await this.messages.unsent();
+    const [what, them] = count === 1 ? ["A message or change is", "it"] : [`${count} messages or changes are`, "them"];
+    if (!count || confirm(`${what} not sent yet. Sign out and lose ${them}?`)) await this.account.signOut(options);
   }
 
   #showHeader(hasPlaces, isIn) {
     const link = (text, to) => h("a", { href: `/app#${to}`, "aria-current": location.hash.startsWith(`#${to}`) && "page" }, text);
-    const leave = button("Sign out", { onclick: () => this.#signOut() });
+    const leave = button("Sign out", { onclick: () => this.signOut() });
     const talks = link("Conversations", "/conversations");
     talks.append(this.#badge);
     if (location.hash.startsWith("#/talk/")) talks.setAttribute("aria-current", "true");

@@ -7,7 +7,7 @@ const STATUSES = { sending: "Sending…", sent: "Sent", delivered: "Delivered", 
 const problemOf = (error) => (error.code === "forbidden" ? "you cannot write here" : textOf(error).replace(/\.$/, ""));
 
 /** A message: `node`, and `show` for what has changed of it. What somebody edits is left alone meanwhile. */
-export const messageRow = ({ app, conversation, known, changed }) => {
+export const messageRow = ({ app, conversation, known }) => {
   const who = h("strong", { class: "from", dir: "auto" });
   const text = h("p", { class: "text", dir: "auto" });
   const files = h("ul", { class: "files", hidden: true });
@@ -101,7 +101,6 @@ export const messageRow = ({ app, conversation, known, changed }) => {
     text.hidden = !!editing || (!text.textContent && !files.hidden);
     actions.hidden = !!editing || !can;
     if (editing && message.deletedAt) (editing.remove(), (editing = null), (text.hidden = false));
-    changed?.();
   };
 
   const told = (message, isDirect, isLive) => {

@@ -224,7 +224,8 @@ export const ago = (time, now) => {
   return unit ? relative.format(-Math.floor((now - time) / unit[1]), unit[0]) : "just now";
 };
 
-const STATUSES = { online: "Online", away: "Away", busy: "Busy", offline: "Offline" };
+/** What each status of a presence is called. */
+export const STATUSES = { online: "Online", away: "Away", busy: "Busy", offline: "Offline" };
 const DEVICES = { phone: "phone", tablet: "tablet", desktop: "desktop", web: "web", bot: "bot" };
 
 /** A person's presence in words. */

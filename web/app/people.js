@@ -20,11 +20,22 @@ class People extends Screen {
       user.input.value = "";
     });
     const me = h("code", {}, client.own.user ?? "…");
+    const copied = h("span", { role: "status" });
+    const copy = button("Copy", { class: "plain small", "aria-label": "Copy your id" });
+    copy.addEventListener("click", async () => {
+      try {
+        await navigator.clipboard.writeText(me.textContent);
+        copied.textContent = "Copied";
+      } catch {
+        // A browser has no clipboard for plain http pages of other machines: the keys copy what is chosen.
+        getSelection().selectAllChildren(me);
+      }
+    });
     this.#followContacts(list, empty);
     this.each(client.me({ signal: this.signal }), ({ user }) => (me.textContent = user));
     return [
       h("section", { class: "card" }, h("h1", { tabindex: "-1" }, "People"), list, empty, add),
-      h("section", { class: "card", "aria-label": "You" }, h("h2", {}, "You"), this.#status(), h("p", { class: "quiet" }, "Your id is ", me, ". Give it to those who may add you.")),
+      h("section", { class: "card", "aria-label": "You" }, h("h2", {}, "You"), this.#status(), h("p", { class: "quiet" }, "Your id is ", me, ". Give it to those who may add you. ", copy, copied)),
     ];
   }
 

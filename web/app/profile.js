@@ -193,7 +193,7 @@ class ProfileScreen extends Screen {
     addEventListener("beforeunload", (event) => this.hasChanges && event.preventDefault(), { signal: this.signal });
     const leave = button("Sign out on all devices", { class: "plain" });
     const problem = h("p", { class: "bad", role: "alert" });
-    leave.addEventListener("click", () => busy(leave, undefined, () => this.app.account.signOut({ everywhere: true }))
+    leave.addEventListener("click", () => busy(leave, undefined, () => this.app.signOut({ everywhere: true }))
       .catch((error) => (problem.textContent = textOf(error))));
     const email = h("p", { class: "quiet" }, `Signed in as ${this.app.account.state?.account?.email ?? ""}`);
     return [h("section", { class: "card" }, h("h1", { tabindex: "-1" }, "Profile"), photo.node, made, h("h2", {}, "Account"), email, leave, problem)];

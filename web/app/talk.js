@@ -31,7 +31,7 @@ class Talk extends Screen {
     const empty = h("p", { class: "quiet", hidden: true }, "Nothing has been said yet.");
     const fresh = button("New messages", { class: "main fresh", hidden: true });
     const typing = h("p", { class: "typing", role: "status", "aria-live": "polite" });
-    const composer = this.#composer(known);
+    const composer = this.#composer();
     const content = h("div", {}, details.node, earlier, empty, h("div", { class: "frame" }, log, fresh), typing, composer);
 
     const isAtEnd = () => log.scrollHeight - log.scrollTop - log.clientHeight < NEAR;

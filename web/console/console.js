@@ -25,7 +25,6 @@ class Console extends HTMLElement {
   #header = h("header");
   #main = h("main", { id: "main" });
   #screen = null;
-  #notice = "";
 
   connectedCallback() {
     this.replaceChildren(this.#header, this.#main);

@@ -1,11 +1,11 @@
 // Conversations: those of a user, and one with its members and how far each of them is. Texts are not shown.
 import { Screen, field, form, h, isID, placed } from "/console/parts.js";
 import { amount, api, every, time } from "./api.js";
+import { personLink } from "./people.js";
 import { facts, table } from "./person.js";
 import { traceLink } from "./trace.js";
 
 const link = (id) => `#/conversation/${encodeURIComponent(id)}`;
-const personLink = (id) => `#/person/${encodeURIComponent(id)}`;
 const people = (users) => (users.length > 4 ? `${users.slice(0, 3).join(", ")} and ${amount(users.length - 3)} others` : users.join(", "));
 
 class Conversations extends Screen {

@@ -4,51 +4,61 @@ import { amount, api, bytes, duration, every, numbers } from "./api.js";
 import { tile } from "./charts.js";
 
 const milliseconds = (value) => `${amount(value)} ms`;
+const inMilliseconds = ([at, microseconds]) => [at, microseconds && microseconds / 1_000];
 const perSecond = (value) => `${amount(value)}/s`;
 
-/** Each: how it is read, and what its tile says. `bound` may need what the server says of its settings. */
+/** What the alerts in config/prometheus/presence.rules.yaml are held against; the outboxes' is a share of `limits.outboxBytes`. */
+export const BOUNDS = {
+  PresenceDeliveriesSlow: 1_000, PresenceLoopOverloaded: 100_000, PresenceRedisSlow: 1_000, PresenceOutboxesFull: 0.8, PresenceSessionsUntold: 0,
+};
+
+/** Each: how it is read, and what its tile says. `bound` is that of an `alert`, and may need what the server says of its settings. */
 const TILES = [
   { name: "Connections", read: () => numbers.gauge("connections"), unit: amount, about: "Open WebSockets of this server." },
   { name: "Sessions", read: () => numbers.gauge("sessions"), unit: amount, about: "Devices that are here, with those that linger." },
   { name: "Changes", read: () => numbers.rate("events_in_total"), unit: perSecond, about: "Events that came from Redis." },
   { name: "Deliveries", read: () => numbers.rate("deliveries_total"), unit: perSecond, about: "Events written to clients." },
   {
-    name: "Delay", read: () => numbers.quantile("change_to_write_milliseconds", 0.99), unit: milliseconds, bound: () => 100,
-    about: "From a change in Redis to its event being written: 99 of 100 within this.",
+    name: "Delay", read: () => numbers.quantile("change_to_write_milliseconds", 0.99), unit: milliseconds, alert: "PresenceDeliveriesSlow",
+    bound: () => BOUNDS.PresenceDeliveriesSlow, about: "From a change in Redis to its event being written: 99 of 100 within this.",
   },
   {
-    name: "Redis", read: () => numbers.quantile("redis_round_trip_microseconds", 0.99).map(([at, value]) => [at, value && value / 1_000]),
-    unit: milliseconds, bound: () => 50, about: "From a command to its reply: 99 of 100 within this.",
+    name: "Redis", read: () => numbers.quantile("redis_round_trip_microseconds", 0.99).map(inMilliseconds), unit: milliseconds,
+    about: "From a command to its reply: 99 of 100 within this.",
   },
   {
-    name: "Loop", read: () => numbers.quantile("loop_turn_microseconds", 0.9).map(([at, value]) => [at, value && value / 1_000]),
-    unit: milliseconds, bound: () => 100, about: "The longest turns of the shards' loops: 9 of 10 within this.",
+    name: "Loop", read: () => numbers.quantile("loop_turn_microseconds", 0.9).map(inMilliseconds), unit: milliseconds, alert: "PresenceLoopOverloaded",
+    bound: () => BOUNDS.PresenceLoopOverloaded / 1_000, about: "The longest turns of the shards' loops: 9 of 10 within this.",
   },
   {
-    name: "Live shards", read: () => numbers.gauge("live"), unit: amount, bound: ({ shards }) => shards, alarm: (value, bound) => value < bound,
-    boundText: (bound) => `all ${bound}`, about: "Shards that show the truth. The clients of others are told that it may be stale.",
+    name: "Live shards", read: () => numbers.gauge("live"), unit: amount, alert: "PresencePartlyStale", bound: ({ shards }) => shards,
+    alarm: (value, bound) => value < bound, boundText: (bound) => `all ${bound}`,
+    about: "Shards that show the truth. The clients of others are told that it may be stale.",
   },
   {
-    name: "Commands waiting", read: () => numbers.gauge("redis_commands_pending"), unit: amount, bound: () => 1_000,
-    about: "Commands that Redis has not answered yet.",
+    name: "Commands waiting", read: () => numbers.gauge("redis_commands_pending"), unit: amount, alert: "PresenceRedisSlow",
+    bound: () => BOUNDS.PresenceRedisSlow, about: "Commands that Redis has not answered yet.",
   },
   {
-    name: "Slow clients", read: () => numbers.gauge("outbox_bytes"), unit: bytes, bound: ({ outboxBytes }) => outboxBytes,
-    about: "What waits for clients that do not read.",
+    name: "Slow clients", read: () => numbers.gauge("outbox_bytes"), unit: bytes, alert: "PresenceOutboxesFull",
+    bound: ({ outboxBytes }) => outboxBytes && outboxBytes * BOUNDS.PresenceOutboxesFull, about: "What waits for clients that do not read.",
   },
   {
-    name: "Not stored yet", read: () => numbers.gauge("sessions_untold"), unit: amount, bound: () => 0,
-    about: "Sessions of which Redis does not know yet what they are.",
+    name: "Not stored yet", read: () => numbers.gauge("sessions_untold"), unit: amount, alert: "PresenceSessionsUntold",
+    bound: () => BOUNDS.PresenceSessionsUntold, about: "Sessions of which Redis does not know yet what they are.",
   },
   { name: "Errors", read: () => numbers.rate("errors_total"), unit: perSecond, about: "Errors that clients were answered." },
 ];
+
+/** An operator who sees a bound crossed finds what to do under the alert's name. */
+const told = ({ about, alert }) => (alert ? `${about} Alert: ${alert}.` : about);
 
 const STATES = { live: "live", ranOut: "ran out", reaping: "being cleared" };
 
 class Overview extends Screen {
   render() {
     const problem = h("p", { class: "bad", role: "alert" });
-    const tiles = TILES.map((each) => ({ ...each, tile: tile(each.name, each.bound ? { ...each, bound: undefined } : each) }));
+    const tiles = TILES.map((each) => ({ ...each, tile: tile(each.name, { ...each, bound: undefined, about: told(each) }) }));
     const rows = h("tbody");
     const redis = h("p", { class: "quiet" });
     let bounds = {};

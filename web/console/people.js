@@ -1,5 +1,5 @@
 // People: who is here, as many as there are, of which only those in sight are in the page and asked for again.
-import { Screen, field, h, isID } from "/console/parts.js";
+import { STATUSES, Screen, field, h, isID } from "/console/parts.js";
 import { amount, api, duration, every } from "./api.js";
 
 const ROW = 56;
@@ -9,7 +9,6 @@ const [AGAIN, EACH] = [20_000, 10];
 /** In ms: while they are read, the list is put in order once in so long. */
 const SELDOM = 500;
 const order = new Intl.Collator();
-const STATUSES = { online: "Online", away: "Away", busy: "Busy", offline: "Offline" };
 
 export const personLink = (user) => `#/person/${encodeURIComponent(user)}`;
 

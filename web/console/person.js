@@ -1,8 +1,7 @@
 // One person: what others see of them, where they are, since when, and what can be done about it.
-import { Screen, busy, button, field, form, h, isID, pictureOf, placed } from "/console/parts.js";
+import { STATUSES, Screen, busy, button, field, form, h, isID, pictureOf, placed } from "/console/parts.js";
 import { api, duration, every, time } from "./api.js";
 
-const STATUSES = { online: "Online", away: "Away", busy: "Busy", offline: "Offline" };
 const DAY = 86_400_000;
 
 export const facts = (pairs) => h("dl", {}, ...pairs.filter(([, value]) => value !== undefined && value !== null && value !== "").flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));

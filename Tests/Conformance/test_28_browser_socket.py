@@ -1,0 +1,135 @@
+"""presence.js in Chromium: one connection after the other, and messages no longer than a server takes."""
+
+import asyncio
+import json
+
+from support.line import Line
+from support.room import Room
+from test_28_browser import follow, opened, tab
+
+SOCKET = """
+    // Timers of 10 s and more go off when the test says so.
+    const start = setTimeout;
+    const stop = clearTimeout;
+    const timers = new Map();
+    globalThis.setTimeout = (act, wait) => {
+        const id = start(wait < 10_000 ? act : () => {}, wait);
+        if (wait >= 10_000) timers.set(id, act);
+        return id;
+    };
+    globalThis.clearTimeout = (id) => (timers.delete(id), stop(id));
+    globalThis.overdue = () => [...timers].forEach(([id, act]) => (timers.delete(id), act()));
+    Object.assign(globalThis, { asked: [], silent: [], givenUp: 0 });
+    globalThis.WebSocket = class {
+        static OPEN = 1;
+        readyState = 1;
+        constructor() {
+            globalThis.socket = this;
+            queueMicrotask(() => this.onopen?.());
+        }
+        hear(said) {
+            this.onmessage?.({ data: JSON.stringify(said) });
+        }
+        send(text) {
+            const { type, id, users } = JSON.parse(text);
+            asked.push(type);
+            if (silent.includes(type)) return;
+            if (type === "connect") this.hear({ type: "connected", id, user: "ana", session: "s", serverTime: Date.now(), status: { status: "auto" } });
+            else if (type === "subscribe") {
+                this.hear({ type: "subscribed", id, users: users.map((user) => ({ user, presence: { version: 1, status: "online" }, profile: null })) });
+            } else this.hear({ type: "ok", id });
+        }
+        close() {
+            givenUp++;
+        }
+    };
+    open("token", { share: false, timeout: 5000, idleAfter: 1000 });
+    follow("bob", client.person("bob"));
+"""
+CONNECTIONS = "asked.filter((type) => type === 'connect').length"
+
+
+async def silent(chromium, line):
+    """A client on a socket of the test that does not answer when it is asked whether it is there."""
+    page = await tab(chromium, line)
+    await page.run(SOCKET)
+    await page.until("seen.bob.value?.live")
+    await page.run("silent = ['get']; dispatchEvent(new Event('online')); dispatchEvent(new Event('online'))")
+    await page.until("asked.includes('get')")
+    return page
+
+
+async def test_what_was_asked_of_a_connection_that_has_ended_ends_no_other(chromium, server):
+    async with Line(server) as line, chromium:
+        page = await silent(chromium, line)
+        await page.run("socket.onclose({ code: 1006, reason: '' })")
+        await page.until(CONNECTIONS + " === 2 && seen.bob.value.live")
+        await page.run("silent = ['status']; globalThis.setting = client.setStatus('busy')")
+        await page.until("asked.includes('status')")
+        await page.run("overdue()")
+        # What another waits for is answered.
+        await page.run("for (let id = 1; id < 20; id++) socket.hear({ type: 'ok', id })")
+        assert await page.value("(await setting).type") == "ok"
+        await page.run("socket.hear({ type: 'presence', user: 'bob', presence: { version: 2, status: 'away' } })")
+        await page.until("seen.bob.value.presence.status === 'away' && seen.bob.value.live")
+        assert await page.value("[client.connection.state, seen.bob.value.live, givenUp]") == ["live", True, 0]
+
+
+async def test_a_server_that_does_not_answer_is_asked_once_and_given_up(chromium, server):
+    async with Line(server) as line, chromium:
+        page = await silent(chromium, line)
+        assert await page.value("asked.filter((type) => type === 'get').length") == 1
+        await page.run("silent = []; overdue()")
+        await page.until(CONNECTIONS + " === 2 && seen.bob.value.live")
+        assert await page.value("givenUp") == 1
+        # One that answers stays.
+        await page.run("dispatchEvent(new Event('online')); overdue()")
+        assert await page.value("[" + CONNECTIONS + ", givenUp, client.connection.state]") == [2, 1, "live"]
+
+
+# Batches
+
+
+async def test_more_people_than_one_message_may_name_are_read_and_let_go(chromium, start):
+    server = start({"subscriptions": 5, "subscribe_batch": 2})
+    room = Room(server)
+    async with Line(server) as line, chromium:
+        page = await tab(chromium, line)
+        first, others = [[f"{name}{n}" for n in range(5)] for name in ("a", "b")]
+        # Before anything is known of the server, too.
+        await page.run(f"open({room.token('ana')!r}, {{ share: false }}); globalThis.early = client.get({first})")
+        assert await page.value("(await early).map(({ user }) => user)") == first
+        assert await page.value("client.own.limits.subscribeBatch") == 2
+        assert await page.value("await client.get([])") == []
+        assert await page.value("(await client.get(['a0', 'a1', 'a0', 'a2', 'a0'])).length") == 3
+        await page.run(f"globalThis.stop = new AbortController(); follow('first', client.people({first}, {{ signal: stop.signal }}))")
+        await page.until("seen.first.value?.every((each) => each.live)")
+        # As many others can be watched only if all of them are let go.
+        await page.run("stop.abort()")
+        await page.until("seen.first.ended")
+        await follow(page, "others", f"client.people({others})")
+        await page.until("seen.others.value?.every((each) => each.live)")
+        assert not [each for each in page.received if each["type"] == "error"]
+        assert sorted(len(each["users"]) for each in page.sent if each["type"] == "unsubscribe") == [1, 2, 2]
+
+
+async def test_people_with_long_ids_are_watched_in_messages_that_a_server_takes(chromium, start):
+    server = start({"max_message_bytes": 4096, "linger": 10_000})
+    room = Room(server)
+    people = [f"{n}{'x' * 100}" for n in range(16)]
+    await asyncio.gather(*[room.come(person) for person in people])
+    ids = [room.name(person) for person in people]
+    # Each character of these is two in JSON.
+    everybody = json.dumps(ids + [f"{n:02}" + '"' * 120 for n in range(40)])
+    async with Line(server) as line, chromium:
+        page = await opened(await tab(chromium, line), room.token("ana"), share=False)
+        await follow(page, "all", f"client.people({everybody})")
+        await page.until("seen.all.value?.every((each) => each.live)")
+        # Once more, with what is known of each.
+        line.cut()
+        await page.until("client.connection.state !== 'live'")
+        line.mend()
+        await page.until("client.connection.state === 'live' && seen.all.value.every((each) => each.live)")
+        assert any(each.get("known") for each in page.sent if each["type"] == "subscribe")
+        assert len(await page.value(f"await client.get({everybody})")) == 56
+        assert len(page.sockets) == 2
