@@ -111,7 +111,7 @@ extension Roster: Equatable {
     }
 }
 
-/// The people of whom something is known, whom it is about, and who changed.
+/// Who was asked for, the people that are known, and who changed.
 extension Roster: Codable {
     private enum CodingKeys: String, CodingKey {
         case users, people, changed
