@@ -90,15 +90,12 @@ extension AccountRepository {
 
     /// While nobody is signed in there are no elements.
     public var ownUsernames: AsyncStream<String?> {
-        let (stream, elements) = AsyncStream.makeStream(of: String?.self, bufferingPolicy: .bufferingNewest(1))
-        let task = Task { [states] in
+        let states = states
+        return AsyncStream { elements in
             for await state in states {
                 if let account = state.account { elements.yield(account.username) }
             }
-            elements.finish()
         }
-        elements.onTermination = { _ in task.cancel() }
-        return stream
     }
 
     public func isAvailable(_ username: String) async throws -> Bool {

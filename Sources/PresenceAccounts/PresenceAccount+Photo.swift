@@ -8,23 +8,16 @@ extension PresenceAccount {
     ///
     /// The stream throws `UserError.invalid` for a picture that cannot be used, and ``AccountError`` otherwise.
     public nonisolated func uploadPhoto(_ picture: Data) -> AsyncThrowingStream<PhotoUpload, any Error> {
-        let (stream, elements) = AsyncThrowingStream.makeStream(of: PhotoUpload.self)
-        let task = Task {
+        AsyncThrowingStream { elements in
             do {
                 let photo = try await self.upload(picture) { sent in
                     elements.yield(.progress(min(1, Double(sent) / Double(picture.count))))
                 }
                 elements.yield(.saved(photo))
-                elements.finish()
             } catch let error as AccountError where error.reason == .photoTooLarge || error.reason == .photoNotAnImage {
-                elements.finish(
-                    throwing: UserError.invalid(field: "photo", reason: error.localizedDescription))
-            } catch {
-                elements.finish(throwing: error)
+                throw UserError.invalid(field: "photo", reason: error.localizedDescription)
             }
         }
-        elements.onTermination = { _ in task.cancel() }
-        return stream
     }
 
     private func upload(_ picture: Data, progress: @escaping @Sendable (Int) -> Void) async throws -> Photo {

@@ -88,24 +88,16 @@ extension FakeAccount {
     /// Tells of half of the picture, takes ``delay``, and saves it as `https://example.org/photo-N.jpg`. What breaks the rule
     /// (`PhotoRule`) is refused before anything is asked for.
     public func uploadPhoto(_ picture: Data) -> AsyncThrowingStream<PhotoUpload, any Error> {
-        let (stream, elements) = AsyncThrowingStream.makeStream(of: PhotoUpload.self)
-        let task = Task {
-            do {
-                if let fault = PhotoRule.fault(in: picture) { throw UserError.invalid(field: "photo", reason: fault) }
-                elements.yield(.progress(0.5))
-                try await answer(.uploadPhoto(bytes: picture.count))
-                let number = calls.count
-                let url = URL(string: "https://example.org/photo-\(number).jpg")!
-                try change { $0.user.profileImageURL = url }
-                elements.yield(.progress(1))
-                elements.yield(.saved(Photo(url: url)))
-                elements.finish()
-            } catch {
-                elements.finish(throwing: error)
-            }
+        AsyncThrowingStream { elements in
+            if let fault = PhotoRule.fault(in: picture) { throw UserError.invalid(field: "photo", reason: fault) }
+            elements.yield(.progress(0.5))
+            try await self.answer(.uploadPhoto(bytes: picture.count))
+            let number = self.calls.count
+            let url = URL(string: "https://example.org/photo-\(number).jpg")!
+            try self.change { $0.user.profileImageURL = url }
+            elements.yield(.progress(1))
+            elements.yield(.saved(Photo(url: url)))
         }
-        elements.onTermination = { _ in task.cancel() }
-        return stream
     }
 
     public func removePhoto() async throws {

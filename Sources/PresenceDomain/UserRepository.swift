@@ -42,13 +42,9 @@ extension UserRepository {
     /// For a repository that always has the newest.
     public func userStates(of id: User.ID) -> AsyncStream<UserState> {
         let users = userUpdates(of: id)
-        let (stream, states) = AsyncStream.makeStream(of: UserState.self, bufferingPolicy: .bufferingNewest(1))
-        let task = Task {
+        return AsyncStream { states in
             for await user in users { states.yield(UserState(user: user)) }
-            states.finish()
         }
-        states.onTermination = { _ in task.cancel() }
-        return stream
     }
 
     /// For a repository that queues nothing: it has no elements.

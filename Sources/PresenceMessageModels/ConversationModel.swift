@@ -136,7 +136,7 @@ public final class ConversationModel {
         async let list: Void = followConversation()
         async let refused: Void = followRefusals()
         for await newer in repository.messages(in: id) {
-            messages = newer
+            messages = newer.messages
             // What was being changed is gone.
             if let editing, newer.contains(where: { $0.id == editing.id && $0.isDeleted }) { cancelEditing() }
             hasEarlier = await repository.hasEarlier(in: id)

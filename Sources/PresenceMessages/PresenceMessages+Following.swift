@@ -5,9 +5,10 @@ import PresenceKit
 extension PresenceMessages {
     /// The messages of a conversation, oldest first: what is held at once, then the whole list after each change. It begins
     /// with the newest page; ``loadEarlier(in:)`` adds the one before. What this device has not sent yet stands at the end.
-    public nonisolated func messages(in conversation: String) -> PresenceUpdates<[Message]> {
-        PresenceUpdates(
-            LoopSequence(
+    /// Each list says what is different from the one that the loop got before.
+    public nonisolated func messages(in conversation: String) -> PresenceUpdates<MessageList> {
+        MessageList.updates(
+            LoopSequence<[Message]>(
                 begin: { await self.begin($0, $1, conversation) }, end: { await self.end($0, conversation) }))
     }
 

@@ -6,7 +6,7 @@ public protocol MessageRepository: Sendable {
     @discardableResult
     func send(_ message: Message) async throws -> Message
     /// See ``PresenceMessages/messages(in:)``.
-    func messages(in conversation: String) -> PresenceUpdates<[Message]>
+    func messages(in conversation: String) -> PresenceUpdates<MessageList>
     /// Whether there may be messages before those that ``messages(in:)`` shows.
     func hasEarlier(in conversation: String) async -> Bool
     /// Adds the page before the oldest message that is shown, of 1 to 100; whether there may be more. It needs a

@@ -29,7 +29,9 @@ extension FakeMessages: MessageRepository {
         return message
     }
 
-    public func messages(in conversation: String) -> PresenceUpdates<[Message]> { feed(of: conversation).updates }
+    public func messages(in conversation: String) -> PresenceUpdates<MessageList> {
+        MessageList.updates(feed(of: conversation).updates)
+    }
 
     public func hasEarlier(in conversation: String) async -> Bool {
         lock.withLock { (state.talks[conversation]?.hidden ?? 0) > 0 }

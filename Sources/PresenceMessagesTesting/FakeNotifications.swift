@@ -135,7 +135,7 @@ public final class FakeNotifications: @unchecked Sendable {
 extension FakeNotifications: NotificationRepository {
     public var inbox: PresenceUpdates<NotificationInbox> {
         lock.withLock { state.isFollowed = true }
-        return PresenceUpdates(InboxSequence(feed.updates))
+        return NotificationInbox.updates(feed.updates)
     }
 
     public func markSeen(upTo notification: UserNotification?) async throws {

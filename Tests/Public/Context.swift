@@ -26,6 +26,8 @@ let names = ["bob": "Bob"]
 @MainActor var label = ""
 
 func show<Value>(_ list: [Value]) {}
+func show(_ list: MessageList) {}
+func show<Value>(_ list: [Value], changed: ListChanges) {}
 func show<Value>(_ list: [Value], badge: Int) {}
 
 // As much of SwiftUI as the comments of models need.

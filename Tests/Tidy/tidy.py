@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Holds the shape of the sources: which module may import which, how long files, functions and folders may be, a comment at
-each unsafe construct and each public declaration of the client, no feature in the core, and plain words. It reads files only.
+each unsafe construct and each public declaration of the client, no feature in the core, manifests that agree, and plain words.
+It reads files only.
 
 Each exception stands here with its reason or its present size, so that it can shrink and cannot grow.
 """
@@ -11,6 +12,7 @@ import time
 from pathlib import Path
 
 import documentation
+import manifests
 
 BEGAN = time.monotonic()
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -213,8 +215,13 @@ def look_at_documentation():
         fault(place, f"{declaration} is public and has no doc comment")
 
 
+def look_at_manifests():
+    for difference in manifests.differences(ROOT):
+        fault("Package@swift-6.1.swift", difference)
+
+
 CHECKS = [look_at_imports, look_at_sizes, look_at_unsafe_constructs, look_at_the_core, look_at_words, look_at_requirements,
-          look_at_named_tests, look_at_documentation]
+          look_at_named_tests, look_at_documentation, look_at_manifests]
 
 for check in CHECKS:
     check()

@@ -1,7 +1,8 @@
 // Never run on a device: compiled against the interfaces of Apple's frameworks only.
 #if canImport(UIKit) || canImport(AppKit)
     import Foundation
-    #if canImport(WatchKit)
+    // iOS has a WatchKit, too, without the application of a watch.
+    #if canImport(WatchKit) && !os(iOS)
         import WatchKit
     #elseif canImport(UIKit)
         import UIKit
@@ -13,7 +14,7 @@
     func followScenes(_ post: @escaping @Sendable (Input) -> Void) -> @Sendable () -> Void {
         let center = NotificationCenter.default
         let names: (background: Notification.Name, foreground: Notification.Name)
-        #if canImport(WatchKit)
+        #if canImport(WatchKit) && !os(iOS)
             names = (
                 WKApplication.didEnterBackgroundNotification, WKApplication.willEnterForegroundNotification
             )

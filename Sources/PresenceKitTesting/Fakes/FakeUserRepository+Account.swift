@@ -50,27 +50,19 @@ extension FakeUserRepository: UsernameRepository, PhotoRepository, SetupReposito
             state.uploads.append(picture)
             return state.uploads.count
         }
-        let (stream, elements) = AsyncThrowingStream.makeStream(of: PhotoUpload.self)
-        let task = Task {
-            do {
-                elements.yield(.progress(0.47))
-                try await answerOnline()
-                let photo = Photo(
-                    url: URL(string: "https://example.org/photo-\(number).jpg")!,
-                    thumbnailURL: URL(string: "https://example.org/photo-\(number)-small.jpg")!)
-                if var user = lock.withLock({ state.users[me] }) {
-                    user.profileImageURL = photo.url
-                    set(user)
-                }
-                elements.yield(.progress(1))
-                elements.yield(.saved(photo))
-                elements.finish()
-            } catch {
-                elements.finish(throwing: error)
+        return AsyncThrowingStream { elements in
+            elements.yield(.progress(0.47))
+            try await self.answerOnline()
+            let photo = Photo(
+                url: URL(string: "https://example.org/photo-\(number).jpg")!,
+                thumbnailURL: URL(string: "https://example.org/photo-\(number)-small.jpg")!)
+            if var user = self.lock.withLock({ self.state.users[self.me] }) {
+                user.profileImageURL = photo.url
+                self.set(user)
             }
+            elements.yield(.progress(1))
+            elements.yield(.saved(photo))
         }
-        elements.onTermination = { _ in task.cancel() }
-        return stream
     }
 
     public func removePhoto() async throws {

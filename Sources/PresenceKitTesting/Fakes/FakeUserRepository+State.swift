@@ -67,13 +67,9 @@ extension FakeUserRepository {
     func stream<Value: Sendable, Element: Sendable>(
         of feed: Feed<Value>, _ transform: @escaping @Sendable (Value) -> Element
     ) -> AsyncStream<Element> {
-        let (stream, elements) = AsyncStream.makeStream(of: Element.self, bufferingPolicy: .bufferingNewest(1))
-        let task = Task {
+        AsyncStream { elements in
             for await value in feed.updates { elements.yield(transform(value)) }
-            elements.finish()
         }
-        elements.onTermination = { _ in task.cancel() }
-        return stream
     }
 }
 

@@ -175,17 +175,13 @@ public final class FakeUserRepository: UserRepository, @unchecked Sendable {
 
     public func onlineUpdates(of id: User.ID) -> AsyncStream<Bool> {
         let feed = feed(of: id)
-        let (stream, elements) = AsyncStream.makeStream(of: Bool.self, bufferingPolicy: .bufferingNewest(1))
-        let task = Task {
+        return AsyncStream { elements in
             var last: Bool?
             for await state in feed.updates where state.user.isOnline != last {
                 last = state.user.isOnline
                 elements.yield(state.user.isOnline)
             }
-            elements.finish()
         }
-        elements.onTermination = { _ in task.cancel() }
-        return stream
     }
 
     public func setOnline(_ isOnline: Bool) async throws {

@@ -138,9 +138,8 @@ public actor PresenceNotifications {
     /// loop's last element. It begins with the newest 50 and all unseen ones; ``loadEarlier(limit:)`` adds the page before.
     /// Each new connection begins like this again: the older pages have to be asked for anew.
     public nonisolated var inbox: PresenceUpdates<NotificationInbox> {
-        PresenceUpdates(
-            InboxSequence(
-                LoopSequence<NotificationInbox>(begin: { await self.begin($0, $1) }, end: { await self.end($0) })))
+        NotificationInbox.updates(
+            LoopSequence<NotificationInbox>(begin: { await self.begin($0, $1) }, end: { await self.end($0) }))
     }
 
     private func begin(_ id: UUID, _ loop: AsyncStream<NotificationInbox>.Continuation) async {

@@ -42,33 +42,25 @@ extension PresenceClient: UserRepository {
         _ id: User.ID, _ transform: @escaping @Sendable (Person) -> Element
     ) -> AsyncStream<Element> {
         let people = updates(of: id)
-        let (stream, elements) = AsyncStream.makeStream(of: Element.self, bufferingPolicy: .bufferingNewest(1))
-        let task = Task {
+        return AsyncStream { elements in
             var wasFound = false
             for await person in people {
                 wasFound = wasFound || person.isFound
                 if wasFound { elements.yield(transform(person)) }
             }
-            elements.finish()
         }
-        elements.onTermination = { _ in task.cancel() }
-        return stream
     }
 
     public var updateRefusals: AsyncStream<UserError> {
         let pending = pendingProfileUpdates
         // The client itself holds only the newest one.
-        let (stream, elements) = AsyncStream.makeStream(of: UserError.self, bufferingPolicy: .bufferingNewest(16))
-        let task = Task {
+        return AsyncStream(newest: 16) { elements in
             var last: PresenceError?
             for await pending in pending where pending.refusal != last {
                 last = pending.refusal
                 if let last { elements.yield(UserError(writing: last)) }
             }
-            elements.finish()
         }
-        elements.onTermination = { _ in task.cancel() }
-        return stream
     }
 
     /// Whether profile changes wait for a connection, or to be taken out of the storage.
@@ -96,17 +88,13 @@ extension PresenceClient: UserRepository {
 
     public func onlineUpdates(of id: User.ID) -> AsyncStream<Bool> {
         let presences = presence(of: id)
-        let (stream, elements) = AsyncStream.makeStream(of: Bool.self, bufferingPolicy: .bufferingNewest(1))
-        let task = Task {
+        return AsyncStream { elements in
             var last: Bool?
             for await presence in presences where presence.isOnline != last {
                 last = presence.isOnline
                 elements.yield(presence.isOnline)
             }
-            elements.finish()
         }
-        elements.onTermination = { _ in task.cancel() }
-        return stream
     }
 
     /// Online is what the devices do; gone is invisible, on all devices, while this one stays connected.
@@ -122,13 +110,9 @@ extension PresenceClient: UserRepository {
     private func stream<Source: Sendable, Element: Sendable>(
         of updates: PresenceUpdates<Source>, _ transform: @escaping @Sendable (Source) -> Element
     ) -> AsyncStream<Element> {
-        let (stream, elements) = AsyncStream.makeStream(of: Element.self, bufferingPolicy: .bufferingNewest(1))
-        let task = Task {
+        AsyncStream { elements in
             for await update in updates { elements.yield(transform(update)) }
-            elements.finish()
         }
-        elements.onTermination = { _ in task.cancel() }
-        return stream
     }
 }
 

@@ -55,7 +55,7 @@ final class Member: Sendable {
     func follow(_ conversation: String) {
         Task { [messages, name] in
             for await list in messages.messages(in: conversation) {
-                Report(client: name, conversation, list).write()
+                Report(client: name, conversation, list.messages).write()
             }
         }
     }

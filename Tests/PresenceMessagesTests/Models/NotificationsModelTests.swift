@@ -187,7 +187,7 @@ private struct Script: NotificationRepository {
     let feed = Feed<NotificationInbox>()
     /// Whose list was marked last.
     let marked = Feed<String>()
-    var inbox: PresenceUpdates<NotificationInbox> { PresenceUpdates(InboxSequence(feed.updates)) }
+    var inbox: PresenceUpdates<NotificationInbox> { NotificationInbox.updates(feed.updates) }
 
     func show(_ ids: [String], of user: String) {
         let shown = ids.enumerated().map { UserNotification(id: $1, sequence: Int64($0) + 1, kind: "k", title: $1) }

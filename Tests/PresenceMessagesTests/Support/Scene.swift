@@ -33,8 +33,8 @@ struct Scene {
 
     /// The list of a conversation's messages as soon as it is as wanted.
     @discardableResult
-    func list(_ conversation: String = "c1", _ isWanted: ([Message]) -> Bool) async -> [Message] {
-        for await list in messages.messages(in: conversation) where isWanted(list) { return list }
+    func list(_ conversation: String = "c1", _ isWanted: (MessageList) -> Bool) async -> [Message] {
+        for await list in messages.messages(in: conversation) where isWanted(list) { return list.messages }
         return []
     }
 }

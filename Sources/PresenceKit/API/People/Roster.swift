@@ -111,7 +111,7 @@ extension Roster: Equatable {
     }
 }
 
-/// The users of the roster, what is known of each, and those who changed.
+/// Who was asked for, the people that are known, and who changed.
 extension Roster: Codable {
     private enum CodingKeys: String, CodingKey {
         case users, people, changed
