@@ -264,6 +264,16 @@ static const unsigned char take_claim_bytes[] = {
 };
 ASSET(take_claim)
 
+static const unsigned char take_mail_bytes[] = {
+#embed "../PresenceServer/Features/Accounts/Scripts/take-mail.lua"
+};
+ASSET(take_mail)
+
+static const unsigned char settle_mail_bytes[] = {
+#embed "../PresenceServer/Features/Accounts/Scripts/settle-mail.lua"
+};
+ASSET(settle_mail)
+
 static const unsigned char tell_existing_bytes[] = {
 #embed "../PresenceServer/Features/Accounts/Scripts/tell-existing.lua"
 };

@@ -59,6 +59,12 @@ async def test_a_server_sends_what_another_has_left_behind(start):
     first = start(ON | {"mail.url": f"smtp://127.0.0.1:{port}", "partitions": 8}, redis=redis, shards=1)
     accounts = Accounts(first)
     ana = await accounts.sign_up()
+
+    async def failed():
+        return await API(first).metric("presence_mails_failed_total") >= 1
+
+    # Until then it is the first's to send.
+    await eventually(failed, "a try that failed")
     first.kill()
     controller = mail_server(box, port)
     await asyncio.to_thread(controller.start)
@@ -68,6 +74,33 @@ async def test_a_server_sends_what_another_has_left_behind(start):
     finally:
         await asyncio.to_thread(controller.stop)
     assert box.mails[0][1] == [ana.email]
+
+
+class ChoosyBox(Box):
+    """Knows nobody whose address begins so."""
+
+    async def handle_RCPT(self, server, session, envelope, address, options):
+        if address.startswith("nobody"):
+            return "550 no such user"
+        envelope.rcpt_tos.append(address)
+        return "250 OK"
+
+
+async def test_a_mail_that_is_refused_for_good_is_given_up_and_holds_up_no_other(start):
+    port, box = free_port(), ChoosyBox()
+    controller = mail_server(box, port)
+    await asyncio.to_thread(controller.start)
+    try:
+        server = start(ON | {"mail.url": f"smtp://127.0.0.1:{port}", "partitions": 1})
+        accounts = Accounts(server)
+        nobodies = [await accounts.sign_up(accounts.address("nobody")) for _ in range(12)]
+        ana = await accounts.sign_up()
+        await eventually(lambda: box.mails, "the mail")
+        await eventually(lambda: server.whole_log().count("mail given up") == 12, "the others are given up")
+    finally:
+        await asyncio.to_thread(controller.stop)
+    assert [recipients for _, recipients, _ in box.mails] == [[ana.email]]
+    assert not [person for person in nobodies if person.email in server.whole_log()]
 
 
 async def test_mails_are_numbered_as_they_are_first_seen(tmp_path):

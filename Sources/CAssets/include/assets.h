@@ -78,6 +78,8 @@ struct asset asset_reset_password(void);
 struct asset asset_set_password(void);
 struct asset asset_switch_email(void);
 struct asset asset_take_claim(void);
+struct asset asset_take_mail(void);
+struct asset asset_settle_mail(void);
 struct asset asset_tell_existing(void);
 struct asset asset_verify_email(void);
 struct asset asset_want_email(void);

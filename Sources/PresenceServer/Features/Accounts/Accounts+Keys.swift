@@ -13,8 +13,10 @@ extension KeyFamily {
         name: "guesses", isPassing: true, type: "string", expires: true, isPlacedApart: true)
     /// Mails that are to be sent.
     static let mail = KeyFamily(name: "mail", isPassing: false, type: "list", isOfPartition: true)
+    /// Those that a server has taken, by the time from which on another may.
+    static let mailing = KeyFamily(name: "mailing", isPassing: false, type: "zset", isOfPartition: true)
 
-    static let accounts: [KeyFamily] = [.email, .grants, .guesses, .mail]
+    static let accounts: [KeyFamily] = [.email, .grants, .guesses, .mail, .mailing]
 }
 
 extension PartitionKeys {
@@ -24,4 +26,5 @@ extension PartitionKeys {
     func account(_ id: UserID) -> String { user(id) }
     func guesses(_ id: Identifier) -> String { key(.guesses, id) }
     var mail: String { "\(name):mail" }
+    var mailing: String { "\(name):mailing" }
 }

@@ -33,11 +33,13 @@ extension Script {
     static let releaseClaim = Script("release-claim", asset_release_claim(), isAcknowledged: true)
     static let resetPassword = Script(
         "reset-password", asset_reset_password().text, library: accountLibrary, isAcknowledged: true)
+    static let settleMail = Script("settle-mail", asset_settle_mail())
     static let setPassword = Script(
         "set-password", asset_set_password().text, library: accountLibrary, isAcknowledged: true)
     static let switchEmail = Script(
         "switch-email", asset_switch_email().text, library: accountLibrary, isAcknowledged: true)
     static let takeClaim = Script("take-claim", asset_take_claim(), isAcknowledged: true)
+    static let takeMail = Script("take-mail", asset_take_mail())
     static let tellExisting = Script(
         "tell-existing", asset_tell_existing().text, library: accountLibrary, isAcknowledged: true)
     static let verifyEmail = Script(
@@ -48,7 +50,7 @@ extension Script {
     static let accounts: [Script] = [
         .signUp, .guess, .signIn, .refreshGrant, .signOut, .account, .changeAccount,
         .askEmail, .deleteAccount, .disableAccount, .emailState, .endEmail, .forgot, .holdsClaim, .releaseClaim,
-        .resetPassword, .setPassword, .switchEmail, .takeClaim, .tellExisting, .verifyEmail,
+        .resetPassword, .setPassword, .settleMail, .switchEmail, .takeClaim, .takeMail, .tellExisting, .verifyEmail,
         .wantEmail,
     ]
 }

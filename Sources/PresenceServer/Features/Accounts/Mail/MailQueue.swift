@@ -5,36 +5,43 @@ import Redis
 /// Mails wait in Redis, in a list of the partition, put there by the script that made what they tell. Any shard may send them:
 /// the one whose request it was does at once, and each looks through all partitions in turn for what another left behind.
 ///
-/// A mail is sent at least once: it leaves the list when it has been sent. One that cannot be sent goes to the list's end,
-/// and the partition waits; a mail with nothing but failures behind it is given up after a day.
+/// A mail is sent at least once. Who sends it has it for a while, during which nobody else is given it; it leaves Redis when it has
+/// been sent. One that is not taken now is tried again, and holds up no other; one that is refused for good, or has not been taken
+/// for a day, is given up. While the mail server cannot be reached, this shard gives it none.
 final class MailQueue {
-    static let pool = WorkerPlan("mail", threads: { _ in 1 }, queue: { _ in 256 }, hasLowPriority: true)
+    static let pool = WorkerPlan(
+        "mail", threads: { _ in 4 }, queue: { _ in 256 }, longestWait: 30, hasLowPriority: true)
     /// Between two partitions that are looked at: with 128 of them each shard looks at each every 32 s.
     private static let pause: Milliseconds = 250
-    /// Until the next try after a failure.
+    /// How many mails this shard hands over at a time.
+    private static let most = 4
+    /// How long a mail is this shard's: longer than it waits for a thread (30 s) and is handed over (30 s).
+    static let lease: Milliseconds = 90_000
+    /// Until a mail is tried again: as long as it has been waiting, so pauses double.
     private static let patience: ClosedRange<Milliseconds> = 5_000...3_600_000
+    /// While the mail server cannot be reached; pauses double.
+    private static let rest: ClosedRange<Milliseconds> = 5_000...60_000
     private static let longest: Milliseconds = 24 * 3_600_000
 
     private unowned let shard: ShardLogic
-    private let sender: MailSender
+    /// Hands a mail over, which blocks. Tests put another in its place.
+    var send: @Sendable (Mail, Timestamp) -> MailSender.Outcome
     private var deadline: DeadlineKind!
     private var sent: MetricCounter!
     private var failed: MetricCounter!
-    /// By partition: what is done with its mails.
-    private var places: [String: Place] = [:]
+    /// Partitions of which a mail is handed over: one at a time, so that they go in their order.
+    private var busy: Set<String> = []
+    /// Partitions that may hold more, each once: until there is room, or the mail server can be reached.
+    private var waiting: [PartitionKeys] = []
+    /// How often in a row the mail server could not be reached.
+    private var failures = 0
+    private var restsUntil: Milliseconds = 0
     private var next: Int
-
-    private struct Place {
-        var isBusy = false
-        /// More may have come while it was.
-        var isWanted = false
-        var failures = 0
-        var restsUntil: Milliseconds = 0
-    }
 
     init(_ shard: ShardLogic) {
         self.shard = shard
-        sender = MailSender(shard.configuration)
+        let sender = MailSender(shard.configuration)
+        send = { sender.send($0, at: $1) }
         next = Int.random(in: 0..<shard.configuration.partitions)
     }
 
@@ -51,82 +58,106 @@ final class MailQueue {
         guard shard.link.isLive else { return }
         next = (next + 1) % shard.partitions.count
         deliver(shard.partitions.keys(next))
+        goOn()
         start()
     }
 
     /// Sends what waits in a partition.
     func deliver(_ keys: PartitionKeys) {
-        var place = places[keys.name] ?? Place()
-        defer { places[keys.name] = place.isBusy || place.failures > 0 ? place : nil }
-        guard !place.isBusy, shard.clock.now >= place.restsUntil else {
-            place.isWanted = true
-            return
-        }
-        place.isBusy = true
-        place.isWanted = false
-        shard.store.command(["LINDEX", keys.mail, "0"], lane: .commands) { [self] result in
-            guard case .success(let value) = result, let text = value.string else { return finish(keys) }
+        guard isFree, !busy.contains(keys.name) else { return wait(for: keys) }
+        busy.insert(keys.name)
+        shard.store.run(
+            .takeMail, keys: [keys.mail, keys.mailing],
+            arguments: [String(Self.lease), String(Self.patience.upperBound)], lane: .commands
+        ) { [self] result in
+            guard case .success(let value) = result, let words = value.array, words.count > 1,
+                let text = words[1].string
+            else { return finish(keys, isMore: false) }
             guard let mail = Mail(text) else {
                 shard.log("damaged record", ["what": "a mail"], level: .error)
-                return remove(text, keys)
+                return settle(text, keys)
             }
             hand(mail, text, keys)
         }
     }
 
+    private var isFree: Bool { shard.link.isLive && busy.count < Self.most && shard.clock.now >= restsUntil }
+
+    private func wait(for keys: PartitionKeys) {
+        if !waiting.contains(where: { $0.name == keys.name }) { waiting.append(keys) }
+    }
+
+    private func goOn() {
+        while isFree, let place = waiting.firstIndex(where: { !busy.contains($0.name) }) {
+            deliver(waiting.remove(at: place))
+        }
+    }
+
+    private func finish(_ keys: PartitionKeys, isMore: Bool) {
+        busy.remove(keys.name)
+        if isMore { wait(for: keys) }
+        goOn()
+    }
+
     private func hand(_ mail: Mail, _ text: String, _ keys: PartitionKeys) {
-        let (sender, now) = (sender, shard.clock.redisNow)
+        let (send, now) = (send, shard.clock.redisNow)
         do {
             try shard.jobs.run(in: Self.pool) {
-                sender.send(mail, at: now)
+                send(mail, now)
             } then: { [self] result in
                 switch result {
-                case .failure: finish(keys)
-                case .success(.sent):
-                    sent.value += 1
-                    places[keys.name]?.failures = 0
-                    remove(text, keys)
-                case .success(.later(let reason)): rest(mail, text, keys, reason)
+                // It was not run: another server may.
+                case .failure: settle(text, again: 0, keys, isMore: false)
+                case .success(let outcome): took(outcome, mail, text, keys)
                 }
             }
         } catch {
-            finish(keys)
+            settle(text, again: Self.patience.lowerBound, keys, isMore: false)
         }
     }
 
-    private func rest(_ mail: Mail, _ text: String, _ keys: PartitionKeys, _ reason: String) {
-        failed.value += 1
-        var place = places[keys.name] ?? Place()
-        place.failures += 1
-        let pause = min(Self.patience.upperBound, Self.patience.lowerBound << min(place.failures - 1, 10))
-        place.restsUntil = shard.clock.now + pause
-        places[keys.name] = place
-        shard.log("mail not sent", ["reason": reason], level: .warning)
+    private func took(_ outcome: MailSender.Outcome, _ mail: Mail, _ text: String, _ keys: PartitionKeys) {
+        if case .unreachable = outcome { rest() } else { failures = 0 }
         // Its id begins with when it was made.
         let made = mail.id.split(separator: "-").first.flatMap { Timestamp($0) } ?? 0
-        guard shard.clock.redisNow - made < Self.longest else {
-            shard.log("mail given up", level: .error)
-            return remove(text, keys)
-        }
-        // Another one may have better luck.
-        shard.store.command(["LREM", keys.mail, "1", text], lane: .commands) { [self] result in
-            guard case .success(let value) = result, value.int == 1 else { return finish(keys) }
-            shard.store.command(["RPUSH", keys.mail, text], lane: .commands) { [self] _ in finish(keys) }
-        }
-    }
-
-    private func remove(_ text: String, _ keys: PartitionKeys) {
-        shard.store.command(["LREM", keys.mail, "1", text], lane: .commands) { [self] result in
-            if case .success = result { places[keys.name]?.isWanted = true }
-            finish(keys)
+        let age = shard.clock.redisNow - made
+        switch outcome {
+        case .sent:
+            sent.value += 1
+            settle(text, keys)
+        case .refused(let reason): giveUp(text, keys, reason)
+        case .later(let reason), .unreachable(let reason):
+            guard age < Self.longest else { return giveUp(text, keys, reason) }
+            failed.value += 1
+            shard.log("mail not sent", ["reason": reason], level: .warning)
+            // Each shard finds out for itself that the server cannot be reached.
+            if case .unreachable = outcome { return settle(text, again: 0, keys) }
+            settle(text, again: min(max(age, Self.patience.lowerBound), Self.patience.upperBound), keys)
         }
     }
 
-    private func finish(_ keys: PartitionKeys) {
-        guard var place = places[keys.name] else { return }
-        place.isBusy = false
-        let goesOn = place.isWanted && shard.link.isLive
-        places[keys.name] = place.failures > 0 || goesOn ? place : nil
-        if goesOn { deliver(keys) }
+    private func rest() {
+        // Those that were under way when the first failed say the same.
+        guard shard.clock.now >= restsUntil else { return }
+        failures += 1
+        let pause = min(Self.rest.upperBound, Self.rest.lowerBound << Milliseconds(min(failures - 1, 10)))
+        restsUntil = shard.clock.now + pause
+    }
+
+    private func giveUp(_ text: String, _ keys: PartitionKeys, _ reason: String) {
+        failed.value += 1
+        shard.log("mail given up", ["reason": reason], level: .error)
+        settle(text, keys)
+    }
+
+    /// - Parameters:
+    ///   - again: In how many ms it is tried again; `nil`: never.
+    ///   - isMore: Whether others of the partition come next.
+    private func settle(_ text: String, again: Milliseconds? = nil, _ keys: PartitionKeys, isMore: Bool = true) {
+        shard.store.run(
+            .settleMail, keys: [keys.mailing], arguments: [text, again.map { String($0) } ?? ""], lane: .commands
+        ) { [self] _ in
+            finish(keys, isMore: isMore)
+        }
     }
 }

@@ -17,8 +17,10 @@ struct MailSender: Sendable {
     /// What became of a mail.
     enum Outcome: Sendable, Equatable {
         case sent
-        /// Not now: with a reason that names nobody.
+        /// This mail never, not now, or none now, since nobody takes any: with a reason that names nobody.
+        case refused(String)
         case later(String)
+        case unreachable(String)
     }
 
     init(_ configuration: ServerConfiguration) {
@@ -54,7 +56,7 @@ struct MailSender: Sendable {
 
     /// The file is there whole or not at all; written twice, it is the same file.
     private func write(_ message: [UInt8], to folder: String, as name: String) -> Outcome {
-        func failed(_ what: String) -> Outcome { .later("\(what): \(String(cString: strerror(errno)))") }
+        func failed(_ what: String) -> Outcome { .unreachable("\(what): \(String(cString: strerror(errno)))") }
         guard mkdir(folder, 0o700) == 0 || errno == EEXIST else { return failed("the outbox cannot be made") }
         let draft = "\(folder)/.\(name).\(UInt32.random(in: .min ... .max))"
         let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
@@ -76,6 +78,7 @@ struct MailSender: Sendable {
     ) -> Outcome {
         var outgoing = OutgoingMail(url, from: Mail.address(in: sender), to: [mail.to], message: message)
         outgoing.credentials = credentials
+        outgoing.limits.total = 30
         // On this machine nobody listens, and such servers have no certificate.
         if let host = URLComponents(string: url)?.host, ["localhost", "127.0.0.1", "::1", "[::1]"].contains(host) {
             outgoing.startTLS = .never
@@ -86,11 +89,27 @@ struct MailSender: Sendable {
                 _ = try await Self.client.send(outgoing)
                 answer.give(.sent)
             } catch {
-                answer.give(
-                    .later("the mail server did not take it: \((error as? OutgoingFailure)?.reason ?? "failed")"))
+                answer.give(Self.outcome(of: error as? OutgoingFailure))
             }
         }
         return answer.wait()
+    }
+
+    private static func outcome(of failure: OutgoingFailure?) -> Outcome {
+        if case .rejected(let code)? = failure { return outcome(of: code) }
+        return .unreachable("the mail server did not take it: \(failure?.reason ?? "failed")")
+    }
+
+    /// What a server says of one mail concerns no other. Some codes are about its address or its text alone: it is refused for good.
+    /// Others may be about the connection or the credentials too, so such mails are tried again.
+    static func outcome(of code: Int) -> Outcome {
+        let reason = "the mail server did not take it: \(code)"
+        switch code {
+        case 550...553, 555...556: return .refused(reason)
+        // It closes; or the credentials are not good.
+        case 421, 454, 521, 530...538: return .unreachable(reason)
+        default: return .later(reason)
+        }
     }
 
     /// A thread that is made for waiting waits for a task.

@@ -1,0 +1,123 @@
+import PresenceProtocol
+import Testing
+
+@testable import PresenceCore
+@testable import PresenceServer
+@testable import Simulator
+
+/// Mails on their way to a mail server that takes them, refuses some, or is not there; while servers die.
+@Suite struct MailQueueTests {
+    /// A mail server of the tests: what it says to each mail, and to whom it has been given some.
+    private final class Post: @unchecked Sendable {
+        // @unchecked: simulated threads are one.
+        var answer: (String) -> MailSender.Outcome
+        private var asked: [String] = []
+
+        init(_ answer: @escaping (String) -> MailSender.Outcome) { self.answer = answer }
+
+        func take(_ mail: Mail) -> MailSender.Outcome {
+            asked.append(mail.to)
+            return answer(mail.to)
+        }
+
+        func count(to address: String) -> Int { asked.count { $0 == address } }
+    }
+
+    private let accounts: AccountWorld
+    private let email = "ana@example.org"
+    private var world: World { accounts.world }
+
+    init() throws { accounts = try AccountWorld(partitions: 1) }
+
+    private func use(_ post: Post) {
+        for shard in world.shards {
+            shard.logic.feature(Accounts.self)?.mail.send = { mail, _ in post.take(mail) }
+        }
+    }
+
+    private func signUp(_ email: String, at shard: Int = 0) throws {
+        let body = ["email": email, "password": "correct horse"]
+        #expect(try accounts.call("POST", "/v1/accounts", body, at: shard).status == 201)
+    }
+
+    private func left() throws -> Int64 {
+        let keys = world.shards[1].logic.partitions.keys(0)
+        let list = try world.redis.command(["LLEN", keys.mail]).get().int ?? 0
+        return try list + (world.redis.command(["ZCARD", keys.mailing]).get().int ?? 0)
+    }
+
+    @Test(arguments: [Script.takeMail, .settleMail], [false, true])
+    func `a mail whose server dies is sent by another`(script: Script, isTaken: Bool) throws {
+        let first = Post { _ in isTaken ? .sent : .later("not now") }
+        let post = Post { _ in .sent }
+        use(post)
+        world.shards[0].logic.feature(Accounts.self)?.mail.send = { mail, _ in first.take(mail) }
+        try signUp(email)
+        var isDead = false
+        world.redis.ran = { [unowned world] ran, _, answer in
+            // Most often there is none to take.
+            let isOfMail = ran == .settleMail || (try? answer.get())?.array?.count == 2
+            guard ran == script, isOfMail, !isDead else { return }
+            isDead = true
+            world.after(0) {
+                world.shards[0].die()
+                world.replaceShard(at: 0)
+                world.shards[0].logic.feature(Accounts.self)?.mail.send = { mail, _ in post.take(mail) }
+            }
+        }
+        try world.run(until: "a server has died", within: 10_000) { isDead }
+        try world.run(for: MailQueue.lease + 30_000)
+        #expect(try left() == 0)
+        #expect(first.count(to: email) == (script == .settleMail ? 1 : 0))
+        #expect(post.count(to: email) == (script == .settleMail && isTaken ? 0 : 1))
+    }
+
+    @Test func `a mail that takes long is sent by one server`() throws {
+        let post = Post { _ in .sent }
+        use(post)
+        try signUp(email)
+        for shard in world.shards { shard.workers.times = 60_000...60_000 }
+        try world.run(for: 200_000)
+        #expect(post.count(to: email) == 1)
+        #expect(try left() == 0)
+    }
+
+    @Test(arguments: [MailSender.Outcome.refused("550"), .later("451")])
+    func `mails that a server does not take hold up no other`(outcome: MailSender.Outcome) throws {
+        let post = Post { $0.hasPrefix("nobody") ? outcome : .sent }
+        use(post)
+        for number in 0..<12 { try signUp("nobody\(number)@example.org") }
+        try world.run(for: 2_000)
+        try signUp(email)
+        try world.run(for: 1_000)
+        #expect(post.count(to: email) == 1)
+        try world.run(for: 20_000)
+        // Each has its own pauses, of twice the time.
+        let tries = post.count(to: "nobody0@example.org")
+        #expect(outcome == .refused("550") ? tries == 1 : (2...5).contains(tries), "\(tries)")
+        #expect(try left() == (outcome == .refused("550") ? 0 : 12))
+        world.redisEpoch += 24 * 3_600_000
+        try world.run(for: 60_000)
+        #expect(try left() == 0, "a day is enough")
+    }
+
+    @Test func `a mail server that was not there gets what has waited within two minutes`() throws {
+        let post = Post { _ in .unreachable("nobody listens") }
+        use(post)
+        try signUp(email)
+        try signUp("bob@example.org", at: 1)
+        try world.run(for: 1_200_000)
+        // A server asks once a minute, and not for each mail.
+        #expect(post.count(to: email) + post.count(to: "bob@example.org") < 60)
+        post.answer = { _ in .sent }
+        try world.run(for: 120_000)
+        #expect(try left() == 0)
+    }
+
+    @Test func `what a mail server says is of this mail, or of all of them`() {
+        func word(_ code: Int) -> String { String("\(MailSender.outcome(of: code))".prefix { $0 != "(" }) }
+        for code in [550, 551, 552, 553, 555, 556] { #expect(word(code) == "refused", "\(code)") }
+        for code in [450, 451, 452, 500, 554] { #expect(word(code) == "later", "\(code)") }
+        for code in [421, 454, 521, 530, 535] { #expect(word(code) == "unreachable", "\(code)") }
+    }
+}
