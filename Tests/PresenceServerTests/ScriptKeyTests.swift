@@ -247,8 +247,8 @@ import Testing
             arguments: [keys.events, logic.link.incarnation, user.string, ""], lane: .commands
         ) { _ in }
         try everyScriptOfNames(accounts, user, token)
-        let photos = ["0", "1"].map { PhotoName(String(repeating: $0, count: 32))! }
-        for (name, former) in [(photos[0], nil), (photos[1], photos[0]), (nil, photos[1])] as [(PhotoName?, PhotoName?)]
+        let photos = ["0", "1"].map { StoredName(String(repeating: $0, count: 32))! }
+        for (name, former) in [(photos[0], nil), (photos[1], photos[0]), (nil, photos[1])] as [(StoredName?, StoredName?)]
         {
             accounts.world.shards[0].run(
                 .setPhoto,
