@@ -109,7 +109,8 @@ import Testing
         #expect(StoredFile(name + ".jpg")?.kind == .picture && StoredFile(name + "-small.jpg")?.kind == .thumbnail)
         #expect(StoredFile(name + ".bin")?.kind == .bytes && StoredFile(name + ".bin")?.text == name + ".bin")
         for bad in [
-            "", ".jpg", ".bin", "-small.jpg", name, name + ".png", name + "-small.bin", "../" + name + ".jpg", name.dropLast() + "A.jpg",
+            "", ".jpg", ".bin", "-small.jpg", name, name + ".png", name + "-small.bin", "../" + name + ".jpg",
+            name.dropLast() + "A.jpg",
             name + "0.jpg",
             name + ".jpg\0", "/" + name + ".jpg", name.dropLast() + "/.jpg",
         ] { #expect(StoredFile(String(bad)) == nil, "\(bad)") }
