@@ -142,6 +142,7 @@ let package = Package(
                 "Features/Accounts/Scripts",
                 "Features/Profiles/Scripts", "Features/Conversations/Scripts",
                 "Features/Typing/Scripts", "Features/Usernames/Scripts", "Features/Photos/Scripts",
+                "Features/Attachments/Scripts",
                 "Features/Messages/Scripts", "Features/Webhooks/Scripts", "Features/History/Scripts",
                 "Features/Notifications/Scripts",
                 "Features/Push/Scripts",

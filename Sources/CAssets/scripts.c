@@ -310,6 +310,23 @@ static const unsigned char set_photo_bytes[] = {
 };
 ASSET(set_photo)
 
+// ---- Attachments ----
+
+static const unsigned char attach_bytes[] = {
+#embed "../PresenceServer/Features/Attachments/Scripts/attach.lua"
+};
+ASSET(attach)
+
+static const unsigned char attachment_lib_bytes[] = {
+#embed "../PresenceServer/Features/Attachments/Scripts/attachment-lib.lua"
+};
+ASSET(attachment_lib)
+
+static const unsigned char release_attachment_bytes[] = {
+#embed "../PresenceServer/Features/Attachments/Scripts/release-attachment.lua"
+};
+ASSET(release_attachment)
+
 // ---- Conversations ----
 
 static const unsigned char create_bytes[] = {

@@ -16,6 +16,7 @@ enum Features {
         Accounts.self,
         Usernames.self,
         Photos.self,
+        Attachments.self,
         History.self,
         App.self,
         Webhooks.self,

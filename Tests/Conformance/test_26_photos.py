@@ -478,7 +478,7 @@ async def test_pictures_of_another_installation_are_left_alone(start, tmp_path):
     for file in (tmp_path / "pictures").glob("*/*"):
         os.utime(file, (time.time() - 3_600,) * 2)
     other = start(settings)
-    await eventually(lambda: "the pictures of another installation" in other.whole_log(), "it is told")
+    await eventually(lambda: "the files of another installation" in other.whole_log(), "it is told")
     assert (await API(other).metric("presence_photo_store_failures_total")) == 1
     assert (await fetch(kept["photoURL"]))[0] == 200 and len(list((tmp_path / "pictures").glob("*/*"))) == 2
 

@@ -21,7 +21,7 @@ BOARD = ROOT / "config/grafana/presence.json"
 PLACE = tempfile.TemporaryDirectory(prefix="presence-monitoring-")
 SECRET = Secret(PLACE.name)
 SETTINGS = {
-    "accounts.enabled": True, "app.enabled": True,
+    "accounts.enabled": True, "app.enabled": True, "attachments.enabled": True,
     # Nobody is there; nothing is told to it either.
     "webhooks": [{"url": "http://127.0.0.1:9/", "secretFile": SECRET.file, "events": ["push.due"]}],
     **Keys(PLACE.name).everything, "push.fcm.url": "http://127.0.0.1:9", "push.apns.url": "http://127.0.0.1:9"}
@@ -35,6 +35,8 @@ NOT_ON_THE_BOARD = {
     "presence_events_unwatched_total": "for sizing partitions, once",
     "presence_photos_swept_total": "housekeeping that needs nobody",
     "presence_photo_store_failures_total": "with pictures in a bucket; the log says what the storage answered",
+    "presence_attachments_swept_total": "housekeeping that needs nobody",
+    "presence_attachment_store_failures_total": "the log says what the disk or the storage answered",
     "presence_messages_expired_total": "housekeeping that needs nobody",
     "presence_workers_cancelled_total": "clients that go while they are served are seen among the closes",
 }

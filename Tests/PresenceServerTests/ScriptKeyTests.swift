@@ -13,6 +13,8 @@ import Testing
         let world = try World(shards: 2) {
             $0[.historyEnabled] = 1
             $0[Messages.keepFor] = 60_000
+            $0[.attachmentsEnabled] = 1
+            $0[.attachmentUnused] = 1_000
         }
         try look(
             at: world,
@@ -135,8 +137,7 @@ import Testing
             .participants,
             keys: [
                 keys.shards, keys.unfinished, keys.floor, keys.conversation(conversation), keys.typing(conversation),
-                keys.log(conversation), keys.changes(conversation), keys.prints(conversation),
-            ],
+            ] + keys.messages(conversation),
             arguments: [
                 keys.events, shard.logic.link.incarnation, "joining \(conversation)", conversation.string, "ana", "cy",
             ], lane: .commands
@@ -192,7 +193,9 @@ import Testing
             .logPage, keys: [keys.conversation(made), keys.log(made), keys.changes(made)],
             arguments: ["0", "9", "100", "100000"], lane: .commands
         ) { _ in }
+        let upload = world.shards[1].attach(to: made, by: "dan")
         for request in [
+            #""type":"send","message":{"id":"m0","attachments":[\#(upload)]}"#,
             #""type":"send","message":{"id":"m1","text":"a"}"#, #""type":"send","message":{"id":"m2","text":"b"}"#,
             #""type":"editMessage","message":"m1","text":"c""#, #""type":"deleteMessage","message":"m1""#,
             #""type":"getMessages""#, #""type":"mark","read":1"#, #""type":"conversationSettings","muted":true"#,
@@ -251,8 +254,9 @@ import Testing
             arguments: [logic.link.incarnation, "1-a\n\(email)\nSubject\nText"], lane: .commands
         ) { _ in }
         try everyScriptOfNames(accounts, user, token)
-        let photos = ["0", "1"].map { PhotoName(String(repeating: $0, count: 32))! }
-        for (name, former) in [(photos[0], nil), (photos[1], photos[0]), (nil, photos[1])] as [(PhotoName?, PhotoName?)]
+        let photos = ["0", "1"].map { StoredName(String(repeating: $0, count: 32))! }
+        for (name, former) in [(photos[0], nil), (photos[1], photos[0]), (nil, photos[1])]
+            as [(StoredName?, StoredName?)]
         {
             accounts.world.shards[0].run(
                 .setPhoto,

@@ -87,6 +87,11 @@ struct asset asset_want_email(void);
 // Photos
 struct asset asset_set_photo(void);
 
+// Attachments
+struct asset asset_attach(void);
+struct asset asset_attachment_lib(void);
+struct asset asset_release_attachment(void);
+
 // Usernames
 struct asset asset_change_username(void);
 

@@ -20,7 +20,8 @@ extension HTTPAPI {
     package func admission(of request: inout HTTPRequest, _ exchange: HTTPExchangeID) -> BodyAdmission {
         let route = route(of: request)
         follow(exchange, request, to: route)
-        guard ListenerRole(rawValue: request.tag)?.leads(to: route) ?? false, case .api(let entry, _) = route else {
+        guard ListenerRole(rawValue: request.tag)?.leads(to: route) ?? false, case .api(let entry, let ids) = route
+        else {
             request.keepsBody = false
             return .granted
         }
@@ -31,7 +32,7 @@ extension HTTPAPI {
         }
         var now: Result<Admission, Refusal>?
         var isWithin = true
-        admit(exchange, request, entry) { found in
+        admit(exchange, request, entry, ids) { found in
             if case .failure(let refusal) = found { noteAnswer(exchange, refusal.response) }
             if isWithin { now = found } else { settle(exchange, found) }
         }
@@ -53,12 +54,16 @@ extension HTTPAPI {
 
     /// Judges a call, within this call or later, and makes the file that its body goes to.
     func admit(
-        _ exchange: HTTPExchangeID, _ request: HTTPRequest, _ entry: HTTPRouteEntry,
+        _ exchange: HTTPExchangeID, _ request: HTTPRequest, _ entry: HTTPRouteEntry, _ ids: [Identifier],
         found: @escaping (Result<Admission, Refusal>) -> Void
     ) {
         judge(exchange, request, entry) { judged in
             guard entry.isUpload, case .success(let admission) = judged else { return found(judged) }
-            openSink(exchange, request, admission, found: found)
+            guard let judge = entry.judge else { return openSink(exchange, request, admission, found: found) }
+            judge(UploadHead(ids: ids, request: request, caller: admission.caller)) { refusal in
+                if let refusal { return found(.failure(.init(response: refusal))) }
+                openSink(exchange, request, admission, found: found)
+            }
         }
     }
 

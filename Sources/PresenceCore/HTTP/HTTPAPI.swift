@@ -108,7 +108,7 @@ package struct HTTPAPI {
         guard !entry.isUpload || request.head.contentLength != nil else {
             return refuse(exchange, 411, .badRequest, "the header Content-Length is required")
         }
-        admit(exchange, request, entry) { found in
+        admit(exchange, request, entry, ids) { found in
             switch found {
             case .failure(let refusal): respond(exchange, refusal.response)
             case .success(let admission): run(exchange, request, entry, ids, admission)

@@ -112,7 +112,7 @@ private struct FileAnswer: Sendable {
 }
 
 /// The length of a body that a HEAD request does not get.
-private final class AnnouncedBody: BodySource {
+final class AnnouncedBody: BodySource {
     let length: Int
     init(length: Int) { self.length = length }
     func read(_ then: @escaping ([UInt8]?) -> Void) { then(nil) }

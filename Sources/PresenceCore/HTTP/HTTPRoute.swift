@@ -123,6 +123,8 @@ package struct HTTPRouteEntry {
     let limits: RouteLimits
     /// Its body goes to a file.
     let isUpload: Bool
+    /// Judges an upload by its head.
+    let judge: UploadJudge?
     let rates: RouteRates?
     package let handle: (HTTPCall) throws(DecodingFailure) -> Void
     /// `nil` where an id or a text stands.
@@ -134,6 +136,7 @@ package struct HTTPRouteEntry {
 
     init(
         method: String, path: String, audience: Route.Audience, limits: RouteLimits = .init(), isUpload: Bool = false,
+        judge: UploadJudge? = nil,
         handle: @escaping (HTTPCall) throws(DecodingFailure) -> Void
     ) {
         self.method = method
@@ -141,6 +144,7 @@ package struct HTTPRouteEntry {
         self.audience = audience
         self.limits = limits
         self.isUpload = isUpload
+        self.judge = judge
         rates = RouteRates(limits.rate)
         self.handle = handle
         let words = path.split(separator: "/")

@@ -133,13 +133,17 @@ package struct Registry {
     /// under way (429), that the process has fewer than `limits.uploads` (503), and room on the disk (503). A client that
     /// sends `Expect: 100-continue` is told to go on only then. A revoked token is refused at the end once more.
     ///
-    /// - Parameter limits: its `bodyBytes` may be any number.
+    /// - Parameters:
+    ///   - limits: its `bodyBytes` may be any number.
+    ///   - judge: What else is judged by the head, after token, audience and rates.
     package mutating func upload(
         _ method: String, _ path: String, for audience: Route.Audience = .users, limits: RouteLimits,
+        judge: UploadJudge? = nil,
         _ handle: @escaping (HTTPCall, UploadedFile) throws(DecodingFailure) -> Void
     ) {
-        let route = HTTPRouteEntry(method: method, path: path, audience: audience, limits: limits, isUpload: true) {
-            (call) throws(DecodingFailure) in
+        let route = HTTPRouteEntry(
+            method: method, path: path, audience: audience, limits: limits, isUpload: true, judge: judge
+        ) { (call) throws(DecodingFailure) in
             guard let file = call.file else { return call.refuse(400, .badRequest, "a body is needed") }
             try handle(call, file)
         }

@@ -175,7 +175,7 @@ class Storage:
         try:
             # Any bucket is everybody's there.
             sent = {name: value for name, value in request.headers.items()
-                    if name.lower() in ("content-type", "cache-control", "authorization", "x-amz-date")}
+                    if name.lower() in ("content-type", "cache-control", "authorization", "x-amz-date", "range")}
             sent.setdefault("Authorization", "AWS4-HMAC-SHA256 Credential=a/20200101/us-east-1/s3/aws4_request, "
                                              "SignedHeaders=host, Signature=0")
             connection.request(method, target, body=body, headers=sent)
@@ -199,7 +199,11 @@ class Storage:
         if request.key not in self.kept:
             return error(404, "NoSuchKey")
         headers, body, _ = self.kept[request.key]
-        return 200, headers, body
+        part = re.fullmatch(r"bytes=(\d+)-(\d+)", request.headers.get("Range", "") if request.method == "GET" else "")
+        if not part:
+            return 200, headers, body
+        first, last = int(part.group(1)), min(int(part.group(2)), len(body) - 1)
+        return 206, headers | {"Content-Range": f"bytes {first}-{last}/{len(body)}"}, body[first:last + 1]
 
     def listing(self, query):
         keys = sorted(key for key in self.kept if key.startswith(query.get("prefix", "")) and key > query.get("start-after", ""))

@@ -98,21 +98,23 @@ import Testing
     @Test func `a name is drawn into the partition of its user`() {
         let partitions = Partitions(ServerConfiguration(), database: 0)
         for user in ["ana", "bob", "cy"].compactMap({ UserID($0) }) {
-            let name = PhotoName(near: user, in: partitions)
+            let name = StoredName(near: user, in: partitions)
             #expect(partitions.index(of: name.id) == partitions.index(of: user))
-            #expect(name != PhotoName(near: user, in: partitions))
+            #expect(name != StoredName(near: user, in: partitions))
         }
     }
 
     @Test func `what is no name of a file never becomes a path`() {
         let name = String(repeating: "0", count: 32)
-        #expect(PhotoFile(name + ".jpg")?.isThumbnail == false && PhotoFile(name + "-small.jpg")?.isThumbnail == true)
+        #expect(StoredFile(name + ".jpg")?.kind == .picture && StoredFile(name + "-small.jpg")?.kind == .thumbnail)
+        #expect(StoredFile(name + ".bin")?.kind == .bytes && StoredFile(name + ".bin")?.text == name + ".bin")
         for bad in [
-            "", ".jpg", "-small.jpg", name, name + ".png", "../" + name + ".jpg", name.dropLast() + "A.jpg",
+            "", ".jpg", ".bin", "-small.jpg", name, name + ".png", name + "-small.bin", "../" + name + ".jpg",
+            name.dropLast() + "A.jpg",
             name + "0.jpg",
             name + ".jpg\0", "/" + name + ".jpg", name.dropLast() + "/.jpg",
-        ] { #expect(PhotoFile(String(bad)) == nil, "\(bad)") }
-        let folder = PhotoFolder(path: "/data/photos")
-        #expect(folder.path(of: PhotoFile(name + "-small.jpg")!) == "/data/photos/00/\(name)-small.jpg")
+        ] { #expect(StoredFile(String(bad)) == nil, "\(bad)") }
+        let folder = FileFolder(path: "/data/photos")
+        #expect(folder.path(of: StoredFile(name + "-small.jpg")!) == "/data/photos/00/\(name)-small.jpg")
     }
 }

@@ -35,8 +35,7 @@ import Testing
             .participants,
             [
                 keys.shards, keys.unfinished, keys.floor, keys.conversation(conversation), keys.typing(conversation),
-                keys.log(conversation), keys.changes(conversation), keys.prints(conversation),
-            ],
+            ] + keys.messages(conversation),
             [keys.events, live, "joining c:1", "c:1", "ana", "cy"])
         try installation.run(
             .typing, [keys.shards, keys.floor, keys.conversation(conversation), keys.typing(conversation)],

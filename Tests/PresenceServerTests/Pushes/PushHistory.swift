@@ -150,7 +150,10 @@ final class PushHistory: DrawnHistory {
         let seq = past.sent[talk, default: []].count + 1
         past.sent[talk, default: []].append(world.redisNow)
         run(
-            .send, talk, isOffered: isOffered, { [$0.log($1), $0.changes($1), $0.prints($1), $0.aging] },
+            .send, talk, isOffered: isOffered,
+            {
+                [$0.log($1), $0.changes($1), $0.prints($1), $0.aging, $0.attachments($1), $0.attachmentsDue]
+            },
             ["ana", "m\(seq)", "\"\(talk):\(seq)\"", "", "", "1000", "0", "0", "87381"])
     }
 

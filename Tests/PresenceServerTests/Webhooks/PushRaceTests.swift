@@ -39,7 +39,7 @@ import Testing
             talk, .send,
             [
                 keys.shards, keys.floor, keys.conversation(id), keys.log(id), keys.changes(id), keys.prints(id),
-                keys.aging,
+                keys.aging, keys.attachments(id), keys.attachmentsDue,
             ], keys.events, [id.string, "ana", "x\(seq)", "\"newer\"", "", "", "100", "0", "0", "87381"])
         run(
             talk, .pushNote, [bobs.shards, bobs.push, bobs.pushed(bob), bobs.sessions(bob)], bobs.events,

@@ -17,4 +17,8 @@ extension PartitionKeys {
     func log(_ id: ConversationID) -> String { key(.log, id) }
     func changes(_ id: ConversationID) -> String { key(.changes, id) }
     func prints(_ id: ConversationID) -> String { key(.prints, id) }
+    /// All that a conversation has of messages, as scripts get it that may end it.
+    func messages(_ id: ConversationID) -> [String] {
+        [log(id), changes(id), prints(id), attachments(id), attachmentsDue]
+    }
 }

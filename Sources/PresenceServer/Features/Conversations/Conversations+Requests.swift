@@ -127,7 +127,7 @@ extension Conversations {
         let changes = request.change.add.map { "+" + $0.string } + request.change.remove.map { "-" + $0.string }
         let first = IntentStep(
             .members, intent,
-            keys: { [$0.floor, $0.conversation(id), $0.typing(id), $0.log(id), $0.changes(id), $0.prints(id)] },
+            keys: { [$0.floor, $0.conversation(id), $0.typing(id)] + $0.messages(id) },
             arguments: [id.string, user.string, String(shard.configuration.limits.participants)] + changes
         ) { [unowned self] words in
             guard words.first?.string == "OK" else { return .end(.array(words)) }
@@ -147,7 +147,7 @@ extension Conversations {
         let intent = Intent(joining.kind, id)
         let first = IntentStep(
             .participants, intent,
-            keys: { [$0.floor, $0.conversation(id), $0.typing(id), $0.log(id), $0.changes(id), $0.prints(id)] },
+            keys: { [$0.floor, $0.conversation(id), $0.typing(id)] + $0.messages(id) },
             arguments: [id.string] + participants.map(\.string)
         ) { [unowned self] words in
             guard words.first?.string == "OK" else { return .end(.array(words)) }

@@ -3,8 +3,9 @@ import PresenceCore
 
 /// The scripts of this folder's feature.
 extension Script {
-    /// Who types is a conversation's too: members who leave type no more.
-    static let conversationLibrary = asset_typing_lib().text + asset_conversation_lib().text
+    /// Who types is a conversation's too: members who leave type no more. So is what was uploaded to it.
+    static let conversationLibrary =
+        asset_typing_lib().text + asset_attachment_lib().text + asset_conversation_lib().text
 
     private static func conversation(_ name: String, _ file: asset) -> Script {
         Script(name, file.text, library: conversationLibrary, isAcknowledged: true)

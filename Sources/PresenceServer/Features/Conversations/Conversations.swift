@@ -120,6 +120,10 @@ final class Conversations: Feature {
         }
     }
 
+    /// What files of conversations are marked with as this installation's: another one, or a Redis that has lost everything, has
+    /// another key. `nil` until Redis has told it.
+    var installation: String? { pairKey.map { Sodium.mac(Array("installation".utf8), key: $0).hexadecimal } }
+
     /// The first server makes it.
     private func readPairKey(_ done: @escaping (RedisFailure?) -> Void) {
         let name = shard.partitions.space.pairKey

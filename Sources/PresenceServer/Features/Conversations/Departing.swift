@@ -39,7 +39,7 @@ final class Departing {
         guard let id = ids.first else { return .step(page(intent, left: all)) }
         let step = IntentStep(
             .depart, Intent(kind, id),
-            keys: { [$0.floor, $0.conversation(id), $0.typing(id), $0.log(id), $0.changes(id), $0.prints(id)] },
+            keys: { [$0.floor, $0.conversation(id), $0.typing(id)] + $0.messages(id) },
             arguments: [id.string, intent.subject.string]
         ) { [unowned self] _ in leave(ids.dropFirst(), all, intent) }
         return .step(step)

@@ -113,7 +113,7 @@ final class MessageAging {
             .expireMessages,
             keys: [
                 keys.shards, keys.floor, keys.conversation(id), keys.log(id), keys.changes(id), keys.prints(id),
-                keys.aging,
+                keys.aging, keys.attachments(id), keys.attachmentsDue,
             ],
             arguments: [
                 keys.events, shard.link.incarnation, id.string, String(keepFor), String(Self.mostMessages),

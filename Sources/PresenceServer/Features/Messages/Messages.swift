@@ -27,6 +27,8 @@ final class Messages: Feature {
     private var aging: MessageAging?
     var conversations: Conversations { shard.feature(Conversations.self)! }
     private var sent: MetricCounter!
+    /// Told of which conversation a message was deleted through this shard.
+    var onDeletion: [(ConversationID) -> Void] = []
 
     init(_ shard: ShardLogic) {
         self.shard = shard
@@ -111,7 +113,7 @@ final class Messages: Feature {
 
     private func delete(_ message: String, in id: ConversationID, _ context: RequestContext) {
         conversations.ask(context) { [self] done in
-            run(.deleteMessage, id, [context.user.string, message, String(keep)], done: done)
+            remove(message, in: id, by: context.user.string, done: done)
         } succeeded: { [self] words in
             answer("messageUpdated", id, words, context)
         }
@@ -131,7 +133,16 @@ final class Messages: Feature {
 
     /// A backend deletes a message.
     func delete(_ message: String, in id: ConversationID, done: @escaping StoreReply) {
-        run(.deleteMessage, id, ["", message, String(keep)], done: done)
+        remove(message, in: id, by: "", done: done)
+    }
+
+    private func remove(
+        _ message: String, in id: ConversationID, by user: String, done: @escaping StoreReply
+    ) {
+        run(.deleteMessage, id, [user, message, String(keep)]) { [self] result in
+            done(result)
+            for told in onDeletion { told(id) }
+        }
     }
 
     private func run(_ script: Script, _ id: ConversationID, _ arguments: [String], done: @escaping StoreReply) {
@@ -140,7 +151,7 @@ final class Messages: Feature {
             script,
             keys: [
                 keys.shards, keys.floor, keys.conversation(id), keys.log(id), keys.changes(id), keys.prints(id),
-                keys.aging,
+                keys.aging, keys.attachments(id), keys.attachmentsDue,
             ],
             arguments: [keys.events, shard.link.incarnation, id.string] + arguments, lane: .commands, reply: done)
     }

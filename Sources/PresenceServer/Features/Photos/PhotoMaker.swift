@@ -1,5 +1,6 @@
 import CPhotos
 import PresenceCore
+import PresenceProtocol
 
 /// Makes a picture of what was uploaded, in a process of its own (`CPhotos`).
 enum PhotoMaker {
@@ -36,5 +37,48 @@ enum PhotoMaker {
         case photo_killed: return .killed(result.signal)
         default: return .failed("the process that decodes pictures could not be run")
         }
+    }
+
+    // MARK: For a call
+
+    /// What a feature counts of it.
+    struct Counts {
+        let refused: MetricCounter
+        let killed: MetricCounter
+    }
+
+    /// Has the picture and its thumbnail made of an upload, and goes on with both; or answers the call.
+    ///
+    /// - Parameter refuse: Answers that it is no picture.
+    static func make(
+        _ file: UploadedFile, for call: HTTPCall, counting counts: Counts, refuse: @escaping (HTTPCall) -> Void,
+        then: @escaping ([StoredPart]) -> Void
+    ) {
+        call.work(pool) {
+            make(file)
+        } then: { outcome in
+            switch outcome {
+            case .made(let photo, let thumbnail):
+                then([
+                    StoredPart(kind: .picture, content: .bytes(photo)),
+                    StoredPart(kind: .thumbnail, content: .bytes(thumbnail)),
+                ])
+            case .notAnImage:
+                counts.refused.value += 1
+                refuse(call)
+            case .killed(let signal):
+                counts.killed.value += 1
+                call.shard.log("decoding a picture was ended", ["signal": "\(signal)"], level: .warning)
+                refuse(call)
+            case .failed(let reason):
+                call.shard.log("picture not made", ["reason": reason], level: .error)
+                refuseForNow(call)
+            }
+        }
+    }
+
+    static func refuseForNow(_ call: HTTPCall) {
+        call.refuse(
+            503, .init(code: .unavailable, message: "the server has no place for this now", retryAfter: 60_000))
     }
 }

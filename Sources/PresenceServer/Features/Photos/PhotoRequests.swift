@@ -12,31 +12,17 @@ extension Photos {
         guard let user = call.ownUser() else { return }
         // Nothing is decoded for somebody without an account.
         withAccount(call, user) { [self] in
-            call.work(PhotoMaker.pool) {
-                PhotoMaker.make(file)
-            } then: { [self] outcome in
-                switch outcome {
-                case .made(let photo, let thumbnail): keep(photo, thumbnail, of: user, call)
-                case .notAnImage:
-                    refused.value += 1
-                    refuseImage(call)
-                case .killed(let signal):
-                    killed.value += 1
-                    shard.log("decoding a picture was ended", ["signal": "\(signal)"], level: .warning)
-                    refuseImage(call)
-                case .failed(let reason):
-                    shard.log("picture not made", ["reason": reason], level: .error)
-                    refuseForNow(call)
-                }
+            PhotoMaker.make(file, for: call, counting: counts, refuse: refuseImage) { [self] parts in
+                keep(parts, of: user, call)
             }
         }
     }
 
     /// Off the threads that decode, which a slow store would keep from it.
-    private func keep(_ photo: [UInt8], _ thumbnail: [UInt8], of user: UserID, _ call: HTTPCall) {
-        let (name, store) = (PhotoName(near: user, in: shard.partitions), store)
+    private func keep(_ parts: [StoredPart], of user: UserID, _ call: HTTPCall) {
+        let (name, store) = (StoredName(near: user, in: shard.partitions), store)
         call.work(store.pool) {
-            Result { () throws(PhotoStoreFailure) in try store.keep(photo, thumbnail, as: name) }
+            Result { () throws(FileStoreFailure) in try store.keep(parts, as: name) }
         } then: { [self] result in
             switch result {
             case .success:
@@ -44,14 +30,9 @@ extension Photos {
                 put(name, of: user, call)
             case .failure(let failure):
                 note(failure, "picture not kept")
-                refuseForNow(call)
+                PhotoMaker.refuseForNow(call)
             }
         }
-    }
-
-    private func refuseForNow(_ call: HTTPCall) {
-        call.refuse(
-            503, .init(code: .unavailable, message: "the server has no place for this now", retryAfter: 60_000))
     }
 
     private func refuseImage(_ call: HTTPCall) {
@@ -75,22 +56,22 @@ extension Photos {
     }
 
     /// Gives a picture, or none, to a user, in the place of the former.
-    private func put(_ name: PhotoName?, of user: UserID, _ call: HTTPCall) {
+    private func put(_ name: StoredName?, of user: UserID, _ call: HTTPCall) {
         let keys = shard.partitions.keys(of: user)
         call.ask(changes: false) {
             shard.store.command(["HGET", keys.user(user), "photo"], lane: .commands, reply: $0)
         } answered: { [self] value in
-            put(name, after: value.string.flatMap { PhotoName($0) }, of: user, call, tries: 0)
+            put(name, after: value.string.flatMap { StoredName($0) }, of: user, call, tries: 0)
         }
     }
 
-    private func put(_ name: PhotoName?, after former: PhotoName?, of user: UserID, _ call: HTTPCall, tries: Int) {
+    private func put(_ name: StoredName?, after former: StoredName?, of user: UserID, _ call: HTTPCall, tries: Int) {
         let keys = shard.partitions.keys(of: user)
         // Some name or other stands where there is none.
         let some = name ?? former
-        let photoKey = { (name: PhotoName?) in (name ?? some).map { keys.key(.photo, $0.id) } ?? keys.account(user) }
-        let addresses = [false, true].map { isThumbnail in
-            name.map { StatusArguments.encoded(PhotoFile($0, isThumbnail: isThumbnail).stored) } ?? ""
+        let photoKey = { (name: StoredName?) in (name ?? some).map { keys.key(.photo, $0.id) } ?? keys.account(user) }
+        let addresses = [StoredFile.Kind.picture, .thumbnail].map { kind in
+            name.map { StatusArguments.encoded(PhotoAddress.stored(StoredFile($0, kind))) } ?? ""
         }
         call.ask {
             shard.store.run(
@@ -110,7 +91,7 @@ extension Photos {
                 guard let former, name == nil else { return call.respond(response) }
                 remove(former) { call.respond(response) }
             case "CHANGED" where tries < Self.mostTries && words.count > 1:
-                put(name, after: words[1].string.flatMap { PhotoName($0) }, of: user, call, tries: tries + 1)
+                put(name, after: words[1].string.flatMap { StoredName($0) }, of: user, call, tries: tries + 1)
             case "CHANGED": drop(name) { call.refuseUnavailable() }
             case "NONE": drop(name) { call.refuseNoAccount() }
             default: drop(name) { call.refuseDamaged(user) }
@@ -118,12 +99,12 @@ extension Photos {
         }
     }
 
-    private func drop(_ name: PhotoName?, then: @escaping () -> Void) {
+    private func drop(_ name: StoredName?, then: @escaping () -> Void) {
         guard let name else { return then() }
         remove(name, done: then)
     }
 
-    private func response(_ name: PhotoName?, _ words: [RedisValue], _ user: UserID) -> HTTPResponse {
+    private func response(_ name: StoredName?, _ words: [RedisValue], _ user: UserID) -> HTTPResponse {
         guard let name else { return .done }
         guard words.count > 2, let version = words[1].int, let body = words[2].bytes,
             body.withUnsafeBytes({ RegisterFrame.isBody($0) })
@@ -132,9 +113,9 @@ extension Photos {
             return .error(500, .damagedRecord())
         }
         var json = Array("{".utf8)
-        for (member, isThumbnail) in [("photoURL", false), ("thumbnailURL", true)] {
+        for (member, kind) in [("photoURL", StoredFile.Kind.picture), ("thumbnailURL", .thumbnail)] {
             json += Array(#""\#(member)":"#.utf8)
-            JSONWriter.string(address(of: name, isThumbnail: isThumbnail), to: &json)
+            JSONWriter.string(address(of: StoredFile(name, kind)), to: &json)
             json.append(UInt8(ascii: ","))
         }
         json +=

@@ -60,15 +60,17 @@ extension Photos {
 }
 
 extension ServerConfiguration {
-    var photoStore: any PhotoStore {
+    var photoStore: any FileStore {
         do throws(InvalidConfiguration) {
-            if let bucket = try S3Bucket.configured(self) { return S3Photos(bucket: bucket) }
+            if let bucket = try S3Bucket.configured(self) {
+                return S3Files(bucket: bucket, kinds: [.picture, .thumbnail], cacheControl: Photos.cacheControl)
+            }
         } catch {
             // `Photos.check` has read the same a moment ago. Pictures must not come to be in another place instead.
             fatalError("\(error)")
         }
         let folder = self[text: .photoFolder]
-        return PhotoFolder(path: folder.isEmpty ? dataPath + "/photos" : folder)
+        return FileFolder(path: folder.isEmpty ? dataPath + "/photos" : folder)
     }
 
     /// What the addresses of pictures begin with, without a slash at the end.

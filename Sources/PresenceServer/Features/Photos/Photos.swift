@@ -15,21 +15,20 @@ import WebSockets
 final class Photos: Feature {
     static let plan = FeaturePlan(
         name: "photos", isOptional: false, scripts: [.setPhoto], keys: [.photo], settings: FeatureSetting.photos,
-        pools: [PhotoMaker.pool, S3Photos.pool], check: check)
+        pools: [PhotoMaker.pool, S3Files.pool], check: check)
     /// Bytes of an upload: 5 MiB.
     static let mostBytes = 5 * 1024 * 1024
-    /// A name never means another picture.
+    /// For shared caches too: a picture is shown to everybody.
     static let cacheControl = "public, max-age=31536000, immutable"
     /// Changes of one user, for each shard: 20 at once, then one in two minutes.
     private static let rate = RateLimit(every: 120_000, burst: 20)
 
     unowned let shard: ShardLogic
-    let store: any PhotoStore
+    let store: any FileStore
     private(set) var made: MetricCounter!
-    private(set) var refused: MetricCounter!
-    private(set) var killed: MetricCounter!
+    private(set) var counts: PhotoMaker.Counts!
     private var failures: MetricCounter!
-    private var sweep: PhotoSweep?
+    private var sweep: FileSweep?
     private var isChecked = false
 
     init(_ shard: ShardLogic) {
@@ -41,13 +40,14 @@ final class Photos: Feature {
         guard let accounts = shard.feature(Accounts.self), accounts.isOn else { return }
         accounts.photos = self
         made = registry.counter("photos_total", help: "pictures that were uploaded and made into photos")
-        refused = registry.counter("photos_refused_total", help: "uploads that were no picture")
-        killed = registry.counter(
-            "photos_killed_total",
-            help: "uploads whose decoding was ended for what it did, or for taking too long")
+        counts = PhotoMaker.Counts(
+            refused: registry.counter("photos_refused_total", help: "uploads that were no picture"),
+            killed: registry.counter(
+                "photos_killed_total",
+                help: "uploads whose decoding was ended for what it did, or for taking too long"))
         failures = registry.counter(
             "photo_store_failures_total", help: "pictures that could not be kept, read or removed where they are")
-        sweep = PhotoSweep(self, in: &registry)
+        sweep = FileSweep(shard, of: swept(in: &registry), in: &registry)
         registry.upload(
             "PUT", "/v1/me/photo",
             limits: RouteLimits(bodyBytes: Self.mostBytes, rate: Self.rate, tooLarge: "photo_too_large")
@@ -73,47 +73,80 @@ final class Photos: Feature {
         isChecked = true
         let store = store
         try? shard.jobs.run(in: store.pool) {
-            Result { () throws(PhotoStoreFailure) in try store.check() }
+            Result { () throws(FileStoreFailure) in try store.check() }
         } then: { [self] result in
             if case .success(.failure(let failure)) = result { note(failure, "pictures cannot be kept") }
         }
     }
 
-    func note(_ failure: PhotoStoreFailure, _ what: String) {
+    func note(_ failure: FileStoreFailure, _ what: String) {
         failures.value += 1
         shard.log(what, ["reason": failure.description], level: .error)
     }
 
     /// What clients are told of a picture.
-    func address(of name: PhotoName, isThumbnail: Bool) -> String {
-        shard.configuration.photoBase + PhotoFile.path + PhotoFile(name, isThumbnail: isThumbnail).name
-    }
+    func address(of file: StoredFile) -> String { shard.configuration.photoBase + PhotoAddress.path + file.text }
 
     private func serve(_ call: HTTPCall) {
-        guard let file = PhotoFile(call.texts[0]) else {
+        guard let file = StoredFile(call.texts[0]), file.kind != .bytes else {
             return call.refuse(404, .notFound, "there is no such file")
         }
-        var content = HTTPContent(type: "image/jpeg", cacheControl: Self.cacheControl, tag: file.photo.text)
+        var content = HTTPContent(type: "image/jpeg", cacheControl: Self.cacheControl, tag: file.name.text)
         // It is a picture wherever it is shown, and any page may show it.
         content.headers = [
             ("Content-Security-Policy", "default-src 'none'; sandbox"),
             ("Cross-Origin-Resource-Policy", "cross-origin"),
         ]
-        store.serve(file, as: content, on: call) { [unowned self] in note($0, "picture not served") }
+        store.serve(file, of: nil, as: content, on: call) { [unowned self] in note($0, "picture not served") }
+    }
+
+    /// The user's record says whether a picture is theirs still.
+    private func swept(in registry: inout Registry) -> FileSweep.Subject {
+        let removed = registry.counter("photos_swept_total", help: "files of pictures that belonged to nobody")
+        return FileSweep.Subject(
+            store: store, round: shard.configuration[.photoSweep],
+            installation: { [unowned shard] in shard.feature(Accounts.self)?.places?.installation },
+            isOwned: { [unowned self] in isOwned($0, $1) }, removed: { removed.value += 1 },
+            failed: { [unowned self] in note($0, $1) })
+    }
+
+    private func isOwned(_ name: StoredName, _ found: @escaping (Bool?) -> Void) {
+        let keys = shard.partitions.keys(of: name.id)
+        let key = keys.key(.photo, name.id)
+        shard.store.command(["GET", key], lane: .commands) { [self] result in
+            guard case .success(let value) = result else { return found(nil) }
+            guard let user = value.string.flatMap({ UserID($0) }) else { return found(false) }
+            shard.store.command(["HGET", keys.user(user), "photo"], lane: .commands) { [self] result in
+                guard case .success(let value) = result else { return found(nil) }
+                guard value.string != name.text else { return found(true) }
+                isKept(key, found)
+            }
+        }
+    }
+
+    /// One that was replaced less than a minute ago has a key that expires.
+    private func isKept(_ key: String, _ found: @escaping (Bool?) -> Void) {
+        shard.store.command(["PTTL", key], lane: .commands) { [self] result in
+            guard case .success(let value) = result, let left = value.int else { return found(nil) }
+            guard left < 0 else { return found(true) }
+            // A name that was given up is never given again.
+            shard.store.command(["UNLINK", key], lane: .commands) { _ in }
+            found(false)
+        }
     }
 
     /// The picture of an account that was deleted.
-    func forget(_ name: PhotoName, of user: UserID, done: @escaping () -> Void) {
+    func forget(_ name: StoredName, of user: UserID, done: @escaping () -> Void) {
         shard.store.command(["UNLINK", shard.partitions.keys(of: user).key(.photo, name.id)], lane: .commands) { _ in }
         remove(name, done: done)
     }
 
     /// Removes files before the answer; if that fails, the sweep comes to them.
-    func remove(_ name: PhotoName, done: @escaping () -> Void) {
+    func remove(_ name: StoredName, done: @escaping () -> Void) {
         let store = store
         do {
             try shard.jobs.run(in: store.pool) {
-                Result { () throws(PhotoStoreFailure) in try store.remove(name) }
+                Result { () throws(FileStoreFailure) in try store.remove(name) }
             } then: { [self] result in
                 if case .success(.failure(let failure)) = result { note(failure, "picture not removed") }
                 done()
@@ -132,4 +165,15 @@ extension Script {
 extension KeyFamily {
     /// Whose a picture is, by its name.
     static let photo = KeyFamily(name: "photo", isPassing: false, type: "string")
+}
+
+/// How addresses of pictures are told and kept.
+enum PhotoAddress {
+    /// Where they are served.
+    static let path = "/v1/photos/"
+    /// What an address begins with as profiles hold it: the rest is put before it when it is told. Clients cannot give such a one.
+    static let mark = "photo:"
+
+    /// As profiles hold it.
+    static func stored(_ file: StoredFile) -> String { mark + file.text }
 }

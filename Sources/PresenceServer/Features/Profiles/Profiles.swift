@@ -12,7 +12,7 @@ final class Profiles: Feature {
     init(_ shard: ShardLogic) { self.shard = shard }
 
     func register(in registry: inout Registry) {
-        shard.bodyMark = BodyMark(PhotoFile.mark, told: shard.configuration.photoBase + PhotoFile.path)
+        shard.bodyMark = BodyMark(PhotoAddress.mark, told: shard.configuration.photoBase + PhotoAddress.path)
         registry.request(
             "updateProfile",
             decode: { (members, _) throws(DecodingFailure) in try ClientRequest.updateProfile(members) }

@@ -40,7 +40,7 @@ extension Accounts {
                 switch words.first?.string {
                 case "OK":
                     if words.count > 1, words[1].string == "1" { emailChange.finish(user) }
-                    let photo = words.count > 2 ? words[2].string.flatMap { PhotoName($0) } : nil
+                    let photo = words.count > 2 ? words[2].string.flatMap { StoredName($0) } : nil
                     shard.feature(Conversations.self)?.departing.begin(user)
                     release(of: user, photo: photo, call, then: then)
                 case "NONE": call.refuseNoAccount()
@@ -52,7 +52,7 @@ extension Accounts {
     }
 
     /// What lies outside of the user's partition, or of the store. What of it does not happen now, sweeps do.
-    private func release(of user: UserID, photo: PhotoName?, _ call: HTTPCall, then: @escaping () -> Void) {
+    private func release(of user: UserID, photo: StoredName?, _ call: HTTPCall, then: @escaping () -> Void) {
         func releaseName() {
             guard let usernames else { return then() }
             usernames.release(of: user, done: then)

@@ -66,9 +66,10 @@ end
 
 -- Nobody is in it any more: of its messages only the numbers stay. That they went is a change that is kept nowhere: so who
 -- held them is told to begin anew if there is a conversation of this id again.
-local function empty(c, ...)
+local function empty(c, id, log, changes, prints, attachments, due)
     if next(c.members) then return end
-    redis.call('DEL', ...)
+    redis.call('DEL', log, changes, prints)
+    releaseAll(attachments, due, id)
     c.changes = c.changes + 1
     put(c, 'changes', int(c.changes))
     put(c, 'first', int(c.last + 1))

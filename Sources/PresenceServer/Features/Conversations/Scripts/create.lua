@@ -1,4 +1,4 @@
--- uses: typing-lib, conversation-lib
+-- uses: typing-lib, attachment-lib, conversation-lib
 -- Makes a group. Its id was chosen so that it lives in its creator's partition. An intent's first step: the inboxes of its
 -- members are told afterwards.
 -- KEYS: shards, unfinished, floor, conversation, creator, creations

@@ -1,4 +1,4 @@
--- uses: typing-lib, conversation-lib
+-- uses: typing-lib, attachment-lib, conversation-lib
 -- Makes the direct conversation of two users, or finds it. An intent's step: their inboxes are told afterwards.
 -- KEYS: shards, unfinished, floor, conversation, typing
 -- ARGV: now, channel, incarnation, intent, conversation, metadata or '', the two users

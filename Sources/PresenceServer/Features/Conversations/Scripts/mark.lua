@@ -1,4 +1,4 @@
--- uses: typing-lib, conversation-lib
+-- uses: typing-lib, attachment-lib, conversation-lib
 -- What has come to a member's devices, and what they have read, up to these messages. Marks only move forward.
 -- KEYS: shards, floor, conversation
 -- ARGV: now, channel, incarnation, conversation, user, delivered, read (0: nothing said)

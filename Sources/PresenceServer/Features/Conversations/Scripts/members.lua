@@ -1,7 +1,7 @@
--- uses: typing-lib, conversation-lib
+-- uses: typing-lib, attachment-lib, conversation-lib
 -- Members of a group add others, leave, or (its owner) remove others. An intent's first step: the inboxes of those who came
 -- and went are told afterwards.
--- KEYS: shards, unfinished, floor, conversation, typing, log, changes, prints
+-- KEYS: shards, unfinished, floor, conversation, typing, log, changes, prints, attachments, attachments-due
 -- ARGV: now, channel, incarnation, intent, conversation, user, most members, +USER or -USER …
 -- Replies {OK}, {FENCED}, {FORBIDDEN}, {DIRECT}, {OWNER} or {CROWDED}.
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
@@ -25,7 +25,7 @@ end
 if #touched == 0 then return { 'OK' } end
 if adds and #membersOf(c) > tonumber(ARGV[7]) then return { 'CROWDED' } end
 succeed(c)
-empty(c, KEYS[6], KEYS[7], KEYS[8])
+empty(c, ARGV[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10])
 bump(c, KEYS[3])
 save(c, ARGV[2], ARGV[5])
 await(c, touched, KEYS[2], ARGV[4])

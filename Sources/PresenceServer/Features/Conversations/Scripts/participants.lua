@@ -1,7 +1,7 @@
--- uses: typing-lib, conversation-lib
+-- uses: typing-lib, attachment-lib, conversation-lib
 -- A backend sets who is in a conversation; nobody: it ends. What was direct becomes a group. An intent's first step: the
 -- inboxes of those who came and went are told afterwards.
--- KEYS: shards, unfinished, floor, conversation, typing, log, changes, prints
+-- KEYS: shards, unfinished, floor, conversation, typing, log, changes, prints, attachments, attachments-due
 -- ARGV: now, channel, incarnation, intent, conversation, participants …
 -- Replies {OK} or {FENCED}.
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
@@ -26,7 +26,7 @@ if not c.raw.createdAt then put(c, 'createdAt', int(now)) end
 put(c, 'kind', 'group')
 put(c, 'pair', nil)
 succeed(c)
-empty(c, KEYS[6], KEYS[7], KEYS[8])
+empty(c, ARGV[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10])
 bump(c, KEYS[3])
 save(c, ARGV[2], ARGV[5])
 await(c, touched, KEYS[2], ARGV[4])

@@ -1,4 +1,4 @@
--- uses: typing-lib, conversation-lib
+-- uses: typing-lib, attachment-lib, conversation-lib
 -- A conversation hears whether a member lets others see what they have read.
 -- KEYS: shards, unfinished, floor, conversation
 -- ARGV: now, channel, incarnation, intent, conversation, user, receipts, number

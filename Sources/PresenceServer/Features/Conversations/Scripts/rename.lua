@@ -1,4 +1,4 @@
--- uses: typing-lib, conversation-lib
+-- uses: typing-lib, attachment-lib, conversation-lib
 -- A member renames a group.
 -- KEYS: shards, floor, conversation
 -- ARGV: now, channel, incarnation, conversation, user, name or ''

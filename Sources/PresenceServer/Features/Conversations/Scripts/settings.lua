@@ -1,4 +1,4 @@
--- uses: typing-lib, conversation-lib
+-- uses: typing-lib, attachment-lib, conversation-lib
 -- A member's own settings of a conversation.
 -- KEYS: shards, floor, conversation
 -- ARGV: now, channel, incarnation, conversation, user, muted ('' to leave, 0 not, -1 until taken back, or for how many ms),

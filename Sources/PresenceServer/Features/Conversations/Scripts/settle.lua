@@ -1,4 +1,4 @@
--- uses: typing-lib, conversation-lib
+-- uses: typing-lib, attachment-lib, conversation-lib
 -- Inboxes have been told, and said who shows what they have read.
 -- KEYS: shards, unfinished, floor, conversation
 -- ARGV: now, channel, incarnation, intent, conversation, then USER, version, receipts of each

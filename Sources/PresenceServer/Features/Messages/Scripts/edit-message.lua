@@ -1,6 +1,6 @@
--- uses: typing-lib, conversation-lib, message-lib
+-- uses: typing-lib, attachment-lib, conversation-lib, message-lib
 -- A sender gives a message another text. The 10 newest earlier texts are kept, fewer if the message gets too long.
--- KEYS: shards, floor, conversation, log, changes, prints
+-- KEYS: shards, floor, conversation, log, changes, prints, aging, attachments, attachments-due
 -- ARGV: now, channel, incarnation, conversation, user, id, text, most messages kept, 1 if one of two blocks the other,
 --       the longest message in bytes
 -- Replies {OK, MESSAGE}, {FENCED}, {FORBIDDEN}, {MISSING}, {OTHERS}, {DELETED}, {EMPTY}, {BLOCKED} or {LONG}.

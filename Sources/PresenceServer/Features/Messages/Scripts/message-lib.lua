@@ -84,8 +84,22 @@ end
 
 local function sentAt(raw) return tonumber(string.match(raw, '^%S+ %d+ %d+ (%d+)')) end
 
+-- What the oldest messages mention, so many of them, is mentioned by them no longer.
+local function unmention(count, keys, id)
+    if redis.call('EXISTS', keys.attachments) == 0 then return end
+    for start = 0, count - 1, 50 do
+        for _, raw in ipairs(redis.call('LRANGE', keys.log, start, math.min(start + 50, count) - 1)) do
+            if string.find(raw, '/v1/attachments/', 1, true) then
+                local m = message(raw)
+                mention(keys.attachments, keys.due, id, m.from, m.attachments, -1)
+            end
+        end
+    end
+end
+
 -- The oldest messages go, so many of them. A change that was of one of them stays counted.
-local function forget(c, count, keys)
+local function forget(c, count, keys, id)
+    unmention(count, keys, id)
     redis.call('LTRIM', keys.log, count, -1)
     c.first = c.first + count
     put(c, 'first', int(c.first))
@@ -115,7 +129,7 @@ local function expire(c, limit, most, keys, channel, id)
             count = count + 1
         end
     end
-    forget(c, count, keys)
+    forget(c, count, keys, id)
     for user, m in pairs(c.members) do
         if m.read < c.first - 1 then
             m.read = c.first - 1

@@ -1,7 +1,7 @@
--- uses: typing-lib, conversation-lib, message-lib
+-- uses: typing-lib, attachment-lib, conversation-lib, message-lib
 -- A member sends a message. Its id makes it the same however often it is sent.
 -- KEYS: shards, floor, conversation, log, changes, prints, aging (conversations by when their oldest message was sent; used if
---       messages are kept for a time)
+--       messages are kept for a time), attachments, attachments-due
 -- ARGV: now, channel, incarnation, conversation, from, id, text, attachments or '', priority or '', most messages kept,
 --       ms for which they are kept or 0, 1 if one of two blocks the other, the longest message in bytes
 -- Replies {OK, MESSAGE}, {FENCED}, {FORBIDDEN}, {CONFLICT}, {BLOCKED} or {LARGE}.
@@ -26,9 +26,10 @@ redis.call('RPUSH', KEYS[4], raw)
 redis.call('APPEND', KEYS[6], hash(ARGV[6]) .. content)
 
 local keep, keepFor = tonumber(ARGV[10]), tonumber(ARGV[11])
-local keys = { log = KEYS[4], changes = KEYS[5], prints = KEYS[6] }
+local keys = { log = KEYS[4], changes = KEYS[5], prints = KEYS[6], attachments = KEYS[8], due = KEYS[9] }
+mention(KEYS[8], KEYS[9], ARGV[4], ARGV[5], ARGV[8], 1)
 local over = c.last - c.first + 1 - keep
-if over > 0 then forget(c, over, keys) end
+if over > 0 then forget(c, over, keys, ARGV[4]) end
 if keepFor > 0 then
     -- A conversation that was quiet for long gets rid of the rest with the next messages, or with the next sweep.
     expire(c, now - keepFor, 100, keys, ARGV[2], ARGV[4])

@@ -3,13 +3,13 @@ import OutgoingHTTP
 import PresenceCore
 import WebSockets
 
-/// Pictures in a bucket of S3-compatible storage, under their names behind a prefix.
+/// Files in a bucket of S3-compatible storage, under their names behind a prefix.
 ///
 /// It guarantees that
 /// - no loop waits for it: as many calls run as its pool has threads, more wait, and still more are refused with 503;
-/// - each picture or thumbnail is there whole or not at all, as the storage promises it, and its bytes are in the signature;
+/// - each file is there whole or not at all, as the storage promises it, and its bytes are in the signature;
 /// - a call that fails for the storage's reasons is tried twice, within 15 s in all.
-struct S3Photos: PhotoStore {
+struct S3Files: FileStore {
     static let pool = WorkerPlan(
         "s3", threads: { $0[text: .s3Bucket].isEmpty ? 0 : running }, queue: { _ in queued }, longestWait: 10)
     private static let (running, queued) = (8, 256)
@@ -22,62 +22,76 @@ struct S3Photos: PhotoStore {
     private static let (longest, longestTry) = (15.0, 8.0)
     /// A page of a listing has so many keys, of some 600 bytes of XML each.
     private static let page = 1_000
-    /// Of one part in one look: two million pictures are 16 pages.
+    /// Of one part in one look: two million files are 16 pages.
     private static let mostPages = 64
     private static let mostBytes = 4 * 1_024 * 1_024
 
+    /// Of a file that is fetched in pieces, in bytes: what a slow download holds.
+    private static let piece = 512 * 1024
+
     let bucket: S3Bucket
+    /// What may be under a name.
+    let kinds: [StoredFile.Kind]
+    /// What browsers and caches are told by the storage.
+    let cacheControl: String
 
     var pool: WorkerPlan { Self.pool }
 
-    func keep(_ photo: [UInt8], _ thumbnail: [UInt8], as name: PhotoName) throws(PhotoStoreFailure) {
-        do throws(PhotoStoreFailure) {
-            try put(photo, as: PhotoFile(name, isThumbnail: false))
-            try put(thumbnail, as: PhotoFile(name, isThumbnail: true))
+    func keep(_ parts: [StoredPart], as name: StoredName) throws(FileStoreFailure) {
+        do throws(FileStoreFailure) {
+            for part in parts { try put(part.content, as: StoredFile(name, part.kind)) }
         } catch {
             // What is not removed now is found by the sweep.
-            try? delete(PhotoFile(name, isThumbnail: false))
+            for part in parts.dropLast() { try? delete(StoredFile(name, part.kind)) }
             throw error
         }
     }
 
-    private func put(_ bytes: [UInt8], as file: PhotoFile) throws(PhotoStoreFailure) {
+    private func put(_ content: StoredPart.Content, as file: StoredFile) throws(FileStoreFailure) {
         var request = S3Request("PUT", bucket.path(of: file))
-        // The storage gives these to whom it serves the picture itself.
-        request.headers = [("cache-control", Photos.cacheControl), ("content-type", "image/jpeg")]
-        request.body = bytes
+        // The storage gives these to whom it serves the file itself.
+        request.headers = [("cache-control", cacheControl), ("content-type", file.kind.type)]
+        switch content {
+        case .bytes(let bytes): request.body = bytes
+        case .upload(let upload):
+            // One for each thread of the pool is in memory: the signature is over all of it.
+            do throws(FileFailure) {
+                request.body = try upload.read(at: 0, count: upload.size)
+            } catch {
+                throw FileStoreFailure(error)
+            }
+        }
         let answer = try call(request)
         guard answer.status == 200 else { throw Self.refusal(answer) }
     }
 
-    func remove(_ name: PhotoName) throws(PhotoStoreFailure) {
-        try delete(PhotoFile(name, isThumbnail: false))
-        try delete(PhotoFile(name, isThumbnail: true))
+    func remove(_ name: StoredName) throws(FileStoreFailure) {
+        for kind in kinds { try delete(StoredFile(name, kind)) }
     }
 
-    private func delete(_ file: PhotoFile) throws(PhotoStoreFailure) {
+    private func delete(_ file: StoredFile) throws(FileStoreFailure) {
         let answer = try call(S3Request("DELETE", bucket.path(of: file)))
         guard [200, 204, 404].contains(answer.status) else { throw Self.refusal(answer) }
     }
 
     /// How old something is, is measured by the storage's own clock.
-    func names(in part: Int) throws(PhotoStoreFailure) -> [PhotoName] {
-        var names: Set<PhotoName> = []
+    func names(in part: Int) throws(FileStoreFailure) -> [StoredName] {
+        var names: Set<StoredName> = []
         var last = ""
         for _ in 0..<Self.mostPages {
             var request = S3Request("GET", "/\(bucket.name)")
             request.query = [
                 ("list-type", "2"), ("max-keys", String(Self.page)),
-                ("prefix", bucket.prefix + PhotoSweep.digits(of: part)),
+                ("prefix", bucket.prefix + FileSweep.digits(of: part)),
             ]
             if !last.isEmpty { request.query.append(("start-after", last)) }
             let answer = try call(request)
             guard answer.status == 200 else { throw Self.refusal(answer) }
             guard let listing = S3Listing(answer.body),
                 let now = answer["date"].flatMap({ S3Listing.seconds(date: $0) })
-            else { throw PhotoStoreFailure("the storage's listing cannot be read") }
-            for entry in listing.entries where entry.modified + PhotoSweep.grace < now {
-                if let file = bucket.file(of: entry.key) { names.insert(file.photo) }
+            else { throw FileStoreFailure("the storage's listing cannot be read") }
+            for entry in listing.entries where entry.modified + FileSweep.grace < now {
+                if let file = bucket.file(of: entry.key) { names.insert(file.name) }
             }
             guard listing.isMore, let next = listing.entries.last?.key, next > last else { break }
             last = next
@@ -85,11 +99,11 @@ struct S3Photos: PhotoStore {
         return names.sorted { $0.text < $1.text }
     }
 
-    func mark() throws(PhotoStoreFailure) -> String? {
+    func mark() throws(FileStoreFailure) -> String? {
         try read(bucket.markPath).map { String(decoding: $0.prefix(256), as: UTF8.self) }
     }
 
-    func setMark(_ mark: String) throws(PhotoStoreFailure) {
+    func setMark(_ mark: String) throws(FileStoreFailure) {
         var request = S3Request("PUT", bucket.markPath)
         request.headers = [("content-type", "text/plain")]
         request.body = Array(mark.utf8)
@@ -97,7 +111,7 @@ struct S3Photos: PhotoStore {
         guard answer.status == 200 else { throw Self.refusal(answer) }
     }
 
-    func check() throws(PhotoStoreFailure) {
+    func check() throws(FileStoreFailure) {
         let answer = try call(S3Request("HEAD", "/\(bucket.name)"))
         guard answer.status == 200 else { throw Self.refusal(answer) }
     }
@@ -105,7 +119,8 @@ struct S3Photos: PhotoStore {
     // MARK: Serving
 
     func serve(
-        _ file: PhotoFile, as content: HTTPContent, on call: HTTPCall, failed: @escaping (PhotoStoreFailure) -> Void
+        _ file: StoredFile, of size: Int?, as content: HTTPContent, on call: HTTPCall,
+        failed: @escaping (FileStoreFailure) -> Void
     ) {
         if let address = bucket.publicAddress(of: file) {
             // For an hour, since the bucket may move.
@@ -114,8 +129,20 @@ struct S3Photos: PhotoStore {
                     status: 302,
                     headers: [("Location", address), ("Cache-Control", "public, max-age=3600")] + content.headers))
         }
+        guard let size, size > Self.piece else { return serveWhole(file, as: content, on: call, failed: failed) }
+        let path = bucket.path(of: file)
+        call.serve(length: size, inPiecesOf: Self.piece, as: content, from: pool) { [self] range in
+            Result { () throws(FileStoreFailure) in try read(path, range) }
+        } failed: {
+            failed($0)
+        }
+    }
+
+    private func serveWhole(
+        _ file: StoredFile, as content: HTTPContent, on call: HTTPCall, failed: @escaping (FileStoreFailure) -> Void
+    ) {
         call.work(Self.pool) {
-            Result { () throws(PhotoStoreFailure) in try read(bucket.path(of: file)) }
+            Result { () throws(FileStoreFailure) in try read(bucket.path(of: file)) }
         } then: { result in
             switch result {
             case .success(let bytes?): call.serve(fetched: bytes, as: content)
@@ -123,13 +150,26 @@ struct S3Photos: PhotoStore {
             case .failure(let failure):
                 failed(failure)
                 call.refuse(
-                    503, .init(code: .unavailable, message: "the picture cannot be had now", retryAfter: 5_000))
+                    503, .init(code: .unavailable, message: "the file cannot be had now", retryAfter: 5_000))
             }
         }
     }
 
+    /// A part of a file; `nil` if it is not there.
+    private func read(_ path: String, _ range: Range<Int>) throws(FileStoreFailure) -> [UInt8]? {
+        var request = S3Request("GET", path)
+        request.headers = [("range", "bytes=\(range.lowerBound)-\(range.upperBound - 1)")]
+        let answer = try call(request)
+        switch answer.status {
+        case 206 where answer.body.count == range.count: return answer.body
+        case 404: return nil
+        case 200, 206: throw FileStoreFailure("the storage answered with another part of a file")
+        default: throw Self.refusal(answer)
+        }
+    }
+
     /// `nil` if it is not there.
-    private func read(_ path: String) throws(PhotoStoreFailure) -> [UInt8]? {
+    private func read(_ path: String) throws(FileStoreFailure) -> [UInt8]? {
         let answer = try call(S3Request("GET", path))
         switch answer.status {
         case 200: return answer.body
@@ -140,9 +180,9 @@ struct S3Photos: PhotoStore {
 
     // MARK: Calls
 
-    private func call(_ request: S3Request) throws(PhotoStoreFailure) -> OutgoingResponse {
+    private func call(_ request: S3Request) throws(FileStoreFailure) -> OutgoingResponse {
         let begin = ContinuousClock.now
-        var failure = PhotoStoreFailure("the storage did not answer")
+        var failure = FileStoreFailure("the storage did not answer")
         // Everything that is asked may be asked twice.
         for _ in 0..<Self.tries {
             let left = Self.longest - (ContinuousClock.now - begin) / .seconds(1)
@@ -151,7 +191,7 @@ struct S3Photos: PhotoStore {
                 guard answer.status >= 500 || answer.status == 429 else { return answer }
                 failure = Self.refusal(answer)
             } catch {
-                failure = PhotoStoreFailure("the storage did not answer: \(error.reason)")
+                failure = FileStoreFailure("the storage did not answer: \(error.reason)")
             }
         }
         throw failure
@@ -169,10 +209,10 @@ struct S3Photos: PhotoStore {
     }
 
     /// With the storage's own word, such as `AccessDenied` or `RequestTimeTooSkewed`.
-    private static func refusal(_ answer: OutgoingResponse) -> PhotoStoreFailure {
+    private static func refusal(_ answer: OutgoingResponse) -> FileStoreFailure {
         let text = String(decoding: answer.body.prefix(4_096), as: UTF8.self)
         let code =
             S3Listing.value("Code", of: text[...]).map { $0.filter { $0.isASCII && $0.isLetter }.prefix(64) } ?? ""
-        return PhotoStoreFailure("the storage answered \(answer.status)\(code.isEmpty ? "" : " \(code)")")
+        return FileStoreFailure("the storage answered \(answer.status)\(code.isEmpty ? "" : " \(code)")")
     }
 }

@@ -13,13 +13,18 @@ struct S3Bucket: Sendable {
     let name: String
     /// What all keys begin with.
     let prefix: String
-    /// What browsers are sent to, without a slash at the end; empty: this server fetches pictures for them.
+    /// What browsers are sent to, without a slash at the end; empty: this server fetches files for them.
     let publicURL: String
     let signer: S3Signer
 
+    /// - Parameters:
+    ///   - folder: What stands behind the configured prefix.
+    ///   - isPublic: Whether browsers may be sent to the bucket.
     /// - Throws: what is wrong with the first setting that cannot be, in words without anything of the key.
-    /// - Returns: `nil` if pictures are in a folder.
-    static func configured(_ configuration: ServerConfiguration) throws(InvalidConfiguration) -> S3Bucket? {
+    /// - Returns: `nil` if files are in a folder.
+    static func configured(
+        _ configuration: ServerConfiguration, folder: String = "", isPublic: Bool = true
+    ) throws(InvalidConfiguration) -> S3Bucket? {
         let name = configuration[text: .s3Bucket]
         guard !name.isEmpty else {
             for setting in FeatureSetting.s3
@@ -28,25 +33,29 @@ struct S3Bucket: Sendable {
             }
             return nil
         }
-        return try S3Bucket(name, configuration)
+        return try S3Bucket(name, configuration, folder, isPublic)
     }
 
-    private init(_ name: String, _ configuration: ServerConfiguration) throws(InvalidConfiguration) {
+    private init(
+        _ name: String, _ configuration: ServerConfiguration, _ folder: String, _ isPublic: Bool
+    ) throws(InvalidConfiguration) {
         guard (3...63).contains(name.utf8.count), name.utf8.allSatisfy(Self.isOfName), !name.contains(".."),
             let first = name.utf8.first, let last = name.utf8.last, ![first, last].contains(where: ".-".utf8.contains)
         else { throw .of(.s3Bucket, "must be 3 to 63 small letters, digits, hyphens and single dots") }
         self.name = name
         (endpoint, host) = try Self.endpoint(configuration[text: .s3Endpoint])
-        prefix = configuration[text: .s3Prefix]
+        let prefix = configuration[text: .s3Prefix]
         let segments = prefix.split(separator: "/", omittingEmptySubsequences: false)
         guard prefix.utf8.count <= 512, prefix.utf8.allSatisfy(Self.isOfPrefix), !prefix.hasPrefix("/"),
             !segments.dropLast().contains(where: { ["", ".", ".."].contains($0) })
         else { throw .of(.s3Prefix, "must be letters, digits, and -._ with single slashes between, as in pictures/") }
-        publicURL = String(configuration[text: .s3PublicURL].reversed().drop { $0 == "/" }.reversed())
+        self.prefix = prefix + folder
+        let publicURL = String(configuration[text: .s3PublicURL].reversed().drop { $0 == "/" }.reversed())
         let isPlain = !publicURL.utf8.contains(where: "?#".utf8.contains)
         guard publicURL.isEmpty || PhotoURL.isValid(publicURL + "/x") && isPlain else {
             throw .of(.s3PublicURL, "must be an https URL, http for loopback only, without query and fragment")
         }
+        self.publicURL = isPublic ? publicURL : ""
         signer = try S3Signer(configuration)
     }
 
@@ -79,20 +88,20 @@ struct S3Bucket: Sendable {
 
     // MARK: Names
 
-    func key(of file: PhotoFile) -> String { prefix + file.name }
+    func key(of file: StoredFile) -> String { prefix + file.text }
 
     /// The file that a key names; `nil` for what is none of ours.
-    func file(of key: some StringProtocol) -> PhotoFile? {
-        key.hasPrefix(prefix) ? PhotoFile(String(key.dropFirst(prefix.count))) : nil
+    func file(of key: some StringProtocol) -> StoredFile? {
+        key.hasPrefix(prefix) ? StoredFile(String(key.dropFirst(prefix.count))) : nil
     }
 
-    func path(of file: PhotoFile) -> String { "/\(name)/\(key(of: file))" }
+    func path(of file: StoredFile) -> String { "/\(name)/\(key(of: file))" }
 
-    /// That of the mark which says whose pictures these are.
-    var markPath: String { "/\(name)/\(prefix)\(PhotoSweep.markName)" }
+    /// That of the mark which says whose files these are.
+    var markPath: String { "/\(name)/\(prefix)\(FileSweep.markName)" }
 
     /// Where everybody gets it; `nil` if only here.
-    func publicAddress(of file: PhotoFile) -> String? { publicURL.isEmpty ? nil : "\(publicURL)/\(file.name)" }
+    func publicAddress(of file: StoredFile) -> String? { publicURL.isEmpty ? nil : "\(publicURL)/\(file.text)" }
 }
 
 extension InvalidConfiguration {

@@ -1,0 +1,13 @@
+import PresenceProtocol
+import WebSockets
+
+/// An upload before its body comes.
+package struct UploadHead {
+    /// Those of its path, in their order.
+    package let ids: [Identifier]
+    package let request: HTTPRequest
+    package let caller: HTTPCaller
+}
+
+/// Judges an upload by its head: answers once, now or later, `nil` to let the body come, or with what is answered instead.
+package typealias UploadJudge = (UploadHead, @escaping (HTTPResponse?) -> Void) -> Void

@@ -1,0 +1,101 @@
+import PresenceProtocol
+import WebSockets
+
+/// What the head of an upload says of it.
+struct AttachmentHead: Equatable {
+    /// As browsers know it: `video` plays in a page.
+    enum Kind: String { case image, video, file }
+
+    /// The file's name on the client's device; `nil` if it was not told.
+    let name: String?
+    let kind: Kind
+    /// As what it is served; `nil`: as `application/octet-stream`. Pictures are served as what the server makes of them.
+    let type: String?
+
+    /// In bytes of UTF-8, as file systems have it.
+    static let longestName = 255
+    /// Pictures that the server makes small and harmless.
+    private static let images = ["image/jpeg", "image/png"]
+    /// What browsers may be told, since nothing in it runs: all else is bytes.
+    private static let harmless = [
+        "application/pdf", "application/zip", "audio/aac", "audio/mp4", "audio/mpeg", "audio/ogg", "audio/wav",
+        "image/gif",
+        "image/webp", "video/mp4", "video/quicktime", "video/webm",
+    ]
+
+    /// - Parameters:
+    ///   - query: Of the request's target; `name` is percent-encoded.
+    ///   - type: The header `Content-Type`.
+    /// - Throws: what is wrong with the name.
+    init(query: String, type: String?) throws(DecodingFailure) {
+        name = try Self.name(query)
+        let type = (type ?? "").prefix { $0 != ";" }.lowercased().filter { $0 != " " && $0 != "\t" }
+        kind = Self.images.contains(type) ? .image : type.hasPrefix("video/") ? .video : .file
+        self.type = Self.harmless.contains(type) ? type : nil
+    }
+
+    private static func name(_ query: String) throws(DecodingFailure) -> String? {
+        let values = query.split(separator: "&").compactMap { pair -> Substring? in
+            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            return parts[0] == "name" ? parts.count > 1 ? parts[1] : "" : nil
+        }
+        guard let value = values.first else { return nil }
+        guard values.count == 1 else { throw .invalid("name", "must be told once") }
+        // (A plus is itself: this is no form.)
+        guard let bytes = decoded(value), let name = String(validating: bytes, as: UTF8.self) else {
+            throw .invalid("name", "must be percent-encoded UTF-8")
+        }
+        guard (1...longestName).contains(bytes.count) else {
+            throw .invalid("name", "must be 1 to \(longestName) bytes long")
+        }
+        guard name.unicodeScalars.allSatisfy(FreeText.allows) else {
+            throw .invalid("name", "must be without control and bidirectional-control characters")
+        }
+        guard !name.utf8.contains(where: { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "\\") }), name != ".",
+            name != ".."
+        else { throw .invalid("name", "must be a file's name without its folders") }
+        return name
+    }
+
+    /// `nil` if a percent sign encodes nothing.
+    private static func decoded(_ text: Substring) -> [UInt8]? {
+        var (bytes, rest): ([UInt8], Substring.UTF8View) = ([], text.utf8)
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            let digits = String(decoding: rest.prefix(2), as: UTF8.self)
+            guard digits.utf8.count == 2, digits.utf8.allSatisfy({ $0 != 0x2B && $0 != 0x2D }),
+                let value = UInt8(digits, radix: 16)
+            else { return nil }
+            bytes.append(value)
+            rest = rest.dropFirst(2)
+        }
+        return bytes
+    }
+}
+
+/// How a file is offered for saving (RFC 6266).
+enum AttachmentDisposition {
+    /// `attachment`, with the name in both forms that clients read: in ASCII, and as RFC 8187 encodes it.
+    static func text(_ name: String?) -> String {
+        guard let name else { return "attachment" }
+        let plain = name.unicodeScalars.map { scalar -> Character in
+            let isPlain = (0x20...0x7E).contains(scalar.value) && !["\"", "\\", "%"].contains(scalar)
+            return isPlain ? Character(scalar) : "_"
+        }
+        let encoded = name.utf8.map { byte in
+            isPlain(byte) ? String(UnicodeScalar(byte)) : "%" + [byte].hexadecimal.uppercased()
+        }
+        return "attachment; filename=\"\(String(plain))\"; filename*=UTF-8''\(encoded.joined())"
+    }
+
+    /// RFC 8187, 3.2.1: `attr-char`.
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+        default: "!#$&+-.^_`|~".utf8.contains(byte)
+        }
+    }
+}

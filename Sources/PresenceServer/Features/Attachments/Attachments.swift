@@ -1,0 +1,149 @@
+import PresenceCore
+import PresenceProtocol
+import Redis
+import WebSockets
+
+/// What members of a conversation upload to attach it to their messages: pictures as ``Photos`` makes them, everything else as
+/// it came.
+///
+/// It guarantees that
+/// - only members upload, and what is too much is refused before its body;
+/// - browsers show nothing that strangers have made: what is not a picture of this server's making is offered for saving, and
+///   runs nothing;
+/// - a name never means another file;
+/// - an upload stays as long as a message of its uploader's mentions it, and before the first one for
+///   `attachments.unusedFor`. That is counted by the scripts that store and remove messages, so it is true whatever dies;
+///   files go afterwards, at the latest with the first server that can remove them (`AttachmentRemoval`). What a crash leaves
+///   before an upload is written down is found by the sweep.
+///
+/// The pools that it uses are of the plan of `Photos`, which no server is without.
+final class Attachments: Feature {
+    static let plan = FeaturePlan(
+        name: "attachments", scripts: Script.attachments, keys: [.attachments, .attachmentsDue, .attachment],
+        settings: FeatureSetting.attachments, check: check)
+    /// Where they are served. The scripts know messages' attachments by it.
+    static let path = "/v1/attachments/"
+    /// Not for shared caches: what a message no longer has shall be nowhere.
+    static let cacheControl = "private, max-age=31536000, immutable"
+
+    unowned let shard: ShardLogic
+    let store: any FileStore
+    private(set) var counts: PhotoMaker.Counts!
+    private(set) var kept: MetricCounter!
+    private(set) var bytes: MetricCounter!
+    private var failures: MetricCounter!
+    private var removal: AttachmentRemoval!
+    private var sweep: FileSweep?
+    private var isChecked = false
+
+    init(_ shard: ShardLogic) {
+        self.shard = shard
+        store = shard.configuration.attachmentStore
+    }
+
+    func register(in registry: inout Registry) {
+        guard shard.configuration.isOn(.attachmentsEnabled) else { return }
+        registerMetrics(in: &registry)
+        removal = AttachmentRemoval(self, in: &registry)
+        sweep = FileSweep(shard, of: swept(in: &registry), in: &registry)
+        shard.feature(Messages.self)?.onDeletion.append { [unowned self] in removal.look(at: $0) }
+        let (most, rate) = (shard.configuration[.attachmentBytes], shard.configuration[.attachmentsPerHour])
+        registry.upload(
+            "POST", "/v1/conversations/{id}/attachments",
+            limits: RouteLimits(
+                bodyBytes: Int(most), rate: RateLimit(every: max(1, 3_600_000 / rate), burst: Int(rate)),
+                tooLarge: "attachment_too_large"),
+            judge: { [unowned self] in judge($0, $1) }
+        ) { [unowned self] (call, file) throws(DecodingFailure) in try upload(call, file) }
+        registry.route("GET", "/v1/attachments/{text}", for: .everyone) { [unowned self] call in serve(call) }
+        registry.route("HEAD", "/v1/attachments/{text}", for: .everyone) { [unowned self] call in serve(call) }
+    }
+
+    private func registerMetrics(in registry: inout Registry) {
+        kept = registry.counter("attachments_total", help: "files that were uploaded to conversations and kept")
+        bytes = registry.counter("attachment_bytes_total", help: "bytes of the files that were uploaded and kept")
+        counts = PhotoMaker.Counts(
+            refused: registry.counter("attachments_refused_total", help: "uploads said to be pictures that were none"),
+            killed: registry.counter(
+                "attachments_killed_total",
+                help: "uploads whose decoding was ended for what it did, or for taking too long"))
+        failures = registry.counter(
+            "attachment_store_failures_total",
+            help: "attachments that could not be kept, read or removed where they are")
+    }
+
+    func resynchronise(_ step: ResynchronisationStep, done: @escaping (RedisFailure?) -> Void) {
+        if step == .live, let sweep {
+            sweep.start()
+            removal.start()
+            checkOnce()
+        }
+        done(nil)
+    }
+
+    /// That files cannot be kept shows at the start, and not with the first upload. Nothing else waits for it.
+    private func checkOnce() {
+        guard shard.place.number == 0, !isChecked else { return }
+        isChecked = true
+        let store = store
+        try? shard.jobs.run(in: store.pool) {
+            Result { () throws(FileStoreFailure) in try store.check() }
+        } then: { [self] result in
+            if case .success(.failure(let failure)) = result { note(failure, "attachments cannot be kept") }
+        }
+    }
+
+    func note(_ failure: FileStoreFailure, _ what: String) {
+        failures.value += 1
+        shard.log(what, ["reason": failure.description], level: .error)
+    }
+
+    /// What clients are told of a file.
+    func address(of file: StoredFile) -> String { shard.configuration.photoBase + Self.path + file.text }
+
+    // MARK: What belongs to nobody
+
+    private func swept(in registry: inout Registry) -> FileSweep.Subject {
+        let removed = registry.counter("attachments_swept_total", help: "files of attachments that belonged to nobody")
+        return FileSweep.Subject(
+            store: store, round: shard.configuration[.attachmentSweep],
+            installation: { [unowned shard] in shard.feature(Conversations.self)?.installation },
+            isOwned: { [unowned self] in isOwned($0, $1) }, removed: { removed.value += 1 },
+            failed: { [unowned self] in note($0, $1) })
+    }
+
+    /// What has been written down is looked at when it is due.
+    private func isOwned(_ name: StoredName, _ found: @escaping (Bool?) -> Void) {
+        let key = shard.partitions.keys(of: name.id).attachment(name)
+        shard.store.command(["EXISTS", key], lane: .commands) { result in
+            guard case .success(let value) = result, let count = value.int else { return found(nil) }
+            found(count == 1)
+        }
+    }
+
+    // MARK: Serving
+
+    private func serve(_ call: HTTPCall) {
+        guard let file = StoredFile(call.texts[0]) else { return call.refuse(404, .notFound, "there is no such file") }
+        var content = HTTPContent(type: "image/jpeg", cacheControl: Self.cacheControl, tag: file.name.text)
+        // Any page may show a picture and play a video; none runs what it gets.
+        content.headers = [
+            ("Content-Security-Policy", "sandbox; default-src 'none'"),
+            ("Cross-Origin-Resource-Policy", "cross-origin"),
+        ]
+        let failed: (FileStoreFailure) -> Void = { [unowned self] in note($0, "attachment not served") }
+        guard file.kind == .bytes else { return store.serve(file, of: nil, as: content, on: call, failed: failed) }
+        let key = shard.partitions.keys(of: file.name.id).attachment(file.name)
+        call.ask(changes: false) {
+            shard.store.command(["HMGET", key, "size", "type", "name"], lane: .commands, reply: $0)
+        } answered: { [self] value in
+            let words = value.array ?? []
+            guard words.count == 3, let size = words[0].int else {
+                return call.refuse(404, .notFound, "there is no such file")
+            }
+            content.type = words[1].string ?? StoredFile.Kind.bytes.type
+            content.disposition = AttachmentDisposition.text(words[2].string)
+            store.serve(file, of: Int(size), as: content, on: call, failed: failed)
+        }
+    }
+}

@@ -1,0 +1,87 @@
+import Glibc
+import PresenceCore
+
+/// Where pictures and other files are. What blocks is called on threads of its pool only.
+protocol FileStore: Sendable {
+    /// The threads that wait for it.
+    var pool: WorkerPlan { get }
+
+    /// Keeps what is under one name. All of it is safe when it returns; after a failure, none is there, or the sweep finds it.
+    /// Blocks.
+    func keep(_ parts: [StoredPart], as name: StoredName) throws(FileStoreFailure)
+
+    /// Removes all that is under a name, and is content if nothing is there. Blocks.
+    func remove(_ name: StoredName) throws(FileStoreFailure)
+
+    /// The names in one of the parts that have been there for longer than `FileSweep.grace`. Blocks.
+    ///
+    /// - Parameter part: The first two digits of the names, as a number.
+    func names(in part: Int) throws(FileStoreFailure) -> [StoredName]
+
+    /// What ``setMark(_:)`` has written; `nil` if nothing has, or not even a file is there. Blocks.
+    func mark() throws(FileStoreFailure) -> String?
+
+    /// Says whose files these are. Blocks.
+    func setMark(_ mark: String) throws(FileStoreFailure)
+
+    /// Whether it can be used, as far as that is known without changing anything. Blocks.
+    func check() throws(FileStoreFailure)
+
+    /// Answers a call with a file. On the call's loop.
+    ///
+    /// - Parameters:
+    ///   - size: In bytes, if it is known and may be large: then it is fetched in pieces. `nil`: it is small.
+    ///   - failed: Counts and logs that it could not be had; the call is answered already.
+    func serve(
+        _ file: StoredFile, of size: Int?, as content: HTTPContent, on call: HTTPCall,
+        failed: @escaping (FileStoreFailure) -> Void)
+}
+
+/// One of the files under a name, before it is kept.
+struct StoredPart: Sendable {
+    enum Content: Sendable {
+        case bytes([UInt8])
+        /// As a client has sent it.
+        case upload(UploadedFile)
+    }
+
+    let kind: StoredFile.Kind
+    let content: Content
+
+    /// In bytes.
+    var size: Int {
+        switch content {
+        case .bytes(let bytes): bytes.count
+        case .upload(let file): file.size
+        }
+    }
+}
+
+extension FileStore {
+    /// Whether these are the files of this installation; `false` if that has only now been said, by the first that asks.
+    ///
+    /// - Throws: also ``FileStoreFailure/foreign``.
+    func isOurs(_ installation: String) throws(FileStoreFailure) -> Bool {
+        guard let held = try mark() else {
+            try setMark(installation)
+            return false
+        }
+        guard held == installation else { throw .foreign }
+        return true
+    }
+}
+
+/// Why a file could not be kept, read or removed, in words that may be logged.
+struct FileStoreFailure: Error, Equatable, CustomStringConvertible {
+    /// The sweep would take all of them for nobody's.
+    static let foreign = FileStoreFailure(
+        "these are the files of another installation, or this one's Redis has lost its data. If they are this one's, remove "
+            + "the file \(FileSweep.markName) beside them")
+
+    let description: String
+
+    init(_ description: String) { self.description = description }
+
+    /// With what the system says.
+    init(_ what: String, code: Int32) { self.init("\(what): \(String(cString: strerror(code)))") }
+}

@@ -1,0 +1,211 @@
+import Foundation
+import PresenceProtocol
+import Testing
+
+@testable import PresenceCore
+@testable import PresenceServer
+@testable import Simulator
+
+/// How long what was uploaded stays, on invented time, with files that are there.
+@Suite struct AttachmentLifeTests {
+    /// Ana and bob in a group, whose uploads stay for an hour without a message: so a round takes a minute.
+    private final class Room {
+        let world: World
+        let folder: String
+        let ana: SimulatedClient
+        let bob: SimulatedClient
+        let id: ConversationID
+        private var sent = 0
+
+        init(_ adjust: (inout ServerConfiguration) -> Void = { _ in }) throws {
+            let folder = FileManager.default.temporaryDirectory.path + "/attachments-\(UInt64.random(in: 0 ... .max))"
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+            self.folder = folder
+            let world = try World(shards: 2) {
+                $0[.attachmentsEnabled] = 1
+                $0[.attachmentUnused] = 3_600_000
+                $0.dataDirectory = folder
+                adjust(&$0)
+            }
+            self.world = world
+            ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+            bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
+            ana.sendText(#"{"type":"createConversation","id":1,"participants":["bob"],"name":"Trip"}"#)
+            let ana = ana
+            var made: ConversationID?
+            try world.run(until: "there is a conversation") {
+                made =
+                    ana.received.compactMap { if case .conversationCreated(_, let c) = $0 { c.id } else { nil } }.first
+                return made != nil
+            }
+            id = made!
+        }
+
+        deinit { try? FileManager.default.removeItem(atPath: folder) }
+
+        var logic: ShardLogic { world.shards[0].logic }
+        var keys: PartitionKeys { logic.partitions.keys(of: id) }
+
+        /// What the script says of an upload by a user, whose file is there.
+        @discardableResult
+        func upload(by user: String = "ana") throws -> StoredName {
+            let name = StoredName(near: id, in: logic.partitions)
+            let store = FileFolder(path: folder + "/attachments")
+            try store.keep([StoredPart(kind: .bytes, content: .bytes([1, 2, 3]))], as: name)
+            let answer = try world.redis.run(
+                .attach,
+                keys: [
+                    keys.shards, keys.conversation(id), keys.attachments(id), keys.attachmentsDue,
+                    keys.attachment(name),
+                ],
+                arguments: [
+                    String(world.redisNow), keys.events, logic.link.incarnation, id.string, user, name.text, "3600000",
+                    "kind", "file", "size", "3",
+                ]
+            ).get()
+            let word = answer.array?.first?.string
+            #expect(word == (["ana", "bob"].contains(user) ? "OK" : "FORBIDDEN"))
+            return name
+        }
+
+        func say(_ message: String, by client: SimulatedClient? = nil, _ uploads: StoredName...) throws {
+            sent += 1
+            let list = uploads.map {
+                let url = "https://e.org/v1/attachments/\($0.text).bin"
+                return #"{"id":"\#($0.text)","kind":"file","url":"\#(url)","thumbnailURL":"\#(url)","sizeBytes":3}"#
+            }
+            (client ?? ana).sendText(
+                #"{"type":"send","id":\#(100 + sent),"conversation":"\#(id)","#
+                    + #""message":{"id":"\#(message)","text":"hi","attachments":[\#(list.joined(separator: ","))]}}"#)
+            try world.run(for: 100)
+        }
+
+        func delete(_ message: String) throws {
+            sent += 1
+            ana.sendText(
+                #"{"type":"deleteMessage","id":\#(100 + sent),"conversation":"\#(id)","message":"\#(message)"}"#)
+            try world.run(for: 1_000)
+        }
+
+        func isThere(_ name: StoredName) -> Bool {
+            let file = FileFolder(path: folder + "/attachments").path(of: StoredFile(name, .bytes))
+            return FileManager.default.fileExists(atPath: file)
+        }
+
+        /// Nothing is written down of a name.
+        func isForgotten(_ name: StoredName) throws -> Bool {
+            let held = try world.redis.command(["HEXISTS", keys.attachments(id), name.text]).get().int == 1
+            let isKnown = try world.redis.command(["EXISTS", keys.attachment(name)]).get().int == 1
+            let due = try world.redis.command(["ZSCORE", keys.attachmentsDue, "\(name.text) \(id)"]).get().string
+            return !held && !isKnown && due == nil
+        }
+    }
+
+    @Test func `an upload goes that no message has mentioned in its time, and no earlier`() throws {
+        let room = try Room()
+        let (unused, used) = (try room.upload(), try room.upload())
+        try room.say("m1", used)
+        try room.world.run(for: 3_590_000)
+        #expect(room.isThere(unused) && room.isThere(used))
+        try room.world.run(for: 80_000)
+        #expect(!room.isThere(unused))
+        #expect(try room.isForgotten(unused))
+        try room.world.run(for: 24 * 3_600_000)
+        #expect(room.isThere(used))
+    }
+
+    @Test func `with the last message of its uploader that mentions it, it goes at once`() throws {
+        let room = try Room()
+        let name = try room.upload()
+        try room.say("m1", name)
+        try room.say("m2", name, name)
+        try room.say("m3", by: room.bob, name)
+        // The same send again is no other mention.
+        try room.say("m2", name, name)
+        try room.delete("m1")
+        try room.delete("m1")
+        #expect(room.isThere(name))
+        try room.delete("m2")
+        #expect(!room.isThere(name))
+        #expect(try room.isForgotten(name))
+    }
+
+    @Test func `messages that are too many take theirs with them`() throws {
+        let room = try Room { $0[Messages.keepPerConversation] = 2 }
+        let (first, second) = (try room.upload(), try room.upload())
+        try room.say("m1", first)
+        try room.say("m2", second)
+        #expect(room.isThere(first))
+        try room.say("m3")
+        try room.world.run(for: 70_000)
+        #expect(!room.isThere(first) && room.isThere(second))
+        #expect(try room.isForgotten(first))
+    }
+
+    @Test func `messages that are too old take theirs with them`() throws {
+        let room = try Room { $0[Messages.keepFor] = 2 * 3_600_000 }
+        let name = try room.upload()
+        try room.say("m1", name)
+        try room.world.run(for: 7_190_000)
+        #expect(room.isThere(name))
+        try room.world.run(for: 200_000)
+        #expect(!room.isThere(name))
+    }
+
+    @Test func `a conversation that ends takes all of them with it`() throws {
+        let room = try Room()
+        let (used, unused) = (try room.upload(), try room.upload(by: "bob"))
+        try room.say("m1", used)
+        room.bob.sendText(#"{"type":"changeMembers","id":7,"conversation":"\#(room.id)","remove":["bob"]}"#)
+        room.ana.sendText(#"{"type":"changeMembers","id":8,"conversation":"\#(room.id)","remove":["ana"]}"#)
+        try room.world.run(for: 70_000)
+        #expect(!room.isThere(used) && !room.isThere(unused))
+        #expect(try room.isForgotten(used) && room.isForgotten(unused))
+    }
+
+    @Test func `who is no member uploads nothing, and the sweep finds the file`() throws {
+        let room = try Room { $0[.attachmentSweep] = 60_000 }
+        let kept = try room.upload()
+        let (old, young) = (try room.upload(by: "cy"), try room.upload(by: "cy"))
+        #expect(try room.world.redis.command(["HLEN", room.keys.attachments(room.id)]).get().int == 1)
+        for name in [kept, old] {
+            let file = FileFolder(path: room.folder + "/attachments").path(of: StoredFile(name, .bytes))
+            try FileManager.default.setAttributes(
+                [.modificationDate: Date(timeIntervalSinceNow: -3_600)], ofItemAtPath: file)
+        }
+        try room.world.run(for: 180_000)
+        #expect(room.isThere(kept) && !room.isThere(old) && room.isThere(young))
+    }
+
+    @Test func `a server that dies before the file is gone leaves it to the next one`() throws {
+        let room = try Room()
+        let name = try room.upload()
+        try room.say("m1", name)
+        // As the script leaves it.
+        let keys = room.keys
+        _ = try room.world.redis.command(["HDEL", keys.attachments(room.id), name.text]).get()
+        _ = try room.world.redis.command(["ZADD", keys.attachmentsDue, "0", "\(name.text) \(room.id)"]).get()
+        for place in 0...1 {
+            room.world.shards[place].die()
+            room.world.replaceShard(at: place)
+        }
+        try room.world.run(for: 120_000)
+        #expect(!room.isThere(name))
+        #expect(try room.isForgotten(name))
+    }
+
+    @Test func `what cannot be removed is tried again`() throws {
+        let room = try Room()
+        let name = try room.upload()
+        try room.say("m1", name)
+        let file = FileFolder(path: room.folder + "/attachments").path(of: StoredFile(name, .bytes))
+        // A folder in its place cannot be unlinked.
+        try FileManager.default.removeItem(atPath: file)
+        try FileManager.default.createDirectory(atPath: file, withIntermediateDirectories: false)
+        try room.delete("m1")
+        #expect(try !room.isForgotten(name))
+        try FileManager.default.removeItem(atPath: file)
+        try room.world.run(for: 180_000)
+        #expect(try room.isForgotten(name))
+    }
+}
