@@ -254,6 +254,19 @@ import Testing
             arguments: [logic.link.incarnation, "1-a\n\(email)\nSubject\nText"], lane: .commands
         ) { _ in }
         try everyScriptOfNames(accounts, user, token)
+        everyScriptOfPhotos(accounts, user)
+        #expect(try accounts.call("DELETE", "/v1/sessions/all", token: token).status == 204)
+        _ = try accounts.call("POST", "/v1/passwords/forgot", ["email": "new@example.org"])
+        let reset = ["token": try accounts.mailToken("reset"), "password": "third horse"]
+        #expect(try accounts.call("POST", "/v1/passwords/reset", reset).status == 204)
+        let again = try accounts.call("POST", "/v1/sessions", ["email": "new@example.org", "password": "third horse"])
+        let access = again.json["accessToken"] as? String
+        #expect(try accounts.call("DELETE", "/v1/me", ["password": "third horse"], token: access).status == 204)
+    }
+
+    private func everyScriptOfPhotos(_ accounts: AccountWorld, _ user: UserID) {
+        let logic = accounts.world.shards[0].logic!
+        let keys = logic.partitions.keys(of: user)
         let photos = ["0", "1"].map { StoredName(String(repeating: $0, count: 32))! }
         for (name, former) in [(photos[0], nil), (photos[1], photos[0]), (nil, photos[1])]
             as [(StoredName?, StoredName?)]
@@ -268,13 +281,6 @@ import Testing
                 ], lane: .commands
             ) { _ in }
         }
-        #expect(try accounts.call("DELETE", "/v1/sessions/all", token: token).status == 204)
-        _ = try accounts.call("POST", "/v1/passwords/forgot", ["email": "new@example.org"])
-        let reset = ["token": try accounts.mailToken("reset"), "password": "third horse"]
-        #expect(try accounts.call("POST", "/v1/passwords/reset", reset).status == 204)
-        let again = try accounts.call("POST", "/v1/sessions", ["email": "new@example.org", "password": "third horse"])
-        let access = again.json["accessToken"] as? String
-        #expect(try accounts.call("DELETE", "/v1/me", ["password": "third horse"], token: access).status == 204)
     }
 
     private func everyScriptOfNames(_ accounts: AccountWorld, _ user: UserID, _ token: String?) throws {
