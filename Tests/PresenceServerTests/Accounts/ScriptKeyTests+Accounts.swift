@@ -1,0 +1,94 @@
+import PresenceProtocol
+import Testing
+
+@testable import PresenceCore
+@testable import PresenceServer
+@testable import Simulator
+
+extension ScriptKeyTests {
+    /// Runs every script of accounts.
+    func everyScript(of accounts: AccountWorld) throws {
+        let (email, password) = ("ana@example.org", "correct horse")
+        let body = ["email": email, "password": password]
+        let ana = try accounts.call("POST", "/v1/accounts", body).json
+        let token = ana["accessToken"] as? String
+        // Somebody else wants the address: whose it is, is asked.
+        #expect(try accounts.call("POST", "/v1/accounts", body).status == 409)
+        #expect(try accounts.call("POST", "/v1/sessions", body).status == 200)
+        let refreshed = try accounts.call("POST", "/v1/sessions/refresh", ["refreshToken": ana["refreshToken"] ?? ""])
+        #expect(refreshed.status == 200)
+        #expect(try accounts.call("GET", "/v1/me", token: token).status == 200)
+        #expect(
+            try accounts.call(
+                "PATCH", "/v1/me", ["changes": ["displayName": "Ana", "setupCompleted": true]], token: token
+            )
+            .status == 200)
+        let verify = try accounts.mailToken("verify")
+        #expect(try accounts.call("POST", "/v1/emails/verify", ["token": verify]).status == 204)
+        let changed = ["password": password, "email": "new@example.org"]
+        #expect(try accounts.call("POST", "/v1/me/email", changed, token: token).status == 202)
+        let change = try accounts.mailToken("verify", to: "new@example.org")
+        #expect(try accounts.call("POST", "/v1/emails/verify", ["token": change]).status == 204)
+        let passwords = ["password": password, "newPassword": "another horse"]
+        #expect(try accounts.call("POST", "/v1/me/password", passwords, token: token).status == 204)
+        let user = try #require((ana["user"] as? String).flatMap { UserID($0) })
+        let logic = accounts.world.shards[0].logic!
+        let keys = logic.partitions.keys(of: user)
+        // As a server leaves it that dies on the way: a sweep looks how far it has come.
+        _ = accounts.world.redis.command(["SADD", keys.unfinished, "email \(user.string)"])
+        try accounts.world.run(for: 12_000)
+        accounts.world.shards[0].run(
+            .disableAccount, keys: [keys.shards, keys.user(user), keys.account(user), keys.grants(user)],
+            arguments: [keys.events, logic.link.incarnation, user.string, ""], lane: .commands
+        ) { _ in }
+        accounts.world.shards[0].run(
+            .tellExisting, keys: [keys.shards, keys.account(user), keys.mail],
+            arguments: [logic.link.incarnation, "1-a\n\(email)\nSubject\nText"], lane: .commands
+        ) { _ in }
+        try everyScriptOfNames(accounts, user, token)
+        everyScriptOfPhotos(accounts, user)
+        #expect(try accounts.call("DELETE", "/v1/sessions/all", token: token).status == 204)
+        _ = try accounts.call("POST", "/v1/passwords/forgot", ["email": "new@example.org"])
+        let reset = ["token": try accounts.mailToken("reset"), "password": "third horse"]
+        #expect(try accounts.call("POST", "/v1/passwords/reset", reset).status == 204)
+        let again = try accounts.call("POST", "/v1/sessions", ["email": "new@example.org", "password": "third horse"])
+        let access = again.json["accessToken"] as? String
+        #expect(try accounts.call("DELETE", "/v1/me", ["password": "third horse"], token: access).status == 204)
+    }
+
+    private func everyScriptOfPhotos(_ accounts: AccountWorld, _ user: UserID) {
+        let logic = accounts.world.shards[0].logic!
+        let keys = logic.partitions.keys(of: user)
+        let photos = ["0", "1"].map { StoredName(String(repeating: $0, count: 32))! }
+        for (name, former) in [(photos[0], nil), (photos[1], photos[0]), (nil, photos[1])]
+            as [(StoredName?, StoredName?)]
+        {
+            accounts.world.shards[0].run(
+                .setPhoto,
+                keys: [keys.shards, keys.floor, keys.user(user), keys.account(user)]
+                    + [name ?? photos[0], former ?? photos[0]].map { keys.key(.photo, $0.id) },
+                arguments: [
+                    keys.events, logic.link.incarnation, user.string, name?.text ?? "", former?.text ?? "",
+                    name == nil ? "" : #""https://e.org/a""#, name == nil ? "" : #""https://e.org/b""#,
+                ], lane: .commands
+            ) { _ in }
+        }
+    }
+
+    private func everyScriptOfNames(_ accounts: AccountWorld, _ user: UserID, _ token: String?) throws {
+        for name in ["soup", "pie"] {
+            let call = try accounts.call("PUT", "/v1/me/username", ["username": name], token: token)
+            #expect(call.status == 200 && call.json["account"] != nil)
+        }
+        var body = ["email": "bob@example.org", "password": "correct horse", "username": "rice"]
+        let bob = try accounts.call("POST", "/v1/accounts", body).json["accessToken"] as? String
+        #expect(try accounts.call("PUT", "/v1/me/username", ["username": "PIE"], token: bob).status == 409)
+        body["username"] = "fig"
+        #expect(try accounts.call("POST", "/v1/accounts", body).reason == "email_taken")
+        // A claim that nobody has confirmed.
+        let keys = accounts.world.shards[0].logic.partitions.keys(of: Identifier("nobodys")!)
+        _ = accounts.world.redis.command(["SADD", keys.unfinished, "username-claim nobodys"])
+        try accounts.world.run(for: 25_000)
+        #expect(try accounts.world.redis.command(["SCARD", keys.unfinished]).get().int == 0)
+    }
+}
