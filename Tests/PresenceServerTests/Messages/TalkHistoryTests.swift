@@ -6,14 +6,14 @@ import Testing
 
 /// That nothing of a conversation is lost, doubled or out of order, whatever dies: drawn histories.
 @Suite("Whatever dies, a conversation is whole") struct TalkHistoryTests {
-    private static let most = 150
+    private static let most = 120
 
     @Test func `nothing is lost, doubled or out of order, and unread is what was not read`() async throws {
         let sum = try await DrawnHistories<TalkHistory>(count: Self.most).run()
         #expect(sum.faults == [])
         print("talks: \(sum)")
         // It came to what it is about.
-        #expect(sum["deaths"] > 300 && sum["sent"] > 1_000 && sum["outages"] > 20 && sum["refused"] > 20)
+        #expect(sum["deaths"] > 240 && sum["sent"] > 1_000 && sum["outages"] > 20 && sum["refused"] > 20)
         for script: Script in [.create, .direct, .send, .editMessage, .deleteMessage, .mark] {
             #expect(sum["answers of \(script.name) lost"] > 10)
         }
@@ -50,6 +50,9 @@ import Testing
         ScriptMistake(
             name: "a change of a message has no number of its own", old: "    c.changes = c.changes + 1\n", new: "",
             faults: ["where the store has version", "heard change", "heard of", " lacks ", "unread of"]),
+        ScriptMistake(
+            name: "a change of a message is none of its conversation", old: "    bump(c, keys.floor)\n", new: "",
+            faults: ["the list of", "is told as"]),
         ScriptMistake(
             name: "who writes has not read", old: "sender.own = c.last", new: "", faults: ["unread of"]),
         ScriptMistake(

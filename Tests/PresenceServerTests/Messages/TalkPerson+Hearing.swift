@@ -20,13 +20,13 @@ extension TalkPerson {
     private func hear(_ message: [String: Any]) {
         let id = message["id"] as? Int ?? 0
         switch message["type"] as? String {
-        case "connected":
-            isIn = true
-            say(#""type":"subscribe","conversationList":true"#)
-        case "subscribed": if let talk = following.removeValue(forKey: id) { begin(message, talk) }
+        case "connected": isIn = true
+        case "subscribed":
+            if id == listing { beginList(message) }
+            if let talk = following.removeValue(forKey: id) { begin(message, talk) }
         case "message": take(message)
         case "messagesReset": reset(message["conversation"] as? String ?? "")
-        case "conversation": check(message["conversation"] as? [String: Any] ?? [:])
+        case "conversation": takeList(message["conversation"] as? [String: Any] ?? [:])
         case "conversationCreated":
             let talk = message["conversation"] as? [String: Any] ?? [:]
             history.learn(talk["id"] as? String ?? "", isGroup: talk["kind"] as? String == "group")
@@ -64,6 +64,7 @@ extension TalkPerson {
     private func refused(_ message: [String: Any], _ id: Int) {
         let code = message["code"] as? String
         following[id] = nil
+        if listing == id { listing = nil }
         if code == "unavailable" || code == "rate_limited" {
             underWay[id] = nil
             again = history.world.now + 300
@@ -119,15 +120,14 @@ extension TalkPerson {
         )
     }
 
-    private func check(_ conversation: [String: Any]) {
-        guard let talk = conversation["id"] as? String, held[talk] != nil else { return }
-        let version = number(conversation["version"])
-        guard version > held[talk]!.version else { return }
-        held[talk]!.version = version
-        for member in conversation["members"] as? [[String: Any]] ?? [] {
-            let (user, read) = (member["user"] as? String ?? "", number(member["read"]))
-            if read < held[talk]!.reads[user] ?? 0 { history.fail("the mark of \(user) went back to \(read)") }
-            held[talk]!.reads[user] = read
-        }
+    // MARK: The list
+
+    private func beginList(_ message: [String: Any]) {
+        for each in message["conversationList"] as? [[String: Any]] ?? [] { takeList(each) }
+        if message["more"] == nil { (isListed, listing) = (true, nil) }
+    }
+
+    private func takeList(_ conversation: [String: Any]) {
+        if let wrong = list.take(conversation) { history.fail("to \(name), \(wrong)") }
     }
 }

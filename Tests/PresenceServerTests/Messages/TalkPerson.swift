@@ -30,9 +30,6 @@ final class TalkPerson {
         var from: Int64 = 1
         /// What was asked for and acknowledged: the shadow of the own mark.
         var read: Int64 = 0
-        /// What each member had read, by the newest version of the conversation.
-        var version: Int64 = 0
-        var reads: [String: Int64] = [:]
     }
 
     let name: String
@@ -40,6 +37,10 @@ final class TalkPerson {
     unowned let history: TalkHistory
     let client: SimulatedClient
     var held: [String: Held] = [:]
+    var list = TalkList()
+    /// The request for the list, and whether it was answered.
+    var listing: Int?
+    var isListed = false
     /// In their order; the first of each conversation is under way.
     var wishes: [TalkWish] = []
     var underWay: [Int: String] = [:]
@@ -59,7 +60,7 @@ final class TalkPerson {
 
     func isIn(_ talk: String) -> Bool { held[talk] != nil }
     func enter(_ talk: String) { if held[talk] == nil { held[talk] = Held() } }
-    var isDone: Bool { isIn && wishes.isEmpty && held.values.allSatisfy(\.isFollowing) }
+    var isDone: Bool { isIn && isListed && wishes.isEmpty && held.values.allSatisfy(\.isFollowing) }
     var state: String {
         "in: \(isIn), wishes: \(wishes.map(\.json).prefix(3)), held: \(held.values.map(\.isFollowing))"
     }
@@ -127,8 +128,8 @@ final class TalkPerson {
     // MARK: Speaking
 
     func connect() {
-        isIn = false
-        (underWay, following) = ([:], [:])
+        (isIn, isListed, listing) = (false, false, nil)
+        (underWay, following, asked) = ([:], [:], [:])
         for talk in held.keys { held[talk]!.isFollowing = false }
         client.dial(history.world.shards[place])
     }
@@ -137,6 +138,10 @@ final class TalkPerson {
     func keepGoing() {
         guard client.isConnected else { return }
         guard isIn, history.world.now >= again else { return }
+        if !isListed, listing == nil {
+            let known = list.known.sorted { $0.key < $1.key }.map { #""\#($0.key)":\#($0.value)"# }
+            listing = say(#""type":"subscribe","conversationList":true,"known":{\#(known.joined(separator: ","))}"#)
+        }
         for (talk, state) in held.sorted(by: { $0.key < $1.key })
         where !state.isFollowing && !following.values.contains(talk) {
             let cursor =

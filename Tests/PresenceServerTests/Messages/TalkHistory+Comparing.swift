@@ -1,0 +1,98 @@
+import Foundation
+import PresenceProtocol
+import Redis
+
+@testable import PresenceCore
+@testable import PresenceServer
+@testable import Simulator
+
+/// After a quiet moment: what everyone holds, and was told of, against what the store has.
+extension TalkHistory {
+    func compareAll() throws {
+        for person in people { person.askAll() }
+        for _ in 0..<100 where people.contains(where: { !$0.asked.isEmpty }) {
+            try world.run(for: 100)
+            try look()
+        }
+        for person in people where !person.asked.isEmpty { fail("\(person.name) is never answered") }
+        try compare()
+        try compareLists()
+    }
+
+    /// What the last changes were comes to everyone soon.
+    private func compareLists() throws {
+        for _ in 0..<30 {
+            if try listFault() == nil { return }
+            try world.run(for: 300)
+            try look()
+        }
+        if let wrong = try listFault() { throw HistoryFault(description: "at \(world.now): \(wrong)") }
+    }
+
+    /// What somebody's list says wrongly; `nil`: nothing.
+    func listFault() throws -> String? {
+        for id in talks {
+            let conversation = ConversationID(id)!
+            let value = try redis.ask(["HGETALL", partitions.keys(of: conversation).conversation(conversation)]).get()
+            guard let record = ConversationRecord(conversation, value) else { return "\(id) is gone" }
+            for person in people {
+                let told = person.list.entries[id]
+                guard let own = record.member(UserID(person.name)!) else {
+                    if let told, !told.isRemoved { return "the list of \(person.name) has \(id): \(told)" }
+                    continue
+                }
+                let truth = TalkList.Entry(record, for: own, at: world.redisNow)
+                guard let told else { return "the list of \(person.name) lacks \(id)" }
+                if told != truth { return "the list of \(person.name) has \(id) as \(told), which is \(truth)" }
+            }
+        }
+        return nil
+    }
+
+    var partitions: Partitions { Partitions(world.configuration, database: 0) }
+
+    func unfinished() -> [String] {
+        (0..<world.configuration.partitions).flatMap { index in
+            (try? redis.ask(["SMEMBERS", partitions.keys(index).unfinished]).get())?.array?.compactMap(\.string) ?? []
+        }
+    }
+
+    /// What the store has of a conversation.
+    func stored(_ id: String) throws -> [StoredMessage] {
+        let id = ConversationID(id)!
+        let values = try redis.ask(["LRANGE", partitions.keys(of: id).log(id), "0", "-1"]).get().array ?? []
+        return values.compactMap { $0.bytes.flatMap { StoredMessage($0) } }
+    }
+
+    private func compare() throws {
+        if talks.count != 2 { fail("there are \(talks.count) conversations") }
+        var places: [String: Int64] = [:]
+        for id in talks {
+            let messages = try stored(id)
+            let first = try self.first(of: id)
+            let numbers = messages.indices.map { Int64($0) + first }
+            if messages.map(\.seq) != numbers {
+                fail("the numbers of \(id) are \(messages.map(\.seq)) from \(first)")
+            }
+            for (seq, name) in names(before: first, of: id) { places[name] = seq }
+            for message in messages {
+                if places.updateValue(message.seq, forKey: message.id) != nil { fail("\(message.id) is there twice") }
+            }
+            for person in people where person.isIn(id) { person.compare(id, with: messages) }
+        }
+        for (id, seq) in acknowledged where places[id] != seq {
+            fail("\(id) was acknowledged as \(seq), and is \(places[id].map { "\($0)" } ?? "lost")")
+        }
+        for person in people {
+            let user = UserID(person.name)!
+            let inbox = try redis.ask(["HGETALL", partitions.keys(of: user).inbox(user)]).get().array ?? []
+            let known = stride(from: 0, to: inbox.count - 1, by: 2).filter {
+                inbox[$0 + 1].string?.hasPrefix("in ") == true
+            }
+            if Set(known.compactMap { inbox[$0].string }) != Set(talks.filter(person.isIn)) {
+                fail("the inbox of \(person.name) is \(inbox.compactMap(\.string))")
+            }
+        }
+        if let fault { throw fault }
+    }
+}
