@@ -6,7 +6,7 @@ import Redis
 @testable import PresenceServer
 @testable import Simulator
 
-/// A drawn history of three people who write, edit, delete and mark in a group and in a direct conversation, on three servers
+/// A drawn history of three people, one of them with two devices, who write, edit, delete and mark in a group and in a direct conversation, on three servers
 /// with the real scripts and a real Redis. Between any script and its answer the server may die, lose its connections, be
 /// late, or stand still; in some histories the first answer to each request is lost, and in some Redis refuses for a moment, is
 /// silent or goes. People do what good clients do: they repeat what was not answered, in its order, and follow from where they
@@ -33,6 +33,7 @@ final class TalkHistory: DrawnHistory {
     let keepFor: Milliseconds
     /// By conversation and number: when each message was sent that the store was seen to have.
     var times: [String: [Int64: Timestamp]] = [:]
+    /// The last is a second device of the first.
     private(set) var people: [TalkPerson] = []
     /// The group and the direct conversation, once somebody was told of them.
     private(set) var talks: [String] = []
@@ -68,7 +69,7 @@ final class TalkHistory: DrawnHistory {
         if seed / 3 % 2 == 0 { redisTrouble = RedisTrouble(world) }
         redis.ran = { [unowned self] script, arguments, answer in ran(script, arguments, answer) }
         world.shards.forEach(hasten)
-        people = ["ana", "bob", "cy"].enumerated().map { TalkPerson($0.element, at: $0.offset, in: self) }
+        people = [("ana", 0), ("bob", 1), ("cy", 2), ("ana", 1)].map { TalkPerson($0.0, at: $0.1, in: self) }
     }
 
     private func hasten(_ shard: SimulatedShard) { shard.logic.intents.pause = 1_000 }
@@ -101,7 +102,7 @@ final class TalkHistory: DrawnHistory {
 
     private func step() {
         for person in people { person.keepGoing() }
-        let person = people[draw(0...2)]
+        let person = people[draw(0...3)]
         guard let talk = talks.filter({ person.isIn($0) }).randomElement(using: &random) else { return }
         switch draw(0...9) {
         case 0...4:

@@ -31,7 +31,9 @@ extension TalkPerson {
         let state = held[talk]!
         let wrote = state.messages.filter { $0.value.id.hasPrefix(name + "-") }.keys.max() ?? 0
         let first = number(conversation["first"])
-        let seen = max(state.read, wrote, first - 1)
+        // Whatever device has read it.
+        let read = history.people.filter { $0.name == name }.compactMap { $0.held[talk]?.read }.max() ?? 0
+        let seen = max(read, wrote, first - 1)
         let shadow = state.messages.keys.count { $0 > seen } + Int(max(0, state.from - 1 - seen))
         if (conversation["lastMessage"] != nil) != (number(conversation["last"]) >= first) {
             history.fail("\(name) is told of a last message of \(talk) that is not there, or of none")
