@@ -41,6 +41,7 @@ extension TalkHistory {
                     if let told, !told.isRemoved { return "the list of \(person.name) has \(id): \(told)" }
                     continue
                 }
+                if person !== people[3] { person.compareSettings(id, own, at: world.redisNow) }
                 let truth = TalkList.Entry(record, for: own, at: world.redisNow)
                 guard let told else { return "the list of \(person.name) lacks \(id)" }
                 if told != truth { return "the list of \(person.name) has \(id) as \(told), which is \(truth)" }

@@ -104,7 +104,7 @@ final class TalkHistory: DrawnHistory {
         for person in people { person.keepGoing() }
         let person = people[draw(0...3)]
         guard let talk = talks.filter({ person.isIn($0) }).randomElement(using: &random) else { return }
-        switch draw(0...9) {
+        switch draw(0...10) {
         case 0...4:
             for _ in 0..<draw(1...4) {
                 texts += 1
@@ -113,6 +113,7 @@ final class TalkHistory: DrawnHistory {
         case 5, 6: person.markRead(talk, upTo: Int64(draw(0...12)) + (person.held[talk]?.newest ?? 0) - 6)
         case 7: person.edit(talk, draw(0...50), to: "edited \(world.now)")
         case 8: person.delete(talk, draw(0...50))
+        case 9: if person !== people[3] { person.set(talk, draw(0...4) == 4 ? draw(500...4_000) : draw(0...3)) }
         default: person.rest(draw(0...1) == 0)
         }
     }

@@ -26,6 +26,15 @@ extension TalkPerson {
         if mine.count != messages.count { history.fail("\(name) has \(mine.count) of \(messages.count) messages") }
     }
 
+    /// What was acknowledged holds.
+    func compareSettings(_ talk: String, _ own: ConversationRecord.Member, at now: Timestamp) {
+        guard let settings = held[talk]?.settings, !settings.isUncertain else { return }
+        let isWrong = settings.isMuted.map { $0 != (own.muted == -1) } ?? false
+        if isWrong || settings.isArchived.map({ $0 != (own.archived > 0) }) ?? false {
+            history.fail("the settings of \(name) in \(talk) are \(own), and \(settings) was acknowledged")
+        }
+    }
+
     /// What counting would say: all after what was read, and after the last that one wrote.
     func compareUnread(_ talk: String, _ conversation: [String: Any]) {
         let state = held[talk]!

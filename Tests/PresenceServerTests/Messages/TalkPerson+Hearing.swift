@@ -59,6 +59,15 @@ extension TalkPerson {
         }
         let wish = wishes.remove(at: place)
         if wish.mark > 0 { held[talk]!.read = max(held[talk]!.read, wish.mark) }
+        if wish.script == .settings { adopt(wish, talk) }
+    }
+
+    private func adopt(_ wish: TalkWish, _ talk: String) {
+        var settings = held[talk]!.settings
+        settings.isMuted = wish.settings.isArchived == nil ? wish.settings.isMuted : settings.isMuted
+        settings.isArchived = wish.settings.isArchived ?? settings.isArchived
+        settings.isUncertain = settings.isUncertain || wish.times > 1
+        held[talk]!.settings = settings
     }
 
     private func refused(_ message: [String: Any], _ id: Int) {

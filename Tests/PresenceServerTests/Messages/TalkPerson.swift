@@ -14,7 +14,18 @@ struct TalkWish {
     /// One request of a conversation is under way at a time.
     let talk: String
     var mark: Int64 = 0
+    var settings = TalkSettings()
+    /// How often it was asked for.
+    var times = 0
     var hasLostAnswer = false
+}
+
+/// What somebody has set for themselves in a conversation; `nil`: nothing, or for a time.
+struct TalkSettings {
+    var isMuted: Bool?
+    var isArchived: Bool?
+    /// Something was asked for more than once: what was asked for first may have come last.
+    var isUncertain = false
 }
 
 /// One of a `TalkHistory`, with the client of a careful app: what was not answered is asked again, one request of a
@@ -30,6 +41,7 @@ final class TalkPerson {
         var from: Int64 = 1
         /// What was asked for and acknowledged: the shadow of the own mark.
         var read: Int64 = 0
+        var settings = TalkSettings()
     }
 
     let name: String
@@ -102,8 +114,22 @@ final class TalkPerson {
         return own.isEmpty ? nil : own[place % own.count]
     }
 
-    func wish(_ script: Script, _ json: String, _ talk: String, mark: Int64 = 0) {
-        wishes.append(TalkWish(script: script, json: json, talk: talk, mark: mark))
+    func set(_ talk: String, _ what: Int) {
+        let (json, settings): (String, TalkSettings) =
+            switch what {
+            case 0: (#""muted":true"#, TalkSettings(isMuted: true))
+            case 1: (#""muted":false"#, TalkSettings(isMuted: false))
+            case 2: (#""archived":true"#, TalkSettings(isArchived: true))
+            case 3: (#""archived":false"#, TalkSettings(isArchived: false))
+            default: (#""muted":true,"muteFor":\#(what)"#, TalkSettings())
+            }
+        wish(.settings, #""type":"conversationSettings","conversation":"\#(talk)",\#(json)"#, talk, settings: settings)
+    }
+
+    func wish(
+        _ script: Script, _ json: String, _ talk: String, mark: Int64 = 0, settings: TalkSettings = TalkSettings()
+    ) {
+        wishes.append(TalkWish(script: script, json: json, talk: talk, mark: mark, settings: settings))
         keepGoing()
     }
 
@@ -149,7 +175,10 @@ final class TalkPerson {
             following[say(#""type":"subscribe","conversations":[{"id":"\#(talk)"\#(cursor)}]"#)] = talk
         }
         var busy = Set(underWay.values)
-        for wish in wishes where busy.insert(wish.talk).inserted { underWay[say(wish.json)] = wish.talk }
+        for place in wishes.indices where busy.insert(wishes[place].talk).inserted {
+            wishes[place].times += 1
+            underWay[say(wishes[place].json)] = wishes[place].talk
+        }
     }
 
     @discardableResult
