@@ -32,9 +32,7 @@ extension TalkHistory {
     /// What somebody's list says wrongly; `nil`: nothing.
     func listFault() throws -> String? {
         for id in talks {
-            let conversation = ConversationID(id)!
-            let value = try redis.ask(["HGETALL", partitions.keys(of: conversation).conversation(conversation)]).get()
-            guard let record = ConversationRecord(conversation, value) else { return "\(id) is gone" }
+            guard let record = try record(id) else { return "\(id) is gone" }
             for person in people {
                 let told = person.list.entries[id]
                 guard let own = record.member(UserID(person.name)!) else {
@@ -51,6 +49,11 @@ extension TalkHistory {
     }
 
     var partitions: Partitions { Partitions(world.configuration, database: 0) }
+
+    private func record(_ id: String) throws -> ConversationRecord? {
+        let id = ConversationID(id)!
+        return ConversationRecord(id, try redis.ask(["HGETALL", partitions.keys(of: id).conversation(id)]).get())
+    }
 
     func unfinished() -> [String] {
         (0..<world.configuration.partitions).flatMap { index in
@@ -84,8 +87,13 @@ extension TalkHistory {
         for (id, seq) in acknowledged where places[id] != seq {
             fail("\(id) was acknowledged as \(seq), and is \(places[id].map { "\($0)" } ?? "lost")")
         }
-        for person in people {
+        for person in people.dropLast() {
             let user = UserID(person.name)!
+            let receipts = try redis.ask(["HGET", partitions.keys(of: user).user(user), "receipts"]).get().string
+            for id in talks {
+                let own = try record(id)?.member(user)
+                if let own { person.compareReceipts(id, own, of: receipts ?? "e") }
+            }
             let inbox = try redis.ask(["HGETALL", partitions.keys(of: user).inbox(user)]).get().array ?? []
             let known = stride(from: 0, to: inbox.count - 1, by: 2).filter {
                 inbox[$0 + 1].string?.hasPrefix("in ") == true

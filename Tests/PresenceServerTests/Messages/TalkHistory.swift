@@ -104,7 +104,7 @@ final class TalkHistory: DrawnHistory {
         for person in people { person.keepGoing() }
         let person = people[draw(0...3)]
         guard let talk = talks.filter({ person.isIn($0) }).randomElement(using: &random) else { return }
-        switch draw(0...10) {
+        switch draw(0...11) {
         case 0...4:
             for _ in 0..<draw(1...4) {
                 texts += 1
@@ -114,6 +114,7 @@ final class TalkHistory: DrawnHistory {
         case 7: person.edit(talk, draw(0...50), to: "edited \(world.now)")
         case 8: person.delete(talk, draw(0...50))
         case 9: if person !== people[3] { person.set(talk, draw(0...4) == 4 ? draw(500...4_000) : draw(0...3)) }
+        case 10: if person !== people[3] { person.showReceipts(draw(0...1) == 0) }
         default: person.rest(draw(0...1) == 0)
         }
     }

@@ -35,6 +35,15 @@ extension TalkPerson {
         }
     }
 
+    /// What was acknowledged holds, in every conversation.
+    func compareReceipts(_ talk: String, _ own: ConversationRecord.Member, of user: String) {
+        let isHidden = user.hasPrefix("n")
+        if let receipts, receipts == isHidden {
+            history.fail("the receipts of \(name) are \(user), and that they are shown was acknowledged: \(receipts)")
+        }
+        if own.hidesReceipts != isHidden { history.fail("the receipts of \(name) are \(user), and in \(talk) \(own)") }
+    }
+
     /// What counting would say: all after what was read, and after the last that one wrote.
     func compareUnread(_ talk: String, _ conversation: [String: Any]) {
         let state = held[talk]!

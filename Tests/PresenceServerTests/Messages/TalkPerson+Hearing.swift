@@ -60,6 +60,7 @@ extension TalkPerson {
         let wish = wishes.remove(at: place)
         if wish.mark > 0 { held[talk]!.read = max(held[talk]!.read, wish.mark) }
         if wish.script == .settings { adopt(wish, talk) }
+        if let receipts = wish.receipts { adopt(receipts: receipts, after: wish.times) }
     }
 
     private func adopt(_ wish: TalkWish, _ talk: String) {

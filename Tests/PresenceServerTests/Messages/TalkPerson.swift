@@ -15,6 +15,8 @@ struct TalkWish {
     let talk: String
     var mark: Int64 = 0
     var settings = TalkSettings()
+    /// Whether others are to see what was read.
+    var receipts: Bool?
     /// How often it was asked for.
     var times = 0
     var hasLostAnswer = false
@@ -50,6 +52,9 @@ final class TalkPerson {
     let client: SimulatedClient
     var held: [String: Held] = [:]
     var list = TalkList()
+    /// Whether others see what was read, as it was acknowledged; `nil`: it is not known what came last.
+    var receipts: Bool? = true
+    private var isUncertain = false
     /// The request for the list, and whether it was answered.
     var listing: Int?
     var isListed = false
@@ -124,6 +129,19 @@ final class TalkPerson {
             default: (#""muted":true,"muteFor":\#(what)"#, TalkSettings())
             }
         wish(.settings, #""type":"conversationSettings","conversation":"\#(talk)",\#(json)"#, talk, settings: settings)
+    }
+
+    func showReceipts(_ isShown: Bool) {
+        let json = #""type":"setVisibility","visibility":{"receipts":"\#(isShown ? "everyone" : "nobody")"}"#
+        var wish = TalkWish(script: .receipts, json: json, talk: "own")
+        wish.receipts = isShown
+        wishes.append(wish)
+        keepGoing()
+    }
+
+    func adopt(receipts: Bool, after times: Int) {
+        isUncertain = isUncertain || times > 1
+        self.receipts = isUncertain ? nil : receipts
     }
 
     func wish(
