@@ -37,6 +37,12 @@ final class TalkHistory: DrawnHistory {
     private(set) var people: [TalkPerson] = []
     /// The group and the direct conversation, once somebody was told of them.
     private(set) var talks: [String] = []
+    private(set) var group = ""
+    /// Members of the group whom somebody has asked to take out, who are out of it, and where it was when they came back.
+    private var everOut: Set<String> = []
+    private var out: Set<String> = []
+    private(set) var joinedAt: [String: Int64] = [:]
+    private var returns = 0
     /// Where each acknowledged message stands.
     var acknowledged: [String: Int64] = [:]
     /// The conversation that each of them is in.
@@ -48,6 +54,7 @@ final class TalkHistory: DrawnHistory {
     var tally: [String: Int] {
         let counts = [
             "deaths": deaths, "sent": sent, "outages": redisTrouble?.count ?? 0, "refused": redisTrouble?.refused ?? 0,
+            "returns": returns,
         ]
         return counts.merging(lostAnswers) { $1 }
     }
@@ -104,7 +111,7 @@ final class TalkHistory: DrawnHistory {
         for person in people { person.keepGoing() }
         let person = people[draw(0...3)]
         guard let talk = talks.filter({ person.isIn($0) }).randomElement(using: &random) else { return }
-        switch draw(0...11) {
+        switch draw(0...13) {
         case 0...4:
             for _ in 0..<draw(1...4) {
                 texts += 1
@@ -115,7 +122,36 @@ final class TalkHistory: DrawnHistory {
         case 8: person.delete(talk, draw(0...50))
         case 9: if person !== people[3] { person.set(talk, draw(0...4) == 4 ? draw(500...4_000) : draw(0...3)) }
         case 10: if person !== people[3] { person.showReceipts(draw(0...1) == 0) }
+        case 11, 12: changeMembers(person)
         default: person.rest(draw(0...1) == 0)
+        }
+    }
+
+    /// The first owns the group and stays: cy is taken out, leaves, and is put in again by either of the others.
+    private func changeMembers(_ person: TalkPerson) {
+        guard person.isIn(group) else { return }
+        let isOut = out.contains("cy")
+        if isOut, person.name != "cy" { return person.change(group, "add", "cy") }
+        guard !isOut, person.name != "bob" else { return }
+        everOut.insert("cy")
+        person.change(group, "remove", "cy")
+    }
+
+    /// Whether somebody may be told that they are not to do something in a conversation.
+    func mayForbid(_ name: String, _ talk: String) -> Bool { talk == group && everOut.contains(name) }
+
+    /// Who has gone and come back.
+    private func note(_ changes: ArraySlice<String>) {
+        for change in changes {
+            let user = String(change.dropFirst())
+            if change.hasPrefix("-") {
+                out.insert(user)
+            } else if out.remove(user) != nil {
+                returns += 1
+                let id = ConversationID(group)!
+                let last = try? redis.ask(["HGET", partitions.keys(of: id).conversation(id), "last"]).get().string
+                joinedAt[user] = last.flatMap { Int64($0) } ?? 0
+            }
         }
     }
 
@@ -123,6 +159,7 @@ final class TalkHistory: DrawnHistory {
         guard !talks.contains(id) else { return }
         if talks.count == 2 { fail("a third conversation was made: \(id)") }
         talks.append(id)
+        if isGroup { group = id }
         // Both are known by all who are in them.
         for person in people where isGroup || person.name != "cy" { person.enter(id) }
     }
@@ -130,6 +167,9 @@ final class TalkHistory: DrawnHistory {
     // MARK: Trouble
 
     private func ran(_ script: Script, _ arguments: [String], _ answer: Result<RedisValue, RedisFailure>) {
+        if script == .members, case .success(let value) = answer, value.array?.first?.string == "OK" {
+            note(arguments[7...])
+        }
         guard Self.scripts.contains(script), arguments.count > 2, !isQuiet,
             let place = world.shards.firstIndex(where: { $0.logic.link.incarnation == arguments[2] })
         else { return }

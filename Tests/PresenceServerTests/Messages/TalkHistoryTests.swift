@@ -14,9 +14,12 @@ import Testing
         print("talks: \(sum)")
         // It came to what it is about.
         #expect(sum["deaths"] > 240 && sum["sent"] > 1_000 && sum["outages"] > 20 && sum["refused"] > 20)
-        for script: Script in [.create, .direct, .send, .editMessage, .deleteMessage, .mark] {
+        for script: Script in [
+            .create, .direct, .send, .editMessage, .deleteMessage, .mark, .settings, .receipts, .members,
+        ] {
             #expect(sum["answers of \(script.name) lost"] > 10)
         }
+        #expect(sum["returns"] > 20)
     }
 
     @Test(arguments: Self.mistakes) func `a mistake made on purpose is found by its own fault`(mistake: ScriptMistake)

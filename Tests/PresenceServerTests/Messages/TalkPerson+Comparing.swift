@@ -28,6 +28,8 @@ extension TalkPerson {
 
     /// What was acknowledged holds.
     func compareSettings(_ talk: String, _ own: ConversationRecord.Member, at now: Timestamp) {
+        // Who has come back has set nothing yet.
+        if talk == history.group, history.joinedAt[name] != nil { return }
         guard let settings = held[talk]?.settings, !settings.isUncertain else { return }
         let isWrong = settings.isMuted.map { $0 != (own.muted == -1) } ?? false
         if isWrong || settings.isArchived.map({ $0 != (own.archived > 0) }) ?? false {
@@ -44,14 +46,14 @@ extension TalkPerson {
         if own.hidesReceipts != isHidden { history.fail("the receipts of \(name) are \(user), and in \(talk) \(own)") }
     }
 
-    /// What counting would say: all after what was read, and after the last that one wrote.
+    /// What counting would say: all after what was read, after the last that one wrote, and since one has come back.
     func compareUnread(_ talk: String, _ conversation: [String: Any]) {
         let state = held[talk]!
         let wrote = state.messages.filter { $0.value.id.hasPrefix(name + "-") }.keys.max() ?? 0
         let first = number(conversation["first"])
         // Whatever device has read it.
         let read = history.people.filter { $0.name == name }.compactMap { $0.held[talk]?.read }.max() ?? 0
-        let seen = max(read, wrote, first - 1)
+        let seen = max(read, wrote, first - 1, history.group == talk ? history.joinedAt[name] ?? 0 : 0)
         let shadow = state.messages.keys.count { $0 > seen } + Int(max(0, state.from - 1 - seen))
         if (conversation["lastMessage"] != nil) != (number(conversation["last"]) >= first) {
             history.fail("\(name) is told of a last message of \(talk) that is not there, or of none")

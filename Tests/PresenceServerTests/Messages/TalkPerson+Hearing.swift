@@ -53,14 +53,18 @@ extension TalkPerson {
     func number(_ value: Any?) -> Int64 { (value as? NSNumber)?.int64Value ?? 0 }
 
     private func fulfil(_ id: Int) {
-        guard let talk = underWay.removeValue(forKey: id), let place = wishes.firstIndex(where: { $0.talk == talk })
-        else {
-            return
-        }
-        let wish = wishes.remove(at: place)
+        guard let wish = end(id) else { return }
+        let talk = wish.talk
         if wish.mark > 0 { held[talk]!.read = max(held[talk]!.read, wish.mark) }
         if wish.script == .settings { adopt(wish, talk) }
         if let receipts = wish.receipts { adopt(receipts: receipts, after: wish.times) }
+    }
+
+    /// What was asked for is not asked for any more.
+    @discardableResult
+    private func end(_ id: Int) -> TalkWish? {
+        guard let talk = underWay.removeValue(forKey: id) else { return nil }
+        return wishes.firstIndex { $0.talk == talk }.map { wishes.remove(at: $0) }
     }
 
     private func adopt(_ wish: TalkWish, _ talk: String) {
@@ -73,15 +77,18 @@ extension TalkPerson {
 
     private func refused(_ message: [String: Any], _ id: Int) {
         let code = message["code"] as? String
-        following[id] = nil
+        let talk = following.removeValue(forKey: id) ?? asked.removeValue(forKey: id) ?? underWay[id]
         if listing == id { listing = nil }
         if code == "unavailable" || code == "rate_limited" {
             underWay[id] = nil
             again = history.world.now + 300
         } else if code == "conflict", (message["message"] as? String) == "the message is deleted" {
-            fulfil(id)
+            end(id)
         } else if code == "not_found", history.keepFor > 0 {
-            fulfil(id)
+            end(id)
+        } else if code == "forbidden", let talk, history.mayForbid(name, talk) {
+            end(id)
+            again = history.world.now + 300
         } else {
             history.fail("\(name) was answered \(message)")
         }

@@ -75,9 +75,12 @@ final class TalkPerson {
         client = SimulatedClient(name, in: history.world)
     }
 
-    func isIn(_ talk: String) -> Bool { held[talk] != nil }
+    /// As far as it was told.
+    func isIn(_ talk: String) -> Bool { held[talk] != nil && list.entries[talk]?.isRemoved != true }
     func enter(_ talk: String) { if held[talk] == nil { held[talk] = Held() } }
-    var isDone: Bool { isIn && isListed && wishes.isEmpty && held.values.allSatisfy(\.isFollowing) }
+    var isDone: Bool {
+        isIn && isListed && wishes.isEmpty && held.allSatisfy { $0.value.isFollowing || !isIn($0.key) }
+    }
     var state: String {
         "in: \(isIn), wishes: \(wishes.map(\.json).prefix(3)), held: \(held.values.map(\.isFollowing))"
     }
@@ -131,6 +134,11 @@ final class TalkPerson {
         wish(.settings, #""type":"conversationSettings","conversation":"\#(talk)",\#(json)"#, talk, settings: settings)
     }
 
+    /// - Parameter change: Adds somebody (`add`) to a group, or removes them (`remove`).
+    func change(_ talk: String, _ change: String, _ user: String) {
+        wish(.members, #""type":"changeMembers","conversation":"\#(talk)","\#(change)":["\#(user)"]"#, talk)
+    }
+
     func showReceipts(_ isShown: Bool) {
         let json = #""type":"setVisibility","visibility":{"receipts":"\#(isShown ? "everyone" : "nobody")"}"#
         var wish = TalkWish(script: .receipts, json: json, talk: "own")
@@ -166,7 +174,9 @@ final class TalkPerson {
     }
 
     func askAll() {
-        for talk in held.keys.sorted() { asked[say(#""type":"getConversation","conversation":"\#(talk)""#)] = talk }
+        for talk in held.keys.sorted() where isIn(talk) {
+            asked[say(#""type":"getConversation","conversation":"\#(talk)""#)] = talk
+        }
     }
 
     // MARK: Speaking
@@ -187,7 +197,7 @@ final class TalkPerson {
             listing = say(#""type":"subscribe","conversationList":true,"known":{\#(known.joined(separator: ","))}"#)
         }
         for (talk, state) in held.sorted(by: { $0.key < $1.key })
-        where !state.isFollowing && !following.values.contains(talk) {
+        where !state.isFollowing && isIn(talk) && !following.values.contains(talk) {
             let cursor =
                 state.change > 0 ? #","after":\#(state.newest),"messagesVersion":\#(state.change)"# : #","after":0"#
             following[say(#""type":"subscribe","conversations":[{"id":"\#(talk)"\#(cursor)}]"#)] = talk
