@@ -42,6 +42,12 @@ final class TalkHistory: DrawnHistory {
     private var everOut: Set<String> = []
     private var out: Set<String> = []
     private(set) var joinedAt: [String: Int64] = [:]
+    /// Who has blocked the other one of the direct conversation, since it was acknowledged and until they ask for the end of it.
+    private var blockedSince: [String: Milliseconds] = [:]
+    private var wasBlocked = false
+    /// A block, or the end of one, was asked for more than once: what was asked for first may have come last.
+    private var isBlockUncertain = false
+    private var blocks = 0
     private var returns = 0
     /// Where each acknowledged message stands.
     var acknowledged: [String: Int64] = [:]
@@ -54,7 +60,7 @@ final class TalkHistory: DrawnHistory {
     var tally: [String: Int] {
         let counts = [
             "deaths": deaths, "sent": sent, "outages": redisTrouble?.count ?? 0, "refused": redisTrouble?.refused ?? 0,
-            "returns": returns,
+            "returns": returns, "blocks": blocks,
         ]
         return counts.merging(lostAnswers) { $1 }
     }
@@ -111,7 +117,7 @@ final class TalkHistory: DrawnHistory {
         for person in people { person.keepGoing() }
         let person = people[draw(0...3)]
         guard let talk = talks.filter({ person.isIn($0) }).randomElement(using: &random) else { return }
-        switch draw(0...13) {
+        switch draw(0...14) {
         case 0...4:
             for _ in 0..<draw(1...4) {
                 texts += 1
@@ -123,6 +129,7 @@ final class TalkHistory: DrawnHistory {
         case 9: if person !== people[3] { person.set(talk, draw(0...4) == 4 ? draw(500...4_000) : draw(0...3)) }
         case 10: if person !== people[3] { person.showReceipts(draw(0...1) == 0) }
         case 11, 12: changeMembers(person)
+        case 13: block(person)
         default: person.rest(draw(0...1) == 0)
         }
     }
@@ -138,7 +145,34 @@ final class TalkHistory: DrawnHistory {
     }
 
     /// Whether somebody may be told that they are not to do something in a conversation.
-    func mayForbid(_ name: String, _ talk: String) -> Bool { talk == group && everOut.contains(name) }
+    func mayForbid(_ name: String, _ talk: String) -> Bool {
+        talk == group ? everOut.contains(name) : wasBlocked
+    }
+
+    private func block(_ person: TalkPerson) {
+        // Nobody is put into a new conversation by somebody with whom there is a block.
+        guard talks.count == 2, !people.contains(where: \.isCreating), person !== people[2], person !== people[3]
+        else { return }
+        wasBlocked = true
+        let isBlocked = draw(0...1) == 0
+        if !isBlocked { blockedSince[person.name] = nil }
+        person.block(person.name == "ana" ? "bob" : "ana", isBlocked)
+    }
+
+    func noteBlock(_ isBlocked: Bool, by name: String, after times: Int) {
+        if times > 1 { isBlockUncertain = true }
+        guard isBlocked, !people.contains(where: { $0.name == name && $0.unblocks }) else { return }
+        blocks += 1
+        if blockedSince[name] == nil { blockedSince[name] = world.now }
+    }
+
+    /// What was asked for after a block was acknowledged is forbidden.
+    func noteSent(in talk: String, by name: String, askedAt: Milliseconds) {
+        guard talk != group, !isBlockUncertain else { return }
+        for (user, since) in blockedSince where askedAt > since {
+            fail("\(name) has sent something at \(askedAt), and \(user) had blocked at \(since)")
+        }
+    }
 
     /// Who has gone and come back.
     private func note(_ changes: ArraySlice<String>) {

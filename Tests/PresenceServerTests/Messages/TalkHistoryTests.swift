@@ -19,7 +19,7 @@ import Testing
         ] {
             #expect(sum["answers of \(script.name) lost"] > 10)
         }
-        #expect(sum["returns"] > 20)
+        #expect(sum["returns"] > 20 && sum["blocks"] > 20)
     }
 
     @Test(arguments: Self.mistakes) func `a mistake made on purpose is found by its own fault`(mistake: ScriptMistake)

@@ -56,6 +56,8 @@ extension TalkPerson {
         guard let wish = end(id) else { return }
         let talk = wish.talk
         if wish.mark > 0 { held[talk]!.read = max(held[talk]!.read, wish.mark) }
+        if let blocks = wish.blocks { history.noteBlock(blocks, by: name, after: wish.times) }
+        if wish.script == .send { history.noteSent(in: talk, by: name, askedAt: wish.askedAt) }
         if wish.script == .settings { adopt(wish, talk) }
         if let receipts = wish.receipts { adopt(receipts: receipts, after: wish.times) }
     }

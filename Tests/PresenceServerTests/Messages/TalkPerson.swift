@@ -17,6 +17,10 @@ struct TalkWish {
     var settings = TalkSettings()
     /// Whether others are to see what was read.
     var receipts: Bool?
+    /// Whether the other one of the direct conversation is blocked.
+    var blocks: Bool?
+    /// When it was asked for first.
+    var askedAt: Milliseconds = 0
     /// How often it was asked for.
     var times = 0
     var hasLostAnswer = false
@@ -81,6 +85,9 @@ final class TalkPerson {
     var isDone: Bool {
         isIn && isListed && wishes.isEmpty && held.allSatisfy { $0.value.isFollowing || !isIn($0.key) }
     }
+    var isCreating: Bool { wishes.contains { $0.talk.hasPrefix("new ") } }
+    /// It has asked for the end of a block, or is about to.
+    var unblocks: Bool { wishes.contains { $0.blocks == false } }
     var state: String {
         "in: \(isIn), wishes: \(wishes.map(\.json).prefix(3)), held: \(held.values.map(\.isFollowing))"
     }
@@ -137,6 +144,14 @@ final class TalkPerson {
     /// - Parameter change: Adds somebody (`add`) to a group, or removes them (`remove`).
     func change(_ talk: String, _ change: String, _ user: String) {
         wish(.members, #""type":"changeMembers","conversation":"\#(talk)","\#(change)":["\#(user)"]"#, talk)
+    }
+
+    func block(_ user: String, _ isBlocked: Bool) {
+        let json = #""type":"\#(isBlocked ? "block" : "unblock")","users":["\#(user)"]"#
+        var wish = TalkWish(script: .visibility, json: json, talk: "own")
+        wish.blocks = isBlocked
+        wishes.append(wish)
+        keepGoing()
     }
 
     func showReceipts(_ isShown: Bool) {
@@ -204,6 +219,7 @@ final class TalkPerson {
         }
         var busy = Set(underWay.values)
         for place in wishes.indices where busy.insert(wishes[place].talk).inserted {
+            if wishes[place].times == 0 { wishes[place].askedAt = history.world.now }
             wishes[place].times += 1
             underWay[say(wishes[place].json)] = wishes[place].talk
         }
