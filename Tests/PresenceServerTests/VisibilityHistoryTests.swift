@@ -7,14 +7,26 @@ import Testing
 
 /// Histories drawn from a seed in which people change who may see them while everything breaks now and then: nobody is
 /// ever told anything of somebody who has hidden it from them since before it was made, and after a quiet moment
-/// everyone shows what they may see and nothing else.
+/// everyone shows what they may see and nothing else. Between two of whom one blocks the other nothing is written or typed.
 @Suite struct VisibilityHistoryTests {
     @Test(arguments: UInt64(1)...20)
     func `nobody is told what is hidden from them`(seed: UInt64) throws {
         let history = try VisibilityHistory(seed: seed)
-        try history.play(steps: 120)
+        try history.play(steps: 150)
         try history.settle()
         try history.check()
+    }
+
+    @Test func `that blocks are not looked at when somebody writes is found`() throws {
+        let mistake = ScriptMistake(
+            name: "who is blocked writes", old: "if ARGV[12] == '1' then return { 'BLOCKED' } end", new: "")
+        let redis = try SimulatedRedis(substitutes: mistake.substitutes(in: [.send]))
+        let isFound = try (UInt64(1)...20).contains { seed in
+            let history = try VisibilityHistory(seed: seed, on: redis)
+            try history.play(steps: 150)
+            return history.talks.leaks.contains { $0.contains("was told message") }
+        }
+        #expect(isFound)
     }
 }
 
@@ -84,6 +96,7 @@ final class VisibilityTruth {
 final class VisibilityHistory {
     private let world: World
     private let truth = VisibilityTruth()
+    let talks: VisibilityTalks
     private let names = ["ana", "bob", "cy", "dee"]
     private var clients: [SimulatedClient] = []
     private var asked: [(client: SimulatedClient, id: Int64, users: [UserID])] = []
@@ -94,10 +107,12 @@ final class VisibilityHistory {
     /// Of its own: what is done does not depend on how many messages went through the networks.
     private var random: SplitMix64
 
-    init(seed: UInt64) throws {
+    /// - Parameter redis: One that earlier histories have used; `nil`: one of its own.
+    init(seed: UInt64, on redis: SimulatedRedis? = nil) throws {
         self.seed = seed
         random = SplitMix64(seed &* 0x9E37_79B9 &+ 79)
-        world = try World(shards: 3, seed: seed) { $0.redis.interests = seed.isMultiple(of: 2) }
+        world = try World(shards: 3, seed: seed, redis: redis) { $0.redis.interests = seed.isMultiple(of: 2) }
+        talks = VisibilityTalks(world)
         let partitions = Partitions(count: world.configuration.partitions)
         truth.members = { [redis = world.redis] list, user in
             let keys = partitions.keys(of: UserID(user)!)
@@ -124,7 +139,7 @@ final class VisibilityHistory {
 
     func play(steps: Int) throws {
         for _ in 0..<steps {
-            try step(pick(0..<24))
+            try step(pick(0..<33))
             // Mostly so soon that much is under way.
             try world.run(for: Milliseconds(pick(0..<4) == 0 ? pick(0..<3_000) : pick(0..<6)))
         }
@@ -140,8 +155,8 @@ final class VisibilityHistory {
             anyone()?.send(.status(.init(status: chosen, text: .set("text \(pick(0..<100))"))))
         case 7: anyone()?.send(.updateProfile(.init(displayName: .set("Name \(pick(0..<100))"))))
         case 8: anyone()?.send(.activity(Activity.allCases.randomElement(using: &random)!))
-        case 9, 10: anyone()?.send(.block(some()))
-        case 11, 12: anyone()?.send(.unblock(some()))
+        case 9, 10: anyone().map { talks.block($0, some()) }
+        case 11, 12: anyone().map { talks.unblock($0, some()) }
         case 13, 14: anyone()?.send(.addContacts(some()))
         case 15: anyone()?.send(.removeContacts(some()))
         case 16, 17:
@@ -155,7 +170,19 @@ final class VisibilityHistory {
             subscribe(client, to: users)
         case 21: anyShard().cut(pick(0..<2) == 0 ? .commands : .lease)
         case 22: anyShard().cutSubscription()
-        default: anyShard().cutAll()
+        case 23: anyShard().cutAll()
+        default: talk(kind)
+        }
+    }
+
+    private func talk(_ kind: Int) {
+        guard let client = anyone() else { return }
+        let talk = talks.talks(of: client).randomElement(using: &random)
+        switch kind {
+        case 24, 25: talks.create(client, with: names[pick(0..<names.count)])
+        case 26: talks.follow(client)
+        case 27...29: if let talk { talks.write(client, in: talk) }
+        default: if let talk { talks.type(client, in: talk) }
         }
     }
 
@@ -166,6 +193,7 @@ final class VisibilityHistory {
         guard client.isConnected else { return }
         clients.append(client)
         subscribe(client, to: everyone)
+        talks.follow(client)
     }
 
     private func subscribe(_ client: SimulatedClient, to users: [UserID]) {
@@ -175,6 +203,7 @@ final class VisibilityHistory {
 
     private func hear(_ message: ServerMessage, _ client: SimulatedClient) {
         judge(message, for: client.user)
+        talks.hear(message, client)
         // Whoever is refused watches nobody of these, and asks again once all is well.
         guard case .error(let error) = message,
             let place = asked.firstIndex(where: { $0.client === client && $0.id == error.id })
@@ -226,6 +255,7 @@ final class VisibilityHistory {
 
     func check() throws {
         #expect(leaks.isEmpty, "seed \(seed): \(leaks.prefix(5))")
+        #expect(talks.leaks.isEmpty, "seed \(seed): \(talks.leaks.prefix(5))")
         // It would not say much if nobody had been told anything, or nobody had hidden.
         #expect(told > 3 && truth.policies.count > 1, "seed \(seed): nothing happened")
         for shard in world.shards {
