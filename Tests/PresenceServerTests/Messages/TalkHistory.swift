@@ -54,6 +54,8 @@ final class TalkHistory: DrawnHistory {
     /// The conversation that each of them is in.
     var talkOf: [String: String] = [:]
     private var deaths = 0
+    /// Until when something may arrive at Redis whose sender has given it up.
+    private var lateUntil: Milliseconds = 0
     private var sent = 0
     var tally: [String: Int] {
         let counts = [
@@ -228,7 +230,10 @@ final class TalkHistory: DrawnHistory {
         case 2: shard.cut(.commands)
         case 3: shard.cutAll()
         case 4: shard.cutSubscription()
-        case 5: shard.hold(.commands, for: Milliseconds(draw(100...4_500)))
+        case 5:
+            let duration = Milliseconds(draw(100...4_500))
+            lateUntil = max(lateUntil, world.now + duration)
+            shard.hold(.commands, for: duration)
         case 6: shard.holdEvents(for: Milliseconds(draw(50...2_000)))
         case 7:
             shard.stop()
@@ -257,6 +262,7 @@ final class TalkHistory: DrawnHistory {
         try world.run(until: "all are live", within: 120_000) { [self] in
             world.shards.allSatisfy { $0.logic.link.isLive }
         }
+        try world.run(for: max(0, lateUntil + 10 - world.now))
         for person in people { person.rest(false) }
         for _ in 0..<120 {
             for person in people { person.keepGoing() }

@@ -198,7 +198,7 @@ final class TalkPerson {
 
     func connect() {
         (isIn, isListed, listing) = (false, false, nil)
-        (underWay, following) = ([:], [:])
+        (underWay, following, asked) = ([:], [:], [:])
         for talk in held.keys { held[talk]!.isFollowing = false }
         client.dial(history.world.shards[place])
     }
