@@ -1145,7 +1145,7 @@ export class PresenceAccount extends EventTarget {
     return said;
   }
 
-  /** Puts tokens, or nobody, in the place of `old`, unless another tab was faster; of whoever is there, without. Gives who was. */
+  /** Puts tokens, or nobody, in the place of `old`, unless another tab was faster; without it, of any that is there. Gives who was. */
   async #replace(tokens, old, access = tokens && { token: tokens.accessToken, until: now() + tokens.expiresIn }) {
     const record = tokens && { user: tokens.user, account: tokens.account, refreshToken: tokens.refreshToken };
     let isDone;
