@@ -980,8 +980,8 @@ export class PresenceAccount extends EventTarget {
   /** Works without a network too: this browser forgets at once, the server is told when it can be. */
   async signOut({ everywhere } = {}) {
     if (everywhere) return this.#end(SESSIONS + "/all");
-    const old = (await stored(this.#url))?.refreshToken;
-    if (old && (await this.#replace(old, null))) await this.#leave(old);
+    const { refreshToken } = await this.#replace(null);
+    if (refreshToken) await this.#leave(refreshToken);
   }
 
   /** An access token that is valid for a minute at least. Throws `unauthorized` when nobody is signed in (any more). */
@@ -1105,17 +1105,15 @@ export class PresenceAccount extends EventTarget {
     const tokens = await this.#fetch(POST, path, { ...body, device: { kind: "web" } });
     // Where it is not told whether an address has an account, a mail says how it goes on.
     if (!tokens?.user) return null;
-    const old = (await stored(this.#url))?.refreshToken;
-    await this.#replace(old, tokens);
+    const { refreshToken } = await this.#replace(tokens);
     this.#attempt = {};
-    if (old) this.#leave(old);
+    if (refreshToken) this.#leave(refreshToken);
     return this.#state;
   }
 
   async #end(path, body) {
     await this.request(DELETE, path, body);
-    const old = await stored(this.#url);
-    if (old) await this.#replace(old.refreshToken, null);
+    await this.#replace(null);
   }
 
   async #renew(old) {
@@ -1128,10 +1126,10 @@ export class PresenceAccount extends EventTarget {
       tokens = await this.#fetch(POST, SESSIONS + "/refresh", { refreshToken: record.refreshToken });
     } catch (error) {
       // Only a refusal signs out, never the network.
-      if (error.status === 401) await this.#replace(record.refreshToken, null);
+      if (error.status === 401) await this.#replace(null, record.refreshToken);
       throw error;
     }
-    if (await this.#replace(record.refreshToken, tokens)) return tokens.accessToken;
+    if (await this.#replace(tokens, record.refreshToken)) return tokens.accessToken;
     // Somebody signed out or in meanwhile: what was just renewed must not go on.
     await this.#fetch(DELETE, CURRENT, undefined, tokens.accessToken).catch(() => {});
     throw nobody();
@@ -1142,17 +1140,17 @@ export class PresenceAccount extends EventTarget {
     const said = await this.request(...call);
     const record = await stored(this.#url);
     if (said.account?.user === record?.user) {
-      await this.#replace(record.refreshToken, { ...record, account: said.account }, this.#access);
+      await this.#replace({ ...record, account: said.account }, record.refreshToken, this.#access);
     }
     return said;
   }
 
-  /** Puts tokens, or nobody, in the place of `old`, unless another tab was faster. */
-  async #replace(old, tokens, access = tokens && { token: tokens.accessToken, until: now() + tokens.expiresIn }) {
+  /** Puts tokens, or nobody, in the place of `old`, unless another tab was faster; without it, of any that is there. Gives who was. */
+  async #replace(tokens, old, access = tokens && { token: tokens.accessToken, until: now() + tokens.expiresIn }) {
     const record = tokens && { user: tokens.user, account: tokens.account, refreshToken: tokens.refreshToken };
     let isDone;
     const found = await stored(this.#url, (found) => {
-      isDone = found?.refreshToken === old;
+      isDone = !old || found?.refreshToken === old;
       return isDone ? record : undefined;
     });
     if (!isDone) return false;
@@ -1161,7 +1159,7 @@ export class PresenceAccount extends EventTarget {
     this.#access = access;
     this.#channel.postMessage({ record: record && { ...record, refreshToken: 0 }, access });
     this.#show(record);
-    return true;
+    return found ?? {};
   }
 
   /** Ends sessions of this browser that were left without the server knowing, and one more. */

@@ -117,7 +117,7 @@ async def test_without_a_connection_texts_wait_and_are_sent_once_when_it_is_back
         line.cut()
         await shows(page, "No connection.")
         await write(page, "one", "two", "three")
-        await page.until(f"{STATUS} === ' · Waits for a connection'")
+        await page.until(f"{BUBBLES}.join() === 'one,two,three' && {STATUS} === ' · Waits for a connection'")
         await fill(page, "text", "a draft")
         await shot(page, "talk-offline")
         await page.go("about:blank")

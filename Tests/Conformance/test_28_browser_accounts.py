@@ -219,6 +219,25 @@ async def test_a_photo_whose_token_was_refused_is_sent_again_with_another(chromi
         assert await page.value("tokens.length") == 2
 
 
+async def test_a_sign_out_that_a_renewal_overtakes_holds(chromium, accounts):
+    async with Line(accounts.server) as line, chromium:
+        page = await page_of(chromium, line)
+        await sign_up(page, accounts)
+        # Another tab has replaced the tokens when this one has looked which there are.
+        await page.run('''
+            const plain = IDBObjectStore.prototype.get;
+            IDBObjectStore.prototype.get = function (key) {
+                const reading = plain.call(this, key);
+                IDBObjectStore.prototype.get = plain;
+                reading.addEventListener("success", () => this.put({ ...reading.result, refreshToken: "another" }, key));
+                return reading;
+            };
+            await account.signOut();''')
+        assert await page.value("account.state") is None
+        await again(page)
+        assert await page.value("account.user()") is None
+
+
 async def test_a_sign_out_that_overtakes_a_renewal_holds(chromium, accounts):
     async with Line(accounts.server) as line, chromium:
         page = await page_of(chromium, line)
