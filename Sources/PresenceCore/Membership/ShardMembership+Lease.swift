@@ -39,7 +39,7 @@ extension ShardMembership {
     package func renewed(sentAt: Milliseconds, answer: RedisValue) {
         lastRenewal = max(lastRenewal, sentAt)
         if let words = answer.array, words.count > 1, let time = words[1].int {
-            shard.clock.learn(redisTime: time)
+            shard.clock.learn(redisTime: time, sentAt: sentAt)
             ceiling.learn(time, at: shard.clock.now)
         }
     }

@@ -4,6 +4,7 @@ import Redis
 
 /// Claims on e-mail addresses: whether the accounts that they name hold them, want them, or are about to give them up. What broke
 /// off late may leave one that counts for nothing. The next request for the address finds that out; without one it would stay.
+/// And accounts: whether their addresses are claimed for them, and whether some server goes on with what they want.
 extension Doctor {
     func lookAtAddresses(_ key: String, _ look: inout Look) throws(RedisFailure) {
         for name in try store[key].ask("HKEYS", key).array ?? [] {
@@ -14,18 +15,68 @@ extension Doctor {
     func lookAtAddress(_ address: String, in key: String, _ look: inout Look) throws(RedisFailure) {
         guard let value = try store[key].ask("HGET", key, address).string else { return }
         guard let claim = EmailClaim(value) else { return look.note(.malformedValue, .address(address, key: key)) }
-        let account = partitions.keys(of: claim.user).account(claim.user)
-        let answer = try store[account].ask(
-            "HMGET", account, "email", "emailClaim", "emailWanted", "emailWish", "emailReleasing")
-        let held = (answer.array ?? []).map(\.string)
-        guard held.count == 5 else { return }
-        let number = String(claim.number)
-        // A sign-up claims the address without a number.
-        let isHeld = held[0] == address && (held[1] ?? "0") == number
-        let isWanted = held[2]?.hasPrefix(address + " ") == true && held[3] == number
+        if try !account(of: claim.user).means(claim.number, on: address) {
+            look.note(.unheldAddress, .address(address, key: key))
+        }
+    }
+
+    fileprivate func account(of user: UserID) throws(RedisFailure) -> HeldAccount {
+        let key = partitions.keys(of: user).account(user)
+        return HeldAccount(try store[key].askAll([["HMGET", key] + HeldAccount.fields])[0].get())
+    }
+
+    func lookAtAccount(of user: UserID, _ look: inout Look) throws(RedisFailure) {
+        let keys = partitions.keys(of: user)
+        let key = keys.account(user)
+        let answers = try store[key].askAtOnce([
+            ["HMGET", key] + HeldAccount.fields, ["SISMEMBER", keys.unfinished, EmailChange.member(of: user)],
+        ])
+        let account = HeldAccount(answers[0])
+        if account.isChanging, answers[1].int == 0 { look.note(.unlistedAddressChange, .key(key)) }
+        guard let text = account.email, let places = addressPlaces else { return }
+        guard let email = EmailAddress(text), let number = account.number else {
+            return look.note(.malformedValue, .key(key))
+        }
+        let claims = places.keys(of: email.text).emails(with: email)
+        guard let value = try store[claims].ask("HGET", claims, email.text).string else {
+            return look.note(.lostAddress, .key(key))
+        }
+        // One that cannot be read is told of as a claim.
+        guard let claim = EmailClaim(value) else { return }
+        if claim == EmailClaim(user: user, number: number) { return }
+        guard try self.account(of: claim.user).means(claim.number, on: email.text) else {
+            // One that counts for nothing is removed before.
+            return look.note(.lostAddress, .key(key))
+        }
+        if claim.user != user { look.note(.contestedAddress, .key(key)) }
+    }
+}
+
+/// What the doctor reads of an account.
+private struct HeldAccount {
+    static let fields = ["email", "emailClaim", "emailWanted", "emailWish", "emailReleasing"]
+    let email: String?
+    /// By which wish it has the address; a sign-up claims it without one.
+    let number: Int64?
+    private let values: [String?]
+
+    init(_ answer: RedisValue) {
+        let texts = (answer.array ?? []).map(\.string)
+        values = texts.count == Self.fields.count ? texts : Self.fields.map { _ in nil }
+        email = values[0]
+        number = Int64(values[1] ?? "0")
+    }
+
+    /// Whether servers have something to do for it still.
+    var isChanging: Bool { values[2] != nil || values[4] != nil }
+
+    /// Whether it holds an address by this claim, wants it, or is about to give it up.
+    func means(_ number: Int64, on address: String) -> Bool {
+        let isHeld = email == address && self.number == number
+        let isWanted = values[2]?.hasPrefix(address + " ") == true && values[3] == String(number)
         // An intent is at it.
-        let isReleased = held[4]?.hasSuffix(" " + address) == true || held[4]?.contains(" \(address) ") == true
-        if !isHeld, !isWanted, !isReleased { look.note(.unheldAddress, .address(address, key: key)) }
+        let isReleased = values[4]?.hasSuffix(" " + address) == true || values[4]?.contains(" \(address) ") == true
+        return isHeld || isWanted || isReleased
     }
 }
 
@@ -38,5 +89,28 @@ extension Repair {
             if redis.call('HGET', KEYS[1], ARGV[1]) == ARGV[2] then redis.call('HDEL', KEYS[1], ARGV[1]) end
             """
         _ = try store[key].ask("EVAL", release, "1", key, address, value)
+    }
+
+    /// Should the account change now, the claim counts for nothing, and is found as such.
+    func claimAddress(at key: String) throws(RedisFailure) {
+        guard let (user, account) = try account(at: key), let places = doctor.addressPlaces,
+            let number = account.number,
+            let email = account.email.flatMap({ EmailAddress($0) })
+        else { return }
+        let claims = places.keys(of: email.text).emails(with: email)
+        let claim = EmailClaim(user: user, number: number)
+        _ = try store[claims].ask("HSETNX", claims, email.text, claim.text)
+    }
+
+    /// The servers finish what is in `unfinished`.
+    func listAddressChange(at key: String) throws(RedisFailure) {
+        guard let (user, account) = try account(at: key), account.isChanging else { return }
+        _ = try store[key].ask(
+            "SADD", doctor.partitions.keys(of: user).unfinished, EmailChange.member(of: user))
+    }
+
+    private func account(at key: String) throws(RedisFailure) -> (UserID, HeldAccount)? {
+        guard case .user(let user, _) = KeyName(key, in: doctor.partitions.space, doctor.families) else { return nil }
+        return (user, try doctor.account(of: user))
     }
 }

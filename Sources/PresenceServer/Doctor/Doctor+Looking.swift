@@ -92,7 +92,9 @@ extension Doctor {
             case .partition(let family, _):
                 _ = try lookAtType(of: key, is: family.type, &look)
             case .users(let incarnation, let partition): try lookAtList(key, of: incarnation, in: partition, &look)
-            case .user(let user, _): try lookAtRecords(of: user, &look)
+            case .user(let user, _):
+                try lookAtRecords(of: user, &look)
+                try lookAtAccount(of: user, &look)
             // Of the partition's own keys everything is looked at each time.
             case .sessions, .shards, .floor, .fenced, .global, .unknown: break
             }

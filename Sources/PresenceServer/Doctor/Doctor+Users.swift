@@ -14,6 +14,7 @@ extension Doctor {
             else { continue }
             listings += held.sessions.map { (user, $0) }
             if held.hasRecord { try lookAtRecords(of: user, &look) }
+            if held.hasAccount { try lookAtAccount(of: user, &look) }
             if counts.sessionHolders.remove(user) != nil {
                 counts.sessions += held.sessions.count
                 for session in held.sessions { counts.sessionsOf[session.incarnation, default: 0] += 1 }

@@ -39,6 +39,7 @@ struct HeldUser {
     ]
     private static let texts = [
         "chosen", "text", "status", "shown", "presence", "profile", "visibility", "held", "wish",
+        "email", "emailWanted", "emailReleasing",
     ]
     static let fields = numbers + texts
 
@@ -72,6 +73,9 @@ struct HeldUser {
 
     /// Whether a record of something unique may be among what is held (`claim-lib.lua`).
     var hasRecord: Bool { values["held"] != nil || values["wish"] != nil }
+
+    /// Whether there is an account, or what one has left.
+    var hasAccount: Bool { ["email", "emailWanted", "emailReleasing"].contains { values[$0] != nil } }
 
     /// Who may see the user cannot be read: nobody does.
     var isVisibilityMalformed: Bool {

@@ -81,6 +81,8 @@ struct Repair {
         case (.missingScript, .script(let script)):
             for redis in store.servers { _ = try redis.ask("SCRIPT", "LOAD", script.source) }
         case (.unheldAddress, .address(let address, let key)): try releaseAddress(address, in: key)
+        case (.lostAddress, .key(let key)): try claimAddress(at: key)
+        case (.unlistedAddressChange, .key(let key)): try listAddressChange(at: key)
         default: try mendClaims(symptom)
         }
     }

@@ -37,6 +37,27 @@ extension Damage {
             }
             try $0.claim("other@example.org", "bob 4", in: 1)
         },
+        Damage("an address that is not claimed for its account", [.lostAddress]) {
+            try $0.account("bob", "bob@example.org", "3")
+        },
+        Damage("an address that is claimed by a wish that was never carried out", [.unheldAddress, .lostAddress]) {
+            try $0.account("bob", "bob@example.org", "3")
+            try $0.claim("bob@example.org", "bob 4")
+        },
+        Damage("an address whose claim is that of an account which has another", [.unheldAddress, .lostAddress]) {
+            try $0.account("bob", "bob@example.org", "3")
+            try $0.claim("bob@example.org", "cy 4")
+        },
+        Damage("a change of an address with which nobody goes on", [.unlistedAddressChange]) {
+            try $0.account("bob", "bob@example.org", "3")
+            try $0.claim("bob@example.org", "bob 3")
+            try $0.set($0.user("bob"), "emailWanted", "other@example.org \(try $0.time(600_000))")
+            try $0.set($0.user("bob"), "emailWish", "4")
+        },
+        Damage("a deleted account whose address nobody gives up", [.unlistedAddressChange]) {
+            try $0.claim("bob@example.org", "bob 3")
+            try $0.set($0.user("bob"), "emailReleasing", "3 bob@example.org")
+        },
         Damage("a change of a name with which nobody goes on", [.unlistedIntent]) {
             try $0.set($0.record("bob"), "wish", "6")
             try $0.set($0.record("bob"), "wanted", "soup")
@@ -49,6 +70,11 @@ extension Damage {
             try $0.name("cy", "soup", "6")
             try $0.claim("soup", for: "cy", "6")
         },
+        Damage("one address of two accounts", [.contestedAddress]) {
+            try $0.account("bob", "bob@example.org", "3")
+            try $0.account("dee", "bob@example.org", "4")
+            try $0.claim("bob@example.org", "dee 4")
+        },
         Damage("a claim that cannot be read", [.malformedValue]) {
             try $0.set($0.claimKey("soup"), "soup", "bob")
         },
@@ -58,6 +84,20 @@ extension Damage {
 extension Installation {
     fileprivate func claim(_ address: String, _ value: String, in partition: Int) throws {
         try set(partitions.keys(partition).emails(with: EmailAddress(address)!), address, value)
+    }
+
+    /// In its place, as servers look for it.
+    fileprivate func claim(_ address: String, _ value: String) throws {
+        let key = [UInt8](repeating: 7, count: AddressPlaces.keyBytes)
+        try redis.command("SET", .string(partitions.space.addressKey), .string(key.hexadecimal))
+        let place = AddressPlaces(key: key, partitions: partitions).partition(of: address)
+        if !value.isEmpty { try claim(address, value, in: place) }
+    }
+
+    fileprivate func account(_ owner: String, _ address: String, _ number: String) throws {
+        try claim(address, "")
+        try set(user(owner), "email", address)
+        try set(user(owner), "emailClaim", number)
     }
 
     fileprivate func record(_ owner: String) -> String {

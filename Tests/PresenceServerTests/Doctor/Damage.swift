@@ -30,7 +30,7 @@ extension Damage {
     static func placed(_ damages: [Damage]) -> [(Damage, Installation.Form)] {
         let spanning: Set<DoctorFinding.Kind> = [
             .ghost, .deadIncarnation, .overdueLease, .missingWriter, .missingScript, .unreachableKey,
-            .unheardPartition, .evictsKeys, .lostClaim, .unnamedClaim,
+            .unheardPartition, .evictsKeys, .lostClaim, .unnamedClaim, .lostAddress, .contestedAddress,
         ]
         return damages.map { ($0, .oneServer) }
             + damages.filter { !$0.kinds.isDisjoint(with: spanning) }.map { ($0, .cluster) }

@@ -16,7 +16,8 @@ public struct DoctorFinding: Sendable, Equatable {
         case malformedValue, malformedVisibility, wrongType, unusableKey, unreachableRecord, unreachableKey
         case malformedTyping, everlastingTyping
         // Changes over several partitions.
-        case unnamedClaim, lostClaim, contestedClaim, unlistedIntent, unheldAddress
+        case unnamedClaim, lostClaim, contestedClaim, unlistedIntent
+        case unheldAddress, lostAddress, contestedAddress, unlistedAddressChange
         // Versions and times.
         case versionAhead, timeAhead
         // Redis as a whole.
@@ -57,6 +58,9 @@ extension DoctorFinding.Kind {
         case .contestedClaim: "unique names that are in one owner's record, and taken by another"
         case .unlistedIntent: "changes of a unique name that are half done, and that no server goes on with"
         case .unheldAddress: "e-mail addresses claimed for accounts that neither hold nor want them: they are free"
+        case .lostAddress: "accounts whose e-mail address is not claimed for them: another could take it"
+        case .contestedAddress: "accounts whose e-mail address is another account's: its owner cannot sign in by it"
+        case .unlistedAddressChange: "changes of an e-mail address that are half done, and that no server goes on with"
         case .versionAhead: "versions far ahead of Redis' time: the clock went back, or the data come from elsewhere"
         case .timeAhead: "times far ahead of Redis' time"
         case .unheardPartition: "partitions whose events not every running server hears"
@@ -91,11 +95,13 @@ extension DoctorFinding.Kind {
         case .malformedTyping: "removes it: it would have ended within seconds"
         case .everlastingTyping: "lets it expire in an hour, as the servers do"
         case .missingScript: "loads them"
-        case .unnamedClaim, .unlistedIntent: "hands them to the servers' next sweep"
+        case .unnamedClaim, .unlistedIntent, .unlistedAddressChange: "hands them to the servers' next sweep"
         case .unheldAddress: "removes them"
         case .lostClaim: "takes them for the owner, unless another has done so"
+        case .lostAddress: "claims it for the account, unless another has done so"
         case .nobodySweeps, .malformedValue, .wrongType, .unreachableRecord, .versionAhead, .timeAhead,
-            .contestedClaim, .unheardPartition, .noFormat, .wrongFormat, .evictsKeys, .memoryFull, .cannotPersist:
+            .contestedClaim, .contestedAddress, .unheardPartition, .noFormat, .wrongFormat, .evictsKeys, .memoryFull,
+            .cannotPersist:
             nil
         }
     }

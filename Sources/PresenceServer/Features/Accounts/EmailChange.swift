@@ -37,13 +37,18 @@ final class EmailChange {
         var value: RedisValue { .array([.status("OK"), .status(rawValue)]) }
     }
 
+    private static let name = "email"
+
     init(_ shard: ShardLogic) { self.shard = shard }
+
+    /// As the set of unfinished intents names it.
+    static func member(of user: UserID) -> String { "\(name) \(user.string)" }
 
     private var accounts: Accounts? { shard.feature(Accounts.self) }
     private var places: AddressPlaces? { accounts?.places }
 
     func register(in registry: inout Registry) {
-        kind = registry.intents("email") { [unowned self] in resume(Intent(kind, $0)) }
+        kind = registry.intents(Self.name) { [unowned self] in resume(Intent(kind, $0)) }
     }
 
     /// - Parameter reply: Gets `OK CHANGED`, `OK TAKEN` if another has the address, `OK GONE` if the token is not good, or why

@@ -103,7 +103,7 @@ extension PartitionKeys {
     func argumentsOfDeletion(_ user: UserID, by incarnation: String, held: PasswordHash?) -> [String] {
         [
             events, incarnation, user.string, held?.bytes.hexadecimal ?? "", Usernames.names.intent(of: user),
-            "\(Departing.name) \(user.string)", "email \(user.string)",
+            "\(Departing.name) \(user.string)", EmailChange.member(of: user),
         ]
     }
 }
