@@ -46,5 +46,12 @@ import Testing
             old: "redis.call('ZADD', KEYS[7], int(sentAt(redis.call('LINDEX', KEYS[4], 0))), ARGV[4])", new: ""),
         ScriptMistake(
             name: "what has gone is unread for ever", old: "m.read = c.first - 1", new: "m.read = m.read"),
+        ScriptMistake(
+            name: "a deleted message keeps what it mentions",
+            old: "mention(KEYS[8], KEYS[9], ARGV[4], m.from, m.attachments, -1)", new: ""),
+        ScriptMistake(
+            name: "messages that go keep what they mention", old: "    unmention(count, keys, id)\n", new: ""),
+        ScriptMistake(
+            name: "anybody's message keeps an upload", old: "if user == from then", new: "if user then"),
     ]
 }

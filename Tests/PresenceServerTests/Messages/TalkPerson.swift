@@ -64,11 +64,11 @@ final class TalkPerson {
 
     func create(_ members: String) { wish(#""type":"createConversation",\#(members)"#, "new \(wishes.count)") }
 
-    func write(_ text: String, in talk: String) {
+    func write(_ text: String, in talk: String, with more: String) {
         let id = "\(name)-\(text)"
         let after = held[talk]?.newest ?? 0
         wish(
-            #""type":"send","conversation":"\#(talk)","message":{"id":"\#(id)","text":"\#(text)"},"after":\#(after)"#,
+            #""type":"send","conversation":"\#(talk)","message":{"id":"\#(id)","text":"\#(text)"\#(more)},"after":\#(after)"#,
             talk,
             message: id)
     }
