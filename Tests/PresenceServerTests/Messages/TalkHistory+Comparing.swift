@@ -107,6 +107,7 @@ extension TalkHistory {
                 fail("the inbox of \(person.name) is \(inbox.compactMap(\.string))")
             }
         }
+        try compareUploads()
         if let fault { throw fault }
     }
 }

@@ -65,11 +65,15 @@ final class TalkHistory: DrawnHistory {
         return counts.merging(lostAnswers) { $1 }
     }
     private var texts = 0
+    /// What was uploaded, and the draws about that (`TalkHistory+Uploads.swift`).
+    var uploads: [Upload] = []
+    var choices: SplitMix64
 
     private static let scripts: Set<Script> = Set(Script.conversations + Script.messageScripts)
 
     init(seed: UInt64, on redis: SimulatedRedis) throws {
         random = SplitMix64(seed &* 0x9E37_79B9 &+ 11)
+        choices = SplitMix64(seed &* 0x9E37_79B9 &+ 12)
         trouble = [2, 6, 12, 20].randomElement(using: &random)!
         dropsAnswers = seed % 3 == 0
         self.redis = redis
@@ -119,9 +123,10 @@ final class TalkHistory: DrawnHistory {
         guard let talk = talks.filter({ person.isIn($0) }).randomElement(using: &random) else { return }
         switch draw(0...14) {
         case 0...4:
+            var recent: Upload?
             for _ in 0..<draw(1...4) {
                 texts += 1
-                person.write("m\(texts)", in: talk)
+                person.write("m\(texts)", in: talk, with: attached(by: person.name, in: talk, after: &recent))
             }
         case 5, 6: person.markRead(talk, upTo: Int64(draw(0...12)) + (person.held[talk]?.newest ?? 0) - 6)
         case 7: person.edit(talk, draw(0...50), to: "edited \(world.now)")

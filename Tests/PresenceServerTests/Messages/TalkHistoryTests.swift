@@ -76,5 +76,15 @@ import Testing
         ScriptMistake(
             name: "what has gone is unread for ever", old: "m.read = c.first - 1", new: "m.read = m.read",
             faults: ["unread of"]),
+        ScriptMistake(
+            name: "a deleted message keeps what it mentions",
+            old: "mention(KEYS[8], KEYS[9], ARGV[4], m.from, m.attachments, -1)", new: "",
+            faults: ["is mentioned"]),
+        ScriptMistake(
+            name: "messages that go keep what they mention", old: "    unmention(count, keys, id)\n", new: "",
+            faults: ["is mentioned"]),
+        ScriptMistake(
+            name: "anybody's message keeps an upload", old: "if user == from then", new: "if user then",
+            faults: ["is mentioned"]),
     ]
 }

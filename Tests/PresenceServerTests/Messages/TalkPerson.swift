@@ -99,12 +99,13 @@ final class TalkPerson {
         wish(script, #""type":"createConversation",\#(members)"#, "new \(wishes.count)")
     }
 
-    func write(_ text: String, in talk: String) {
+    func write(_ text: String, in talk: String, with more: String) {
         let id = "\(name)-\(text)"
         let after = held[talk]?.newest ?? 0
         wish(
             .send,
-            #""type":"send","conversation":"\#(talk)","message":{"id":"\#(id)","text":"\#(text)"},"after":\#(after)"#,
+            #""type":"send","conversation":"\#(talk)","message":{"id":"\#(id)","text":"\#(text)"\#(more)},"#
+                + #""after":\#(after)"#,
             talk)
     }
 
