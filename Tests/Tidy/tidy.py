@@ -58,7 +58,7 @@ LONGEST_FILE = 300
 LONGER_FILES = {
     "Sources/Redis/Connection/Link.swift": 310,
     "Tests/PresenceServerTests/PresenceSimulationTests.swift": 450,
-    "Tests/PresenceServerTests/VisibilitySimulationTests.swift": 405,
+    "Tests/PresenceServerTests/Visibility/VisibilitySimulationTests.swift": 405,
     "Tests/PresenceServerTests/LimitTests.swift": 360,
     "Tests/PresenceServerTests/Histories/HistoryRun+Steps.swift": 310,
 }

@@ -41,6 +41,8 @@ final class ConversationLists {
     private static let pause: Milliseconds = 1_000
     /// When Redis was lost, by its clock; what has changed since is told after the break.
     private var lostAt: Timestamp?
+    /// Conversations that a client knows of and that its inbox lacks are read, so many of them.
+    private static let mostOthers = 100
     /// What one connection keeps in frames.
     private static let mostBytes = 256 * 1024
     /// Versions follow the clock of Redis; a change may have been missed for as long as its loss went unnoticed.
@@ -110,9 +112,10 @@ final class ConversationLists {
         reading.inbox(of: user) { [self] result in
             guard case .success(let inbox) = result else { return done(result.map { _ in [] }) }
             // Only now it is known how many there are: what they cost, the user's next request waits for.
-            let price = RequestPrice.ids(inbox.conversations.count)
-            shard.userRates.take(price, by: user, at: shard.clock.now)
-            reading.read(inbox.conversations, of: user) { [self] result in
+            shard.userRates.take(RequestPrice.ids(inbox.conversations.count), by: user, at: shard.clock.now)
+            // They may be in what they know of before their inbox says so.
+            let others = Set(known.keys).subtracting(inbox.conversations).sorted().prefix(Self.mostOthers)
+            reading.read(inbox.conversations + others, of: user) { [self] result in
                 done(
                     result.map { records in
                         let there = Set(records.map(\.id))
@@ -137,7 +140,7 @@ final class ConversationLists {
             ConversationRecord.concerns(event.rest, { users[$0] != nil })
         else { return }
         let record = ConversationRecord(id, lines: event.rest)
-        for member in record.members where users[member.user] != nil {
+        for member in record.members where users[member.user] != nil && record.isTold(to: member.user) {
             // Only what they see of it is news to them.
             guard record.version(for: member.user, at: event.at) == event.version else { continue }
             mutes.note(record, of: member.user)

@@ -51,6 +51,10 @@ struct ConversationRecord {
     private(set) var members: [Member] = []
     /// Those who are no longer in it, if this is what a change has told.
     private(set) var left: [UserID] = []
+    /// Those who have just joined, and hear of it later, if this is what a change has told.
+    private(set) var joining: [UserID] = []
+    /// Whom alone it is told to; empty: to all members.
+    private(set) var only: [UserID] = []
     /// Its newest message was too long to be told with a change: it has to be read.
     private(set) var isPartial = false
 
@@ -104,6 +108,8 @@ struct ConversationRecord {
         case "version": version = number()
         case "partly": isPartial = true
         case "left": if let user = UserID(text()) { left.append(user) }
+        case "new": if let user = UserID(text()) { joining.append(user) }
+        case "only": if let user = UserID(text()) { only.append(user) }
         default:
             guard field.hasPrefix("m:"), let user = UserID(String(field.dropFirst(2))),
                 let member = Member(user, text())
@@ -111,6 +117,9 @@ struct ConversationRecord {
             members.append(member)
         }
     }
+
+    /// Whether a change is told to this member.
+    func isTold(to user: UserID) -> Bool { !joining.contains(user) && (only.isEmpty || only.contains(user)) }
 
     func member(_ user: UserID) -> Member? { members.first { $0.user == user } }
 

@@ -34,7 +34,8 @@ local unparsed = {
 
 -- A conversation as it is stored; `members` by name, `pending` versions by name. Without members if there is none.
 local function conversationAt(key)
-    local c = { key = key, raw = {}, changed = {}, members = {}, pending = {}, left = {} }
+    local c = { key = key, raw = {}, changed = {}, members = {}, pending = {}, left = {}, joining = {},
+        only = nil }
     local fields = redis.call('HGETALL', key)
     for i = 1, #fields, 2 do
         local field, value = fields[i], fields[i + 1]
@@ -98,13 +99,13 @@ local function join(c, user)
     c.members[user] = { joined = joins, read = c.last, shown = c.last, delivered = c.last, own = 0, version = 0, muted = 0,
         archived = 0, receipts = 'e', setting = 0 }
     putMember(c, user)
-    c.left[user] = nil
+    c.left[user], c.joining[user] = nil, true
 end
 
 local function leave(c, user)
     c.members[user] = nil
     put(c, 'm:' .. user, nil)
-    c.left[user] = true
+    c.left[user], c.joining[user] = true, nil
 end
 
 -- The version of what a member has seen alone. A mute that has ended by itself was a change at the moment after it.
@@ -152,7 +153,8 @@ local mostTold = 4096
 
 -- Writes what has changed, and tells all shards if it has a new version: "N conversation version at", then "FIELD VALUE" of each
 -- field, a line each, and "left USER" of those who are no longer in it; "partly 1" if it is not told whole. No value has a line
--- feed.
+-- feed. Who joins hears of it once their inbox has been told (settle): else a list that is read in between would lack it for
+-- good. They are "new USER" here, and "only USER" there.
 local function save(c, channel, id)
     local set, removed = {}, {}
     for field in pairs(c.changed) do
@@ -173,6 +175,8 @@ local function save(c, channel, id)
         if isWhole or field ~= 'message' then lines[#lines + 1] = field .. ' ' .. value end
     end
     if not isWhole then lines[#lines + 1] = 'partly 1' end
+    for user in pairs(c.joining) do lines[#lines + 1] = 'new ' .. user end
+    for user in pairs(c.only or {}) do lines[#lines + 1] = 'only ' .. user end
     for user in pairs(c.left) do lines[#lines + 1] = 'left ' .. user end
     redis.call('PUBLISH', channel,
         table.concat({ 'N', id, int(c.news), int(now), table.concat(lines, '\n') }, ' '))
