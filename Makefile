@@ -176,7 +176,7 @@ test-package: $(if $(filter file,$(origin PACKAGE_BUILD)),.build-package/release
 # The server goes on in the foreground, so that Ctrl-C reaches it; what to try next is told once it serves.
 run: $(STAMPS)/release-presenced
 	@token=$$($(RELEASE)/presenced token $(DEMO_USER) --data-dir '$(DATA_DIR)') || exit 1; \
-	exec $(RELEASE)/presenced serve --accounts --app --console --port $(PORT) --data-dir '$(DATA_DIR)' > >(while IFS= read -r line; do \
+	PRESENCE_ATTACHMENTS_ENABLED=true exec $(RELEASE)/presenced serve --accounts --app --console --port $(PORT) --data-dir '$(DATA_DIR)' > >(while IFS= read -r line; do \
 	    echo "$$line"; url=$${line#listening on }; \
 	    printf '%s\n' '' \
 	        "A token for the user $(DEMO_USER), good for a day:" '' "  $$token" '' \

@@ -5,7 +5,7 @@ import pytest
 from support.accounts import PASSWORD, Accounts
 from support.line import Line
 from support.room import Room
-from test_28_app import EVERYTHING, app, fill, found, press, shot, shows, title
+from test_28_app import EVERYTHING, app, choose, fill, found, press, shot, shows, title
 from test_28_browser import NETWORK
 
 
@@ -373,3 +373,26 @@ async def test_what_attachments_and_texts_contain_is_shown_and_never_run(chromiu
         await page.until("row.querySelector('a').textContent === 'Open the image'")
         assert not [url for _, url in page.requests if "other.jpg" in url]
         assert await page.value("getComputedStyle(row.querySelector('.text')).direction") == "rtl"
+
+
+async def test_a_file_is_attached(chromium, start, tmp_path):
+    accounts = Accounts(start(EVERYTHING | {"attachments.enabled": True, "attachments.maxBytes": 100_000}))
+    (ana, bob), (_, client) = await friends(accounts, "Ana", "Bob Ray")
+    async with Line(accounts.server) as line, chromium:
+        page = await enter(chromium, line, ana)
+        id = await direct(client, ana)
+        await page.run(f"location.hash = '/talk/{id}'")
+        await title(page, "Bob Ray")
+        plan, large = tmp_path / "plan.txt", tmp_path / "large.bin"
+        plan.write_text("At noon")
+        large.write_bytes(bytes(100_001))
+        await choose(page, large)
+        await shows(page, "The file is too large.")
+        await choose(page, plan)
+        await page.until("document.querySelectorAll('.files li').length === 1")
+        await page.until(f"{STATUS}?.match(/Sent|Delivered/)")
+        attachment, = (await stored(accounts, id))[0]["attachments"]
+        assert attachment["kind"] == "file" and attachment["sizeBytes"] == 7
+        answer = await accounts.api.request("GET", attachment["url"][attachment["url"].index("/v1/"):])
+        assert answer.status == 200 and answer.body == "At noon"
+        await shot(page, "attachment")

@@ -59,11 +59,14 @@ export const messageRow = ({ app, conversation, known }) => {
     if (confirm("Delete this message for everybody?")) await app.messages.delete(conversation, shown.id);
   };
 
+  /** Over TLS, or from this server. */
+  const isOpened = (address) => address.startsWith("https:") || address.startsWith(`${location.origin}/`);
+
   const attachment = ({ kind, url, thumbnailURL }) => {
-    if (!url.startsWith("https:")) return h("li", {}, kind);
+    if (!isOpened(url)) return h("li", {}, kind);
     const link = h("a", { href: url, target: "_blank", rel: "noopener noreferrer" });
     const named = () => link.replaceChildren(`Open the ${kind}`);
-    const source = thumbnailURL?.startsWith("https:") ? thumbnailURL : url;
+    const source = thumbnailURL && isOpened(thumbnailURL) ? thumbnailURL : url;
     // A picture that cannot be had is a link like any other.
     if (kind === "image") link.append(h("img", { src: source, alt: "Picture", loading: "lazy", referrerpolicy: "no-referrer", onerror: named }));
     else named();

@@ -1,5 +1,5 @@
 // A conversation: what was said, who types, and the text that is being written.
-import { DRAFT, Known, Screen, arrange, button, describe, h, otherOf, pictureOf, placed, textOf } from "./parts.js";
+import { DRAFT, Known, Screen, arrange, busy, button, describe, h, otherOf, pictureOf, placed, textOf } from "./parts.js";
 import { detailsOf } from "./details.js";
 import { messageRow } from "./message.js";
 
@@ -7,6 +7,11 @@ import { messageRow } from "./message.js";
 const LONGEST = 5000;
 /** From how many pixels of the end on somebody reads what is new. */
 const NEAR = 60;
+/** What is said of a file that is not taken, by the status of the answer. */
+const REFUSALS = {
+  403: "You are not in this conversation.", 404: "This server takes no files.", 413: "The file is too large.",
+  422: "This file cannot be used.",
+};
 
 class Talk extends Screen {
   #id = "";
@@ -160,7 +165,23 @@ class Talk extends Screen {
       composer.requestSubmit();
     });
     this.signal.addEventListener("abort", () => client.setTyping(id, false));
-    const composer = h("form", { class: "composer", novalidate: true }, input, send, count, problem);
+    const file = h("input", { type: "file", hidden: true, tabindex: "-1", "aria-label": "File" });
+    const attach = button("Attach", { "aria-label": "Attach a file" });
+    attach.addEventListener("click", () => file.click());
+    file.addEventListener("change", () => {
+      const [picked] = file.files;
+      if (picked) busy(attach, "Uploading…", () => upload(picked));
+    });
+    const upload = async (picked) => {
+      file.value = "";
+      problem.textContent = "";
+      try {
+        await messages.send(id, "", { attachments: [await this.#keep(picked)] });
+      } catch (error) {
+        problem.textContent = REFUSALS[error.status] ?? textOf(error);
+      }
+    };
+    const composer = h("form", { class: "composer", novalidate: true }, input, attach, send, file, count, problem);
     composer.addEventListener("submit", async (event) => {
       event.preventDefault();
       const text = input.value.trim();
@@ -181,6 +202,17 @@ class Talk extends Screen {
     });
     requestAnimationFrame(fit);
     return composer;
+  }
+
+  /** Has the server keep a file, and gives what a message says of it. */
+  async #keep(picked) {
+    const path = `/v1/conversations/${encodeURIComponent(this.#id)}/attachments?name=${encodeURIComponent(picked.name)}`;
+    const headers = { Authorization: `Bearer ${await this.app.account.token()}`, "Content-Type": picked.type || "application/octet-stream" };
+    const answer = await fetch(path, { method: "POST", body: picked, headers }).catch(() => null);
+    if (!answer) throw { code: "network" };
+    const body = await answer.json().catch(() => ({}));
+    if (!answer.ok) throw { ...body, status: answer.status };
+    return body.attachment;
   }
 }
 
