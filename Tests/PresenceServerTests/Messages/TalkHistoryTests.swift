@@ -39,10 +39,6 @@ import Testing
             new: "    sender.own = sender.own + 1 putMember(c, ARGV[5]) bump(c, KEYS[2]) save(c, ARGV[2], ARGV[4])\n"
                 + "    return { 'OK', known }", faults: ["unread of"]),
         ScriptMistake(
-            name: "a change skips a number", old: "c.last, c.changes = c.last + 1, c.changes + 1",
-            new: "c.last, c.changes = c.last + 1, c.changes + (c.last % 7 == 3 and 2 or 1)",
-            faults: ["heard change", "was reset", "was told to begin anew", "is never done"]),
-        ScriptMistake(
             name: "a mark goes back", old: "math.max(m.read, math.min(tonumber(ARGV[7]), c.last))",
             new: "math.min(tonumber(ARGV[7]), c.last)", faults: ["the mark of", "unread of"]),
         ScriptMistake(
