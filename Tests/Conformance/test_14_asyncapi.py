@@ -232,6 +232,12 @@ async def replies_are_split(room):
     assert len(await ana.subscribe(*many)) == len(await ana.get(*many)) == 200
     assert {(part["type"], part.get("more")) for part in ana.log} >= {
         ("subscribed", True), ("subscribed", None), ("users", True), ("users", None)}
+    bob = await room.come("bob")
+    made = (await talk(ana, bob))["id"]
+    for _ in range(15):
+        await say(ana, made, "😀" * 5_000)
+    assert len((await bob.did("getMessages", conversation=made, limit=20))["messages"]) == 15
+    assert {part.get("more") for part in bob.log if part["type"] == "messages"} == {True, None}
 
 
 async def people_hide(room):

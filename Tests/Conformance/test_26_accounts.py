@@ -195,7 +195,8 @@ async def test_two_milliseconds_more_for_known_addresses_would_be_found(accounts
             await asyncio.sleep(0.002)
 
     for part in range(3):
-        if await difference(slower, TRIES, part) > LIKELY:
+        # So much is seen with fewer tries.
+        if await difference(slower, TRIES // 4, part) > LIKELY:
             return
         await forget()
     raise AssertionError("they were not found")

@@ -48,7 +48,7 @@ def environment(program):
 
 def run(*command, **options):
     """Runs a program to its end, which has to be a good one, and returns what it said."""
-    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60,
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300,
                           env=os.environ | environment(command[0]), **options)
     assert done.returncode == 0, f"{command}: {done.stdout[-3000:]}{done.stderr[-3000:]}"
     return done.stdout
