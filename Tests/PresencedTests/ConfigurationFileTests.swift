@@ -90,6 +90,7 @@ import Yams
         ("sharePort: True", "sharePort"), ("logLevel: loud", "one of trace, debug, info"),
         ("redis:\n  appendfsync: sometimes", "one of always, everysec, no"),
         ("redis:\n  url: http://localhost", "redis.url: unknown scheme"),
+        ("webhooks:\n- {url: https://a, secretFile: s, events: []}", "has a bad events"),
         ("auth:\n  keys: [main]", "KID:ALG:FILE"), ("auth:\n  keys: ['a:HS256:f']", "must be RS256, ES256 or EdDSA"),
         ("lease:\n  duration: 9s", "lease.duration: is 9000 ms, but must not be shorter than linger"),
     ])
