@@ -94,7 +94,8 @@ struct ConfigurationFile {
             guard found[name] == nil else { throw Mistake(text: "has \(name) twice in one entry") }
             let isList = name == columns.last
             let texts = isList ? value.sequence?.map { $0.scalar?.string ?? "" } : value.scalar.map { [$0.string] }
-            guard let texts, !texts.isEmpty, texts.allSatisfy({ !$0.isEmpty && !$0.contains(where: \.isWhitespace) }) else {
+            guard let texts, !texts.isEmpty, texts.allSatisfy({ !$0.isEmpty && !$0.contains(where: \.isWhitespace) })
+            else {
                 throw Mistake(
                     text: "has a bad \(name): it must be \(isList ? "a list of texts" : "one text") without spaces")
             }
