@@ -260,7 +260,7 @@ async def test_behind_a_connect_of_somebody_who_is_disconnected_meanwhile_nothin
         await call.write((
             f"POST {path('users', room.name('bob'), 'disconnect')} HTTP/1.1\r\nHost: {room.server.host}\r\n"
             f"Authorization: Bearer {room.backend}\r\nContent-Length: 0\r\n\r\n").encode())
-        # Whoever is answered now came after it.
+        # The answer to this request comes after all of theirs.
         await room.api.request("GET", "/metrics")
         await raw.write(scene.packet(room.token("bob"), requests("all")))
         # So long that the store takes the server's word for when it began.

@@ -66,7 +66,7 @@ final class SimulatedRedis {
 
     /// Ready for another world.
     func empty() throws {
-        // What waits for it is of a world that is no more.
+        // Actions that still wait were left by an earlier world.
         unheard = []
         isGone = false
         isSilent = false

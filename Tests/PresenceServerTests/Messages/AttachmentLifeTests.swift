@@ -163,7 +163,7 @@ import Testing
         #expect(try room.isForgotten(used) && room.isForgotten(unused))
     }
 
-    @Test func `who is no member uploads nothing, and the sweep finds the file`() throws {
+    @Test func `a user who is not a member uploads nothing, and the sweep finds the file`() throws {
         let room = try Room { $0[.attachmentSweep] = 60_000 }
         let kept = try room.upload()
         let (old, young) = (try room.upload(by: "cy"), try room.upload(by: "cy"))

@@ -7,7 +7,7 @@ import Testing
 
 /// Histories drawn from a seed in which people change who may see them while everything breaks now and then: nobody is
 /// ever told anything of somebody who has hidden it from them since before it was made, and after a quiet moment
-/// everyone shows what they may see and nothing else. Between two of whom one blocks the other nothing is written or typed.
+/// everyone shows what they may see and nothing else. While one user blocks another, neither can write or type to the other.
 @Suite struct VisibilityHistoryTests {
     @Test(arguments: UInt64(1)...20)
     func `nobody is told what is hidden from them`(seed: UInt64) throws {
