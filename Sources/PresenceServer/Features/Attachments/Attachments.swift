@@ -34,7 +34,7 @@ final class Attachments: Feature {
     private var failures: MetricCounter!
     private var removal: AttachmentRemoval!
     private var sweep: FileSweep?
-    private var isChecked = false
+    private let check = FileStoreCheck()
 
     init(_ shard: ShardLogic) {
         self.shard = shard
@@ -76,21 +76,9 @@ final class Attachments: Feature {
         if step == .live, let sweep {
             sweep.start()
             removal.start()
-            checkOnce()
+            check.once(store, on: shard) { [unowned self] in note($0, "attachments cannot be kept") }
         }
         done(nil)
-    }
-
-    /// That files cannot be kept shows at the start, and not with the first upload. Nothing else waits for it.
-    private func checkOnce() {
-        guard shard.place.number == 0, !isChecked else { return }
-        isChecked = true
-        let store = store
-        try? shard.jobs.run(in: store.pool) {
-            Result { () throws(FileStoreFailure) in try store.check() }
-        } then: { [self] result in
-            if case .success(.failure(let failure)) = result { note(failure, "attachments cannot be kept") }
-        }
     }
 
     func note(_ failure: FileStoreFailure, _ what: String) {

@@ -29,7 +29,7 @@ final class Photos: Feature {
     private(set) var counts: PhotoMaker.Counts!
     private var failures: MetricCounter!
     private var sweep: FileSweep?
-    private var isChecked = false
+    private let check = FileStoreCheck()
 
     init(_ shard: ShardLogic) {
         self.shard = shard
@@ -62,21 +62,9 @@ final class Photos: Feature {
     func resynchronise(_ step: ResynchronisationStep, done: @escaping (RedisFailure?) -> Void) {
         if step == .live, let sweep {
             sweep.start()
-            checkOnce()
+            check.once(store, on: shard) { [unowned self] in note($0, "pictures cannot be kept") }
         }
         done(nil)
-    }
-
-    /// That pictures cannot be kept shows at the start, and not with the first upload. Nothing else waits for it.
-    private func checkOnce() {
-        guard shard.place.number == 0, !isChecked else { return }
-        isChecked = true
-        let store = store
-        try? shard.jobs.run(in: store.pool) {
-            Result { () throws(FileStoreFailure) in try store.check() }
-        } then: { [self] result in
-            if case .success(.failure(let failure)) = result { note(failure, "pictures cannot be kept") }
-        }
     }
 
     func note(_ failure: FileStoreFailure, _ what: String) {
