@@ -1,3 +1,4 @@
+import EventLoops
 import Foundation
 import Redis
 
@@ -49,7 +50,7 @@ struct ScriptMistake: Sendable, CustomStringConvertible {
 struct DrawnHistories<History: DrawnHistory>: Sendable {
     let count: Int
     var substitutes: [Script: RedisScript] = [:]
-    /// After so many faults no other history is begun.
+    /// After so many faults no other history is begun, on any thread.
     var enough = 3
 
     struct Sum: Sendable, CustomStringConvertible {
@@ -73,10 +74,11 @@ struct DrawnHistories<History: DrawnHistory>: Sendable {
 
     func run() async throws -> Sum {
         let threads = ProcessInfo.processInfo.activeProcessorCount
+        let faults = FaultCount()
         return try await withThrowingTaskGroup(of: Sum.self) { group in
             for thread in 0..<threads {
                 group.addTask {
-                    try await onThread { try play(stride(from: 1 + thread, through: count, by: threads)) }
+                    try await onThread { try play(stride(from: 1 + thread, through: count, by: threads), faults) }
                 }
             }
             return try await group.reduce(into: Sum()) { $0.add($1) }
@@ -92,10 +94,10 @@ struct DrawnHistories<History: DrawnHistory>: Sendable {
         return sum.faults.first
     }
 
-    private func play(_ seeds: some Sequence<Int>) throws -> Sum {
+    private func play(_ seeds: some Sequence<Int>, _ faults: FaultCount) throws -> Sum {
         let redis = try SimulatedRedis(substitutes: substitutes, features: History.features)
         var sum = Sum()
-        for seed in seeds where sum.faults.count < enough {
+        for seed in seeds where faults.count < enough {
             let history = try History(seed: UInt64(seed), on: redis)
             var one = Sum(histories: 1)
             do {
@@ -106,8 +108,16 @@ struct DrawnHistories<History: DrawnHistory>: Sendable {
                 one.faults.append("seed \(seed): never so: \(impatience.what)")
             }
             one.tally = history.tally
+            faults.add(one.faults.count)
             sum.add(one)
         }
         return sum
     }
+}
+
+/// How many faults the threads have found together.
+private final class FaultCount: Sendable {
+    private let sum = Locked(0)
+    var count: Int { sum.withLock(\.self) }
+    func add(_ more: Int) { sum.withLock { $0 += more } }
 }
