@@ -34,9 +34,20 @@ def run(stage, options, results) -> None:
                  "--lost", options.lost]
     measuring.alternate(
         results, case, options.rounds,
-        lambda: measuring.presence_round(stage, "replay", *arguments, names_server=False), None,
+        lambda: measuring.presence_round(
+            stage, "replay", *arguments, names_server=False, environment=limits(options.speed)), None,
         {"facts compared": "compared", "differences": "differences", "p99 ms online": "online.p99",
          "p99 ms typing": "typing.p99"})
+
+
+def limits(speed: float) -> dict[str, str]:
+    """Requests a second that the server lets a connection, and a user, make: a person who writes for a second in the chat
+    does so in a part of one here. The defaults are enough for 60 times as fast."""
+    times = max(1, speed / 60)
+    return {"PRESENCE_LIMITS_REQUESTS_PER_SECOND": str(round(100 * times)),
+            "PRESENCE_LIMITS_REQUEST_BURST": str(round(1_500 * times)),
+            "PRESENCE_LIMITS_USER_REQUESTS_PER_SECOND": str(round(200 * times)),
+            "PRESENCE_LIMITS_USER_REQUEST_BURST": str(round(3_000 * times))} if times > 1 else {}
 
 
 def draw(results):
