@@ -22,6 +22,7 @@ def verdicts(results: dict[str, Results]) -> list[tuple[str, list[Verdict]]]:
         ("11. Messages", messages(results)),
         ("12. A long conversation", opening(results)),
         ("13. Very many conversations", conversations(results)),
+        ("14. Messages over several servers", spread(results)),
     ]
 
 
@@ -145,6 +146,20 @@ def messages(results) -> list[Verdict]:
         Verdict.told("Redis CPU a message (no bound)", found, "redisCPUMicrosecondsPerMessage", "µs"),
     ]
     return [line.at_full_size(found, conversations=500, members=10, rate=5_000) for line in lines]
+
+
+def spread(results) -> list[Verdict]:
+    found = case(results, "spread")
+    lines = [
+        Verdict.of_value("a message to 10 people on 8 servers, CPU of those that only push it, at most 1.2 × that of a status",
+                         found, "messageToRegister.pushingCPUMicroseconds", "×", at_most=1.2),
+        Verdict.told("the same, µs of these servers (no bound)", found, "message.pushingCPUMicroseconds", "µs"),
+        Verdict.told("all servers, who stores it included, × that of a status (no bound)", found,
+                     "messageToRegister.serverCPUMicroseconds", "×"),
+        Verdict.told("Redis in PUBLISH, a message (no bound)", found, "message.redisPublishMicroseconds", "µs"),
+        Verdict.told("Redis in PUBLISH, a status (no bound)", found, "register.redisPublishMicroseconds", "µs"),
+    ]
+    return [line.at_full_size(found, servers=8, conversations=100, rate=500) for line in lines]
 
 
 def opening(results) -> list[Verdict]:
