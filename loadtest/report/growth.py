@@ -30,6 +30,9 @@ class Costs:
     message_events: int = 2
     # With `redis.interests` the record goes to every shard all the same.
     message_events_to_all: int = 1
+    # What a cluster's bus costs for each event: the node where it is published for each other one, and each of these.
+    bus_sending: float = 1.0
+    bus_receiving: float = 2.3
     heartbeat: float = 18
     heartbeat_interval: float = 20
     # Each watcher of a change, between batches and single writes.
@@ -143,10 +146,29 @@ class Growth:
             "messages": self.people * use.messages_kept * costs.message_bytes,
         }
 
-    def masters(self, told: float) -> tuple[float, float]:
-        """So many by their cores, and so many by their memory."""
-        return (sum(self.redis_cores(told).values()) / self.use.redis_share,
-                sum(self.redis_memory.values()) / self.use.redis_bytes)
+    @property
+    def published(self) -> float:
+        """Events a second, of all partitions."""
+        return self.people * (self.use.changes * self.costs.change_events + self.use.messages * self.costs.message_events)
+
+    @property
+    def bus(self) -> float:
+        """Of each master's core, for what the cluster's bus passes on to it."""
+        return self.published * self.costs.bus_receiving * MICROSECOND
+
+    def masters(self, told: float) -> float | None:
+        """So many have the cores for it; nothing if no number has, because each further one costs as much as it brings."""
+        cores, share = sum(self.redis_cores(told).values()), self.use.redis_share
+        if cores <= share:
+            return 1
+        sending = self.published * self.costs.bus_sending * MICROSECOND
+        # count * (share - bus) = cores + sending * (count - 1)
+        left = share - self.bus - sending
+        return (cores - sending) / left if left > 0 else None
+
+    @property
+    def masters_by_memory(self) -> float:
+        return sum(self.redis_memory.values()) / self.use.redis_bytes
 
     @property
     def server_memory(self) -> float:
@@ -190,8 +212,12 @@ def needs(people=PEOPLE) -> list[str]:
     def redis(growths, name):
         return [span(each.redis_cores(least)[name], each.redis_cores(most)[name]) for each in growths]
 
-    def masters(growths):
-        return [span(*(math.ceil(each.masters(told)[0]) for told in (least, most))) for each in growths]
+    def cores(growths):
+        return [span(*(sum(each.redis_cores(told).values()) for told in (least, most))) for each in growths]
+
+    def masters(each):
+        found = [each.masters(told) for told in (least, most)]
+        return span(*map(math.ceil, found)) if all(found) else "none suffice"
 
     rows = [
         ("changes a second", [number(count * USE.changes) for count in people]),
@@ -203,14 +229,16 @@ def needs(people=PEOPLE) -> list[str]:
         ("Redis' cores for connects", redis(plain, "connects")),
         ("… for changes", redis(plain, "changes")),
         ("… for messages", redis(plain, "messages")),
-        (f"masters, each {percent(USE.redis_share)} busy", masters(plain)),
-        ("… with `redis.interests`", masters(interested)),
+        ("… for all of it", cores(plain)),
+        ("… the same with `redis.interests`", cores(interested)),
+        ("of each master's core, for what the cluster's bus passes on", [percent(each.bus) for each in plain]),
+        (f"masters, each {percent(USE.redis_share)} busy", [masters(each) for each in plain]),
         ("memory of the servers, kernel included", [size(each.server_memory) for each in plain]),
     ]
     rows += [(f"Redis' memory for {name}", [size(each.redis_memory[name]) for each in plain])
              for name in ("connections", "accounts", "conversations", "messages")]
     rows += [
-        (f"masters of {size(USE.redis_bytes)}", [number(math.ceil(each.masters(least)[1])) for each in plain]),
+        (f"masters of {size(USE.redis_bytes)}", [number(math.ceil(each.masters_by_memory)) for each in plain]),
         ("cores that hash passwords", [number(each.hash_cores) for each in plain])]
     return table(["connected at once", *(f"{number(count / MILLION)} million" for count in people)], rows)
 
