@@ -1,11 +1,14 @@
 """What the documents for administrators have to have: each code, each link, each file that they name."""
 
 import asyncio
+import importlib.util
 import json
 import os
 import re
 import shutil
+import statistics
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -143,6 +146,27 @@ def test_commands_that_documents_show_exist_with_their_options():
                     assert match[1] in options(command), f"{name}: {program} {' '.join(words)} has no --{match[1]}"
                     seen.add(match[1])
     assert {"role", "expires", "token-file", "repair"} <= seen, seen
+
+
+def growth():
+    spec = importlib.util.spec_from_file_location("growth", ROOT / "loadtest/report/growth.py")
+    module = sys.modules["growth"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_growth_is_computed_from_what_was_measured():
+    computed = growth()
+    for name, (phrase, factor) in computed.SOURCES.items():
+        assert phrase in text("docs/performance.md"), f"{name}: {phrase}"
+        found = [float(each) for each in re.findall(r"\d+(?:\.\d+)?", phrase.replace(",", ""))]
+        assert statistics.mean(found) * factor == getattr(computed.COSTS, name), name
+
+
+def test_scaling_has_the_tables_that_are_computed():
+    computed = growth()
+    for table in (computed.limits(), computed.needs()):
+        assert "\n\n" + "\n".join(table) + "\n\n" in text("docs/scaling.md"), "loadtest/run growth prints them anew"
 
 
 def test_the_readme_links_the_guides():

@@ -22,6 +22,7 @@ def verdicts(results: dict[str, Results]) -> list[tuple[str, list[Verdict]]]:
         ("11. Messages", messages(results)),
         ("12. A long conversation", opening(results)),
         ("13. Very many conversations", conversations(results)),
+        ("14. Messages over several servers", spread(results)),
     ]
 
 
@@ -32,8 +33,8 @@ def fanout(results) -> list[Verdict]:
         lines += [
             Verdict.of_ratio(f"{watchers:,} watchers: server CPU a delivery, at most 1.15 × the baseline", found,
                              "serverCPUMicrosecondsPerDelivery", 1.15, "µs"),
-            Verdict.of_ratio(f"{watchers:,} watchers: change to receipt p50, at most 1.2 × the baseline", found,
-                             "latency.p50", 1.2, "ms"),
+            Verdict.of_ratio(f"{watchers:,} watchers: change to receipt p50, at most 1.15 × the baseline", found,
+                             "latency.p50", 1.15, "ms"),
             Verdict.of_ratio(f"{watchers:,} watchers: change to receipt p99, at most 1.2 × the baseline", found,
                              "latency.p99", 1.2, "ms"),
         ]
@@ -47,8 +48,8 @@ def burst(results) -> list[Verdict]:
         lines += [
             Verdict.of_ratio(f"{watchers:,} watchers: server CPU a delivery, at most 0.12 × the baseline", found,
                              "serverCPUMicrosecondsPerDelivery", 0.12, "µs"),
-            Verdict.of_value(f"{watchers:,} watchers: at least 1,500,000 deliveries a second", found,
-                             "deliveriesPerSecond", "a second", at_least=1_500_000),
+            Verdict.of_value(f"{watchers:,} watchers: at least 2,000,000 deliveries a second", found,
+                             "deliveriesPerSecond", "a second", at_least=2_000_000),
         ]
     return lines
 
@@ -69,8 +70,12 @@ def memory(results) -> list[Verdict]:
 def connecting(results) -> list[Verdict]:
     found = case(results, "connect")
     lines = [
-        Verdict.of_value("server CPU a connection, at most 100 µs", found, "serverCPUMicrosecondsPerConnection", "µs",
-                         at_most=100),
+        Verdict.of_value("server CPU a connection, at most 130 µs", found, "serverCPUMicrosecondsPerConnection", "µs",
+                         at_most=130),
+        Verdict.of_ratio("server CPU a connection, at most 2.5 × the baseline", found,
+                         "serverCPUMicrosecondsPerConnection", 2.5, "µs"),
+        Verdict.of_value("Redis CPU a connection, at most 65 µs", found, "redisCPUMicrosecondsPerConnection", "µs",
+                         at_most=65),
         Verdict.of_value("flat: the last thousand cost at most 1.1 × the first", found, "lastStepToFirstStep", "×",
                          at_most=1.1),
     ]
@@ -81,8 +86,8 @@ def idle(results) -> list[Verdict]:
     found = case(results, "idle")
     nobody = found.median(PRESENCE, "redisCommandsPerSecondWithNobody") if found else None
     lines = [
-        Verdict.of_value("server CPU, heartbeats included, at most 1 % of a core", found, "serverCPUShare",
-                         "% of a core", at_most=1, scale=100),
+        Verdict.of_value("server CPU, heartbeats included, at most 1.3 % of a core", found, "serverCPUShare",
+                         "% of a core", at_most=1.3, scale=100),
         # Two a second is what two looks at different moments of leases and sweeps differ by; one command of each
         # connection a heartbeat would be 950.
         Verdict.of_value(
@@ -98,6 +103,11 @@ def changes(results) -> list[Verdict]:
     return [
         Verdict.of_value("through one Redis with a core of its own and one shard, with watchers, at least 20,000 a second",
                          found, "changesPerSecond", "a second", at_least=20_000),
+        # With two cores the server and the clients are full before that: 28,000 a second are 36 µs each.
+        Verdict.of_value("a Redis that has nothing to wait for, by what it uses for a change, at least 28,000 a second",
+                         found, "changesPerSecondOfAFullRedis", "a second", at_least=28_000),
+        Verdict.told("changes in a turn (no bound)", found, "changesInATurn", "changes"),
+        Verdict.told("of them, of one partition (no bound)", found, "ofOnePartition", "changes"),
         *(Verdict.told(f"{name}, meanwhile (no bound)", found, f"utilisation.{figure}", "of a core")
           for figure, name in {"server": "the server", "redis": "Redis", "clients": "the clients"}.items()),
     ]
@@ -106,9 +116,9 @@ def changes(results) -> list[Verdict]:
 def storm(results) -> list[Verdict]:
     found = case(results, "storm")
     lines = [
-        Verdict.of_value("all are back and right within 20 s", found, "restartToAllRightSeconds", "s", at_most=20),
-        Verdict.of_value("bystanders' change to receipt p99 meanwhile, at most 1 s", found,
-                         "bystanderDuringMilliseconds.p99", "ms", at_most=1_000),
+        Verdict.of_value("all are back and right within 5 s", found, "restartToAllRightSeconds", "s", at_most=5),
+        Verdict.of_value("bystanders' change to receipt p99 meanwhile, at most 50 ms", found,
+                         "bystanderDuringMilliseconds.p99", "ms", at_most=50),
         Verdict.of_value("writes for each going and coming before each who watches, a fraction of 1", found,
                          "writesPerGoingAndComing", "writes", at_most=0.999),
         Verdict.told("of what was due at all: events in a write (no bound)", found, "eventsPerSocketWrite", "events"),
@@ -145,6 +155,20 @@ def messages(results) -> list[Verdict]:
         Verdict.told("Redis CPU a message (no bound)", found, "redisCPUMicrosecondsPerMessage", "µs"),
     ]
     return [line.at_full_size(found, conversations=500, members=10, rate=5_000) for line in lines]
+
+
+def spread(results) -> list[Verdict]:
+    found = case(results, "spread")
+    lines = [
+        Verdict.of_value("a message to 10 people on 8 servers, CPU of those that only push it, at most 1.2 × that of a status",
+                         found, "messageToRegister.pushingCPUMicroseconds", "×", at_most=1.2),
+        Verdict.told("the same, µs of these servers (no bound)", found, "message.pushingCPUMicroseconds", "µs"),
+        Verdict.told("all servers, who stores it included, × that of a status (no bound)", found,
+                     "messageToRegister.serverCPUMicroseconds", "×"),
+        Verdict.told("Redis in PUBLISH, a message (no bound)", found, "message.redisPublishMicroseconds", "µs"),
+        Verdict.told("Redis in PUBLISH, a status (no bound)", found, "register.redisPublishMicroseconds", "µs"),
+    ]
+    return [line.at_full_size(found, servers=8, conversations=100, rate=500) for line in lines]
 
 
 def opening(results) -> list[Verdict]:
@@ -188,12 +212,17 @@ def slow(results) -> list[Verdict]:
 
 def million(results) -> list[Verdict]:
     found = case(results, "million")
-    return [
+    lines = [
         Verdict.of_value("1,000,000 connected, authenticated and watching", found, "open", "people",
                          at_least=1_000_000),
         Verdict.of_value("the share of its watchers that a change reached, all of them", found,
                          "changes.receivedShare", "of 1", at_least=1),
-        Verdict.told("change to receipt, p99 (no bound)", found, "changes.latency.p99", "ms"),
+        Verdict.of_value("change to receipt p99, at most 30 ms", found, "changes.latency.p99", "ms", at_most=30),
+        Verdict.of_value("memory for the connections, both ends and Redis, at most 12 GB", found, "memoryUsedBytes", "GB",
+                         at_most=12, scale=1e-9),
+        Verdict.of_value("Redis CPU a connect, leases included, at most 80 µs", found,
+                         "perConnection.redisCPUMicroseconds", "µs", at_most=80),
         Verdict.told("user space of the servers, a connection (no bound)", found, "perConnection.serverUserBytes",
                      "bytes"),
     ]
+    return [line.at_full_size(found, connections=1_000_000) for line in lines]

@@ -39,6 +39,6 @@ def draw(results):
     drawn, axes = pictures.figure(results, columns=3)
     pictures.bars(axes[0], results, fanout.COST, "Server CPU a delivery", "µs", at_most_ratio=0.12)
     pictures.bars(axes[1], results, "deliveriesPerSecond", "Deliveries a second, one core", "million a second",
-                  scale=1e-6, at_least=1.5)
+                  scale=1e-6, at_least=2)
     pictures.bars(axes[2], results, "latency.p99", "Change to receipt, p99", "ms")
     return drawn

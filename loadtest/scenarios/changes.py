@@ -14,6 +14,9 @@ REDIS_APART = True
 # What is there of a core beside this is what waiting for each other costs.
 FULL = 0.9
 
+# The default.
+PARTITIONS = 128
+
 
 def add_flags(parser) -> None:
     parser.add_argument("--people", type=int, default=1_000, help="who change (%(default)s)")
@@ -33,6 +36,9 @@ def run(stage, options, results) -> None:
         report["changesPerSecond"] = report["changes"] / report["seconds"]
         # Where nothing else runs, Redis cannot do more than this.
         report["changesPerSecondOfAFullRedis"] = 1e6 / report["redisCPUMicrosecondsPerChange"]
+        events = report["usage"]["metrics"]
+        report["changesInATurn"] = events["batch_events_sum"] / events["batch_events_count"]
+        report["ofOnePartition"] = of_one_partition(report["changesInATurn"])
         report["utilisation"] = utilisation(report, stage.cores)
         report["full"] = full(report)
         return report
@@ -40,8 +46,14 @@ def run(stage, options, results) -> None:
     measuring.alternate(
         results, case, options.rounds, ours, None,
         {"changes a second": "changesPerSecond", "server µs": "serverCPUMicrosecondsPerChange",
-         "Redis µs": "redisCPUMicrosecondsPerChange", "clients µs": "ownCPUMicrosecondsPerChange",
+         "Redis µs": "redisCPUMicrosecondsPerChange", "of a full Redis": "changesPerSecondOfAFullRedis",
+         "changes in a turn": "changesInATurn", "clients µs": "ownCPUMicrosecondsPerChange",
          "p99 ms": "latency.p99"})
+
+
+def of_one_partition(changes: float) -> float:
+    """How many of so many changes one call would have, if a turn's changes of one partition were sent in one."""
+    return changes / (PARTITIONS * (1 - (1 - 1 / PARTITIONS) ** changes))
 
 
 def utilisation(report: dict, cores) -> dict:

@@ -33,7 +33,7 @@ def run(stage, options, results) -> None:
 
 def draw(results):
     drawn, axes = pictures.figure(results, columns=3)
-    pictures.bars(axes[0], results, COST, "Server CPU a connection", "µs", at_most=100)
+    pictures.bars(axes[0], results, COST, "Server CPU a connection", "µs", at_most=130)
     pictures.bars(axes[1], results, "latencyMilliseconds.p99", "From dialling to subscribed, p99", "ms")
     case = results.cases[0]
     for subject in (BASELINE, PRESENCE):

@@ -45,6 +45,6 @@ def run(stage, options, results) -> None:
 def draw(results):
     drawn, axes = pictures.figure(results, columns=3)
     pictures.bars(axes[0], results, COST, "Server CPU a delivery", "µs", at_most_ratio=1.15)
-    pictures.bars(axes[1], results, "latency.p50", "Change to receipt, p50", "ms", at_most_ratio=1.2)
+    pictures.bars(axes[1], results, "latency.p50", "Change to receipt, p50", "ms", at_most_ratio=1.15)
     pictures.bars(axes[2], results, "latency.p99", "Change to receipt, p99", "ms", at_most_ratio=1.2)
     return drawn

@@ -77,7 +77,7 @@ def draw(results):
         axes[3],
         [(label, [100 * value for value in case.values(PRESENCE, figure)]) for figure, label in
          {"serverCPUShare": "server", "redisCPUShare": "Redis"}.items()],
-        "Processor while idle, heartbeats included", "% of a core", at_most=1)
+        "Processor while idle, heartbeats included", "% of a core", at_most=1.3)
     pictures.columns(
         axes[4],
         [(label, case.values(PRESENCE, figure)) for figure, label in

@@ -65,10 +65,10 @@ def draw(results):
 
     columns(axes[0], {"restartToServingSeconds": "serving", "restartToLastBackSeconds": "last one\nback",
                       "restartToAllRightSeconds": "all right"},
-            "From the restart until", "s", at_most=20)
+            "From the restart until", "s", at_most=5)
     columns(axes[1], {"bystanderBeforeMilliseconds.p99": "before", "bystanderDuringMilliseconds.p99": "during",
                       "bystanderAfterMilliseconds.p99": "after"},
-            "Bystanders: change to receipt, p99", "ms", at_most=1_000)
+            "Bystanders: change to receipt, p99", "ms", at_most=50)
     columns(axes[2], {"changesDue": "changes due to\nconnections", "writes": "writes that\ncarried them",
                       "eventsReceived": "events that\nclients received"},
             "Told from the restart until all was right", "count")

@@ -220,6 +220,7 @@ class Crowd:
             "settings": self.servers[0].settings,
             "limitsMet": self._limits_met(),
             "connectsPerSecond": count / last["seconds"],
+            "memoryUsedBytes": gone,
             "memoryLeftBytes": last["kernel"]["MemAvailable"],
             "serverUserBytesAtStart": first["userBytes"]["servers"],
             "perConnection": {
