@@ -9,7 +9,7 @@ import Testing
     /// A mistake and the history that showed it.
     struct Found: CustomTestStringConvertible, Sendable {
         let testDescription: String
-        let history: History
+        let history: SimulatedHistory
     }
 
     @Test(arguments: found)
@@ -21,7 +21,7 @@ import Testing
     static let found = [
         Found(
             testDescription: "what is chosen for a time ends for someone who has left, and is over when they are back",
-            history: History(
+            history: SimulatedHistory(
                 seed: 1384, people: 2, shards: 2, times: .short,
                 steps: [
                     .connect(person: 0, place: 2, shard: 0, activity: 1, status: 0), .wait(500),
@@ -31,7 +31,7 @@ import Testing
                 ])),
         Found(
             testDescription: "a subscription that is slow and made anew is not given up again at once",
-            history: History(
+            history: SimulatedHistory(
                 seed: 7, people: 5, shards: 2,
                 steps: [
                     .connect(person: 3, place: 2, shard: 1, activity: 2, status: 0),
@@ -42,19 +42,19 @@ import Testing
                 ])),
         Found(
             testDescription: "a subscription that falls silent while Redis is silent too is noticed",
-            history: History(
+            history: SimulatedHistory(
                 seed: 20, people: 3, shards: 4, times: .defaults,
                 steps: [.deafen(shard: 0), .silence(ms: 4513), .quiet])),
         Found(
             testDescription: "nobody hears of staleness before they are greeted",
-            history: History(
+            history: SimulatedHistory(
                 seed: 10, people: 3, shards: 2,
                 steps: [
                     .connect(person: 0, place: 2, shard: 2, activity: 0, status: 0), .silence(ms: 4115), .quiet,
                 ])),
         Found(
             testDescription: "after Redis' clock went back, a device's new connection does not give way to its old one",
-            history: History(
+            history: SimulatedHistory(
                 seed: 9, people: 5, shards: 4,
                 steps: [
                     .connect(person: 3, place: 2, shard: 2, activity: 2, status: 0),
@@ -63,7 +63,7 @@ import Testing
                 ])),
         Found(
             testDescription: "a connection of which Redis hears late does not pass for younger than the next one",
-            history: History(
+            history: SimulatedHistory(
                 seed: 143,
                 shards: 2,
                 steps: [
@@ -74,7 +74,7 @@ import Testing
                 ])),
         Found(
             testDescription: "who becomes active just before their server is live again is seen to",
-            history: History(
+            history: SimulatedHistory(
                 seed: 218, shards: 4,
                 steps: [
                     .wait(154), .connect(person: 3, place: 2, shard: 0, activity: 2, status: 0), .wait(584), .remember,
@@ -83,7 +83,7 @@ import Testing
                 ])),
         Found(
             testDescription: "an incarnation that was taken for dead does not join by what was still on its way",
-            history: History(
+            history: SimulatedHistory(
                 seed: 55, people: 5, shards: 4,
                 steps: [
                     .silence(ms: 4552), .wait(2851), .wait(996), .silence(ms: 4506), .wait(16),
@@ -91,7 +91,7 @@ import Testing
                 ])),
         Found(
             testDescription: "a status that comes with a connect is told to its user's other sessions on that server",
-            history: History(
+            history: SimulatedHistory(
                 seed: 291, people: 3,
                 steps: [
                     .connect(person: 0, place: 1, shard: 3, activity: 0, status: 2),
@@ -105,7 +105,7 @@ import Testing
                 ])),
         Found(
             testDescription: "what came just before a question to Redis is not taken for newer than its answer",
-            history: History(
+            history: SimulatedHistory(
                 seed: 25, people: 5, shards: 4, times: .short,
                 steps: [
                     .connect(person: 2, place: 1, shard: 0, activity: 1, status: 0),
@@ -120,7 +120,7 @@ import Testing
                 ])),
         Found(
             testDescription: "who asks again about someone is not told the same by what waited for them",
-            history: History(
+            history: SimulatedHistory(
                 seed: 80, people: 3, shards: 2,
                 steps: [
                     .connect(person: 0, place: 2, shard: 1, activity: 0, status: 0),
@@ -131,7 +131,7 @@ import Testing
                 ])),
         Found(
             testDescription: "when all servers are gone again, those that died last do not count as there",
-            history: History(
+            history: SimulatedHistory(
                 seed: 20_261_541, people: 3, shards: 4, times: .defaults,
                 steps: [
                     .rush(person: 2, place: 0, shard: 3, what: 2), .wait(2579), .blackout(ms: 1195), .wait(6772),
@@ -139,7 +139,7 @@ import Testing
                 ])),
         Found(
             testDescription: "a renewal that comes after its server died does not count for it",
-            history: History(
+            history: SimulatedHistory(
                 seed: 900_000_987, people: 4, shards: 3, times: .short,
                 steps: [
                     .connect(person: 3, place: 1, shard: 1, activity: 1, status: 0), .wait(1806),
@@ -147,7 +147,7 @@ import Testing
                 ])),
         Found(
             testDescription: "who is let in without their status is told it, also if an earlier answer has brought it",
-            history: History(
+            history: SimulatedHistory(
                 seed: 20_261_715, people: 4, shards: 3, times: .short, connections: 2,
                 steps: [
                     .connect(person: 1, place: 0, shard: 3, activity: 0, status: 0), .cutLease(shard: 0),
@@ -155,7 +155,7 @@ import Testing
                 ])),
         Found(
             testDescription: "of two connections of a device that came in the same ms the later one stays",
-            history: History(
+            history: SimulatedHistory(
                 seed: 20_261_949, people: 2, shards: 2, times: .short, connections: 2,
                 steps: [
                     .stop(shard: 1), .connect(person: 1, place: 0, shard: 3, activity: 1, status: 0), .wait(350),
@@ -163,12 +163,12 @@ import Testing
                 ])),
         Found(
             testDescription: "a server whose subscription breaks while it enters a new incarnation enters it again",
-            history: History(
+            history: SimulatedHistory(
                 seed: 910_001_742, people: 2, shards: 2, times: .short,
                 steps: [.roll(shard: 0), .wait(200), .wait(14), .cutSubscription(shard: 0), .quiet])),
         Found(
             testDescription: "who becomes idle and active again at once is active",
-            history: History(
+            history: SimulatedHistory(
                 seed: 920_001_503, people: 4, shards: 4, times: .short,
                 steps: [
                     .connect(person: 2, place: 1, shard: 2, activity: 0, status: 0),
@@ -176,7 +176,7 @@ import Testing
                 ])),
         Found(
             testDescription: "an administrator's disconnect holds when Redis' clock goes back in the same moment",
-            history: History(
+            history: SimulatedHistory(
                 seed: 1_795_347_978_986, people: 5, shards: 2, times: .defaults,
                 steps: [
                     .connect(person: 4, place: 2, shard: 0, activity: 1, status: 0), .wait(1),

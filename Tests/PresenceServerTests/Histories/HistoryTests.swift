@@ -10,14 +10,14 @@ import Testing
 @Suite struct HistoryTests {
     @Test func `whatever happens, what is promised holds`() async throws {
         for seeds in Seeds.fromEnvironment() {
-            let outcome = try await seeds.run { History.drawn(from: $0) }
+            let outcome = try await seeds.run { SimulatedHistory.drawn(from: $0) }
             print(outcome.summary)
             for failure in outcome.failures { Issue.record("\(failure.report)") }
         }
     }
 
     @Test(.enabled(if: Seeds.isWhole || Seeds.crowd != nil)) func `so it does in a crowd`() async throws {
-        let outcome = try await Seeds(first: 1, count: 2).run { History.crowd(Seeds.crowd ?? 2_000, from: $0) }
+        let outcome = try await Seeds(first: 1, count: 2).run { SimulatedHistory.crowd(Seeds.crowd ?? 2_000, from: $0) }
         print(outcome.summary)
         for failure in outcome.failures { Issue.record("\(failure.report)") }
     }

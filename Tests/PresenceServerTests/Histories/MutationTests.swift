@@ -35,7 +35,7 @@ import Testing
     func `a mistake is found`(mutation: Mutation) async throws {
         try checkSubstitutes(mutation)
         let outcome = try await Seeds(count: Self.most, mutation: mutation, enough: 1)
-            .run { History.drawn(from: $0, faults: mutation.faults) }
+            .run { SimulatedHistory.drawn(from: $0, faults: mutation.faults) }
         print("\(mutation.name): found after \(outcome.histories) histories")
         let found = try #require(outcome.failures.first, "nothing was found in \(outcome.histories) histories")
         print(found.report)

@@ -4,7 +4,6 @@ import Redis
 
 @testable import PresenceCore
 @testable import PresenceServer
-@testable import Simulator
 
 /// Everything heals, and what everyone sees is held against the truth.
 extension HistoryRun {
@@ -83,7 +82,7 @@ extension HistoryRun {
     private func checkTruth(of person: Person) throws {
         let here = person.connected
         var devices: [String: Int] = [:]
-        for visitor in here { History.device(visitor.place).id.map { devices[$0, default: 0] += 1 } }
+        for visitor in here { SimulatedHistory.device(visitor.place).id.map { devices[$0, default: 0] += 1 } }
         if devices.values.contains(where: { $0 > 1 }) {
             violate(.younger, "\(person.id) has two connections of one device")
         }
@@ -107,7 +106,7 @@ extension HistoryRun {
         if presence.status != status {
             violate(.truth, "\(person.id) is \(status), and Redis holds \(presence)")
         } else if status != .offline {
-            let kinds = Set(here.map { History.device($0.place).kind }).sorted()
+            let kinds = Set(here.map { SimulatedHistory.device($0.place).kind }).sorted()
             if presence.devices != kinds || presence.text != chosen.text {
                 violate(.truth, "\(person.id) has \(kinds), \(chosen), and Redis holds \(presence)")
             }

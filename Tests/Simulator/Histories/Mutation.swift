@@ -1,14 +1,12 @@
 import Redis
-import Testing
 
 @testable import PresenceCore
 @testable import PresenceServer
-@testable import Simulator
 
 /// A mistake that is made on purpose, to show that histories find it.
-struct Mutation: Sendable, CustomTestStringConvertible {
+struct Mutation: Sendable, CustomStringConvertible {
     let name: String
-    var testDescription: String { name }
+    var description: String { name }
     /// In the scripts: what is replaced by what, in all of them that have it.
     var replacing: (old: String, new: String)?
     /// The kinds of faults in whose histories it is looked for; `nil`: any.
@@ -18,7 +16,7 @@ struct Mutation: Sendable, CustomTestStringConvertible {
     /// The rule that is broken by it.
     let shows: Violation.Rule
     /// Few steps that are enough to show it.
-    let history: History
+    let history: SimulatedHistory
 
     /// The scripts with the mistake in them.
     var substitutes: [Script: RedisScript] {

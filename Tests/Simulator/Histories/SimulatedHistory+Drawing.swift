@@ -2,16 +2,15 @@ import PresenceProtocol
 
 @testable import PresenceCore
 @testable import PresenceServer
-@testable import Simulator
 
-extension History {
+extension SimulatedHistory {
     /// The history of a seed. The same seed gives the same history everywhere.
     ///
     /// - Parameter faults: the kinds of faults; `nil` draws them too.
-    static func drawn(from seed: UInt64, faults: [Int]? = nil) -> History {
+    static func drawn(from seed: UInt64, faults: [Int]? = nil) -> SimulatedHistory {
         var draw = Draw(random: SplitMix64(seed &* 0x9E37_79B9 &+ 77))
         draw.given = faults
-        var history = History(seed: seed, steps: [])
+        var history = SimulatedHistory(seed: seed, steps: [])
         history.people = draw.pick(2...5)
         history.shards = draw.pick(2...4)
         history.times = draw.chance(1, of: 5) ? .defaults : .short
@@ -22,9 +21,9 @@ extension History {
     }
 
     /// Many people, few of whom each watches; less goes wrong at once.
-    static func crowd(_ people: Int, from seed: UInt64) -> History {
+    static func crowd(_ people: Int, from seed: UInt64) -> SimulatedHistory {
         var draw = Draw(random: SplitMix64(seed &* 0x9E37_79B9 &+ 78))
-        var history = History(seed: seed, people: people, shards: 4, steps: [])
+        var history = SimulatedHistory(seed: seed, people: people, shards: 4, steps: [])
         history.interests = seed.isMultiple(of: 2)
         for person in 0..<people {
             history.steps.append(draw.connect(person: person))
@@ -81,13 +80,13 @@ private struct Draw {
 
     mutating func connect(person: Int) -> Step {
         .connect(
-            person: person, place: pick(0...History.places - 1), shard: pick(0...3), activity: pick(0...2),
+            person: person, place: pick(0...SimulatedHistory.places - 1), shard: pick(0...3), activity: pick(0...2),
             status: chance(1, of: 8) ? pick(1...3) : 0)
     }
 
     mutating func ofPeople(_ people: Int, _ shards: Int) -> Step {
         let person = pick(0...people - 1)
-        let place = pick(0...History.places - 1)
+        let place = pick(0...SimulatedHistory.places - 1)
         switch pick(0...44) {
         case 41...43: return .rush(person: person, place: place, shard: pick(0...3), what: pick(0...4))
         case 44: return .flash(person: person, place: place, shard: pick(0...3))
@@ -139,7 +138,7 @@ private struct Draw {
                     .holdEvents(shard: shard, ms: pick(50...3_000)),
                     .revoke(person: person, shard: pick(0...shards - 1)),
                     .wait(pick(20...200)),
-                    .name(person: person, place: pick(0...History.places - 1), name: pick(0...99)),
+                    .name(person: person, place: pick(0...SimulatedHistory.places - 1), name: pick(0...99)),
                 ]
             }
             return [

@@ -2,11 +2,10 @@ import PresenceProtocol
 
 @testable import PresenceCore
 @testable import PresenceServer
-@testable import Simulator
 
 /// A history as it happens: does its steps, and watches that nothing is that must not be.
 final class HistoryRun {
-    let history: History
+    let history: SimulatedHistory
     let world: World
     let people: [Person]
     let conversation = ConversationID("chat")!
@@ -49,7 +48,7 @@ final class HistoryRun {
         let version: Int64
     }
 
-    init(_ history: History, on redis: SimulatedRedis, misbehaving: Set<PortMisbehaviour> = []) throws {
+    init(_ history: SimulatedHistory, on redis: SimulatedRedis, misbehaving: Set<PortMisbehaviour> = []) throws {
         self.history = history
         people = (0..<history.people).map(Person.init)
         world = try World(shards: history.shards, seed: history.seed, redis: redis) { history.configure(&$0) }

@@ -3,7 +3,6 @@ import Redis
 
 @testable import PresenceCore
 @testable import PresenceServer
-@testable import Simulator
 
 /// Who is let in: clients that ask before they know, tokens that are taken back, administrators, and servers that all die.
 extension HistoryRun {
@@ -32,7 +31,7 @@ extension HistoryRun {
         guard !first.client.isConnected else { return }
         connect(first, to: self.shard(shard), .active, 0)
         close(first)
-        connect(visitor(number, (place + 1) % History.places), to: self.shard(shard), .active, 0)
+        connect(visitor(number, (place + 1) % SimulatedHistory.places), to: self.shard(shard), .active, 0)
     }
 
     // MARK: Administrators

@@ -2,7 +2,6 @@ import PresenceProtocol
 
 @testable import PresenceCore
 @testable import PresenceServer
-@testable import Simulator
 
 /// What each step does.
 extension HistoryRun {
@@ -91,7 +90,7 @@ extension HistoryRun {
     func connect(_ visitor: Visitor, to shard: SimulatedShard, _ activity: Activity, _ status: Int) {
         guard !visitor.client.isConnected, !shard.isDead else { return }
         if status % 3 != 2 { visitor.person.invisibleOn = nil }
-        let (device, kind) = History.device(visitor.place)
+        let (device, kind) = SimulatedHistory.device(visitor.place)
         let stay = Stay(on: shard, device: device, at: world.now)
         for other in visitor.person.stays where device != nil && other.device == device {
             // The younger takes its place; what a server that stands still thinks is younger is not certain.

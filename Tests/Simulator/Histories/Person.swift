@@ -2,7 +2,6 @@ import PresenceProtocol
 
 @testable import PresenceCore
 @testable import PresenceServer
-@testable import Simulator
 
 /// One person of a history: their devices, and what the run remembers of them to hold it against what is seen.
 final class Person {

@@ -1,5 +1,3 @@
-@testable import Simulator
-
 /// The mistakes that histories have to find, interests or not.
 extension Mutation {
     static let general: [Mutation] = [
@@ -10,7 +8,7 @@ extension Mutation {
                 "return false"
             ), faults: [0, 6],
             shows: .truth,
-            history: History(
+            history: SimulatedHistory(
                 seed: 2, people: 5, shards: 2, times: .defaults,
                 steps: [
                     .holdCommands(shard: 1, ms: 5502),
@@ -27,7 +25,7 @@ extension Mutation {
                 "math.max(tonumber(last or '0'), floor, now - 1) + 1", "math.max(tonumber(last or '0'), now - 1) + 1"
             ), faults: [10],
             shows: .growth,
-            history: History(
+            history: SimulatedHistory(
                 seed: 5, people: 4, shards: 3, times: .defaults,
                 steps: [
                     .connect(person: 2, place: 2, shard: 1, activity: 0, status: 0),
@@ -43,7 +41,7 @@ extension Mutation {
                 "if clearAfter ~= '' then put(user, 'clearAt', int(now + tonumber(clearAfter))) end"
             ), faults: [],
             shows: .lost,
-            history: History(
+            history: SimulatedHistory(
                 seed: 8, people: 3, shards: 4, times: .short,
                 steps: [
                     .connect(person: 1, place: 1, shard: 0, activity: 2, status: 0),
@@ -55,7 +53,7 @@ extension Mutation {
         Mutation(
             name: "a lost resubscription: only the canary comes back", misbehaviour: [.losesResubscription],
             shows: .view,
-            history: History(
+            history: SimulatedHistory(
                 seed: 1, people: 4, shards: 2, times: .short,
                 steps: [
                     .connect(person: 3, place: 1, shard: 3, activity: 2, status: 0),
@@ -66,7 +64,7 @@ extension Mutation {
         Mutation(
             name: "linger dropped at a move: a lost line looks like a goodbye", misbehaviour: [.takesLossForGoodbye],
             shows: .flicker,
-            history: History(
+            history: SimulatedHistory(
                 seed: 6, people: 2, shards: 2, times: .short,
                 steps: [
                     .wait(528),
@@ -78,7 +76,7 @@ extension Mutation {
             name: "a change that nobody can see is announced",
             replacing: ("if shown == user.shown then return end", ""),
             shows: .announcedOnce,
-            history: History(
+            history: SimulatedHistory(
                 seed: 2, people: 5, shards: 2, times: .defaults,
                 steps: [
                     .connect(person: 1, place: 1, shard: 0, activity: 0, status: 0),
@@ -92,7 +90,7 @@ extension Mutation {
                 "local late = false"
             ), faults: [9],
             shows: .flicker,
-            history: History(
+            history: SimulatedHistory(
                 seed: 4, people: 3, shards: 2, times: .short,
                 steps: [
                     .wait(2439),
@@ -108,7 +106,7 @@ extension Mutation {
             name: "the dead keep their right to write",
             replacing: ("redis.call('SREM', KEYS[1], ARGV[2])\n-- Its", "-- Its"), faults: [0],
             shows: .leak,
-            history: History(
+            history: SimulatedHistory(
                 seed: 2, people: 5, shards: 2, times: .defaults,
                 steps: [
                     .kill(shard: 0)
@@ -119,7 +117,7 @@ extension Mutation {
                 "if tonumber(since) > began and tonumber(since) <= now then return { 'REPLACED' } end", ""
             ), faults: [5],
             shows: .younger,
-            history: History(
+            history: SimulatedHistory(
                 seed: 13, people: 2, shards: 2, times: .short,
                 steps: [
                     .connect(person: 0, place: 0, shard: 0, activity: 0, status: 0),
@@ -132,7 +130,7 @@ extension Mutation {
             name: "a leaver's last session stays in the dead one's list",
             replacing: ("if not left then redis.call('SREM', KEYS[5], ARGV[4]) end", ""),
             shows: .leak,
-            history: History(
+            history: SimulatedHistory(
                 seed: 3, people: 3, shards: 3, times: .short,
                 steps: [
                     .connect(person: 2, place: 2, shard: 1, activity: 1, status: 3)
@@ -141,7 +139,7 @@ extension Mutation {
             name: "a refusal is taken for done: a session's end or state is not told again",
             faults: [11], misbehaviour: [.takesRefusalForDone],
             shows: .ghost,
-            history: History(
+            history: SimulatedHistory(
                 seed: 1, people: 2, shards: 2, times: .short,
                 steps: [
                     .connect(person: 1, place: 1, shard: 0, activity: 0, status: 0),
@@ -157,7 +155,7 @@ extension Mutation {
                 "if tonumber(ARGV[15]) < tonumber(user.revokedAt or '0') then return { 'REVOKED' } end", ""
             ), faults: [13],
             shows: .banned,
-            history: History(
+            history: SimulatedHistory(
                 seed: 1, people: 2, shards: 2, times: .short,
                 steps: [
                     .connect(person: 1, place: 1, shard: 0, activity: 0, status: 0),
@@ -172,7 +170,7 @@ extension Mutation {
             name: "a write does not compare: a token that was taken back still changes something",
             replacing: ("if isRevoked() then return { 'REVOKED' } end", "isRevoked()"), faults: [13],
             shows: .banned,
-            history: History(
+            history: SimulatedHistory(
                 seed: 1, people: 2, shards: 2, times: .short,
                 steps: [
                     .connect(person: 1, place: 1, shard: 0, activity: 0, status: 0),
@@ -188,7 +186,7 @@ extension Mutation {
             name: "sessions are ended although nobody could come back while there was no server",
             replacing: ("if over and settled then", "if over then"), faults: [14],
             shows: .flicker,
-            history: History(
+            history: SimulatedHistory(
                 seed: 1, people: 4, shards: 3, times: .short,
                 steps: [
                     .connect(person: 3, place: 1, shard: 1, activity: 1, status: 0),
@@ -201,7 +199,7 @@ extension Mutation {
             replacing: ("local renewed = math.min(now, tonumber(ARGV[7]) or now)", "local renewed = now"),
             faults: [7, 14],
             shows: .flicker,
-            history: History(
+            history: SimulatedHistory(
                 seed: 1, people: 4, shards: 3, times: .short,
                 steps: [
                     .connect(person: 3, place: 1, shard: 1, activity: 1, status: 0),

@@ -1,5 +1,3 @@
-@testable import Simulator
-
 /// The mistakes that histories have to find where changes go only to shards that watch.
 extension Mutation {
     static let all = general + ofInterests
@@ -9,7 +7,7 @@ extension Mutation {
             name: "a read before the channel is confirmed: what changes in between is neither read nor heard",
             faults: [], misbehaviour: [.readsTooEarly],
             shows: .view,
-            history: History(
+            history: SimulatedHistory(
                 seed: 1, people: 5, shards: 2, times: .defaults, interests: true,
                 steps: [
                     .connect(person: 0, place: 2, shard: 0, activity: 0, status: 0),
@@ -27,7 +25,7 @@ extension Mutation {
             name: "an interest is dropped too early: a channel is left although somebody watches",
             faults: [], misbehaviour: [.leavesTooEarly],
             shows: .view,
-            history: History(
+            history: SimulatedHistory(
                 seed: 1, people: 2, shards: 2, times: .defaults, interests: true,
                 steps: [
                     .connect(person: 0, place: 2, shard: 0, activity: 0, status: 0),
@@ -40,7 +38,7 @@ extension Mutation {
             name: "interests are lost with a connection: only the partitions' channels come back",
             faults: [4], misbehaviour: [.losesInterests],
             shows: .view,
-            history: History(
+            history: SimulatedHistory(
                 seed: 1, people: 2, shards: 2, times: .defaults, interests: true,
                 steps: [
                     .connect(person: 0, place: 2, shard: 0, activity: 0, status: 0),

@@ -1,5 +1,3 @@
-@testable import Simulator
-
 /// Something that must never be so, and was.
 struct Violation: Error, Sendable, CustomStringConvertible {
     let rule: Rule

@@ -1,14 +1,12 @@
 import PresenceProtocol
 
-@testable import Simulator
-
 /// One thing that happens in a history. Steps name people, places and servers by number and do nothing where it is not
 /// their time, so any of them can be left out: that is what shrinking needs.
 enum Step: Equatable, Sendable {
     /// Time passes, in ms.
     case wait(Int)
 
-    // People. Each has a few places from which they connect; `place` decides the device (see `History.device`).
+    // People. Each has a few places from which they connect; `place` decides the device (see `SimulatedHistory.device`).
     case connect(person: Int, place: Int, shard: Int, activity: Int, status: Int)
     case close(person: Int, place: Int)
     /// The line breaks, and the server notices.

@@ -1,22 +1,23 @@
-@testable import Simulator
-
 /// Finds few steps of a history that are enough to break the same rule: delta debugging.
 ///
 /// Ever smaller pieces are left out as long as the rule is still broken without them; then waits are halved.
 struct Shrinking {
-    private let history: History
+    private let history: SimulatedHistory
     private let first: Violation
-    private let violation: (History) throws -> Violation?
+    private let violation: (SimulatedHistory) throws -> Violation?
     /// A history takes some tens of ms.
     private static let mostRuns = 600
 
-    init(_ history: History, _ violation: Violation, violation again: @escaping (History) throws -> Violation?) {
+    init(
+        _ history: SimulatedHistory, _ violation: Violation,
+        violation again: @escaping (SimulatedHistory) throws -> Violation?
+    ) {
         self.history = history
         first = violation
         self.violation = again
     }
 
-    func smallest() throws -> (History, Violation) {
+    func smallest() throws -> (SimulatedHistory, Violation) {
         var best = history
         var last = first
         var runs = 0

@@ -3,7 +3,6 @@ import Redis
 
 @testable import PresenceCore
 @testable import PresenceServer
-@testable import Simulator
 
 /// Redis that answers with errors for a moment.
 extension HistoryRun {

@@ -4,7 +4,6 @@ import Redis
 
 @testable import PresenceCore
 @testable import PresenceServer
-@testable import Simulator
 
 /// What clients are told, and what is published, as it happens.
 extension HistoryRun {

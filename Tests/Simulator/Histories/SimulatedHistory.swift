@@ -2,10 +2,9 @@ import PresenceProtocol
 
 @testable import PresenceCore
 @testable import PresenceServer
-@testable import Simulator
 
 /// What happens to some servers and people: drawn from a seed, or written down because it once went wrong.
-struct History: Sendable {
+struct SimulatedHistory: Sendable {
     /// Also decides how long everything takes on its way.
     var seed: UInt64
     var people = 4
@@ -57,7 +56,7 @@ struct History: Sendable {
     /// As it is written in Swift.
     var source: String {
         """
-        History(
+        SimulatedHistory(
             seed: \(seed), people: \(people), shards: \(shards), times: .\(times), connections: \(connections),
             interests: \(interests),
             steps: [

@@ -3,7 +3,6 @@ import Redis
 
 @testable import PresenceCore
 @testable import PresenceServer
-@testable import Simulator
 
 /// What Redis holds, looked at past the servers.
 extension HistoryRun {

@@ -1,8 +1,6 @@
 import EventLoops
 import Foundation
 
-@testable import Simulator
-
 /// Runs the histories of many seeds, on as many threads as there are cores, each with a Redis of its own.
 ///
 /// Threads of their own: the worlds wait for Redis in blocking calls, which would starve the tests beside them.
@@ -17,7 +15,7 @@ struct Seeds: Sendable {
     var enough = 3
 
     struct Failure: Sendable {
-        let history: History
+        let history: SimulatedHistory
         let violation: String
         let stepsBefore: Int
         /// What happened in those few.
@@ -53,7 +51,7 @@ struct Seeds: Sendable {
         }
     }
 
-    func run(_ draw: @escaping @Sendable (UInt64) -> History) async throws -> Outcome {
+    func run(_ draw: @escaping @Sendable (UInt64) -> SimulatedHistory) async throws -> Outcome {
         let progress = Progress(first: first)
         let began = ContinuousClock.now
         let end = seconds.map { began + .seconds($0) }
@@ -80,7 +78,7 @@ struct Seeds: Sendable {
         return outcome
     }
 
-    private func play(_ history: History, on redis: SimulatedRedis, _ progress: Progress) throws {
+    private func play(_ history: SimulatedHistory, on redis: SimulatedRedis, _ progress: Progress) throws {
         if Self.isTraced { print("seed \(history.seed)") }
         let run = try HistoryRun(history, on: redis, misbehaving: mutation?.misbehaviour ?? [])
         var failure: Failure?
@@ -100,7 +98,7 @@ struct Seeds: Sendable {
     }
 
     /// What is wrong in a history, if anything.
-    func violation(of history: History, _ redis: SimulatedRedis) throws -> Violation? {
+    func violation(of history: SimulatedHistory, _ redis: SimulatedRedis) throws -> Violation? {
         do {
             try HistoryRun(history, on: redis, misbehaving: mutation?.misbehaviour ?? []).play()
             return nil
@@ -109,7 +107,7 @@ struct Seeds: Sendable {
         }
     }
 
-    private func transcript(of history: History, _ redis: SimulatedRedis) throws -> [String] {
+    private func transcript(of history: SimulatedHistory, _ redis: SimulatedRedis) throws -> [String] {
         let run = try HistoryRun(history, on: redis, misbehaving: mutation?.misbehaviour ?? [])
         run.transcript = []
         try? run.play()
