@@ -36,7 +36,7 @@ run() {
 }
 for scenario in idle connect fanout burst changes; do run "$scenario"; done
 run churn "${churn[@]}"
-for scenario in typing messages opening conversations storm slow accounts million; do run "$scenario"; done
+for scenario in typing messages opening conversations storm slow accounts http million; do run "$scenario"; done
 run replay "${chat[@]}"
 loadtest/run report --out "$out" || status=1
 exit "$status"

@@ -22,6 +22,7 @@ def verdicts(results: dict[str, Results]) -> list[tuple[str, list[Verdict]]]:
         ("11. Messages", messages(results)),
         ("12. A long conversation", opening(results)),
         ("13. Very many conversations", conversations(results)),
+        ("14. HTTP", http(results)),
     ]
 
 
@@ -170,6 +171,25 @@ def conversations(results) -> list[Verdict]:
         Verdict.told("Redis CPU a list of 50 (no bound)", found, "redisCPUMicrosecondsPerList", "µs"),
     ]
     return [line.at_full_size(found, conversations=100_000) for line in lines]
+
+
+def http(results) -> list[Verdict]:
+    found = case(results, "http")
+    lines = [
+        *(Verdict.told(f"server CPU a call, {call}, on {kind} (no bound)", found, f"{way}.{name}.serverCPUMicroseconds", "µs")
+          for name, call in {"user": "a person's presence", "health": "health"}.items()
+          for way, kind in {"kept": "one connection", "fresh": "one each"}.items()),
+        *(Verdict.of_value(f"server memory for each of 20 {way}s of {size} at a time, at most 256 KB", found,
+                           f"{way}.{size}.userKBEach", "KB", at_most=256)
+          for size in ("5 MiB", "10 MiB") for way in ("upload", "download")),
+        Verdict.of_value("bytes of a body too large that are sent before it is refused, none", found,
+                         "tooLarge.bodyBytesSent", "bytes", at_most=0),
+        Verdict.of_value("1,000 bodies at 1 byte a second, of a core at most 1 % more", found,
+                         "slowBodies.corePercentMore", "%", at_most=1),
+        Verdict.told("a call of somebody else meanwhile p99 (no bound)", found,
+                     "slowBodies.during.othersMilliseconds.p99", "ms"),
+    ]
+    return [line.at_full_size(found, calls=10_000, slow=1_000) for line in lines]
 
 
 def slow(results) -> list[Verdict]:
