@@ -23,6 +23,7 @@ def verdicts(results: dict[str, Results]) -> list[tuple[str, list[Verdict]]]:
         ("12. A long conversation", opening(results)),
         ("13. Very many conversations", conversations(results)),
         ("14. HTTP", http(results)),
+        ("15. Logs", log(results)),
     ]
 
 
@@ -127,6 +128,9 @@ def accounts(results) -> list[Verdict]:
         Verdict.of_value("others' change to receipt during the sign-ins p99, at most 20 ms", found,
                          "bystanderDuringMilliseconds.p99", "ms", at_most=20),
         Verdict.told("sign-ins told to try later (no bound)", found, "burst.told", "sign-ins"),
+        Verdict.told("sign-ins of people who had gone before they were answered (no bound)", found, "left.signIns",
+                     "sign-ins"),
+        Verdict.told("of these, passwords that were hashed all the same (no bound)", found, "left.run", "passwords"),
     ]
     return [line.at_full_size(found, people=400, burst=1_000) for line in lines]
 
@@ -190,6 +194,28 @@ def http(results) -> list[Verdict]:
                      "slowBodies.during.othersMilliseconds.p99", "ms"),
     ]
     return [line.at_full_size(found, calls=10_000, slow=1_000) for line in lines]
+
+
+def log(results) -> list[Verdict]:
+    found, delivery = case(results, "log"), case(results, "log", watchers=1_000)
+    readers = [
+        Verdict.of_value("entries a second, of 10,000 that are due at least 9,900, all to three readers, once and in order",
+                         found, "entriesPerSecond", "a second", at_least=9_900),
+        Verdict.told("an entry to the quick reader p50 (no bound)", found, "quickMilliseconds.p50", "ms"),
+        Verdict.told("an entry to the quick reader p99 (no bound)", found, "quickMilliseconds.p99", "ms"),
+        Verdict.told("what the slow reader missed (no bound)", found, "slow.missedKB", "KB"),
+        Verdict.of_value("server memory more while it did not read, at most 1,024 KB", found, "slow.userKB", "KB",
+                         at_most=1_024),
+        Verdict.told("kernel memory of its socket, both ends (no bound)", found, "slow.kernelKB", "KB"),
+    ]
+    return [line.at_full_size(found, rate=10_000, seconds=60, stopped=20) for line in readers] + [
+        Verdict.of_value("server CPU of an entry's delivery, of a register's at most 1.2", delivery, "entryToRegister", "×",
+                         at_most=1.2),
+        Verdict.told("an entry's delivery, beside a send() (no bound)", delivery,
+                     "entry.serverCPUMicrosecondsPerDelivery", "µs"),
+        Verdict.told("a register's delivery, beside a send() (no bound)", delivery,
+                     "register.serverCPUMicrosecondsPerDelivery", "µs"),
+    ]
 
 
 def slow(results) -> list[Verdict]:
