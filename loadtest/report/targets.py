@@ -206,7 +206,7 @@ def log(results) -> list[Verdict]:
         Verdict.told("what the slow reader missed (no bound)", found, "slow.missedKB", "KB"),
         Verdict.of_value("server memory more while it did not read, at most 1,024 KB", found, "slow.userKB", "KB",
                          at_most=1_024),
-        Verdict.told("kernel memory of its socket, both ends (no bound)", found, "slow.kernelKB", "KB"),
+        Verdict.told("in the queues of its socket, both ends (no bound)", found, "slow.socketKB", "KB"),
     ]
     return [line.at_full_size(found, rate=10_000, seconds=60, stopped=20) for line in readers] + [
         Verdict.of_value("server CPU of an entry's delivery, of a register's at most 1.2", delivery, "entryToRegister", "×",

@@ -280,7 +280,7 @@ def draw(results):
             axis, [(label, case.values(PRESENCE, figure)) for figure, label in figures.items()], *more, **options)
 
     columns(axes[0], {f"{kind}.{call}.serverCPUMicroseconds": f"{label},\n{kinds}"
-                      for kind, kinds in (("kept", "one connection"), ("fresh", "one each"))
+                      for kind, kinds in (("kept", "kept"), ("fresh", "new"))
                       for call, label in (("user", "a person"), ("health", "health"))},
             "Server CPU of a call", "µs")
     columns(axes[1], {f"{way}.{size}.userKBEach": f"{way},\n{size}" for way in ("upload", "download") for size in SIZES},

@@ -20,7 +20,6 @@ class Reader:
         self.failures: list[str] = []
         # By how much each entry came after it was due, in seconds; of those that came as they were made.
         self.lateness = array("d")
-        self.caught_up_at: float | None = None
         self._rest = b""
         self._begin = f'{{"type":"entry","log":"{log}","number":'.encode()
 
