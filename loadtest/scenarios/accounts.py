@@ -13,6 +13,9 @@ ABOUT = "sign-ups, sign-ins, refreshes and reads of accounts; 1,000 sign-ins at 
 SMALL = {"rounds": 1, "people": 40, "sign_ins": 40, "calls": 400, "burst": 120}
 TIME_LIMIT = 1_800
 
+HANDSHAKES = 4_000
+"""Places of the server for connections that are no WebSockets; a quarter of its open files is the most there can be."""
+
 EACH = 3
 """Sign-ins of one person at a moment: more would be slowed as guesses."""
 
@@ -37,7 +40,7 @@ def run(stage, options, results) -> None:
     arguments = ["--people", options.people, "--sign-ins", options.sign_ins, "--calls", options.calls,
                  "--at-once", options.at_once, "--burst", options.burst]
     measuring.alternate(
-        results, case, options.rounds, lambda: accounts(stage, options.leaving, *arguments), None,
+        results, case, options.rounds, lambda: accounts(stage, options.burst, options.leaving, *arguments), None,
         {"sign-ins a second": "perSecond.sign-ins", "sign-up p50 ms": "latency.sign-ups.p50",
          "sign-in p50 ms": "latency.sign-ins.p50", "p99 ms": "latency.sign-ins.p99",
          "refresh p50 ms": "latency.refreshes.p50", "own account p50 ms": "latency.GET /v1/me.p50", "a second": "perSecond.GET /v1/me", "told to try later": "burst.told",
@@ -45,16 +48,18 @@ def run(stage, options, results) -> None:
          "others' p99 ms": "bystanderDuringMilliseconds.p99"})
 
 
-def accounts(stage, leaving: int, *arguments) -> dict:
+def accounts(stage, burst: int, leaving: int, *arguments) -> dict:
     def leave(server, report: dict) -> None:
         if leaving:
             report["left"] = left(server, leaving, report.setdefault("failures", []))
             report["limitsMet"] = server.limits_met()
 
     # All who sign in at one moment are connected at that moment; by default, some of 1,000 would wait in the kernel.
-    report = measuring.presence_round(
-        stage, "accounts", *arguments, after=leave,
-        environment={"PRESENCE_ACCOUNTS_ENABLED": "true", "PRESENCE_LIMITS_HANDSHAKES": "4000"})
+    environment = {"PRESENCE_ACCOUNTS_ENABLED": "true", "PRESENCE_LIMITS_HANDSHAKES": str(HANDSHAKES)}
+    if burst > HANDSHAKES:
+        # The others wait in the kernel. By default, those who are connected would be closed for them after 2 s.
+        environment["PRESENCE_HANDSHAKE_TIMEOUT"] = "60s"
+    report = measuring.presence_round(stage, "accounts", *arguments, after=leave, environment=environment)
     report["perSecond"] = {kind["name"]: kind["callsPerSecond"] for kind in report["measured"]}
     report["latency"] = {kind["name"]: kind["latencyMilliseconds"] for kind in report["measured"]}
     return report
