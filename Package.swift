@@ -233,6 +233,17 @@ let package = Package(
             swiftSettings: ours
         ),
 
+        // The server with logs of its own making: loadtest/run log.
+        .executableTarget(
+            name: "presence-log",
+            dependencies: [
+                "PresenceCore", "PresenceServer", "PresenceProtocol", "EventLoops", "Redis", "WebSockets",
+                "Installation", "ProcessSignals", "Tokens",
+                .product(name: "ArgumentParser", package: "swift-argument-parser", condition: server),
+                .product(name: "Logging", package: "swift-log", condition: server),
+            ],
+            path: "loadtest/LogServer", swiftSettings: ours),
+
         // What the client library's calls cost: loadtest/client-latency.
         .executableTarget(
             name: "kit-latency", dependencies: ["PresenceKit"], path: "loadtest/KitLatency", swiftSettings: ours),

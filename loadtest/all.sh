@@ -10,7 +10,7 @@ out="$(realpath -m "${1:-"$(dirname "${BASH_SOURCE[0]}")/out"}")"
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 if [[ -z "${LOADTEST_BIN:-}" ]]; then
-    for product in presenced presence-load; do swift build -c release --product "$product" >&2 || exit 1; done
+    for product in presenced presence-load presence-log; do swift build -c release --product "$product" >&2 || exit 1; done
     LOADTEST_BIN="$(swift build -c release --show-bin-path)"
 fi
 export LOADTEST_BIN
@@ -36,7 +36,7 @@ run() {
 }
 for scenario in idle connect fanout burst changes; do run "$scenario"; done
 run churn "${churn[@]}"
-for scenario in typing messages spread opening conversations storm slow accounts million; do run "$scenario"; done
+for scenario in typing messages spread opening conversations storm slow log accounts http million; do run "$scenario"; done
 run replay "${chat[@]}"
 loadtest/run report --out "$out" || status=1
 exit "$status"

@@ -2,8 +2,8 @@ import Installation
 import PresenceCore
 
 /// The features of a server: one line each. Events, deadlines and steps reach them in this order.
-enum Features {
-    static let all: [any Feature.Type] = [
+package enum Features {
+    package static let all: [any Feature.Type] = [
         SessionRequests.self,
         PresenceRequests.self,
         Profiles.self,

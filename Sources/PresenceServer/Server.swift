@@ -29,7 +29,8 @@ public actor Server {
             features: Features.all)
     }
 
-    init(
+    /// With other features than the product has.
+    package init(
         configuration: ServerConfiguration, authenticator: Authenticator, redis: String, logger: Logger,
         features: [any Feature.Type]
     ) {

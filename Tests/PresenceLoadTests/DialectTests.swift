@@ -81,7 +81,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ["baseline", "centrifugo"])
+    @Test(arguments: ["baseline", "centrifugo", "log", "value"])
     func `the templates that are shipped can be read`(name: String) throws {
         let directory = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().appendingPathComponent("loadtest/peers")

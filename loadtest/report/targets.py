@@ -23,6 +23,8 @@ def verdicts(results: dict[str, Results]) -> list[tuple[str, list[Verdict]]]:
         ("12. A long conversation", opening(results)),
         ("13. Very many conversations", conversations(results)),
         ("14. Messages over several servers", spread(results)),
+        ("15. HTTP", http(results)),
+        ("16. Logs", log(results)),
     ]
 
 
@@ -136,6 +138,9 @@ def accounts(results) -> list[Verdict]:
         Verdict.of_value("others' change to receipt during the sign-ins p99, at most 20 ms", found,
                          "bystanderDuringMilliseconds.p99", "ms", at_most=20),
         Verdict.told("sign-ins told to try later (no bound)", found, "burst.told", "sign-ins"),
+        Verdict.told("sign-ins of people who had gone before they were answered (no bound)", found, "left.signIns",
+                     "sign-ins"),
+        Verdict.told("of these, passwords that were hashed all the same (no bound)", found, "left.run", "passwords"),
     ]
     return [line.at_full_size(found, people=400, burst=1_000) for line in lines]
 
@@ -194,6 +199,47 @@ def conversations(results) -> list[Verdict]:
         Verdict.told("Redis CPU a list of 50 (no bound)", found, "redisCPUMicrosecondsPerList", "µs"),
     ]
     return [line.at_full_size(found, conversations=100_000) for line in lines]
+
+
+def http(results) -> list[Verdict]:
+    found = case(results, "http")
+    lines = [
+        *(Verdict.told(f"server CPU a call, {call}, on {kind} (no bound)", found, f"{way}.{name}.serverCPUMicroseconds", "µs")
+          for name, call in {"user": "a person's presence", "health": "health"}.items()
+          for way, kind in {"kept": "one connection", "fresh": "one each"}.items()),
+        *(Verdict.of_value(f"server memory for each of 20 {way}s of {size} at a time, at most 256 KB", found,
+                           f"{way}.{size}.userKBEach", "KB", at_most=256)
+          for size in ("5 MiB", "10 MiB") for way in ("upload", "download")),
+        Verdict.of_value("bytes of a body too large that are sent before it is refused, none", found,
+                         "tooLarge.bodyBytesSent", "bytes", at_most=0),
+        Verdict.of_value("1,000 bodies at 1 byte a second, of a core at most 1 % more", found,
+                         "slowBodies.corePercentMore", "%", at_most=1),
+        Verdict.told("a call of somebody else meanwhile p99 (no bound)", found,
+                     "slowBodies.during.othersMilliseconds.p99", "ms"),
+    ]
+    return [line.at_full_size(found, calls=10_000, slow=1_000) for line in lines]
+
+
+def log(results) -> list[Verdict]:
+    found, delivery = case(results, "log"), case(results, "log", watchers=1_000)
+    readers = [
+        Verdict.of_value("entries a second, of 10,000 that are due at least 9,900, all to three readers, once and in order",
+                         found, "entriesPerSecond", "a second", at_least=9_900),
+        Verdict.told("an entry to the quick reader p50 (no bound)", found, "quickMilliseconds.p50", "ms"),
+        Verdict.told("an entry to the quick reader p99 (no bound)", found, "quickMilliseconds.p99", "ms"),
+        Verdict.told("what the slow reader missed (no bound)", found, "slow.missedKB", "KB"),
+        Verdict.of_value("server memory more while it did not read, at most 1,024 KB", found, "slow.userKB", "KB",
+                         at_most=1_024),
+        Verdict.told("in the queues of its socket, both ends (no bound)", found, "slow.socketKB", "KB"),
+    ]
+    return [line.at_full_size(found, rate=10_000, seconds=60, stopped=20) for line in readers] + [
+        Verdict.of_value("server CPU of an entry's delivery, of a register's at most 1.2", delivery, "entryToRegister", "×",
+                         at_most=1.2),
+        Verdict.told("an entry's delivery, beside a send() (no bound)", delivery,
+                     "entry.serverCPUMicrosecondsPerDelivery", "µs"),
+        Verdict.told("a register's delivery, beside a send() (no bound)", delivery,
+                     "register.serverCPUMicrosecondsPerDelivery", "µs"),
+    ]
 
 
 def slow(results) -> list[Verdict]:

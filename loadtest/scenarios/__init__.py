@@ -1,12 +1,12 @@
 """The scenarios, a module each: its flags, what it runs, and its picture."""
 
 from scenarios import (
-    accounts, burst, changes, churn, connect, conversations, fanout, idle, messages, million, opening, replay, slow, spread,
-    storm, typing)
+    accounts, burst, changes, churn, connect, conversations, fanout, http, idle, log, messages, million, opening, replay,
+    slow, spread, storm, typing)
 
 SCENARIOS = {
     scenario.NAME: scenario
     for scenario in (
-        idle, connect, fanout, burst, changes, churn, typing, messages, spread, opening, conversations, storm, slow, accounts,
-        million, replay)
+        idle, connect, fanout, burst, changes, churn, typing, messages, spread, opening, conversations, storm, slow, log,
+        accounts, http, million, replay)
 }

@@ -6,6 +6,7 @@ from typing import Callable
 from report.results import BASELINE, PRESENCE, Case, Results
 from stage.binaries import REPOSITORY
 from stage.redis import RedisServer
+from stage.servers import PresenceServer
 from stage.stage import Stage
 from stage.usage import Usage
 
@@ -15,13 +16,15 @@ BASELINE_PEER = REPOSITORY / "loadtest/peers/baseline.json"
 
 def presence_round(
     stage: Stage, scenario: str, *arguments, shards: int = 1, names_server: bool = True, names_redis: bool = False,
-    environment: dict[str, str] = {}, sampler: Callable[[RedisServer], Callable[[], None]] | None = None, **options,
+    environment: dict[str, str] = {}, sampler: Callable[[RedisServer], Callable[[], None]] | None = None,
+    after: Callable[[PresenceServer, dict], None] | None = None, **options,
 ) -> dict:
     """`presence-load SCENARIO` against a server of ours with a Redis beside it, both new.
 
     - `names_server`, `names_redis`: whether the scenario takes that process, to measure it.
     - `environment`: settings of the server that must differ from the defaults here.
     - `sampler`: of the Redis, makes what is called again and again meanwhile.
+    - `after`: called with the server and the report when the clients are through.
     """
     stage.clear()
     redis = stage.redis()
@@ -32,6 +35,8 @@ def presence_round(
     sample = sampler(redis) if sampler else None
     report = stage.load(scenario, server, *arguments, *named, sample=sample, **options)
     report["usage"] = usage.report()
+    if after:
+        after(server, report)
     return report
 
 

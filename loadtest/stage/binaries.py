@@ -23,6 +23,11 @@ class Binaries:
     def load(self) -> Path:
         return self.directory / "presence-load"
 
+    @property
+    def log(self) -> Path:
+        """The server of the scenario `log`, which no other needs."""
+        return self.directory / "presence-log"
+
     @staticmethod
     def find() -> "Binaries":
         if directory := os.environ.get("LOADTEST_BIN"):
@@ -37,7 +42,7 @@ class Binaries:
 
 def _build() -> Path:
     swift = ["swift", "build", "-c", "release"]
-    for product in ("presenced", "presence-load"):
+    for product in ("presenced", "presence-load", "presence-log"):
         status = subprocess.run(swift + ["--product", product], cwd=REPOSITORY, stdout=sys.stderr).returncode
         if status != 0:
             raise Failure(f"{product} cannot be built")

@@ -75,6 +75,12 @@ class Client:
         self._stream.close()
         self._socket.close()
 
+    def hand_over(self) -> socket.socket:
+        """The socket, for who reads and closes it from now on. Nothing may have come that was not asked for."""
+        self._stream.detach()
+        self._socket.setblocking(False)
+        return self._socket
+
     def ask(self, type: str, **members) -> list[dict]:
         """A request and the parts of its answer."""
         return self.ask_all([(type, members)])[0]

@@ -52,6 +52,17 @@ def sockets() -> dict[str, int]:
     return {}
 
 
+def queued(port: int) -> int:
+    """Bytes in the TCP queues of the connection of this local port on loopback: not taken by its reader, at both ends."""
+    number = f":{port:04X}"
+    total = 0
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        _, local, remote, _, queues, *_ = line.split()
+        if local.endswith(number) or remote.endswith(number):
+            total += sum(int(length, 16) for length in queues.split(":"))
+    return total
+
+
 def settings() -> dict[str, str]:
     """The kernel's settings that bound how many connections there can be, as they are."""
     names = [

@@ -1,3 +1,4 @@
+import CEpoll
 import Glibc
 
 /// Clients that make one call each, many at once, on one thread: each from an address of its own on 127.0.0.0/8.
@@ -27,30 +28,47 @@ struct HTTPClients {
         _ count: Int, atOnce: Int, from: Int = 0, call: (Int) -> HTTPCall,
         answered: (Int, HTTPAnswer, Nanoseconds) -> Void
     ) throws(Failure) {
-        var clients: [Client] = []
-        defer { for client in clients { close(client.descriptor) } }
+        // Not poll(2): with thousands who wait for their answers, each of its calls would look at all of them.
+        let epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
+        guard epoll >= 0 else { throw Failure("cannot make an epoll: \(Failure.reason())") }
+        var clients: [Int32: Client] = [:]
+        defer {
+            for descriptor in clients.keys { close(descriptor) }
+            close(epoll)
+        }
+        var ready = [epoll_event](repeating: epoll_event(), count: 256)
         var next = 0
         var progress = Instant.now()
         while next < count || !clients.isEmpty {
             while next < count, clients.count < atOnce {
-                clients.append(try dial(next, tag: from + next, call(next)))
+                let client = try dial(next, tag: from + next, call(next))
+                clients[client.descriptor] = client
+                try watch(client.descriptor, for: EPOLLOUT.rawValue, epoll, EPOLL_CTL_ADD)
                 next += 1
             }
-            var waiting = clients.map {
-                pollfd(fd: $0.descriptor, events: Int16($0.outgoing.isEmpty ? POLLIN : POLLOUT), revents: 0)
-            }
-            poll(&waiting, nfds_t(waiting.count), 100)
-            // From the end, so that those who are through can be taken out.
-            for place in waiting.indices.reversed() where waiting[place].revents != 0 {
-                guard let answer = try step(&clients[place]) else { continue }
-                let client = clients.remove(at: place)
-                close(client.descriptor)
+            let found = epoll_wait(epoll, &ready, Int32(ready.count), 100)
+            for event in ready.prefix(max(0, Int(found))) {
+                let descriptor = event.data.fd
+                guard let answer = try step(&clients[descriptor]!, epoll) else { continue }
+                let client = clients.removeValue(forKey: descriptor)!
+                close(descriptor)
                 progress = .now()
                 answered(client.number, answer, progress - client.began)
             }
             guard Instant.now() - progress < patience else {
                 throw Failure("\(formatted(clients.count)) calls were not answered")
             }
+        }
+    }
+
+    private func watch(
+        _ descriptor: Int32, for interest: UInt32, _ epoll: Int32, _ operation: Int32
+    ) throws(Failure) {
+        var event = epoll_event()
+        event.events = interest
+        event.data.fd = descriptor
+        guard epoll_ctl(epoll, operation, descriptor, &event) == 0 else {
+            throw Failure("a connection cannot be watched: \(Failure.reason())")
         }
     }
 
@@ -74,7 +92,7 @@ struct HTTPClients {
     }
 
     /// Sends or reads what can be; the answer once it is whole.
-    private func step(_ client: inout Client) throws(Failure) -> HTTPAnswer? {
+    private func step(_ client: inout Client, _ epoll: Int32) throws(Failure) -> HTTPAnswer? {
         guard client.outgoing.isEmpty else {
             let count = send(client.descriptor, client.outgoing, client.outgoing.count, Int32(MSG_NOSIGNAL))
             guard count >= 0 else {
@@ -82,6 +100,9 @@ struct HTTPClients {
                 return nil
             }
             client.outgoing.removeFirst(count)
+            if client.outgoing.isEmpty {
+                try watch(client.descriptor, for: EPOLLIN.rawValue, epoll, EPOLL_CTL_MOD)
+            }
             return nil
         }
         var bytes = [UInt8](repeating: 0, count: 16_384)
