@@ -1,5 +1,6 @@
 import Foundation
 import PresenceAccounts
+import PresenceHTTP
 
 // @unchecked: `state` is only touched with the lock.
 /// Answers requests as the test says, without a network.
@@ -34,6 +35,7 @@ public final class FakeHTTPTransport: HTTPTransport, @unchecked Sendable {
             return state.answer
         }
         if let body = request.body { progress?(body.count) }
+        if let file = request.bodyFile { progress?((try? Data(contentsOf: file))?.count ?? 0) }
         return try await answer(request)
     }
 }
