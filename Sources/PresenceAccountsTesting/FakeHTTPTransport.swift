@@ -27,6 +27,7 @@ public final class FakeHTTPTransport: HTTPTransport, @unchecked Sendable {
     /// What answers from now on.
     public func answer(_ answer: @escaping Answer) { lock.withLock { state.answer = answer } }
 
+    /// Keeps the request, tells that all of it was sent, and answers as the test says.
     public func send(
         _ request: HTTPRequest, progress: (@Sendable (_ sentBytes: Int) -> Void)?
     ) async throws -> HTTPResponse {

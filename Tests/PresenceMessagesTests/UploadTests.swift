@@ -10,7 +10,9 @@ import Testing
 
 /// Files that messages have attached, on the way to a server that is not there.
 @Suite(.timeLimit(.minutes(1))) struct UploadTests {
-    private static let stored = #"{"attachment":{"id":"f1","kind":"file","url":"https://example.org/f1.bin","sizeBytes":3,"name":"a"}}"#
+    private static let stored = """
+        {"attachment":{"id":"f1","kind":"file","url":"https://example.org/f1.bin","sizeBytes":3,"name":"a"}}
+        """
     private static let attachment = MessageAttachment(
         id: "f1", type: .file, url: "https://example.org/f1.bin", sizeBytes: 3)
     private static let file = AttachmentFile(Data("abc".utf8), name: "Größe 1.pdf")
@@ -220,7 +222,8 @@ import Testing
 
     @Test(arguments: [
         ("wss://example.org/v1/ws", "https://example.org"), ("ws://127.0.0.1:8080/v1/ws", "http://127.0.0.1:8080"),
-        ("wss://example.org/chat/v1/ws?x=1", "https://example.org/chat"), ("wss://example.org/ws", "https://example.org/ws"),
+        ("wss://example.org/chat/v1/ws?x=1", "https://example.org/chat"),
+        ("wss://example.org/ws", "https://example.org/ws"),
     ])
     func `the server is where its WebSocket is`(webSocket: String, address: String) throws {
         #expect(PresenceMessages.server(of: try #require(URL(string: webSocket))).absoluteString == address)

@@ -54,7 +54,7 @@ public struct AttachmentFile: Hashable, Sendable {
 
     /// How large it is, in bytes.
     ///
-    /// - Throws: `validationFailed` with the field `file` if that cannot be read, or for what is no file.
+    /// - Throws: `validationFailed` with the field `file` if that cannot be read, or it is not a file.
     public func size() throws(PresenceError) -> Int {
         switch content {
         case .data(let data): return data.count
@@ -69,7 +69,7 @@ public struct AttachmentFile: Hashable, Sendable {
         }
     }
 
-    /// Looks at what no server takes: nothing at all, and what is no media type. How large a file may be, the server says.
+    /// Looks at what no server takes: an empty file, or a media type that is none. How large a file may be, the server says.
     ///
     /// - Returns: how large it is, in bytes.
     /// - Throws: `validationFailed` with the field `file` or `contentType`.

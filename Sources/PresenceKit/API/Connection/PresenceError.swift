@@ -117,7 +117,8 @@ extension PresenceError {
     /// Whether the same request may be answered later.
     package var isPassing: Bool {
         switch code {
-        case .badRequest, .unknownType, .forbidden, .validationFailed, .conflict, .notFound, .tooLarge, .notOffered: false
+        case .badRequest, .unknownType, .forbidden, .validationFailed, .conflict, .notFound: false
+        case .tooLarge, .notOffered: false
         // Of some numbers the server says when there may be room: of a user's connections, which come and go.
         case .tooMany: retryAfter != nil
         default: true
