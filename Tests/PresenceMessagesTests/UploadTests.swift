@@ -107,6 +107,11 @@ import Testing
         let error = await Self.failure(scene)
         #expect(error?.code == expected && error?.field == field && error?.message == "why")
         #expect(error?.retryAfter == .seconds(2) && error?.outcomeUnknown == false)
+        let texts = [
+            PresenceError.Code.tooLarge: "That is too large.", .notOffered: "The server does not offer that.",
+            .validationFailed: "This file cannot be used.",
+        ]
+        if let text = texts[expected] { #expect(error?.localizedDescription == text) }
         #expect(scene.transport.requests.count == 1)
     }
 
