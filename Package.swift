@@ -49,6 +49,8 @@ let package = Package(
         .library(name: "PresenceMessages", targets: ["PresenceMessages"]),
         .library(name: "PresenceMessageModels", targets: ["PresenceMessageModels"]),
         .library(name: "PresenceMessagesTesting", targets: ["PresenceMessagesTesting"]),
+        // For apps that send the requests over HTTP of these in their own way.
+        .library(name: "PresenceHTTP", targets: ["PresenceHTTP"]),
         .executable(name: "presenced", targets: ["presenced"]),
         .executable(name: "presence-watch", targets: ["presence-watch"]),
         .executable(name: "presence-chat", targets: ["presence-chat"]),
@@ -170,8 +172,10 @@ let package = Package(
         .target(name: "PresenceModels", dependencies: ["PresenceDomain", "PresenceKit"], swiftSettings: ours),
         .target(name: "PresenceKitTesting", dependencies: ["PresenceDomain", "PresenceKit"], swiftSettings: ours),
 
+        // Requests over HTTP: those of accounts, and uploads.
+        .target(name: "PresenceHTTP", swiftSettings: ours),
         // Messages: conversations, their messages, the outbox.
-        .target(name: "PresenceMessages", dependencies: ["PresenceKit"], swiftSettings: ours),
+        .target(name: "PresenceMessages", dependencies: ["PresenceHTTP", "PresenceKit"], swiftSettings: ours),
         .target(
             name: "PresenceMessageModels", dependencies: ["PresenceKit", "PresenceMessages", "PresenceModels"],
             swiftSettings: ours),
@@ -179,13 +183,15 @@ let package = Package(
             name: "PresenceMessagesTesting", dependencies: ["PresenceKit", "PresenceKitTesting", "PresenceMessages"],
             swiftSettings: ours),
         // Accounts: sign-up, sign-in, the own account; the same beside them.
-        .target(name: "PresenceAccounts", dependencies: ["PresenceDomain", "PresenceKit"], swiftSettings: ours),
+        .target(
+            name: "PresenceAccounts", dependencies: ["PresenceDomain", "PresenceHTTP", "PresenceKit"],
+            swiftSettings: ours),
         .target(
             name: "PresenceAccountModels", dependencies: ["PresenceAccounts", "PresenceDomain", "PresenceKit"],
             swiftSettings: ours),
         .target(
             name: "PresenceAccountsTesting",
-            dependencies: ["PresenceAccounts", "PresenceDomain", "PresenceKit", "PresenceKitTesting"],
+            dependencies: ["PresenceAccounts", "PresenceDomain", "PresenceHTTP", "PresenceKit", "PresenceKitTesting"],
             swiftSettings: ours),
 
         // Commands.
@@ -335,14 +341,14 @@ let package = Package(
             name: "PresenceAccountsTests",
             dependencies: [
                 "PresenceAccounts", "PresenceAccountModels", "PresenceAccountsTesting", "PresenceDomain",
-                "PresenceKit", "PresenceKitTesting", "PresenceModels", "TestSupport", "session-writer",
+                "PresenceHTTP", "PresenceKit", "PresenceKitTesting", "PresenceModels", "TestSupport", "session-writer",
             ],
             swiftSettings: tests),
         .testTarget(
             name: "PresenceMessagesTests",
             dependencies: [
                 "PresenceMessages", "PresenceMessageModels", "PresenceMessagesTesting", "PresenceKit",
-                "PresenceKitTesting", "TestSupport", "message-writer",
+                "PresenceKitTesting", "PresenceHTTP", "PresenceAccountsTesting", "TestSupport", "message-writer",
             ],
             swiftSettings: tests),
         .testTarget(

@@ -20,6 +20,8 @@ let package = Package(
         .library(name: "PresenceAccounts", targets: ["PresenceAccounts"]),
         .library(name: "PresenceAccountModels", targets: ["PresenceAccountModels"]),
         .library(name: "PresenceAccountsTesting", targets: ["PresenceAccountsTesting"]),
+        // For apps that send the requests over HTTP of these in their own way.
+        .library(name: "PresenceHTTP", targets: ["PresenceHTTP"]),
     ],
     traits: [
         .trait(name: "Server", description: "Needs a later toolchain."), .default(enabledTraits: []),
@@ -46,14 +48,16 @@ let package = Package(
         .target(name: "PresenceModels", dependencies: ["PresenceDomain", "PresenceKit"]),
         .target(name: "PresenceKitTesting", dependencies: ["PresenceDomain", "PresenceKit"]),
 
+        // Requests over HTTP: those of accounts, and uploads.
+        .target(name: "PresenceHTTP"),
         // Messages: conversations, their messages, the outbox.
-        .target(name: "PresenceMessages", dependencies: ["PresenceKit"]),
+        .target(name: "PresenceMessages", dependencies: ["PresenceHTTP", "PresenceKit"]),
         .target(name: "PresenceMessageModels", dependencies: ["PresenceKit", "PresenceMessages", "PresenceModels"]),
         .target(name: "PresenceMessagesTesting", dependencies: ["PresenceKit", "PresenceKitTesting", "PresenceMessages"]),
         // Accounts: sign-up, sign-in, the own account; the same beside them.
-        .target(name: "PresenceAccounts", dependencies: ["PresenceDomain", "PresenceKit"]),
+        .target(name: "PresenceAccounts", dependencies: ["PresenceDomain", "PresenceHTTP", "PresenceKit"]),
         .target(name: "PresenceAccountModels", dependencies: ["PresenceAccounts", "PresenceDomain", "PresenceKit"]),
-        .target(name: "PresenceAccountsTesting", dependencies: ["PresenceAccounts", "PresenceDomain", "PresenceKit", "PresenceKitTesting"]),
+        .target(name: "PresenceAccountsTesting", dependencies: ["PresenceAccounts", "PresenceDomain", "PresenceHTTP", "PresenceKit", "PresenceKitTesting"]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -127,6 +127,17 @@ export class PresenceMessages {
     text: string,
     options?: { attachments?: Attachment[]; priority?: { reason: string } },
   ): Promise<Message>;
+  /**
+   * Has the server keep a file (with `attachments.enabled`), and gives what `send` takes: send it within a day. It needs a
+   * network; uploads go one after the other. `progress` gets the share that is sent, from 0 to 1. Throws `too_large`,
+   * `validation_failed`, `forbidden`, `rate_limited`, `not_found` where the server takes no files, `network`, and `cancelled`
+   * after `signal`; the same call again is a retry.
+   */
+  upload(
+    conversation: string,
+    file: Blob,
+    options?: { name?: string; progress?: (share: number) => void; signal?: AbortSignal },
+  ): Promise<Attachment & { name?: string }>;
   /** Waits. */
   edit(conversation: string, message: string, text: string): Promise<void>;
   /** Waits. One that could not be sent is given up. */

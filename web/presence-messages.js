@@ -10,7 +10,7 @@ import { internals } from "./presence.js";
 import { MessageLog } from "./presence-log.js";
 import { Outbox, after, conversationAfter, echoOf, idOf, isPassing } from "./presence-outbox.js";
 
-const { Changes, failure, isUp, problem, random } = internals;
+const { Changes, failure, isUp, problem, random, upload } = internals;
 
 /** In ms: a conversation is muted for so long at most, unless that holds until it is taken back. */
 const LONGEST = 366 * 86_400_000;
@@ -34,6 +34,8 @@ export class PresenceMessages {
   /** Up to where others were told that messages have come. */
   #delivered = new Map();
   #ending = new AbortController();
+  /** The last of the uploads. */
+  #uploading = Promise.resolve();
 
   constructor(client, { user } = {}) {
     this.#client = client;
@@ -173,6 +175,20 @@ export class PresenceMessages {
     this.#client.setTyping(conversation, false);
     const message = { id: random(), text, attachments, priority };
     return echoOf(await this.#add("send", { conversation, message, after: known }), [], this.#user);
+  }
+
+  /** One after the other: a server takes one of a user at a time. */
+  upload(conversation, file, { name = file.name, ...options } = {}) {
+    const [id, query] = [conversation, name ?? ""].map(encodeURIComponent);
+    const url = `${this.#client.url}/v1/conversations/${id}/attachments${query && "?name=" + query}`;
+    const send = async (how) => (await upload("POST", url, file, await this.#client.token(how), options)).attachment;
+    const sent = this.#uploading.then(() => send()).catch((error) => {
+      // A token that is refused is replaced once.
+      if (error.status !== 401) throw error;
+      return send({ renew: true });
+    });
+    this.#uploading = sent.catch(() => {});
+    return sent;
   }
 
   async edit(conversation, message, text) {

@@ -170,6 +170,8 @@ export class PresenceClient extends EventTarget {
   readonly url: string;
   readonly connection: Connection;
   readonly own: Own;
+  /** What the provider gives, or with `renew` a newer one: for calls of the HTTP interface. */
+  token(how?: { renew?: boolean }): Promise<string>;
   /** The server's time. */
   now(): Time;
   connections(options?: LoopOptions): AsyncGenerator<Connection, void>;

@@ -573,6 +573,11 @@ export class PresenceClient extends EventTarget {
     return this.#own;
   }
 
+  /** What the provider gives, or with `renew` a newer one: for calls of the HTTP interface. */
+  async token(how = {}) {
+    return this.#options.token(how);
+  }
+
   /** The server's time, as far as it is known. */
   now() {
     return now() + (this.#own.clockOffset ?? 0);
@@ -924,8 +929,25 @@ const stored = (key, change = () => {}) =>
 /** Where the messages of a user are that have still to be sent. */
 const queueOf = (url, user) => `${url} queue ${user}`;
 
+/** Sends a file with a user's token. `progress` gets the share that is sent, from 0 to 1. */
+const upload = (method, url, file, token, { progress, signal } = {}) =>
+  new Promise((resolve, reject) => {
+    if (!token) throw nobody();
+    const request = new XMLHttpRequest();
+    const cancel = () => (request.abort(), reject(failure("cancelled")));
+    request.open(method, url);
+    request.setRequestHeader("Authorization", `Bearer ${token}`);
+    request.responseType = "json";
+    request.upload.onprogress = ({ loaded, total }) => progress?.(loaded / total);
+    request.onload = () => (request.status < 300 ? resolve(request.response) : reject(refusal(request.status, request.response)));
+    request.onerror = () => reject(networkFailure());
+    onAbort(signal, cancel);
+    if (signal?.aborted) return cancel();
+    request.send(file);
+  });
+
 /** What presence-messages.js is made of too. It may change with any version. */
-export const internals = { Changes, failure, isUp, oneAtATime, problem, queueOf, random, stored };
+export const internals = { Changes, failure, isUp, oneAtATime, problem, queueOf, random, stored, upload };
 
 export class PresenceAccount extends EventTarget {
   #url;
@@ -1050,22 +1072,8 @@ export class PresenceAccount extends EventTarget {
   }
 
   /** `progress` gets the share that is sent, from 0 to 1. */
-  setPhoto(picture, { progress, signal } = {}) {
-    const send = (token) => new Promise((resolve, reject) => {
-      if (!token) throw nobody();
-      const cancel = () => (upload.abort(), reject(failure("cancelled")));
-      const upload = new XMLHttpRequest();
-      upload.open("PUT", this.#url + ME + "/photo");
-      upload.setRequestHeader("Authorization", `Bearer ${token}`);
-      upload.responseType = "json";
-      upload.upload.onprogress = ({ loaded, total }) => progress?.(loaded / total);
-      upload.onload = () => (upload.status < 300 ? resolve(upload.response) : reject(refusal(upload.status, upload.response)));
-      upload.onerror = () => reject(networkFailure());
-      onAbort(signal, cancel);
-      if (signal?.aborted) return cancel();
-      upload.send(picture);
-    });
-    return this.#withToken(send);
+  setPhoto(picture, options) {
+    return this.#withToken((token) => upload("PUT", this.#url + ME + "/photo", picture, token, options));
   }
 
   /** Any call of the HTTP interface, with the user's token if somebody is signed in. */

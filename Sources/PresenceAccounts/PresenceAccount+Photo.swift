@@ -1,5 +1,6 @@
 import Foundation
 import PresenceDomain
+import PresenceKit
 
 // The own picture.
 extension PresenceAccount {

@@ -1,5 +1,6 @@
 import Foundation
 import PresenceDomain
+import PresenceHTTP
 
 // The own user, their sessions and their username.
 extension PresenceAccount {
@@ -19,7 +20,7 @@ extension PresenceAccount {
 
     public func availability(ofUsername username: String) async throws -> UsernameAvailability {
         guard UsernameRule.fault(in: username) == nil else { return .invalid }
-        let path = "v1/usernames/\(AccountServer.escaped(username))"
+        let path = "v1/usernames/\(HTTPServer.escaped(username))"
         let request = AccountServer.Request("GET", path, isRepeatable: true)
         // Whose name it is only matters to who is signed in.
         let token = try? await accessToken()

@@ -1,5 +1,6 @@
 import Foundation
 import PresenceDomain
+import PresenceHTTP
 import PresenceKit
 
 // Signing up, in and out.
@@ -86,7 +87,7 @@ extension PresenceAccount {
             _ = try await authorized(.init("DELETE", "v1/sessions/all", isRepeatable: false))
             if generation == self.generation { try end(.requested) }
         case .session(let id):
-            _ = try await authorized(.init("DELETE", "v1/sessions/\(AccountServer.escaped(id))"))
+            _ = try await authorized(.init("DELETE", "v1/sessions/\(HTTPServer.escaped(id))"))
         }
     }
 

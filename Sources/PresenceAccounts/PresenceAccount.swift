@@ -1,5 +1,6 @@
 import Foundation
 import PresenceDomain
+import PresenceHTTP
 import PresenceKit
 
 /// The account of the user who is signed in on this device, at one presence server.

@@ -1,6 +1,7 @@
 import Foundation
 import PresenceAccounts
 import PresenceDomain
+import PresenceKit
 import PresenceKitTesting
 
 // The account of the user who is signed in.

@@ -1,5 +1,6 @@
 import Foundation
 import PresenceAccounts
+import PresenceHTTP
 
 // @unchecked: `state` is only touched with the lock.
 /// Answers requests as the test says, without a network.
@@ -26,6 +27,7 @@ public final class FakeHTTPTransport: HTTPTransport, @unchecked Sendable {
     /// What answers from now on.
     public func answer(_ answer: @escaping Answer) { lock.withLock { state.answer = answer } }
 
+    /// Keeps the request, tells that all of it was sent, and answers as the test says.
     public func send(
         _ request: HTTPRequest, progress: (@Sendable (_ sentBytes: Int) -> Void)?
     ) async throws -> HTTPResponse {
@@ -34,6 +36,7 @@ public final class FakeHTTPTransport: HTTPTransport, @unchecked Sendable {
             return state.answer
         }
         if let body = request.body { progress?(body.count) }
+        if let file = request.bodyFile { progress?((try? Data(contentsOf: file))?.count ?? 0) }
         return try await answer(request)
     }
 }

@@ -22,6 +22,8 @@ public final class ConversationModel {
     public private(set) var conversation: ChatConversation?
     /// Who else types.
     public let typing: TypingModel
+    /// The files that the next message is to have attached.
+    public let attachments: AttachmentsModel
     /// Whether ``loadEarlier(limit:)`` may add messages.
     public private(set) var hasEarlier = false
     /// Whether an earlier page is under way.
@@ -72,6 +74,7 @@ public final class ConversationModel {
         self.user = user
         repository = messages
         self.conversations = conversations
+        attachments = AttachmentsModel(messages, conversation: conversation)
         self.name = name
         self.typing = TypingModel(typing, conversation: conversation, pause: pause, clock: clock, name: name)
     }
@@ -115,8 +118,13 @@ public final class ConversationModel {
         }
     }
 
-    /// Whether ``send()`` has something to do: a text that keeps the rule, and differs from what is being changed.
-    public var canSend: Bool { !trimmed.isEmpty && textError == nil && trimmed != editing?.text }
+    /// Whether ``send()`` has something to do: a text that keeps the rule and differs from what is being changed; or files,
+    /// all uploaded, with a text or without.
+    public var canSend: Bool {
+        guard textError == nil else { return false }
+        if let editing { return !trimmed.isEmpty && trimmed != editing.text }
+        return attachments.isReady && !(trimmed.isEmpty && attachments.items.isEmpty)
+    }
 
     /// Whether the text of a message may be changed: of one's own, as long as it is there.
     public func canEdit(_ message: Message) -> Bool { isOwn(message) && message.sequence != nil && !message.isDeleted }
@@ -166,7 +174,8 @@ public final class ConversationModel {
 
     // MARK: What the user does
 
-    /// Sends what is written, or changes the message that is ``editing``. What cannot be sent is back in the field.
+    /// Sends what is written, with the ``attachments``, or changes the message that is ``editing``. What cannot be sent is
+    /// back where it was.
     public func send() async {
         guard canSend else { return }
         let text = trimmed
@@ -174,8 +183,12 @@ public final class ConversationModel {
         if let editing { return await change(editing, to: text) }
         field = ""
         typing.stop()
-        let message = Message(conversationId: id, senderId: user, text: text)
-        if await !attempt({ try await self.repository.send(message) }), field.isEmpty { field = text }
+        let files = attachments.take()
+        let message = Message(
+            conversationId: id, senderId: user, text: text, attachments: files.compactMap(\.attachment))
+        guard await !attempt({ try await self.repository.send(message) }) else { return }
+        if field.isEmpty { field = text }
+        attachments.putBack(files)
     }
 
     private func change(_ message: Message, to text: String) async {

@@ -1,4 +1,5 @@
 import Foundation
+import PresenceHTTP
 import PresenceKit
 
 /// The conversations of the own user and their messages, over a ``PresenceKit/PresenceClient``.
@@ -16,6 +17,7 @@ import PresenceKit
 /// One of it for each client. It belongs to the client's user: a sign-out forgets everything.
 public actor PresenceMessages {
     nonisolated let client: PresenceClient
+    nonisolated let configuration: Configuration
     let clock: any Clock<Duration>
     private nonisolated let events: AsyncStream<LibraryEvent>.Continuation
     private var isRestored = false
@@ -62,15 +64,28 @@ public actor PresenceMessages {
     /// Whether it was told once.
     var isListKnown = false
 
+    /// What uploads are sent with; `nil` until there is one.
+    var transport: (any HTTPTransport)?
+    let turns = UploadTurns()
+    /// Those that run or wait.
+    var uploads: [UUID: Task<Wire.Attachment, any Error>] = [:]
+
     /// Marks that the server has not been told.
     var marks: [String: Ask.Mark] = [:]
     var marking: Set<String> = []
 
     /// - Parameters:
     ///   - client: whose connection and storage it uses.
+    ///   - configuration: how files are uploaded.
+    ///   - transport: what they are uploaded with; URLSession, unless another one is given.
     ///   - clock: tells when to try again what the server found too fast.
-    public init(_ client: PresenceClient, clock: any Clock<Duration> = ContinuousClock()) {
+    public init(
+        _ client: PresenceClient, configuration: Configuration = Configuration(),
+        transport: (any HTTPTransport)? = nil, clock: any Clock<Duration> = ContinuousClock()
+    ) {
         self.client = client
+        self.configuration = configuration
+        self.transport = transport
         self.clock = clock
         let (stream, events) = AsyncStream.makeStream(of: LibraryEvent.self)
         self.events = events
@@ -158,6 +173,7 @@ public actor PresenceMessages {
     private func abandon() {
         let error = PresenceError(.signedOut, "the user signed out or was changed")
         for lane in outcomes.keys { release(lane, .refused(error)) }
+        for upload in uploads.values { upload.cancel() }
         refusedLoops.publish(outbox.refused)
     }
 

@@ -5,6 +5,8 @@ public protocol MessageRepository: Sendable {
     /// See ``PresenceMessages/send(_:)``.
     @discardableResult
     func send(_ message: Message) async throws -> Message
+    /// See ``PresenceMessages/upload(_:to:)``, also for what the stream throws.
+    func upload(_ file: AttachmentFile, to conversation: String) -> AsyncThrowingStream<AttachmentUpload, any Error>
     /// See ``PresenceMessages/messages(in:)``.
     func messages(in conversation: String) -> PresenceUpdates<MessageList>
     /// Whether there may be messages before those that ``messages(in:)`` shows.

@@ -29,6 +29,33 @@ extension FakeMessages: MessageRepository {
         return message
     }
 
+    /// Tells of half of the file, takes ``delay``, and stores it as `https://example.org/upload-N`, a picture with a thumbnail.
+    /// What no server takes is refused before anything is asked for.
+    public func upload(
+        _ file: AttachmentFile, to conversation: String
+    ) -> AsyncThrowingStream<AttachmentUpload, any Error> {
+        AsyncThrowingStream { elements in
+            let size = try file.check()
+            elements.yield(.progress(0.5))
+            try await self.note(.upload(file, to: conversation))
+            try Task.checkCancellation()
+            let number = try self.lock.withLock {
+                _ = try self.talk(conversation)
+                self.state.uploads += 1
+                return self.state.uploads
+            }
+            let isImage = ["image/jpeg", "image/png"].contains(file.contentType)
+            let address = "https://example.org/upload-\(number)"
+            elements.yield(.progress(1))
+            elements.yield(
+                .uploaded(
+                    MessageAttachment(
+                        id: "upload-\(number)",
+                        type: isImage ? .image : file.contentType.hasPrefix("video/") ? .video : .file, url: address,
+                        thumbnailURL: isImage ? address + "-small" : nil, sizeBytes: Int64(size))))
+        }
+    }
+
     public func messages(in conversation: String) -> PresenceUpdates<MessageList> {
         MessageList.updates(feed(of: conversation).updates)
     }

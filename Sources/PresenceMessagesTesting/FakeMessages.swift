@@ -18,6 +18,7 @@ public final class FakeMessages: @unchecked Sendable {
     /// What was asked of it.
     public enum Call: Hashable, Sendable {
         case send(String, in: String)
+        case upload(AttachmentFile, to: String)
         case retry(String)
         case discard(String)
         case edit(String, text: String)
@@ -65,6 +66,7 @@ public final class FakeMessages: @unchecked Sendable {
         /// By the creator's key.
         var keys: [String: String] = [:]
         var lastID = 0
+        var uploads = 0
         var version: Int64 = 0
         var seconds: TimeInterval = 0
     }

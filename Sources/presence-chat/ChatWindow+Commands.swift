@@ -1,3 +1,4 @@
+import Foundation
 import PresenceKit
 import PresenceMessages
 import TerminalClients
@@ -42,6 +43,7 @@ extension ChatWindow {
         case .edit(let text): edit(newest, to: text)
         case .delete:
             with(newest, "there is no own message to delete") { [model] in await model.delete($0) }
+        case .attach(let path): attach(path)
         case .retry: with(failed, "no message has failed") { [model] in await model.retry($0) }
         case .discard: with(failed, "no message has failed") { [model] in await model.discard($0) }
         case .mute: change("muted") { try await $0.mute($1) }
@@ -60,6 +62,29 @@ extension ChatWindow {
             await model.send()
             // One that is not changed stays in the field, to be tried again.
             self.input.set(model.text)
+        }
+    }
+
+    /// Uploads a file, and sends it as a message of its own.
+    private func attach(_ path: String) {
+        let file = AttachmentFile(file: URL(fileURLWithPath: NSString(string: path).expandingTildeInPath))
+        let (messages, id, name) = (self.messages, model.id, file.name ?? path)
+        notice = "\(name): uploading"
+        Task {
+            do {
+                for try await step in messages.upload(file, to: id) {
+                    switch step {
+                    case .progress(let part): notice = "\(name): \(Int(part * 100))% uploaded"
+                    case .uploaded(let attachment):
+                        try await messages.send("", in: id, attachments: [attachment])
+                        notice = nil
+                    }
+                    drawSoon()
+                }
+            } catch {
+                notice = "\(name): \(error.localizedDescription)"
+            }
+            drawSoon()
         }
     }
 

@@ -2,6 +2,7 @@ import Foundation
 import PresenceAccounts
 import PresenceAccountsTesting
 import PresenceDomain
+import PresenceHTTP
 import Testing
 
 /// Everything that the user who is signed in can ask for: what is sent, and what becomes of it.

@@ -1,6 +1,7 @@
 import Foundation
 import PresenceAccounts
 import PresenceAccountsTesting
+import PresenceHTTP
 import Testing
 
 /// What errors say to programs and to people.

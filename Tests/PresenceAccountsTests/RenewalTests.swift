@@ -1,5 +1,6 @@
 import Foundation
 import PresenceAccountsTesting
+import PresenceHTTP
 import PresenceKit
 import Testing
 

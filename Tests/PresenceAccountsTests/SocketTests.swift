@@ -1,6 +1,7 @@
 import Foundation
 import PresenceAccountsTesting
 import PresenceDomain
+import PresenceHTTP
 import PresenceKit
 import TestSupport
 import Testing

@@ -87,11 +87,16 @@ struct ValueTests {
         try MessageRule.check(text: "a\n\tb")
         let picture = MessageAttachment(type: .image, url: "https://example.org/a", sizeBytes: 0)
         try MessageRule.check(text: "", attachments: Array(repeating: picture, count: 10))
+        for host in ["127.0.0.1:8080", "localhost", "[::1]:8080"] {
+            let here = MessageAttachment(type: .file, url: "http://\(host)/a", sizeBytes: 1)
+            try MessageRule.check(text: "", attachments: [here])
+        }
         let refused: [(String, [MessageAttachment], String)] = [
             ("", [], "text"), (String(repeating: "x", count: 5_001), [], "text"),
             (String(repeating: "👨‍👩‍👧", count: 1_200), [], "text"), ("a\u{85}", [], "text"),
             ("", Array(repeating: picture, count: 11), "attachments"),
             ("", [MessageAttachment(type: .file, url: "http://example.org/a", sizeBytes: 1)], "attachments"),
+            ("", [MessageAttachment(type: .file, url: "http://127.example.org/a", sizeBytes: 1)], "attachments"),
             ("", [MessageAttachment(type: .file, url: "https://example.org/a", sizeBytes: -1)], "attachments"),
         ]
         for (text, attachments, field) in refused {

@@ -22,9 +22,11 @@ let conversation = ChatConversation(id: "c1", kind: .direct, participants: ["ana
 let trip = ChatConversation(id: "g1", kind: .group, participants: ["ana", "bob", "cy"])
 let message = Message(conversationId: "c1", senderId: "ana", text: "On my way")
 let notification = UserNotification(id: "n1", sequence: 1, kind: "order", title: "Shipped")
+let picture = URL(fileURLWithPath: "/tmp/beach.jpg")
 let names = ["bob": "Bob"]
 @MainActor var label = ""
 
+func show(_ text: String) {}
 func show<Value>(_ list: [Value]) {}
 func show(_ list: MessageList) {}
 func show<Value>(_ list: [Value], changed: ListChanges) {}
@@ -53,6 +55,10 @@ struct PersonRow: View {
 
 struct MessageRow: View {
     init(_ message: Message, status: String?) {}
+}
+
+struct AttachmentRow: View {
+    init(_ name: String, progress: String?, error: String?) {}
 }
 
 struct NotificationRow: View {

@@ -176,7 +176,8 @@ class Talk extends Screen {
       file.value = "";
       problem.textContent = "";
       try {
-        await messages.send(id, "", { attachments: [await this.#keep(picked)] });
+        const progress = (share) => (attach.textContent = `Uploading… ${Math.round(share * 100)}%`);
+        await messages.send(id, "", { attachments: [await messages.upload(id, picked, { progress })] });
       } catch (error) {
         problem.textContent = REFUSALS[error.status] ?? textOf(error);
       }
@@ -202,17 +203,6 @@ class Talk extends Screen {
     });
     requestAnimationFrame(fit);
     return composer;
-  }
-
-  /** Has the server keep a file, and gives what a message says of it. */
-  async #keep(picked) {
-    const path = `/v1/conversations/${encodeURIComponent(this.#id)}/attachments?name=${encodeURIComponent(picked.name)}`;
-    const headers = { Authorization: `Bearer ${await this.app.account.token()}`, "Content-Type": picked.type || "application/octet-stream" };
-    const answer = await fetch(path, { method: "POST", body: picked, headers }).catch(() => null);
-    if (!answer) throw { code: "network" };
-    const body = await answer.json().catch(() => ({}));
-    if (!answer.ok) throw { ...body, status: answer.status };
-    return body.attachment;
   }
 }
 

@@ -54,6 +54,17 @@ extension PresenceClient {
         }
     }
 
+    /// A token of the user for requests over HTTP: that of the connection, or one that is fetched if there is none or if it
+    /// is the one that was refused.
+    ///
+    /// - Throws: what the token provider throws, `tokenUnavailable` if that is no error of this library.
+    package func token(insteadOf refused: String? = nil) async throws(PresenceError) -> String {
+        try await runner.token(insteadOf: refused).get()
+    }
+
+    /// The server's address, as given: that of its WebSocket.
+    package var webSocketURL: URL { runner.url }
+
     /// The own user, as far as it is known: also without a connection, from the token or, without one, from an earlier
     /// process.
     package var ownID: String? {

@@ -9,7 +9,7 @@ import PresenceTransport
 /// events here; `.abandon` ends that.
 actor Runner {
     private var engine: Engine
-    private let url: URL
+    let url: URL
     private let dialler: any Dialler
     private let time: any Timekeeper
     let storage: Storage
@@ -246,16 +246,24 @@ actor Runner {
         fetching = Task { [provideToken, recalling] in
             // What an earlier process left is older than anything that is sent.
             await recalling?.value
-            let result: Result<String, PresenceError>
-            do {
-                result = .success(try await provideToken())
-            } catch let error as PresenceError {
-                result = .failure(error)
-            } catch {
-                result = .failure(PresenceError(.tokenUnavailable, "the token provider threw: \(error)"))
-            }
-            self.handle(.token(attempt, result))
+            self.handle(.token(attempt, await Self.token(of: provideToken)))
         }
+    }
+
+    private static func token(of provider: PresenceClient.TokenProvider) async -> Result<String, PresenceError> {
+        do {
+            return .success(try await provider())
+        } catch let error as PresenceError {
+            return .failure(error)
+        } catch {
+            return .failure(PresenceError(.tokenUnavailable, "the token provider threw: \(error)"))
+        }
+    }
+
+    /// The connection's token, or another one if there is none or this one was refused.
+    func token(insteadOf refused: String?) async -> Result<String, PresenceError> {
+        if let held = engine.link.token, held != refused { return .success(held) }
+        return await Self.token(of: provideToken)
     }
 
     private func dial(_ attempt: Attempt) {

@@ -1,5 +1,6 @@
 import Foundation
 import PresenceDomain
+import PresenceKit
 
 // What belongs to accounts: the username, the picture, the first form.
 extension FakeUserRepository: UsernameRepository, PhotoRepository, SetupRepository {

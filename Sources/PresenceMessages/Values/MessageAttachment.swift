@@ -8,13 +8,13 @@ public struct MessageAttachment: Codable, Hashable, Sendable, Identifiable {
         case image, video, file
     }
 
-    /// The app's own.
+    /// The app's own, or as the server gave it to an upload.
     public let id: String
     /// How it is to be shown.
     public var type: Kind
-    /// https.
+    /// https; http for loopback hosts only.
     public var url: String
-    /// https.
+    /// The same for a small picture of it.
     public var thumbnailURL: String?
     /// How large the file is, in bytes.
     public var sizeBytes: Int64

@@ -33,8 +33,9 @@ public enum MessageRule {
         }
         for attachment in attachments {
             let urls = [attachment.url, attachment.thumbnailURL].compactMap(\.self)
-            guard urls.allSatisfy({ URL(string: $0)?.scheme?.lowercased() == "https" && URL(string: $0)?.host != nil })
-            else { throw invalid("attachments", "must have absolute https URLs") }
+            guard urls.allSatisfy(isSafe) else {
+                throw invalid("attachments", "must have absolute https URLs (http for loopback hosts only)")
+            }
             guard attachment.sizeBytes >= 0 else { throw invalid("attachments", "cannot have a negative size") }
         }
         if let reason = priorityReason, reason.count > maximumReasonCharacters || !isClean(reason, lines: false) {
@@ -48,6 +49,18 @@ public enum MessageRule {
     /// - Throws: `validationFailed` with the field `muteFor`.
     public static func check(muting duration: Duration) throws(PresenceError) {
         guard duration <= maximumMuting else { throw invalid("muteFor", "must be at most 366 days") }
+    }
+
+    /// https, or http at this machine: a server that an app is developed with is there.
+    private static func isSafe(_ address: String) -> Bool {
+        guard let url = URL(string: address), let host = url.host?.lowercased(), !host.isEmpty else { return false }
+        switch url.scheme?.lowercased() {
+        case "https": return true
+        case "http":
+            let isNumber = host.allSatisfy { $0 == "." || $0.isASCII && $0.isNumber }
+            return ["localhost", "::1", "[::1]"].contains(host) || host.hasPrefix("127.") && isNumber
+        default: return false
+        }
     }
 
     private static func isClean(_ text: String, lines: Bool) -> Bool {

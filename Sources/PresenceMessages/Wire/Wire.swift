@@ -80,6 +80,11 @@ enum Wire {
         var conversationList: [Conversation]?
     }
 
+    /// The answer to an upload.
+    struct Uploaded: Decodable {
+        var attachment: Attachment
+    }
+
     /// `message` events, `sent`, `messageUpdated`.
     struct OneMessage: Decodable {
         var conversation: String
@@ -128,17 +133,21 @@ extension Date {
     init(milliseconds: Int64) { self.init(timeIntervalSince1970: Double(milliseconds) / 1_000) }
 }
 
+extension MessageAttachment {
+    init(_ wire: Wire.Attachment) {
+        // A kind of a later server is shown as a file.
+        self.init(
+            id: wire.id, type: Kind(rawValue: wire.kind) ?? .file, url: wire.url, thumbnailURL: wire.thumbnailURL,
+            sizeBytes: wire.sizeBytes)
+    }
+}
+
 extension Message {
     init(_ wire: Wire.Message, in conversation: String) {
         self.init(
             id: wire.id, conversationId: conversation, senderId: wire.from, text: wire.text,
             timestamp: Date(milliseconds: wire.at), status: .sent,
-            // A kind of a later server is shown as a file.
-            attachments: (wire.attachments ?? []).map {
-                MessageAttachment(
-                    id: $0.id, type: MessageAttachment.Kind(rawValue: $0.kind) ?? .file, url: $0.url,
-                    thumbnailURL: $0.thumbnailURL, sizeBytes: $0.sizeBytes)
-            },
+            attachments: (wire.attachments ?? []).map { MessageAttachment($0) },
             isPriority: wire.priority != nil, priorityReason: wire.priority?.reason, sequence: wire.seq,
             version: wire.version)
         editHistory = wire.edits.map { $0.map { MessageEdit(text: $0.text, editedAt: Date(milliseconds: $0.at)) } }

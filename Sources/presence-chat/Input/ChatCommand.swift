@@ -6,6 +6,8 @@ enum ChatCommand: Hashable, Sendable {
     /// Changes the newest own message.
     case edit(String)
     case delete
+    /// Sends the file at a path.
+    case attach(String)
     case retry, discard
     case mute, unmute, archive, leave
     case rename(String)
@@ -15,7 +17,7 @@ enum ChatCommand: Hashable, Sendable {
 
     /// The commands, for people.
     static let helpText =
-        "/edit TEXT  /delete  /retry  /discard  /mute  /unmute  /archive  /name NAME  /add USER…  /leave  /quit"
+        "/edit TEXT  /delete  /attach FILE  /retry  /discard  /mute  /unmute  /archive  /name NAME  /add USER…  /leave  /quit"
 
     /// - Parameter line: a line that begins with two slashes is sent with one.
     init(_ line: String) {
@@ -28,6 +30,7 @@ enum ChatCommand: Hashable, Sendable {
         switch (words.first ?? "", rest.isEmpty) {
         case ("edit", false): self = .edit(rest)
         case ("delete", true): self = .delete
+        case ("attach", false): self = .attach(rest)
         case ("retry", true): self = .retry
         case ("discard", true): self = .discard
         case ("mute", true): self = .mute

@@ -34,8 +34,16 @@ extension ChatScreen.Content {
 
     /// The text, and a line for each attachment.
     private static func text(of message: Message) -> String {
-        let attachments = message.attachments.map { "[\($0.type.rawValue) \($0.url)]" }
+        let attachments = message.attachments.map { "[\($0.type.rawValue), \(size($0.sizeBytes)): \($0.url)]" }
         return ([message.text] + attachments).filter { !$0.isEmpty }.joined(separator: "\n")
+    }
+
+    private static func size(_ bytes: Int64) -> String {
+        switch bytes {
+        case ..<1_000: "\(bytes) B"
+        case ..<1_000_000: "\(bytes / 1_000) KB"
+        default: "\(bytes / 1_000_000) MB"
+        }
     }
 
     @MainActor

@@ -52,6 +52,8 @@ export async function people(signal: AbortSignal): Promise<string[]> {
   const [bob] = await client.get(["bob"]);
   const { id } = await client.createConversation(["bob"]);
   client.setTyping(id, bob?.presence.status === "online");
+  const token: string = await client.token({ renew: true });
+  shown.push(token);
   await client.request("block", { users: ["eve"] });
   client.close();
   return shown;
@@ -92,6 +94,13 @@ export async function talk(client: told.PresenceClient): Promise<number> {
     for (const { status, error, readBy } of page.messages) console.log(status === "failed" ? error?.code : readBy?.length);
   }
   const sent = await messages.send(id, "Hello", { priority: { reason: "late" } });
+  const controller = new AbortController();
+  const attachment: toldMessages.Attachment = await messages.upload(id, new File(["a"], "a.txt"), {
+    progress: (share: number) => console.log(share), signal: controller.signal,
+  });
+  await messages.send(id, "", { attachments: [attachment, await messages.upload(id, new Blob(["a"]), { name: "b.txt" })] });
+  // @ts-expect-error: no bytes
+  await messages.upload(id, "text");
   await messages.edit(id, sent.id, "Hello again");
   await messages.mute(id, 3_600_000);
   // @ts-expect-error: a number, or all

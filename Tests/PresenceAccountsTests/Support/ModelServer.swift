@@ -1,6 +1,7 @@
 import Foundation
 import PresenceAccounts
 import PresenceAccountsTesting
+import PresenceHTTP
 
 /// What a presence server does with the requests that these tests make, by the rules of docs/protocol.md: sessions with a
 /// counter, one token behind is taken, older ones end the session.

@@ -1,5 +1,6 @@
 import Foundation
 import PresenceAccounts
+import PresenceHTTP
 
 /// An HTTP server on a free port of this machine, of a few lines of POSIX sockets, that answers as the test says: also
 /// too late, in part, or not at all.

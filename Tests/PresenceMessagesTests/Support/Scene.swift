@@ -1,4 +1,5 @@
 import Foundation
+import PresenceAccountsTesting
 import PresenceKitTesting
 
 @testable import PresenceKit
@@ -10,9 +11,16 @@ struct Scene {
     let client: PresenceClient
     let messages: PresenceMessages
     let clock = TestClock()
+    /// Where uploads go.
+    let transport = FakeHTTPTransport()
 
-    /// - Parameter user: whom the token names; without it names nobody, and the server takes it for ana's.
-    init(_ server: MessageServer = MessageServer(), storage: Storage = .memory(), user: String? = nil) {
+    /// - Parameters:
+    ///   - user: whom the token names; without it names nobody, and the server takes it for ana's.
+    ///   - token: gives the token, in place of one that names `user`.
+    init(
+        _ server: MessageServer = MessageServer(), storage: Storage = .memory(), user: String? = nil,
+        token provider: PresenceClient.TokenProvider? = nil
+    ) {
         self.server = server
         var configuration = PresenceClient.Configuration()
         configuration.reconnectBase = .milliseconds(2)
@@ -21,9 +29,9 @@ struct Scene {
         let claims = user.map { Data(#"{"sub":"\#($0)"}"#.utf8).base64EncodedString() }
         let token = claims.map { "h.\($0).s" } ?? "t"
         client = PresenceClient(
-            url: URL(string: "ws://example.org/v1/ws")!, token: { token }, device: Device(),
+            url: URL(string: "ws://example.org/v1/ws")!, token: provider ?? { token }, device: Device(),
             configuration: configuration, storage: storage, dialler: server, time: SystemTime(), random: { 0.5 })
-        messages = PresenceMessages(client, clock: clock)
+        messages = PresenceMessages(client, transport: transport, clock: clock)
     }
 
     func connected() async {

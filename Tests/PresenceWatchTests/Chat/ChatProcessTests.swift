@@ -64,6 +64,20 @@ struct ChatProcessTests {
         try await bob.until("ana is gone") { $0.lines[1]?.contains("ana   offline") == true }
     }
 
+    @Test func `a file is sent, and what cannot be sent says why`() async throws {
+        let server = try await Server(settings: ["PRESENCE_ATTACHMENTS_ENABLED": "true"])
+        let (ana, bob) = (try await chat(server, "ana", "bob"), try await chat(server, "bob", "ana"))
+        try await ana.until("a connection") { $0.lines[1]?.contains("● live") == true }
+        let file = state.file("map.pdf")
+        try Data(count: 51_200).write(to: URL(fileURLWithPath: file))
+        ana.press("/attach \(file)\r")
+        try await bob.until("the file") {
+            $0.text.contains("[file, 51 KB:") && $0.text.contains("http://127.0.0.1:\(server.port)/v1/attachments/")
+        }
+        ana.press("/attach \(file).gone\r")
+        try await ana.until("a complaint") { $0.text.contains("map.pdf.gone: This file cannot be used.") }
+    }
+
     @Test func `what is written while the server is away is sent once, in order, also after kill -9`() async throws {
         let server = try await Server()
         let bob = try await chat(server, "bob", "ana")

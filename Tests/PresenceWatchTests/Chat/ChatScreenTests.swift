@@ -93,7 +93,7 @@ import Testing
         let zone = try #require(TimeZone(identifier: "UTC"))
         let content = ChatScreen.Content(model, roster, .live, in: zone)
         #expect(content.title == "Bob" && content.subtitle == "online")
-        #expect(content.rows.map(\.text) == ["[image https://example.org/a]", "Nice"])
+        #expect(content.rows.map(\.text) == ["[image, 1 B: https://example.org/a]", "Nice"])
         #expect(content.rows.map(\.sender) == ["you", "Bob"] && content.rows.map(\.status) == ["Sent", nil])
         #expect(content.rows.map(\.time) == ["08:00", "08:00"])
     }

@@ -14,6 +14,8 @@ extension PresenceError: LocalizedError {
         case .validationFailed: Self.described(field)
         case .notFound: "That is no longer there."
         case .conflict: "Somebody else changed this in the meantime."
+        case .tooLarge: "That is too large."
+        case .notOffered: "The server does not offer that."
         case .tooMany: "That is more than the server allows."
         case .replaced: "This account is in use on this device elsewhere."
         case .disconnectedByAdministrator: "An administrator ended the connection."
@@ -43,12 +45,13 @@ extension PresenceError: LocalizedError {
 
     private static func described(_ field: String?) -> String {
         switch field {
-        case "displayName": "This name cannot be used."
+        case "displayName", "name": "This name cannot be used."
         case "photoURL": "This picture cannot be used."
         case "timezone": "This time zone cannot be used."
         case "locale": "This language cannot be used."
         case "status.text", "text": "This text cannot be used."
         case "status.clearAfter", "clearAfter", "muteFor": "This time cannot be used."
+        case "file": "This file cannot be used."
         default: "The server does not accept this value."
         }
     }

@@ -64,6 +64,8 @@ extension PresenceError.Code {
     public static let rateLimited = Self(.rateLimited)
     /// The server's store is out of reach; `retryAfter` says when to try again.
     public static let unavailable = Self(.unavailable)
+    /// More bytes than the server takes.
+    public static let tooLarge = Self(rawValue: "too_large")
     /// The server's fault.
     public static let internalError = Self(.internal)
 
@@ -73,6 +75,8 @@ extension PresenceError.Code {
     public static let invalidID = Self(rawValue: "invalid_id")
     /// The URL is not one of a WebSocket.
     public static let invalidURL = Self(rawValue: "invalid_url")
+    /// The server has this switched off, or is too old for it.
+    public static let notOffered = Self(rawValue: "not_offered")
     /// There is no connection.
     public static let notConnected = Self(rawValue: "not_connected")
     /// The connection broke; `outcomeUnknown` says whether the request had been sent.
@@ -114,6 +118,7 @@ extension PresenceError {
     package var isPassing: Bool {
         switch code {
         case .badRequest, .unknownType, .forbidden, .validationFailed, .conflict, .notFound: false
+        case .tooLarge, .notOffered: false
         // Of some numbers the server says when there may be room: of a user's connections, which come and go.
         case .tooMany: retryAfter != nil
         default: true

@@ -19,19 +19,23 @@ public struct HTTPRequest: Sendable {
     public var url: URL
     /// By name; the transport adds those that HTTP itself needs.
     public var headers: [String: String]
-    /// What is sent; `nil` for a request without a body.
+    /// What is sent; `nil` for a request without a body, and for one whose body is a ``bodyFile``.
     public var body: Data?
+    /// The file that is sent, read piece by piece while it is sent; it has to stay until there is an answer.
+    public var bodyFile: URL?
     /// How long nothing may happen.
     public var timeout: Duration
 
     /// Makes a request.
     public init(
-        method: String, url: URL, headers: [String: String] = [:], body: Data? = nil, timeout: Duration = .seconds(15)
+        method: String, url: URL, headers: [String: String] = [:], body: Data? = nil, bodyFile: URL? = nil,
+        timeout: Duration = .seconds(15)
     ) {
         self.method = method
         self.url = url
         self.headers = headers
         self.body = body
+        self.bodyFile = bodyFile
         self.timeout = timeout
     }
 }

@@ -36,7 +36,7 @@ public final class URLSessionHTTPTransport: HTTPTransport {
         wire.httpBody = request.body
         wire.timeoutInterval = request.timeout / .seconds(1)
         for (name, value) in request.headers { wire.setValue(value, forHTTPHeaderField: name) }
-        let task = session.dataTask(with: wire)
+        let task = try task(wire, request.bodyFile)
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 exchanges.begin(task.taskIdentifier, Exchange(answer: continuation, progress: progress))
@@ -45,6 +45,15 @@ public final class URLSessionHTTPTransport: HTTPTransport {
         } onCancel: {
             task.cancel()
         }
+    }
+
+    private func task(_ request: URLRequest, _ file: URL?) throws(HTTPFailure) -> URLSessionTask {
+        guard let file else { return session.dataTask(with: request) }
+        // URLSession ends the process over a file that it cannot open.
+        guard FileManager.default.isReadableFile(atPath: file.path) else {
+            throw HTTPFailure("the file cannot be read", wasSent: false)
+        }
+        return session.uploadTask(with: request, fromFile: file)
     }
 }
 

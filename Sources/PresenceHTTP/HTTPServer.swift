@@ -1,0 +1,92 @@
+import Foundation
+
+/// The requests of a presence server over HTTP, one by one: it knows their addresses and refusals, and nothing of who asks.
+package struct HTTPServer: Sendable {
+    /// Without a path of the API.
+    package let url: URL
+    package let transport: any HTTPTransport
+    /// How long nothing may happen, for requests that do not say.
+    package let timeout: Duration
+
+    package init(url: URL, transport: any HTTPTransport, timeout: Duration) {
+        self.url = url
+        self.transport = transport
+        self.timeout = timeout
+    }
+
+    /// A request before it has an address.
+    package struct Request: Sendable {
+        package var method: String
+        /// Behind the server's address, such as `v1/me`, with its query; every part is percent-encoded.
+        package var path: String
+        package var body: Data?
+        package var bodyFile: URL?
+        package var contentType = "application/json"
+        package var timeout: Duration?
+        /// Whether it does no harm to send it again when its answer was lost.
+        package var isRepeatable = false
+
+        package init(_ method: String, _ path: String, isRepeatable: Bool = false) {
+            self.method = method
+            self.path = path
+            self.isRepeatable = isRepeatable
+        }
+    }
+
+    /// Why a request was not done.
+    package enum Failure: Error {
+        /// There is no answer.
+        case unanswered(HTTPFailure)
+        /// The answer is an error.
+        case refused(HTTPRefusal)
+    }
+
+    /// Sends a request, and gives back the body of its answer.
+    ///
+    /// - Throws: ``Failure``, or `CancellationError`.
+    package func send(
+        _ request: Request, token: String? = nil, progress: (@Sendable (Int) -> Void)? = nil
+    ) async throws -> Data {
+        do {
+            return try await sendOnce(request, token, progress)
+        } catch Failure.unanswered(let failure) where failure.wasSent && request.isRepeatable {
+            // A connection that was kept for the next request may have been closed by the server meanwhile.
+            try Task.checkCancellation()
+            return try await sendOnce(request, token, progress)
+        }
+    }
+
+    private func sendOnce(
+        _ request: Request, _ token: String?, _ progress: (@Sendable (Int) -> Void)?
+    ) async throws -> Data {
+        var headers = ["Accept": "application/json"]
+        if request.body != nil || request.bodyFile != nil { headers["Content-Type"] = request.contentType }
+        if let token { headers["Authorization"] = "Bearer \(token)" }
+        let response: HTTPResponse
+        do {
+            response = try await transport.send(
+                HTTPRequest(
+                    method: request.method, url: address(of: request), headers: headers, body: request.body,
+                    bodyFile: request.bodyFile, timeout: request.timeout ?? timeout), progress: progress)
+        } catch let failure as HTTPFailure {
+            throw Failure.unanswered(failure)
+        } catch let error where !(error is CancellationError) {
+            throw Failure.unanswered(HTTPFailure("the transport threw \(type(of: error))", wasSent: true))
+        }
+        guard (200..<300).contains(response.status) else { throw Failure.refused(HTTPRefusal(response)) }
+        return response.body
+    }
+
+    private func address(of request: Request) -> URL {
+        let base = url.absoluteString
+        return URL(string: base.hasSuffix("/") ? base + request.path : "\(base)/\(request.path)")!
+    }
+
+    /// A part of a path, or of a query.
+    package static func escaped(_ part: String) -> String {
+        let plain = CharacterSet(charactersIn: "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_~.")
+        let text = part.addingPercentEncoding(withAllowedCharacters: plain) ?? ""
+        // Parts that would not stay in an address.
+        return text.allSatisfy { $0 == "." } ? text.replacingOccurrences(of: ".", with: "%2E") : text
+    }
+}

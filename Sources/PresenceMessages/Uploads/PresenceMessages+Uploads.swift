@@ -1,0 +1,143 @@
+import Foundation
+import PresenceHTTP
+import PresenceKit
+
+// What is attached to messages, at a server with `attachments.enabled`.
+extension PresenceMessages {
+    /// How files are uploaded; the defaults suit an app.
+    public struct Configuration: Hashable, Sendable {
+        /// The server's address over HTTP, such as `https://presence.example.org`; `nil`: that of the client's WebSocket
+        /// without `v1/ws`.
+        public var url: URL?
+        /// How long nothing may happen in an upload.
+        public var uploadTimeout = Duration.seconds(60)
+
+        /// The defaults.
+        public init() {}
+    }
+
+    /// Uploads a file that a message in this conversation is to have attached. The upload begins at once; cancelling the
+    /// task that iterates, or dropping the stream, ends it. Several are sent one after the other, in any order.
+    ///
+    /// A lost connection is tried again once, at once. After any error the same call again is a retry, without harm: what
+    /// no message of the user mentions within a day the server removes (`attachments.unusedFor`).
+    ///
+    /// The stream throws ``PresenceKit/PresenceError``: `tooLarge`; `validationFailed` with the field `file` (it is empty,
+    /// cannot be read, or is said to be a JPEG or PNG and is none), `name` or `contentType`; `rateLimited` with
+    /// `retryAfter` if the user has uploaded as many as they may; `forbidden` for somebody who is not in the conversation;
+    /// `notOffered` where the server takes no files; `notConnected` and `connectionLost`; `unavailable`; `signedOut`;
+    /// `tooMany` if 100 uploads wait.
+    public nonisolated func upload(
+        _ file: AttachmentFile, to conversation: String
+    ) -> AsyncThrowingStream<AttachmentUpload, any Error> {
+        AsyncThrowingStream { elements in
+            let attachment = try await self.upload(file, to: conversation) { elements.yield(.progress($0)) }
+            elements.yield(.uploaded(attachment))
+        }
+    }
+
+    private func upload(
+        _ file: AttachmentFile, to conversation: String, progress: @escaping @Sendable (Double) -> Void
+    ) async throws -> MessageAttachment {
+        guard PresenceID.isValid(conversation) else {
+            throw PresenceError(.invalidID, "not an id: \(conversation.debugDescription)")
+        }
+        let size = Double(try file.check())
+        let user = try await ownUser()
+        let server = server
+        let upload = Task { [turns, client] in
+            try await turns.run {
+                let body = try await server.post(file, to: conversation, of: client) { sent in
+                    progress(min(1, Double(sent) / size))
+                }
+                return try Wire.read(Wire.Uploaded.self, body).attachment
+            }
+        }
+        let id = UUID()
+        uploads[id] = upload
+        let result = await withTaskCancellationHandler {
+            await upload.result
+        } onCancel: {
+            upload.cancel()
+        }
+        uploads[id] = nil
+        try Task.checkCancellation()
+        guard own == user else { throw PresenceError(.signedOut, "the user signed out or was changed") }
+        return MessageAttachment(try result.get())
+    }
+
+    private var server: HTTPServer {
+        let transport = transport ?? URLSessionHTTPTransport()
+        self.transport = transport
+        return HTTPServer(
+            url: configuration.url ?? Self.server(of: client.webSocketURL), transport: transport,
+            timeout: configuration.uploadTimeout)
+    }
+
+    /// The address over HTTP of the server that has this WebSocket.
+    static func server(of webSocket: URL) -> URL {
+        var parts = URLComponents(url: webSocket, resolvingAgainstBaseURL: true) ?? URLComponents()
+        parts.scheme = webSocket.scheme?.lowercased() == "ws" ? "http" : "https"
+        parts.query = nil
+        parts.fragment = nil
+        if parts.percentEncodedPath.hasSuffix("/v1/ws") { parts.percentEncodedPath.removeLast("/v1/ws".count) }
+        return parts.url ?? webSocket
+    }
+}
+
+extension HTTPServer {
+    /// - Throws: `PresenceError`, or `CancellationError`.
+    fileprivate func post(
+        _ file: AttachmentFile, to conversation: String, of client: PresenceClient,
+        progress: @escaping @Sendable (Int) -> Void
+    ) async throws -> Data {
+        var path = "v1/conversations/\(Self.escaped(conversation))/attachments"
+        if let name = file.name { path += "?name=\(Self.escaped(name))" }
+        // What nobody mentions is removed: a second upload does no harm.
+        var request = Request("POST", path, isRepeatable: true)
+        request.contentType = file.contentType
+        switch file.content {
+        case .data(let data): request.body = data
+        case .file(let url): request.bodyFile = url.resolvingSymlinksInPath()
+        }
+        do {
+            let token = try await client.token()
+            do {
+                return try await send(request, token: token, progress: progress)
+            } catch Failure.refused(let refusal) where refusal.status == 401 {
+                let other = try await client.token(insteadOf: token)
+                guard other != token else { throw Failure.refused(refusal) }
+                return try await send(request, token: other, progress: progress)
+            }
+        } catch let failure as Failure {
+            throw PresenceError(failure)
+        }
+    }
+}
+
+extension PresenceError {
+    /// Why an upload failed. That its outcome may be unknown is nothing to tell: again is without harm.
+    fileprivate init(_ failure: HTTPServer.Failure) {
+        switch failure {
+        case .unanswered(let failure):
+            self.init(failure.wasSent ? .connectionLost : .notConnected, "no answer to an upload: \(failure.message)")
+        case .refused(let refusal):
+            let isNoImage = refusal.reason == "attachment_not_an_image"
+            self.init(
+                Self.code(of: refusal), refusal.message, field: isNoImage ? "file" : refusal.field,
+                retryAfter: refusal.retryAfter)
+        }
+    }
+
+    private static func code(of refusal: HTTPRefusal) -> Code {
+        switch (refusal.status, refusal.code) {
+        // The path is not there.
+        case (404, _): .notOffered
+        // A proxy says it without a code.
+        case (413, _): .tooLarge
+        case (_, let code?): Code(rawValue: code)
+        case (429, nil), (500..., nil): .unavailable
+        case (_, nil): .protocolViolation
+        }
+    }
+}

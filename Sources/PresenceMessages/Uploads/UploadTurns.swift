@@ -1,0 +1,49 @@
+import Foundation
+import PresenceKit
+
+/// One upload after the other: a server takes one of a user at a time.
+actor UploadTurns {
+    /// How many may wait for their turn.
+    static let maximumWaiting = 100
+
+    private var isTaken = false
+    private var waiting: [(id: UUID, turn: CheckedContinuation<Void, any Error>)] = []
+
+    /// Runs a body when those before it are done.
+    ///
+    /// - Throws: what the body throws; `tooMany`; `CancellationError`, also while it waits.
+    nonisolated func run<Value: Sendable>(_ body: @Sendable () async throws -> Value) async throws -> Value {
+        try await take()
+        let result: Result<Value, any Error>
+        do { result = .success(try await body()) } catch { result = .failure(error) }
+        await release()
+        return try result.get()
+    }
+
+    private func take() async throws {
+        try Task.checkCancellation()
+        guard isTaken else {
+            isTaken = true
+            return
+        }
+        guard waiting.count < Self.maximumWaiting else {
+            throw PresenceError(.tooMany, "\(Self.maximumWaiting) uploads wait already")
+        }
+        let id = UUID()
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { waiting.append((id, $0)) }
+        } onCancel: {
+            Task { await self.leave(id) }
+        }
+    }
+
+    private func leave(_ id: UUID) {
+        guard let index = waiting.firstIndex(where: { $0.id == id }) else { return }
+        waiting.remove(at: index).turn.resume(throwing: CancellationError())
+    }
+
+    private func release() {
+        guard !waiting.isEmpty else { return isTaken = false }
+        waiting.removeFirst().turn.resume()
+    }
+}

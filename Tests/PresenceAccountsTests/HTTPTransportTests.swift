@@ -1,0 +1,60 @@
+import EventLoops
+import Foundation
+import PresenceAccountsTesting
+import PresenceHTTP
+import TestSupport
+import Testing
+
+/// URLSession's side of uploads, over real sockets.
+@Suite(.timeLimit(.minutes(1))) struct HTTPTransportTests {
+    private func file(_ data: Data) throws -> (TemporaryDirectory, URL) {
+        let directory = try TemporaryDirectory()
+        let url = URL(fileURLWithPath: directory.file("upload"))
+        try data.write(to: url)
+        return (directory, url)
+    }
+
+    @Test func `a file is sent as it is, and its progress grows and ends with all of it`() async throws {
+        let data = Data((0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
+        let (directory, url) = try file(data)
+        let received = Locked<HTTPRequest?>(nil)
+        let server = try ScriptedServer { request in
+            received.withLock { $0 = request }
+            return .answer(.json("{}", status: 201))
+        }
+        let sent = Locked<[Int]>([])
+        let request = HTTPRequest(
+            method: "POST", url: server.url, headers: ["Content-Type": "video/mp4"], bodyFile: url)
+        let answer = try await URLSessionHTTPTransport().send(request) { count in sent.withLock { $0.append(count) } }
+        #expect(answer.status == 201)
+        let got = try #require(received.withLock { $0 })
+        #expect(got.body == data && got.headers["Content-Type"] == "video/mp4" && got.method == "POST")
+        #expect(got.headers["Content-Length"] == "3000000" && got.headers["Transfer-Encoding"] == nil)
+        let parts = sent.withLock { $0 }
+        #expect(parts == parts.sorted() && parts.last == data.count && parts.count > 2)
+        _ = directory
+    }
+
+    @Test func `a file that is not there is no end of the process, and nothing is sent`() async throws {
+        let (directory, url) = try file(Data("abc".utf8))
+        let request = HTTPRequest(
+            method: "POST", url: URL(string: "http://127.0.0.1:\(try FreePort.find())")!,
+            bodyFile: url.appendingPathExtension("gone"))
+        let failure = await #expect(throws: HTTPFailure.self) {
+            try await URLSessionHTTPTransport().send(request, progress: nil)
+        }
+        #expect(failure?.wasSent == false)
+        _ = directory
+    }
+
+    @Test func `a server that hangs up in the middle of a file is a lost connection`() async throws {
+        let (directory, url) = try file(Data(count: 3_000_000))
+        let server = try ScriptedServer(head: { _ in false }) { _ in .hangUp }
+        let failure = await #expect(throws: HTTPFailure.self) {
+            try await URLSessionHTTPTransport().send(
+                HTTPRequest(method: "POST", url: server.url, bodyFile: url), progress: nil)
+        }
+        #expect(failure?.wasSent == true)
+        _ = directory
+    }
+}

@@ -1,0 +1,121 @@
+import Foundation
+import PresenceKit
+import PresenceKitTesting
+import PresenceMessageModels
+import PresenceMessages
+import PresenceMessagesTesting
+import Testing
+
+/// Files of the next message on a screen, over fakes.
+@MainActor @Suite(.timeLimit(.minutes(1))) struct AttachmentsModelTests {
+    private static let picture = AttachmentFile(Data("abc".utf8), name: "beach.jpg")
+    private static let map = AttachmentFile(Data("map".utf8), name: "map.pdf")
+    private let fake: FakeMessages
+    private let model: ConversationModel
+
+    init() {
+        fake = FakeMessages(
+            user: "ana", conversations: [ChatConversation(id: "c1", kind: .direct, participants: ["ana", "bob"])])
+        model = ConversationModel(
+            conversation: "c1", user: "ana", messages: fake, conversations: fake, typing: FakePresence(user: "ana"))
+    }
+
+    private var files: AttachmentsModel { model.attachments }
+
+    /// The attachments of the messages that the server has.
+    private func sent() async throws -> [[String]] {
+        try await fake.getMessages(in: "c1", before: nil, limit: 100).map { $0.attachments.map(\.id) }
+    }
+
+    @Test func `a file is uploaded at once, with progress, and goes with the next message`() async throws {
+        fake.delay = .seconds(1)
+        let upload = Task { await files.attach(Self.picture) }
+        await until { files.items.first?.progressText == "Uploading... 50%" }
+        model.text = "The beach"
+        #expect(!model.canSend && files.items[0].name == "beach.jpg", "not before it is uploaded")
+        await fake.clock.sleepers()
+        fake.clock.advance(by: .seconds(1))
+        await upload.value
+        fake.delay = nil
+        #expect(files.items[0].attachment?.type == .image && files.items[0].progressText == nil && model.canSend)
+        await model.send()
+        #expect(files.items.isEmpty && model.text.isEmpty && !model.canSend)
+        #expect(try await sent() == [["upload-1"]] && fake.texts(in: "c1") == ["The beach"])
+    }
+
+    @Test func `files go in the order in which they were attached, without a text too`() async throws {
+        await files.attach(Self.picture)
+        await files.attach(Self.map)
+        #expect(model.canSend && files.items.map(\.attachment?.type) == [.image, .file])
+        await model.send()
+        #expect(try await sent() == [["upload-1", "upload-2"]])
+    }
+
+    @Test func `a failed upload says why, keeps the message back, and is tried again`() async throws {
+        fake.isOffline = true
+        await files.attach(Self.map)
+        let failed = try #require(files.items.first)
+        #expect(failed.errorMessage == "There is no connection to the server." && failed.canRetry && !model.canSend)
+        fake.isOffline = false
+        await files.retry(failed)
+        #expect(files.items.map(\.attachment?.id) == ["upload-1"] && model.canSend)
+        await files.retry(files.items[0])
+        let uploads = fake.calls.count { if case .upload = $0 { true } else { false } }
+        #expect(uploads == 2, "what is there is not sent again")
+    }
+
+    @Test func `what cannot be used is told, and can only be removed`() async throws {
+        for code in [PresenceError.Code.tooLarge, .forbidden, .notOffered, .validationFailed] {
+            fake.fail(with: PresenceError(code, "refused by the test"))
+            await files.attach(Self.map)
+            #expect(files.items.last?.canRetry == false && files.items.last?.errorMessage != nil)
+        }
+        await files.attach(AttachmentFile(Data()))
+        #expect(files.items.map(\.errorMessage).last == "This file cannot be used." && files.items.last?.name == "File")
+        for item in files.items { files.remove(item) }
+        model.text = "without"
+        await model.send()
+        #expect(try await sent() == [[]])
+    }
+
+    @Test func `a file is removed while it is uploaded, and by a cancelled task`() async {
+        fake.delay = .seconds(1)
+        let removed = Task { await files.attach(Self.map) }
+        await until { files.items.count == 1 }
+        files.remove(files.items[0])
+        #expect(files.items.isEmpty)
+        await removed.value
+        let cancelled = Task { await files.attach(Self.map) }
+        await until { files.items.count == 1 }
+        cancelled.cancel()
+        await cancelled.value
+        #expect(files.items.isEmpty && files.errorMessage == nil)
+    }
+
+    @Test func `a message has at most ten files`() async {
+        for _ in 1...11 { await files.attach(Self.map) }
+        #expect(files.items.count == 10 && files.errorMessage == "At most 10 files can be attached.")
+        files.remove(files.items[0])
+        #expect(files.items.count == 9 && files.errorMessage == nil)
+    }
+
+    @Test func `what could not be sent is back, and an edit leaves the files alone`() async throws {
+        await files.attach(Self.map)
+        model.text = "Map"
+        fake.fail({ if case .send = $0 { true } else { false } }, with: PresenceError(.storageFailed, "full"))
+        await model.send()
+        #expect(model.text == "Map" && files.items.map(\.attachment?.id) == ["upload-1"])
+        #expect(model.errorMessage == "The change could not be kept on this device.")
+
+        let own = try await fake.send(Message(conversationId: "c1", senderId: "ana", text: "old"))
+        let stored = try #require(try await fake.getMessages(in: "c1", before: nil, limit: 1).first)
+        #expect(stored.id == own.id)
+        model.beginEditing(stored)
+        #expect(!model.canSend, "the same text")
+        model.text = "new"
+        await model.send()
+        #expect(files.items.count == 1 && model.text == "Map" && fake.texts(in: "c1") == ["new"])
+        await model.send()
+        #expect(try await sent() == [[], ["upload-1"]])
+    }
+}

@@ -1,0 +1,243 @@
+import EventLoops
+import Foundation
+import PresenceAccountsTesting
+import PresenceHTTP
+import TestSupport
+import Testing
+
+@testable import PresenceKit
+@testable import PresenceMessages
+
+/// Files that messages have attached, on the way to a server that is not there.
+@Suite(.timeLimit(.minutes(1))) struct UploadTests {
+    private static let stored = """
+        {"attachment":{"id":"f1","kind":"file","url":"https://example.org/f1.bin","sizeBytes":3,"name":"a"}}
+        """
+    private static let attachment = MessageAttachment(
+        id: "f1", type: .file, url: "https://example.org/f1.bin", sizeBytes: 3)
+    private static let file = AttachmentFile(Data("abc".utf8), name: "Größe 1.pdf")
+
+    private static func answered(_ status: Int = 201, _ text: String = stored) -> FakeHTTPTransport.Answer {
+        { _ in .json(text, status: status) }
+    }
+
+    /// Somebody who is connected, so that it is known who they are.
+    private static func scene() async -> Scene {
+        let scene = Scene()
+        await scene.connected()
+        return scene
+    }
+
+    /// The steps of an upload.
+    private static func steps(
+        _ scene: Scene, _ file: AttachmentFile = file, to conversation: String = "c1"
+    ) async throws -> [AttachmentUpload] {
+        try await scene.messages.upload(file, to: conversation).reduce(into: []) { $0.append($1) }
+    }
+
+    private static func failure(_ scene: Scene, _ file: AttachmentFile = file) async -> PresenceError? {
+        await #expect(throws: PresenceError.self) { try await steps(scene, file) }
+    }
+
+    @Test func `a file is uploaded for its conversation, with progress, and goes with a message`() async throws {
+        let scene = await Self.scene()
+        scene.transport.answer(Self.answered())
+        #expect(try await Self.steps(scene) == [.progress(1), .uploaded(Self.attachment)])
+        let request = try #require(scene.transport.requests.first)
+        #expect(request.method == "POST")
+        #expect(
+            request.url.absoluteString
+                == "http://example.org/v1/conversations/c1/attachments?name=Gr%C3%B6%C3%9Fe%201.pdf")
+        #expect(request.headers["Authorization"] == "Bearer t" && request.headers["Content-Type"] == "application/pdf")
+        #expect(request.body == Data("abc".utf8) && request.bodyFile == nil && request.timeout == .seconds(60))
+
+        try await scene.messages.send("", in: "c1", attachments: [Self.attachment])
+        let list = await scene.list { $0.last?.status == .sent }
+        #expect(list.last?.attachments == [Self.attachment])
+    }
+
+    @Test func `a file on the disk is not read into memory, and a link leads to it`() async throws {
+        let scene = await Self.scene()
+        scene.transport.answer(Self.answered())
+        let directory = try TemporaryDirectory()
+        let url = URL(fileURLWithPath: directory.file("beach.JPG"))
+        let link = URL(fileURLWithPath: directory.file("link"))
+        try Data("abc".utf8).write(to: url)
+        try FileManager.default.createSymbolicLink(at: link, withDestinationURL: url)
+        for file in [AttachmentFile(file: url), AttachmentFile(file: link, contentType: "image/jpeg")] {
+            #expect(try await Self.steps(scene, file).last == .uploaded(Self.attachment))
+        }
+        let requests = scene.transport.requests
+        #expect(requests.map(\.body) == [nil, nil])
+        #expect(requests.allSatisfy { $0.bodyFile?.lastPathComponent == "beach.JPG" })
+        #expect(requests.map { $0.headers["Content-Type"] } == ["image/jpeg", "image/jpeg"])
+        #expect(requests.map(\.url.query) == ["name=beach.JPG", "name=link"])
+    }
+
+    @Test func `what no server takes is not sent`() async throws {
+        let scene = await Self.scene()
+        let directory = try TemporaryDirectory()
+        let (folder, none) = (directory.path, directory.file("none"))
+        for file in [
+            AttachmentFile(Data()), AttachmentFile(file: URL(fileURLWithPath: folder)),
+            AttachmentFile(file: URL(fileURLWithPath: none)),
+        ] {
+            let error = await Self.failure(scene, file)
+            #expect(error?.code == .validationFailed && error?.field == "file")
+        }
+        for type in ["", "text", "a/b/c", "text/plain\r\nX: y"] {
+            let error = await Self.failure(scene, AttachmentFile(Data("a".utf8), contentType: type))
+            #expect(error?.code == .validationFailed && error?.field == "contentType")
+        }
+        await #expect(throws: PresenceError.self) { try await Self.steps(scene, to: "no id") }
+        #expect(scene.transport.requests.isEmpty)
+    }
+
+    @Test(arguments: [
+        (403, "forbidden", nil, PresenceError.Code.forbidden, nil), (404, "not_found", nil, .notOffered, nil),
+        (413, "too_large", "attachment_too_large", .tooLarge, nil),
+        (422, "validation_failed", "attachment_not_an_image", .validationFailed, "file"),
+        (429, "rate_limited", nil, .rateLimited, nil), (503, "unavailable", nil, .unavailable, nil),
+    ])
+    func `what the server refuses says why`(
+        status: Int, code: String, reason: String?, expected: PresenceError.Code, field: String?
+    ) async throws {
+        let scene = await Self.scene()
+        scene.transport.answer { _ in .error(status, code, reason: reason, message: "why", retryAfter: 2_000) }
+        let error = await Self.failure(scene)
+        #expect(error?.code == expected && error?.field == field && error?.message == "why")
+        #expect(error?.retryAfter == .seconds(2) && error?.outcomeUnknown == false)
+        let texts = [
+            PresenceError.Code.tooLarge: "That is too large.", .notOffered: "The server does not offer that.",
+            .validationFailed: "This file cannot be used.",
+        ]
+        if let text = texts[expected] { #expect(error?.localizedDescription == text) }
+        #expect(scene.transport.requests.count == 1)
+    }
+
+    @Test(arguments: [
+        (413, PresenceError.Code.tooLarge), (502, .unavailable), (429, .unavailable), (200, .protocolViolation),
+        (302, .protocolViolation),
+    ])
+    func `a proxy's answer is understood too`(status: Int, code: PresenceError.Code) async throws {
+        let scene = await Self.scene()
+        scene.transport.answer { _ in HTTPResponse(status: status, body: Data("<html>".utf8)) }
+        #expect(await Self.failure(scene)?.code == code)
+    }
+
+    @Test func `a lost connection is tried again once, and the same call again is a retry`() async throws {
+        let scene = await Self.scene()
+        let tries = Locked(0)
+        scene.transport.answer { _ in
+            let number = tries.withLock { tries in
+                tries += 1
+                return tries
+            }
+            if [1, 3, 4].contains(number) { throw HTTPFailure("cut", wasSent: true) }
+            return .json(Self.stored, status: 201)
+        }
+        #expect(try await Self.steps(scene).last == .uploaded(Self.attachment), "the second try")
+        let error = await Self.failure(scene)
+        #expect(error?.code == .connectionLost && error?.outcomeUnknown == false && tries.withLock { $0 } == 4)
+        #expect(try await Self.steps(scene).last == .uploaded(Self.attachment))
+        scene.transport.answer { _ in throw HTTPFailure("offline", wasSent: false) }
+        #expect(await Self.failure(scene)?.code == .notConnected)
+        #expect(scene.transport.requests.count == 6, "what was not sent is not tried again by itself")
+    }
+
+    @Test func `a refused token is replaced once`() async throws {
+        let given = Locked(0)
+        let scene = Scene(token: {
+            given.withLock { given in
+                given += 1
+                return "t\(given)"
+            }
+        })
+        await scene.connected()
+        scene.transport.answer { request in
+            request.headers["Authorization"] == "Bearer t1"
+                ? .error(401, "unauthorized", reason: "token_expired") : .json(Self.stored, status: 201)
+        }
+        #expect(try await Self.steps(scene).last == .uploaded(Self.attachment))
+        #expect(scene.transport.requests.map { $0.headers["Authorization"] } == ["Bearer t1", "Bearer t2"])
+
+        let fixed = await Self.scene()
+        fixed.transport.answer { _ in .error(401, "unauthorized") }
+        #expect(await Self.failure(fixed)?.code == .unauthorized)
+        #expect(fixed.transport.requests.count == 1, "the same token again would be refused again")
+    }
+
+    @Test func `uploads go one after the other, and one that is cancelled while it waits is not sent`() async throws {
+        let scene = await Self.scene()
+        let (arrivals, arrive) = AsyncStream.makeStream(of: Void.self)
+        let (gate, open) = AsyncStream.makeStream(of: Void.self)
+        let running = Locked((now: 0, most: 0))
+        scene.transport.answer { _ in
+            running.withLock { $0 = ($0.now + 1, max($0.most, $0.now + 1)) }
+            arrive.yield()
+            for await _ in gate { break }
+            running.withLock { $0.now -= 1 }
+            return .json(Self.stored, status: 201)
+        }
+        let first = Task { try await Self.steps(scene).last }
+        for await _ in arrivals { break }
+        let second = Task { try await Self.steps(scene).last }
+        await scene.messages.hasUploads(2)
+        let third = Task { try await Self.steps(scene).last }
+        await scene.messages.hasUploads(3)
+        third.cancel()
+        await scene.messages.hasUploads(2)
+        for _ in 1...2 { open.yield() }
+        #expect(try await first.value == .uploaded(Self.attachment))
+        #expect(try await second.value == .uploaded(Self.attachment))
+        #expect(try await third.value == nil, "the stream of a cancelled task ends")
+        #expect(scene.transport.requests.count == 2 && running.withLock { $0.most } == 1)
+    }
+
+    @Test func `an upload that is cancelled ends, and the next one works`() async throws {
+        let scene = await Self.scene()
+        let (arrivals, arrive) = AsyncStream.makeStream(of: Void.self)
+        scene.transport.answer { _ in
+            arrive.yield()
+            try await Task.sleep(for: .seconds(3_600))
+            return .json("{}")
+        }
+        let upload = Task { try await Self.steps(scene).last }
+        for await _ in arrivals { break }
+        upload.cancel()
+        #expect(try await upload.value != .uploaded(Self.attachment))
+        scene.transport.answer(Self.answered())
+        #expect(try await Self.steps(scene).last == .uploaded(Self.attachment))
+    }
+
+    @Test func `a sign-out ends uploads`() async throws {
+        let scene = await Self.scene()
+        let (arrivals, arrive) = AsyncStream.makeStream(of: Void.self)
+        scene.transport.answer { _ in
+            arrive.yield()
+            try await Task.sleep(for: .seconds(3_600))
+            return .json("{}")
+        }
+        async let failure = Self.failure(scene)
+        for await _ in arrivals { break }
+        await scene.client.signOut()
+        #expect(await failure?.code == .signedOut)
+        #expect(await Self.failure(scene)?.code == .notConnected, "nobody's")
+    }
+
+    @Test(arguments: [
+        ("wss://example.org/v1/ws", "https://example.org"), ("ws://127.0.0.1:8080/v1/ws", "http://127.0.0.1:8080"),
+        ("wss://example.org/chat/v1/ws?x=1", "https://example.org/chat"),
+        ("wss://example.org/ws", "https://example.org/ws"),
+    ])
+    func `the server is where its WebSocket is`(webSocket: String, address: String) throws {
+        #expect(PresenceMessages.server(of: try #require(URL(string: webSocket))).absoluteString == address)
+    }
+}
+
+extension PresenceMessages {
+    /// Waits until so many uploads run or wait.
+    fileprivate func hasUploads(_ count: Int) async {
+        while uploads.count != count { await Task.yield() }
+    }
+}
