@@ -265,7 +265,7 @@ final class ConversationLists {
 
     func lost() { if lostAt == nil { lostAt = shard.clock.redisNow } }
 
-    /// What is newer than the break is told. Whoever may have left more than is known comes back, and says what they know.
+    /// What is newer than the break is told. A client that may have missed more comes back, and says what it knows.
     func reload(done: @escaping (RedisFailure?) -> Void) {
         let since = (lostAt ?? shard.clock.redisNow) - Self.margin
         var failure: RedisFailure?
