@@ -64,7 +64,7 @@ extension PresenceMessages {
         versions[wire.id] = wire.version
         guard let conversation = ChatConversation(wire) else {
             conversations[wire.id] = nil
-            marks[wire.id] = nil
+            dropMarks(of: wire.id)
             exclude(wire.id)
             publishList()
             return nil

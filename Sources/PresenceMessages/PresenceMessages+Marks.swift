@@ -4,15 +4,17 @@ import PresenceKit
 // How far the own user is.
 extension PresenceMessages {
     /// Notes that the user has read a conversation, up to a message or up to the newest that this device knows. It is told
-    /// to the server when there is a connection; the last one counts.
+    /// to the server when there is a connection, also by a later process; the furthest counts.
     ///
-    /// It shows at once, returns at once and throws nothing. It is not stored: what the server has not been told when the
-    /// process ends is forgotten. Of a conversation of which this device knows no message, nothing is noted.
-    public func markRead(in conversation: String, upTo sequence: Int64? = nil) {
+    /// It shows at once and throws nothing. It returns when it is stored, and waits for the disk only. If it cannot be stored,
+    /// it is told if there is a connection before the process ends. Of a conversation of which this device knows no message,
+    /// nothing is noted.
+    public func markRead(in conversation: String, upTo sequence: Int64? = nil) async {
         let last = max(talks[conversation]?.newest ?? 0, conversations[conversation]?.lastSequence ?? 0)
         let read = min(sequence ?? last, last)
         guard read > 0 else { return }
-        want(Ask.Mark(conversation: conversation, delivered: nil, read: read))
+        let mark = Ask.Mark(conversation: conversation, delivered: nil, read: read)
+        want(mark)
         if let own, let index = conversations[conversation]?.members.firstIndex(where: { $0.user == own }) {
             // Shown at once; the server's word follows.
             let former = conversations[conversation]!.members[index].read ?? 0
@@ -23,14 +25,19 @@ extension PresenceMessages {
             publishList()
             publish(conversation)
         }
+        await keep(mark)
     }
 
-    /// Moves the status of a message of somebody else forward, for the own user: `delivered` or `read`.
-    public func updateStatus(of message: Message, to status: MessageStatus) {
+    /// Moves the status of a message of somebody else forward, for the own user: `delivered` or `read`. It is kept like
+    /// ``markRead(in:upTo:)``.
+    public func updateStatus(of message: Message, to status: MessageStatus) async {
         guard let sequence = message.sequence else { return }
         switch status {
-        case .read: markRead(in: message.conversationId, upTo: sequence)
-        case .delivered: want(Ask.Mark(conversation: message.conversationId, delivered: sequence, read: nil))
+        case .read: await markRead(in: message.conversationId, upTo: sequence)
+        case .delivered:
+            let mark = Ask.Mark(conversation: message.conversationId, delivered: sequence, read: nil)
+            want(mark)
+            await keep(mark)
         case .sending, .sent, .failed: break
         }
     }
@@ -41,7 +48,7 @@ extension PresenceMessages {
         delivered(conversation, talk.through)
     }
 
-    /// Tells the server what has arrived, unless it knows.
+    /// Tells the server what has arrived, unless it knows. It is not kept: the next connection finds it out again.
     func delivered(_ conversation: String, _ sequence: Int64) {
         let known = own.flatMap { conversations[conversation]?.member($0)?.delivered } ?? 0
         guard sequence > known else { return }
@@ -49,10 +56,7 @@ extension PresenceMessages {
     }
 
     private func want(_ mark: Ask.Mark) {
-        var wanted = marks[mark.conversation] ?? Ask.Mark(conversation: mark.conversation)
-        wanted.delivered = [wanted.delivered, mark.delivered].compactMap(\.self).max()
-        wanted.read = [wanted.read, mark.read].compactMap(\.self).max()
-        marks[mark.conversation] = wanted
+        marks[mark.conversation, default: Ask.Mark(conversation: mark.conversation)].raise(to: mark)
         pumpMarks(mark.conversation)
     }
 
@@ -69,13 +73,12 @@ extension PresenceMessages {
         let asked = generation
         do throws(PresenceError) {
             let _: [Data] = try await client.ask("mark", mark)
+            if own != nil, asked == generation { await took(mark) }
         } catch {
-            // Where one is not any more, there is nothing to mark.
+            // What the server will never take is not told again.
+            if asked == generation, !error.isPassing { dropMarks(of: mark.conversation) }
             guard error.isPassing, own != nil, error.code != .signedOut else { return }
-            var wanted = marks[mark.conversation] ?? mark
-            wanted.delivered = [wanted.delivered, mark.delivered].compactMap(\.self).max()
-            wanted.read = [wanted.read, mark.read].compactMap(\.self).max()
-            marks[mark.conversation] = wanted
+            marks[mark.conversation, default: mark].raise(to: mark)
             _ = await mayRetry(after: error, asked)
         }
     }

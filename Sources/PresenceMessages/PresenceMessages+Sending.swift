@@ -155,8 +155,10 @@ extension PresenceMessages {
     }
 
     /// Takes what is done out of the storage, and what could not be taken out before.
-    private func takeOut(_ id: String) async {
-        unremoved.append(id)
+    private func takeOut(_ id: String) async { await takeOut([id]) }
+
+    func takeOut(_ ids: [String]) async {
+        unremoved += ids
         let all = unremoved
         guard (try? await client.removeWrites(all)) != nil else { return }
         unremoved.removeAll { all.contains($0) }

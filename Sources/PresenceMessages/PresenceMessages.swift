@@ -73,6 +73,10 @@ public actor PresenceMessages {
     /// Marks that the server has not been told.
     var marks: [String: Ask.Mark] = [:]
     var marking: Set<String> = []
+    /// Those of them that are in the storage, or on their way into it.
+    var keptMarks: [KeptMark] = []
+    /// What the server has taken of each conversation.
+    var told: [String: Ask.Mark] = [:]
 
     /// - Parameters:
     ///   - client: whose connection and storage it uses.
@@ -101,10 +105,11 @@ public actor PresenceMessages {
     // MARK: What an earlier process left
 
     private func restore() async {
-        if let kept = try? await client.keptWrites(ofKinds: Outbox.kinds.union([Outbox.failureKind])) {
+        if let kept = try? await client.keptWrites(ofKinds: Outbox.kinds.union([Outbox.failureKind, KeptMark.kind])) {
             own = kept.owner
             // Whose they are may turn out with the token or the first connection.
             outbox.recall(kept.writes)
+            keptMarks = kept.writes.filter { $0.kind == KeptMark.kind }.compactMap(KeptMark.init)
         }
         isRestored = true
         restorations.forEach { $0.resume() }
@@ -138,6 +143,8 @@ public actor PresenceMessages {
         isConnected = true
         isOwnConfirmed = true
         outbox.removeAll(except: user)
+        keptMarks.removeAll { $0.owner != user }
+        recallMarks()
         if own != user { adopt(user) }
         for id in talks.keys { talks[id]!.begin() }
         if isListWanted { list() }
@@ -159,7 +166,7 @@ public actor PresenceMessages {
         (isConnected, isOwnConfirmed) = (false, false)
         own = nil
         outbox.removeAll()
-        unremoved = []
+        (unremoved, keptMarks, told) = ([], [], [:])
         abandon()
         talks = talks.reduce(into: [:]) { $0[$1.key] = Talk(id: $1.key) }
         (conversations, versions, marks, problems, typing) = ([:], [:], [:], [:], [:])

@@ -47,7 +47,7 @@ enum Ask {
         var message: String
     }
 
-    struct Mark: Encodable {
+    struct Mark: Codable, Sendable {
         var conversation: String
         var delivered: Int64?
         var read: Int64?

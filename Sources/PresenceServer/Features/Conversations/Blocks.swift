@@ -30,7 +30,8 @@ struct Blocks {
         }
     }
 
-    /// Runs what somebody wants to do with others; `done` gets `BLOCKED` if they block each other.
+    /// Runs what somebody wants to do who puts others into a conversation; `done` gets `BLOCKED` if they block each other, and
+    /// `DELETEDUSER` if the account of one of them is deleted.
     func unless(
         between user: UserID, and others: [UserID], done: @escaping StoreReply, _ run: @escaping () -> Void
     ) {
@@ -38,7 +39,27 @@ struct Blocks {
             switch result {
             case .failure(let failure): done(.failure(failure))
             case .success(true): done(.success(.array([.status("BLOCKED")])))
-            case .success(false): run()
+            case .success(false): unlessDeleted(others, done: done, run)
+            }
+        }
+    }
+
+    private func unlessDeleted(_ users: [UserID], done: @escaping StoreReply, _ run: @escaping () -> Void) {
+        guard !users.isEmpty else { return run() }
+        var waiting = users.count
+        var refusal: Result<RedisValue, RedisFailure>?
+        for user in users {
+            let record = shard.partitions.keys(of: user).user(user)
+            shard.store.command(["HEXISTS", record, "deletedAt"], lane: .commands) { reply in
+                switch reply {
+                case .failure(let failure): refusal = .failure(failure)
+                case .success(let value) where value.int == 1:
+                    refusal = refusal ?? .success(.array([.status("DELETEDUSER")]))
+                case .success: break
+                }
+                waiting -= 1
+                guard waiting == 0 else { return }
+                if let refusal { done(refusal) } else { run() }
             }
         }
     }

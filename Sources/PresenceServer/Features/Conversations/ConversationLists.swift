@@ -8,7 +8,6 @@ import WebSockets
 /// Of each conversation only the newest counts, so a connection that cannot be written, or is in the background, keeps one
 /// entry for each that changed. When these come to much, only their ids are kept, and they are read when their time comes.
 final class ConversationLists {
-    /// A connection that watches.
     final class Subscriber {
         let connection: Connection
         let user: UserID
@@ -227,7 +226,7 @@ final class ConversationLists {
         reading.inbox(of: subscribers[0].user) { [self] result in
             guard case .success(let inbox) = result else { return postpone(ids, for: subscribers) }
             for id in ids {
-                guard let version = inbox.left[id] else { continue }
+                guard let version = inbox.leaving(id) else { continue }
                 let frame = Self.frame(ConversationRecord.removed(id, version: version), at: version)
                 for subscriber in subscribers where !subscriber.connection.isClosed {
                     keep(id, version, frame, for: subscriber)
@@ -250,8 +249,8 @@ final class ConversationLists {
         isWaiting = false
         let due = postponed.values
         postponed = [:]
-        for (subscriber, ids) in due where !subscriber.connection.isClosed {
-            readAgain(ids.sorted(), for: [subscriber])
+        for each in due where !each.subscriber.connection.isClosed {
+            readAgain(each.ids.sorted(), for: [each.subscriber])
         }
     }
 
@@ -266,7 +265,7 @@ final class ConversationLists {
 
     func lost() { if lostAt == nil { lostAt = shard.clock.redisNow } }
 
-    /// Changes may have been missed: what is newer than the break is told.
+    /// What is newer than the break is told. A client that may have missed more comes back, and says what it knows.
     func reload(done: @escaping (RedisFailure?) -> Void) {
         let since = (lostAt ?? shard.clock.redisNow) - Self.margin
         var failure: RedisFailure?
@@ -285,6 +284,7 @@ final class ConversationLists {
     private func reload(_ user: UserID, since: Timestamp, done: @escaping (RedisFailure?) -> Void) {
         reading.inbox(of: user) { [self] result in
             guard case .success(let inbox) = result else { return done(result.failure) }
+            if inbox.dropped >= since { users[user]?.forEach { shard.close($0.connection, .tooSlow) } }
             for (id, version) in inbox.left where version >= since {
                 tell(user, id, version, Self.frame(ConversationRecord.removed(id, version: version), at: version))
             }

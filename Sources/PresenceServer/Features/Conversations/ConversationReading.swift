@@ -42,6 +42,14 @@ struct ConversationReading {
         var conversations: [ConversationID] = []
         /// Those that the user is no longer in, with the version at which they left.
         var left: [ConversationID: Int64] = [:]
+        /// What was left at this version or before may be missing in `left`.
+        var dropped: Int64 = 0
+
+        /// The version at which the user left a conversation. A client in the background may have to be told only now of one that
+        /// is in `left` no more: it was left by `dropped`.
+        func leaving(_ id: ConversationID) -> Int64? {
+            left[id] ?? (dropped > 0 && !conversations.contains(id) ? dropped : nil)
+        }
     }
 
     func inbox(of user: UserID, done: @escaping (Result<Inbox, RedisFailure>) -> Void) {
@@ -51,6 +59,7 @@ struct ConversationReading {
                     let words = value.array?.compactMap(\.string) ?? []
                     var inbox = Inbox()
                     for place in stride(from: 0, to: words.count - 1, by: 2) {
+                        if words[place] == " dropped" { inbox.dropped = Int64(words[place + 1]) ?? 0 }
                         guard let id = ConversationID(words[place]) else { continue }
                         let state = words[place + 1].split(separator: " ")
                         if state.first == "in" {

@@ -64,6 +64,7 @@ extension Conversations {
         guard case .success(let value) = result else { return nil }
         switch value.array?.first?.string {
         case "BLOCKED": return .init(code: .forbidden, message: "one of them blocks the other")
+        case "DELETEDUSER": return .init(code: .forbidden, message: "the account of one of them is deleted")
         case "DIRECT": return .init(code: .forbidden, message: "this is for groups only")
         case "OWNER": return .init(code: .forbidden, message: "only the owner removes others")
         case "CROWDED":

@@ -5,7 +5,9 @@ import Redis
 /// Carries membership from a conversation to the inboxes of those who joined or left: an intent of the conversation.
 ///
 /// Its first step is any script that changes who is in it. That notes each who came or went with the version of the change
-/// (`j:USER`). An inbox takes a version only if it is a larger one than it has, so a step may come twice or late.
+/// (`j:USER`). An inbox takes a version only if it is a larger one than it has, so a step may come twice or late. Somebody whose
+/// account was deleted before their inbox heard of it is taken out again by the last step; who had heard of it leaves by
+/// ``Departing``.
 final class Joining {
     private unowned let shard: ShardLogic
     private(set) var kind: IntentKind!
@@ -54,7 +56,10 @@ final class Joining {
 
     private func settle(_ heard: [String], _ intent: Intent, _ answer: RedisValue) -> IntentStep {
         IntentStep(
-            .settle, intent, keys: { [$0.floor, $0.conversation(intent.subject)] },
+            .settle, intent,
+            keys: {
+                [$0.floor, $0.conversation(intent.subject), $0.typing(intent.subject)] + $0.messages(intent.subject)
+            },
             arguments: [intent.subject.string] + heard
         ) { [unowned self] _ in
             // Of a very large conversation the rest hear of it after the answer.

@@ -29,8 +29,9 @@ redis.call('DEL', KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8],
     KEYS[17], KEYS[18])
 if #record > 0 then redis.call('HSET', KEYS[11], unpack(record)) end
 abandon(KEYS[11], KEYS[10], ARGV[6], KEYS[12])
--- Tokens of the app's own for this user, from before, must open nothing that would look like them.
-redis.call('HSET', KEYS[2], 'revokedAt', at)
+-- Tokens of the app's own for this user, from before, must open nothing that would look like them. Conversations that are about
+-- to have them as a member ask whether they were deleted (enroll.lua).
+redis.call('HSET', KEYS[2], 'revokedAt', at, 'deletedAt', int(now))
 if isHere then redis.call('HDEL', KEYS[9], held[1]) end
 if releasing then
     redis.call('HSET', KEYS[4], 'emailReleasing', releasing)

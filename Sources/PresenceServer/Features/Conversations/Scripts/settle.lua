@@ -1,16 +1,21 @@
 -- uses: typing-lib, attachment-lib, conversation-lib
--- Inboxes have been told, and said who shows what they have read. Those who joined hear of the conversation now.
--- KEYS: shards, unfinished, floor, conversation
--- ARGV: now, channel, incarnation, intent, conversation, then USER, version, receipts of each
+-- Inboxes have been told, and said who shows what they have read. Those who joined hear of the conversation now. Those whose
+-- account was deleted meanwhile are in it no longer: an id of an account never comes back, so this holds however late it is.
+-- KEYS: shards, unfinished, floor, conversation, typing, log, changes, prints, attachments, attachments-due
+-- ARGV: now, channel, incarnation, intent, conversation, then USER, version, receipts ('-': deleted) of each
 -- Replies {OK} or {FENCED}.
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
 local c = conversationAt(KEYS[4])
-local changed, told = false, {}
+local changed, left, told = false, false, {}
 for i = 6, #ARGV, 3 do
     local user, version, receipts, setting = ARGV[i], ARGV[i + 1], string.match(ARGV[i + 2], '^(%a) (%d+)$')
     if c.pending[user] == version then
         redis.call('HDEL', KEYS[4], 'j:' .. user)
         c.pending[user] = nil
+    end
+    if ARGV[i + 2] == '-' and c.members[user] then
+        leave(c, user)
+        left = true
     end
     local m = c.members[user]
     if m then told[user] = true end
@@ -20,12 +25,17 @@ for i = 6, #ARGV, 3 do
         putMember(c, user)
     end
 end
-if changed then
+if left then
+    succeed(c)
+    empty(c, ARGV[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10])
+end
+if changed or left then
     bump(c, KEYS[3])
 elseif next(told) then
     c.news, c.only = c.version, told
 end
 if next(c.changed) or c.news then save(c, ARGV[2], ARGV[5]) end
+if left then tellMembers(c, ARGV[2], ARGV[5], KEYS[5], KEYS[3]) end
 if not next(c.pending) then
     redis.call('SREM', KEYS[2], ARGV[4])
     keepNumbers(c)

@@ -1,0 +1,89 @@
+import Foundation
+import PresenceKit
+
+/// A mark that the user has made, in the client's storage until the server has it: one for each conversation and kind, the
+/// furthest.
+struct KeptMark: Sendable {
+    static let kind = "conversationMark"
+    let id: String
+    let owner: String
+    let mark: Ask.Mark
+
+    init(owner: String, mark: Ask.Mark) { (id, self.owner, self.mark) = (UUID().uuidString, owner, mark) }
+
+    /// `nil` for what a later version wrote.
+    init?(_ write: QueuedWrite) {
+        guard let owner = write.owner, let mark = try? JSONDecoder().decode(Ask.Mark.self, from: write.body) else {
+            return nil
+        }
+        (id, self.owner, self.mark) = (write.id, owner, mark)
+    }
+
+    func write(at date: Date) throws -> QueuedWrite {
+        QueuedWrite(
+            id: id, owner: owner, lane: mark.conversation, kind: Self.kind, body: try JSONEncoder().encode(mark),
+            queuedAt: date)
+    }
+}
+
+extension Ask.Mark {
+    /// Whether it says all that another one of the same conversation does. What is read is delivered.
+    func covers(_ other: Ask.Mark) -> Bool {
+        let delivered = max(self.delivered ?? 0, read ?? 0)
+        return conversation == other.conversation && (other.read ?? 0) <= read ?? 0
+            && (other.delivered ?? 0) <= delivered
+    }
+
+    mutating func raise(to other: Ask.Mark) {
+        delivered = [delivered, other.delivered].compactMap(\.self).max()
+        read = [read, other.read].compactMap(\.self).max()
+    }
+}
+
+extension PresenceMessages {
+    /// Keeps a mark that is wanted until the server has it. What cannot be kept is told only while the process lives.
+    func keep(_ mark: Ask.Mark) async {
+        guard let owner = try? await ownUser(), told[mark.conversation]?.covers(mark) != true,
+            !keptMarks.contains(where: { $0.owner == owner && $0.mark.covers(mark) })
+        else { return }
+        let entry = KeptMark(owner: owner, mark: mark)
+        let former = keptMarks.filter { $0.owner == owner && mark.covers($0.mark) }.map(\.id)
+        keptMarks.append(entry)
+        do {
+            try await client.keep(try entry.write(at: Date()))
+        } catch {
+            return keptMarks.removeAll { $0.id == entry.id }
+        }
+        // Told meanwhile, or the user is another one.
+        guard keptMarks.contains(where: { $0.id == entry.id }) else { return await takeOut([entry.id]) }
+        await drop(former)
+    }
+
+    /// Marks of an earlier process, and those of a connection before.
+    func recallMarks() {
+        for kept in keptMarks {
+            marks[kept.mark.conversation, default: Ask.Mark(conversation: kept.mark.conversation)].raise(to: kept.mark)
+        }
+    }
+
+    /// The server has a mark.
+    func took(_ mark: Ask.Mark) async {
+        told[mark.conversation, default: Ask.Mark(conversation: mark.conversation)].raise(to: mark)
+        await drop(keptMarks.filter { mark.covers($0.mark) }.map(\.id))
+    }
+
+    /// Where the user is not any more, there is nothing to mark.
+    func dropMarks(of conversation: String) {
+        (marks[conversation], told[conversation]) = (nil, nil)
+        let ids = keptMarks.filter { $0.mark.conversation == conversation }.map(\.id)
+        guard !ids.isEmpty else { return }
+        keptMarks.removeAll { ids.contains($0.id) }
+        Task { await self.takeOut(ids) }
+    }
+
+    private func drop(_ ids: [String]) async {
+        guard !ids.isEmpty else { return }
+        keptMarks.removeAll { ids.contains($0.id) }
+        await takeOut(ids)
+    }
+}

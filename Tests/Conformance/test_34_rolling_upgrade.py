@@ -1,0 +1,274 @@
+"""A rolling upgrade under load: servers of two versions on one Redis, each with its own scripts, and nobody notices."""
+
+import asyncio
+import itertools
+import json
+import os
+import platform
+import random
+import signal
+import tempfile
+
+import pytest
+
+from support.api import API
+from support.client import CLOSED
+from support.patience import eventually
+from support.processes import sweep
+from support.room import Room
+from support.server import BINARY
+from support.talks import follow, fresh, group
+from support.versions import other_version, version_of
+
+PEOPLE = 6
+SHOWN = {"auto": "online", "busy": "busy"}
+SETTINGS = {"linger": 6_000, "lease": 8_000, "user_requests_per_second": 1_000, "user_request_burst": 1_000}
+
+
+class Site(Room):
+    """The servers of an installation, which come and go, and what has been changed on each."""
+
+    def __init__(self, start, binary):
+        self.start, self.redis, self.servers, self.changes, self.directory = start, start.redis(), [], {}, None
+        super().__init__(self.add(binary))
+        self.directory = self.server.directory
+
+    def add(self, binary):
+        server = self.start(SETTINGS, redis=self.redis, directory=self.directory, shards=2, binary=binary)
+        self.servers.append(server)
+        self.changes[server] = {}
+        return server
+
+    async def take_changes(self, more=40):
+        """Waits until each server has taken so many further changes of every kind."""
+        kinds = set().union(*self.changes.values())
+        before = {(server, kind): self.changes[server].get(kind, 0) for server in self.servers for kind in kinds}
+        await eventually(
+            lambda: kinds and all(self.changes[server].get(kind, 0) >= count + more / len(kinds)
+                                  for (server, kind), count in before.items()),
+            f"{more} further changes on each server", within=60)
+
+    async def drain(self, server):
+        """Stops a server as an operator does, with its clients on it."""
+        self.servers.remove(server)
+        server.send_signal(signal.SIGTERM)
+        assert await asyncio.to_thread(server.process.wait, timeout=30) == 0
+
+    @property
+    def cached_scripts(self):
+        lines = self.redis.command("INFO", "memory").splitlines()
+        return next(int(line.split(":")[1]) for line in lines if line.startswith("number_of_cached_scripts:"))
+
+
+class Worker:
+    """A person who changes one thing after the other and watches everybody, and goes elsewhere when a server says so. An
+    answer other than what the request asks for fails the test; what was not answered before the close is asked for again."""
+
+    def __init__(self, name, site):
+        self.name, self.site, self.home = name, site, None
+        self.draw = random.Random(name)
+        self.count = itertools.count(1)
+        self.user, self.client, self.conversation = site.name(name), None, None
+        self.status, self.text, self.shown = "auto", None, None
+        self.said, self.held, self.told, self.seen_offline = {}, {}, {}, []
+
+    async def come(self, home):
+        before, self.client = self.client, await self.site.come(self.name, "phone", at=home)
+        self.home = home
+        if before:
+            self.look_back(before)
+            self.client.presence, self.client.profile = dict(before.presence), dict(before.profile)
+        await self.watch(self.everybody)
+        if self.conversation:
+            await self.listen()
+
+    async def listen(self):
+        """Follows the messages from where it is."""
+        cursor = {"after": max(self.held), "messagesVersion": self.told["version"]} if self.held else {"after": 0}
+        whole = await follow(self.client, self.conversation, **cursor)
+        assert "reset" not in whole, whole
+        self.hold(whole["messages"], whole["messagesVersion"])
+
+    def hold(self, messages, version):
+        for message in messages:
+            assert self.held.get(message["seq"], message)["id"] == message["id"], "two messages with one number"
+            self.held[message["seq"]] = message
+        self.told["version"] = max(version, self.told.get("version", 0))
+
+    def look_back(self, client):
+        """Takes up what a connection was told."""
+        for event in client.log:
+            if event["type"] == "message":
+                self.hold([event["message"]], event["conversationVersion"])
+            elif event["type"] == "presence" and event["presence"]["status"] == "offline":
+                self.seen_offline.append(event)
+            assert event["type"] not in ("messagesReset", "stale"), event
+
+    async def watch(self, people):
+        """Subscribes as after a break, with what it holds already."""
+        held = {user: {"presence": self.client.presence[user]["version"], "profile": self.client.profile[user]["version"]}
+                for user in people if self.client.presence.get(user) and self.client.profile.get(user)}
+        return await self.change("subscribe", "subscribed", "subscriptions", users=people, known=held)
+
+    async def change(self, type, answer, kind, **members):
+        """Asks until it is answered; only a server that closes the connection because it ends may leave it at that."""
+        while (reply := await self.client.ask(type, **members)) == CLOSED:
+            _, reason = await self.client.closed(1012)
+            await asyncio.sleep(json.loads(reason)["reconnectAfter"] / 1000)
+            await self.come(self.draw.choice(self.site.servers))
+        assert reply["type"] == answer, f"{reply} for {type} {members} on {self.home.url}"
+        counts = self.site.changes[self.home]
+        counts[kind] = counts.get(kind, 0) + 1
+        return reply
+
+    async def act(self):
+        number, kind = next(self.count), self.draw.choice(["status", "profile", "message", "subscriptions"])
+        if kind == "status":
+            self.status, self.text = self.draw.choice(list(SHOWN)), f"I am at {number}"
+            await self.change("status", "ok", kind, status=self.status, text=self.text)
+        elif kind == "profile":
+            self.shown = f"{self.name} {number}"
+            await self.change("updateProfile", "profileUpdated", kind, changes={"displayName": self.shown})
+        elif kind == "message":
+            id, text = fresh(), f"{self.name} says {number}"
+            reply = await self.change(
+                "send", "sent", kind, conversation=self.conversation, message={"id": id, "text": text})
+            self.said[id] = (reply["message"]["seq"], self.user, text)
+        else:
+            some = self.draw.sample(self.everybody, PEOPLE // 2)
+            await self.change("unsubscribe", "unsubscribed", kind, users=some)
+            await self.watch(some)
+
+    async def work(self, ended):
+        while not ended.is_set():
+            await self.act()
+            # Some fifty changes a second, so that servers and Redis have moments between them.
+            await asyncio.sleep(0.02)
+        # One who was told to go while nothing was asked.
+        await self.change("get", "users", "reads", users=[])
+
+    async def sees_the_truth(self, workers):
+        for other in workers:
+            await self.client.sees(other.user, status=SHOWN[other.status], text=other.text)
+            await self.client.sees_profile(other.user, displayName=other.shown)
+
+    async def has_heard(self, said):
+        """Waits until it holds every message, under the numbers that their senders were told."""
+        def all_there():
+            self.look_back(self.client)
+            return len(self.held) >= len(said)
+        await eventually(all_there, f"{len(said)} messages of {self.name}")
+        assert listed(self.held.values()) == said
+        assert not self.seen_offline, self.seen_offline[:3]
+
+
+def listed(messages):
+    return {message["id"]: (message["seq"], message["from"], message["text"]) for message in messages}
+
+
+async def all_messages(client, conversation):
+    """Read page by page, from the newest on."""
+    messages, page = [], None
+    while page is None or page["first"] < messages[0]["seq"]:
+        before = {"before": messages[0]["seq"]} if messages else {}
+        page = await client.did("getMessages", conversation=conversation, limit=100, **before)
+        messages = page["messages"] + messages
+    return messages
+
+
+@pytest.fixture
+def versions():
+    """The program under test and one of another version."""
+    directory = tempfile.mkdtemp(prefix="presence-versions-")
+    path, _ = other_version(directory)
+    yield BINARY, path
+    sweep(directory)
+
+
+def test_the_other_version_is_another(versions):
+    own, other = versions
+    assert os.path.getsize(own if os.path.sep in own else other) == os.path.getsize(other)
+    # Where a processor takes constants in smaller pieces, the copy says the same of itself.
+    if platform.machine() == "x86_64":
+        assert version_of(own) != version_of(other)
+
+
+@pytest.mark.parametrize("direction", ["to the other version", "and back"])
+async def test_no_change_is_refused_or_lost_in_a_rolling_upgrade_and_all_see_the_truth(start, versions, direction):
+    former, later = versions if direction == "to the other version" else reversed(versions)
+    site = Site(start, former)
+    site.add(former)
+    workers = [Worker(f"p{number}", site) for number in range(PEOPLE)]
+    for number, worker in enumerate(workers):
+        worker.everybody = [other.user for other in workers]
+        await worker.come(site.servers[number % 2])
+    conversation = (await group(*[worker.client for worker in workers]))["id"]
+    for worker in workers:
+        worker.conversation = conversation
+        await worker.listen()
+    ended = asyncio.Event()
+    running = [asyncio.create_task(worker.work(ended)) for worker in workers]
+    guard = asyncio.gather(*running)
+    try:
+        await change_servers(site, workers, later, guard)
+        ended.set()
+        await guard
+    finally:
+        for each in running:
+            each.cancel()
+    await compare(site, workers, conversation)
+
+
+async def meanwhile(guard, what):
+    """Waits for something, and fails at once with whoever fails under it."""
+    task = asyncio.ensure_future(what)
+    await asyncio.wait({guard, task}, return_when=asyncio.FIRST_COMPLETED)
+    if guard.done():
+        task.cancel()
+        guard.result()
+    return await task
+
+
+async def change_servers(site, workers, later, guard):
+    await meanwhile(guard, site.take_changes())
+    scripts = site.cached_scripts
+    for turn, older in enumerate(list(site.servers)):
+        await meanwhile(guard, asyncio.to_thread(site.add, later))
+        if turn == 0:
+            assert site.cached_scripts == 2 * scripts, "the versions share scripts"
+        await meanwhile(guard, site.drain(older))
+        everybody_there = eventually(lambda: all(worker.home in site.servers for worker in workers), "everybody elsewhere")
+        await meanwhile(guard, everybody_there)
+        # With the first one gone, there are clients on both versions.
+        await meanwhile(guard, site.take_changes())
+        for _ in range(2):
+            assert site.redis.command("SCRIPT", "FLUSH") == "OK"
+            await meanwhile(guard, site.take_changes())
+        if platform.machine() == "x86_64":
+            assert await running_versions(site) == [version_of(server.command[0]) for server in site.servers]
+
+
+async def running_versions(site):
+    pages = [(await API(server).request("GET", "/metrics")).body for server in site.servers]
+    return [page.split('presence_build_info{version="')[1].split('"')[0] for page in pages]
+
+
+async def compare(site, workers, conversation):
+    for worker in workers:
+        await worker.sees_the_truth(workers)
+    for worker in workers[1:]:
+        assert worker.client.presence == workers[0].client.presence
+        assert worker.client.profile == workers[0].client.profile
+    reader = workers[0].client
+    for person in await reader.get(*workers[0].everybody):
+        assert person["presence"] == reader.presence[person["user"]], "the store has another presence"
+        assert person["profile"] == reader.profile[person["user"]], "the store has another profile"
+    said = {id: message for worker in workers for id, message in worker.said.items()}
+    stored = await all_messages(reader, conversation)
+    assert [message["seq"] for message in stored] == list(range(1, len(said) + 1)), "a gap, or one message twice"
+    assert listed(stored) == said
+    for worker in workers:
+        await worker.has_heard(said)
+    for server in site.servers:
+        errors = await API(server).metric("errors_total", code="internal")
+        assert errors == 0, (server.url, errors)

@@ -1,0 +1,106 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import PresenceKit
+@testable import PresenceMessages
+
+/// Marks that are made without a connection: kept, the furthest of each kind, until the server has them.
+@Suite(.timeLimit(.minutes(1))) struct MarkTests {
+    private let server = MessageServer()
+
+    /// A client that has seen three messages and has no connection any more.
+    private func offline(_ storage: Storage, user: String? = nil) async throws -> (Scene, [Message]) {
+        let scene = Scene(server, storage: storage, user: user)
+        await scene.connected()
+        var list = scene.messages.conversationList.makeAsyncIterator()
+        var loop = scene.messages.messages(in: "c1").makeAsyncIterator()
+        for text in ["one", "two", "three"] { server.write(text) }
+        let messages = await loop.reaches { $0.count == 3 }
+        // What has arrived is marked by itself, before the connection goes.
+        await list.reaches { $0.first?.member("ana")?.delivered == 3 }
+        server.isThere(false)
+        for await state in scene.client.connectionStates where !state.isConnected { break }
+        let shown = try #require(messages)
+        return (scene, shown.messages)
+    }
+
+    private func read(by user: String = "ana") -> Int { server.state.withLock { $0.talks["c1"]!.reads[user] ?? 0 } }
+
+    private func kept(_ storage: Storage) async throws -> [Ask.Mark] {
+        try await storage.writes.load().writes.filter { $0.kind == KeptMark.kind }.compactMap { KeptMark($0)?.mark }
+    }
+
+    @Test func `what was read offline is told by a later process, once, and only how far`() async throws {
+        let directory = try TemporaryDirectory()
+        do {
+            let storage = try Storage.directory(URL(fileURLWithPath: directory.path))
+            let (scene, messages) = try await offline(storage)
+            for message in messages { await scene.messages.updateStatus(of: message, to: .read) }
+            await scene.messages.updateStatus(of: messages[0], to: .read)
+            #expect(try await kept(storage).map(\.read) == [3])
+            await scene.client.disconnect()
+        }
+        #expect(read() == 0)
+        server.isThere(true)
+        let storage = try await OutboxTests.reopened(directory)
+        let scene = Scene(server, storage: storage)
+        await scene.connected()
+        while read() != 3 { await Task.yield() }
+        while try await !kept(storage).isEmpty { await Task.yield() }
+        #expect(server.asked("mark").filter { $0["read"] != nil }.count == 1)
+    }
+
+    @Test func `of each conversation and kind one mark is kept, and what is read is delivered`() async throws {
+        let storage = Storage(cache: MemoryCache(), writes: MemoryWriteQueue())
+        let (scene, _) = try await offline(storage)
+        await scene.messages.keep(Ask.Mark(conversation: "c1", delivered: 4, read: nil))
+        await scene.messages.markRead(in: "c1", upTo: 2)
+        await scene.messages.keep(Ask.Mark(conversation: "c2", delivered: 1, read: nil))
+        let marks = try await kept(storage)
+        #expect(marks.map(\.conversation) == ["c1", "c1", "c2"])
+        #expect(marks.map(\.delivered) == [4, nil, 1] && marks.map(\.read) == [nil, 2, nil])
+        await scene.messages.keep(Ask.Mark(conversation: "c1", delivered: nil, read: 4))
+        #expect(try await kept(storage).filter { $0.conversation == "c1" }.map(\.read) == [4])
+    }
+
+    @Test func `a mark that cannot be stored is told if there is a connection`() async throws {
+        let writes = FaultyWrites()
+        let (scene, _) = try await offline(Storage(cache: MemoryCache(), writes: writes))
+        await writes.set(mayAppend: false)
+        await scene.messages.markRead(in: "c1")
+        #expect(await scene.messages.keptMarks.isEmpty)
+        server.isThere(true)
+        scene.client.networkChanged(isAvailable: true)
+        while read() != 3 { await Task.yield() }
+    }
+
+    @Test func `a mark that the server refuses is kept no longer`() async throws {
+        let storage = Storage(cache: MemoryCache(), writes: MemoryWriteQueue())
+        let (scene, _) = try await offline(storage)
+        await scene.messages.markRead(in: "c1")
+        server.refuse("mark", ["code": "forbidden"])
+        server.isThere(true)
+        scene.client.networkChanged(isAvailable: true)
+        while try await !kept(storage).isEmpty { await Task.yield() }
+        #expect(read() == 0)
+    }
+
+    @Test func `another user's marks are told by nobody`() async throws {
+        let directory = try TemporaryDirectory()
+        do {
+            let storage = try Storage.directory(URL(fileURLWithPath: directory.path))
+            let (scene, _) = try await offline(storage, user: "ana")
+            await scene.messages.markRead(in: "c1")
+            await scene.client.disconnect()
+        }
+        server.isThere(true)
+        let storage = try await OutboxTests.reopened(directory)
+        let scene = Scene(server, storage: storage, user: "bob")
+        await scene.connected()
+        try await scene.messages.send("hello", in: "c1")
+        _ = try await scene.messages.waiting.until { $0 == 0 }
+        while try await !kept(storage).isEmpty { await Task.yield() }
+        #expect(read() == 0 && read(by: "bob") == 0)
+    }
+}

@@ -1,0 +1,140 @@
+import Foundation
+import PresenceProtocol
+import Testing
+
+@testable import PresenceCore
+@testable import PresenceServer
+@testable import Simulator
+
+/// Somebody's account is deleted while others put them into a conversation: they are in none afterwards, and their inbox is gone.
+@Suite struct DeletedMemberTests {
+    private let accounts: AccountWorld
+    private let ana: SimulatedClient
+    private let bob: UserID
+    private let bobsToken: String
+    private var world: World { accounts.world }
+
+    init() throws {
+        let accounts = try AccountWorld()
+        self.accounts = accounts
+        let made = try accounts.signUp("bob@example.org").json
+        bob = try #require((made["user"] as? String).flatMap { UserID($0) })
+        bobsToken = try #require(made["accessToken"] as? String)
+        ana = try SimulatedClient("ana", in: accounts.world).connect(to: accounts.world.shards[0])
+    }
+
+    private func deleteBob() throws {
+        let deleted = try accounts.call(
+            "DELETE", "/v1/me", ["password": AccountWorld.password], token: bobsToken, at: 1)
+        #expect(deleted.status == 204)
+    }
+
+    /// Deletes bob between the first run of a script and its answer.
+    private func deleteBob(after script: Script) {
+        world.redis.ran = { [world, accounts, bob] ran, _, _ in
+            guard ran == script else { return }
+            world.redis.ran = { _, _, _ in }
+            let logic = world.shards[1].logic!
+            let keys = logic.partitions.keys(of: bob)
+            let email = accounts.world.redis.ask(["HGET", keys.account(bob), "email"])
+            let address = (try? email.get().string).flatMap { $0 }.flatMap { EmailAddress($0) } ?? .nobody
+            _ = world.redis.run(
+                .deleteAccount, keys: keys.ofDeletion(bob, address),
+                arguments: [String(world.redisNow)]
+                    + keys.argumentsOfDeletion(bob, by: logic.link.incarnation, held: nil))
+        }
+    }
+
+    private func create(_ members: String) throws -> ConversationID {
+        ana.sendText(#"{"type":"createConversation","id":7,\#(members)}"#)
+        var made: ConversationID?
+        try world.run(until: "there is a conversation") {
+            for case .conversationCreated(_, let talk) in ana.received { made = talk.id }
+            return made != nil
+        }
+        return try #require(made)
+    }
+
+    private func members(of id: ConversationID) throws -> [String] {
+        let key = world.shards[0].logic.partitions.keys(of: id).conversation(id)
+        return try world.redis.command(["HKEYS", key]).get().array?.compactMap(\.string)
+            .filter { $0.hasPrefix("m:") || $0.hasPrefix("j:") }.sorted() ?? []
+    }
+
+    private func expectBobGone() throws {
+        let keys = world.shards[0].logic.partitions.keys(of: bob)
+        #expect(try world.redis.command(["EXISTS", keys.inbox(bob)]).get().int == 0)
+        #expect(try world.redis.command(["HEXISTS", keys.account(bob), "email"]).get().int == 0)
+        #expect(try world.redis.command(["KEYS", "*:unfinished"]).get().array?.isEmpty == true)
+    }
+
+    @Test(arguments: [Script.create, .joining, .enroll, .settle])
+    func `whose account is deleted while a group is made is not in it`(script: Script) throws {
+        deleteBob(after: script)
+        let id = try create(#""participants":["\#(bob)","cy"],"name":"Trip""#)
+        try world.run(for: 25_000)
+        #expect(try members(of: id) == ["m:ana", "m:cy"])
+        try expectBobGone()
+        ana.sendText(#"{"type":"getConversation","id":8,"conversation":"\#(id)"}"#)
+        try world.run(for: 100)
+        #expect(ana.texts.last?.contains(#""participants":["ana","cy"]"#) == true)
+    }
+
+    @Test(arguments: [Script.reserve, .direct, .joining, .enroll, .settle])
+    func `whose account is deleted while a direct conversation is made is not in it`(script: Script) throws {
+        deleteBob(after: script)
+        let id = try create(#""participants":["\#(bob)"]"#)
+        try world.run(for: 25_000)
+        #expect(try members(of: id) == ["m:ana"])
+        try expectBobGone()
+    }
+
+    @Test(arguments: [Script.members, .joining, .enroll, .settle])
+    func `whose account is deleted while they are added is not in it`(script: Script) throws {
+        let id = try create(#""participants":["cy"],"name":"Trip""#)
+        try world.run(for: 1_000)
+        deleteBob(after: script)
+        ana.sendText(#"{"type":"changeMembers","id":8,"conversation":"\#(id)","add":["\#(bob)"]}"#)
+        try world.run(for: 25_000)
+        #expect(try members(of: id) == ["m:ana", "m:cy"])
+        try expectBobGone()
+    }
+
+    /// A server that stood still carries out what another has finished long ago.
+    @Test func `a step that comes late brings nobody back`() throws {
+        let id = try create(#""participants":["\#(bob)","cy"],"name":"Trip""#)
+        try world.run(for: 1_000)
+        try deleteBob()
+        try world.run(for: 1_000)
+        #expect(try members(of: id) == ["m:ana", "m:cy"])
+        let keys = world.shards[0].logic.partitions.keys(of: bob)
+        let late = world.redis.run(
+            .enroll, keys: [keys.shards, keys.unfinished, keys.inbox(bob), keys.user(bob), keys.pushed(bob)],
+            arguments: [
+                String(world.redisNow), keys.events, world.shards[0].logic.link.incarnation, "joining \(bob)",
+                id.string, "in", "9999999999999",
+            ])
+        #expect(try late.get().array?.compactMap(\.string) == ["OK", "-"])
+        try expectBobGone()
+    }
+
+    @Test
+    func `who is deleted cannot be put into a conversation, and a list of a backend leaves them out`()
+        throws
+    {
+        let id = try create(#""participants":["cy"],"name":"Trip""#)
+        try deleteBob()
+        ana.sendText(#"{"type":"changeMembers","id":10,"conversation":"\#(id)","add":["\#(bob)"]}"#)
+        ana.sendText(#"{"type":"createConversation","id":11,"participants":["\#(bob)"]}"#)
+        ana.sendText(#"{"type":"createConversation","id":12,"participants":["\#(bob)","cy"],"name":"Again"}"#)
+        try world.run(for: 1_000)
+        let refused = ana.texts.filter { $0.contains(#""code":"forbidden""#) }
+        #expect(refused.count == 3)
+        let set = try accounts.call(
+            "PUT", "/v1/conversations/\(id)/participants", ["participants": ["ana", bob.string]], token: "!backend")
+        #expect(set.status == 200)
+        try world.run(for: 1_000)
+        #expect(try members(of: id) == ["m:ana"])
+        try expectBobGone()
+    }
+}

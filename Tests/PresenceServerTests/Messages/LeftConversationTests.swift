@@ -1,0 +1,85 @@
+import Foundation
+import PresenceProtocol
+import Testing
+
+@testable import PresenceCore
+@testable import PresenceServer
+@testable import Simulator
+
+/// An inbox keeps a bounded number of the conversations that its user has left, and nobody goes on seeing one of the others.
+@Suite struct LeftConversationTests {
+    private let world: World
+    private let bob = UserID("bob")!
+
+    init() throws { world = try World(shards: 2) }
+
+    private var keys: PartitionKeys { world.shards[0].logic.partitions.keys(of: bob) }
+
+    private func enroll(_ id: String, _ state: String, _ version: Timestamp) throws {
+        let answer = world.redis.run(
+            .enroll, keys: [keys.shards, keys.unfinished, keys.inbox(bob), keys.user(bob), keys.pushed(bob)],
+            arguments: [
+                String(world.redisNow), keys.events, world.shards[0].logic.link.incarnation, "joining \(id)", id, state,
+                String(version),
+            ])
+        #expect(try answer.get().array?.first?.string == "OK")
+    }
+
+    private func inbox() throws -> [String: String] {
+        let words = try world.redis.command(["HGETALL", keys.inbox(bob)]).get().array?.compactMap(\.string) ?? []
+        return Dictionary(
+            uniqueKeysWithValues: stride(from: 0, to: words.count - 1, by: 2).map { (words[$0], words[$0 + 1]) })
+    }
+
+    @Test func `what was left long ago is dropped when there is much of it`() throws {
+        let began = world.redisNow
+        for number in 0..<20 { try enroll("stays\(number)", "in", began) }
+        for number in 0..<500 { try enroll("c\(number)", "out", began + Timestamp(number)) }
+        #expect(try inbox().count == 520)
+        // A step of before that comes late finds the later one.
+        try enroll("new", "out", began + 500)
+        try enroll("new", "in", began + 499)
+        #expect(try inbox()["new"] == "out \(began + 500)" && inbox()["c0"] == "out \(began)")
+        world.redisEpoch += 3_700_000
+        try enroll("last", "out", world.redisNow)
+        let left = try inbox()
+        #expect(left.values.filter { $0.hasPrefix("in ") }.count == 20)
+        #expect(left.values.filter { $0.hasPrefix("out ") }.count == 400)
+        #expect(left["last"] != nil && left["new"] != nil && left["c102"] != nil)
+        #expect(left["c101"] == nil && left[" dropped"] == String(began + 101))
+    }
+
+    @Test func `what was left within the hour is kept, however much it is`() throws {
+        for number in 0..<700 { try enroll("c\(number)", "out", world.redisNow) }
+        #expect(try inbox().count == 700)
+    }
+
+    private func watchList() throws -> SimulatedClient {
+        let client = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
+        client.sendText(#"{"type":"subscribe","id":90,"conversationList":true}"#)
+        try world.run(for: 1_000)
+        return client
+    }
+
+    @Test(arguments: [true, false])
+    func `after a break whoever may have missed what was dropped comes back, and nobody else`(isSince: Bool) throws {
+        let client = try watchList()
+        world.shards[1].cutAll()
+        let dropped = world.redisNow + (isSince ? 0 : -600_000)
+        _ = world.redis.command(["HSET", keys.inbox(bob), " dropped", String(dropped)])
+        try world.run(until: "live again") { world.shards[1].logic.link.isLive }
+        try world.run(for: 1_000)
+        #expect(client.closeCode == (isSince ? .tooSlow : nil))
+    }
+
+    @Test func `who comes back hears of each conversation that is no longer theirs, dropped or not`() throws {
+        try enroll("c1", "out", world.redisNow)
+        _ = world.redis.command(["HSET", keys.inbox(bob), " dropped", String(world.redisNow)])
+        let client = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
+        client.sendText(#"{"type":"subscribe","id":90,"conversationList":true,"known":{"c1":5,"c2":7}}"#)
+        try world.run(for: 1_000)
+        let reply = try #require(client.texts.first { $0.contains(#""type":"subscribed""#) })
+        #expect(reply.contains(#""id":"c2","version":8,"removed":true"#))
+        #expect(reply.contains(#""id":"c1""#) && !reply.contains("dropped"))
+    }
+}
