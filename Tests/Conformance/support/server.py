@@ -37,17 +37,18 @@ LIVING = []
 
 
 class Server:
-    """A running server; `configuration` has the short names of `settings.KEYS`.
+    """A running server; `configuration` has the short names of `settings.KEYS`; `binary` is another program than the one
+    that is tested.
 
     Without `redis` it keeps a Redis of its own in `directory`, which is removed at the end unless it was given.
     """
 
-    def __init__(self, configuration=None, redis=None, directory=None, shards=None, arguments=()):
+    def __init__(self, configuration=None, redis=None, directory=None, shards=None, arguments=(), binary=BINARY):
         self.owns_directory = directory is None
         self.directory = directory or tempfile.mkdtemp(prefix="presence-conformance-")
         self.configuration = configuration or {}
         self.redis = redis
-        self.command = [BINARY, "serve", "--port", "0", "--data-dir", self.directory]
+        self.command = [binary, "serve", "--port", "0", "--data-dir", self.directory]
         if self.configuration:
             with tempfile.NamedTemporaryFile("w", dir=self.directory, suffix=".yaml", delete=False) as file:
                 file.write(settings.text(self.configuration))
