@@ -167,4 +167,21 @@ import WebSockets
         accounts.world.redisEpoch += 1_790_000
         #expect(try accounts.call("POST", "/v1/emails/verify", ["token": verify]).status == 204)
     }
+
+    @Test func `a name that was claimed is not said to be unchanged when the answer cannot be read`() throws {
+        let access = try signUp()["accessToken"] as? String
+        let world = accounts.world
+        var reads = 0
+        world.redis.ran = { script, _, _ in
+            guard script == .account else { return }
+            reads += 1
+            // The first looks whether there is an account, the second reads what it is by then.
+            if reads == 2 { world.after(0) { world.shards[0].cut(.commands) } }
+        }
+        let claimed = try accounts.call("PUT", "/v1/me/username", ["username": "soup"], token: access)
+        #expect(reads == 2 && claimed.status == 503 && claimed.json["outcomeUnknown"] as? Bool == true)
+        world.redis.ran = { _, _, _ in }
+        let name = try accounts.call("GET", "/v1/usernames/soup", token: access, at: 1)
+        #expect(name.json["reason"] as? String == "yours")
+    }
 }
