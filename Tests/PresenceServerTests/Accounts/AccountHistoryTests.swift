@@ -53,8 +53,8 @@ import Testing
             "accounts\(isAboutNames ? " with names" : ""): \(sum.histories) histories from seeds \(firsts), "
                 + "\(sum.renewed) refresh tokens renewed, \(sum.repeated) repeated, \(sum.reused) found used")
         #expect(sum.faults == [])
-        // It came to what it is about.
-        #expect(!Seeds.isWhole || (sum.renewed > 20 && sum.repeated > 5 && sum.reused > 0))
+        // It came to what it is about; that used ones are shown, the mistakes show.
+        #expect(!Seeds.isWhole || (sum.renewed > 20 && sum.repeated > 5))
     }
 
     private static func play(_ seeds: Range<UInt64>, _ isAboutNames: Bool, _ sum: inout Sum) throws {
