@@ -13,7 +13,7 @@ from support.pictures import bare_png
 
 from .visitors import Visitor
 
-VISITORS = 8
+VISITORS = 6
 WANTED = ["soup", "pie", "rice", "fig"]
 PICTURE = bare_png(8, 8, 8, 2, bytes(8 * 25))
 LATEST = 45

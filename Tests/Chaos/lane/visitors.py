@@ -47,7 +47,7 @@ class Visitor:
                 await self.ask_again(account)
             else:
                 await self.act(account)
-            await asyncio.sleep(self.random.uniform(0.02, 0.3))
+            await asyncio.sleep(self.random.uniform(0.05, 0.35))
 
     async def act(self, account):
         kinds = {self.want: 30, self.give_up: 10, self.look: 18, self.read: 16, self.refresh: 8, self.change_picture: 7,
