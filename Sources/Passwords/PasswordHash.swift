@@ -20,6 +20,10 @@ public struct PasswordHash: Sendable, Equatable {
             self.memory = memory
             self.passes = passes
         }
+
+        /// What is made and verified unless something else is said. Only tests with drawn histories, which make thousands, say
+        /// something else.
+        @TaskLocal package static var standard = Parameters()
     }
 
     private static let version: UInt8 = 1
@@ -38,7 +42,10 @@ public struct PasswordHash: Sendable, Equatable {
     }
 
     /// Hashes a password. It takes long, and the memory of its parameters: not on a loop.
-    public init(of password: String, _ parameters: Parameters = .init()) {
+    ///
+    /// - Parameter parameters: `nil`: as all are.
+    public init(of password: String, _ parameters: Parameters? = nil) {
+        let parameters = parameters ?? .standard
         let salt = Sodium.random(Self.saltCount)
         let memory = parameters.memory
         bytes =
@@ -47,7 +54,12 @@ public struct PasswordHash: Sendable, Equatable {
     }
 
     /// Hashed of nothing that anybody knows: what is verified for somebody who does not exist, so that it takes as long.
-    public static let ofNobody = PasswordHash(of: String(decoding: Sodium.random(32).map { $0 & 0x7F }, as: UTF8.self))
+    public static var ofNobody: PasswordHash {
+        Parameters.standard == nobody.parameters ? nobody : PasswordHash(of: "")
+    }
+
+    private static let nobody = PasswordHash(
+        of: String(decoding: Sodium.random(32).map { $0 & 0x7F }, as: UTF8.self), Parameters())
 
     /// Whether the password is the one. It takes as long as hashing.
     public func matches(_ password: String) -> Bool {
@@ -59,8 +71,9 @@ public struct PasswordHash: Sendable, Equatable {
     }
 
     /// Whether it was made more cheaply than is done now.
-    public func isWeaker(than wanted: Parameters = .init()) -> Bool {
-        parameters.memory < wanted.memory || parameters.passes < wanted.passes
+    public func isWeaker(than wanted: Parameters? = nil) -> Bool {
+        let wanted = wanted ?? .standard
+        return parameters.memory < wanted.memory || parameters.passes < wanted.passes
     }
 
     private var salt: [UInt8] { Array(bytes[Self.headCount..<(Self.headCount + Self.saltCount)]) }

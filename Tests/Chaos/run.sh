@@ -15,8 +15,8 @@ PRESENCED=$(realpath "$PRESENCED")
 export PRESENCED PYTHONDONTWRITEBYTECODE=1
 cd "$(dirname "$0")"
 
-if ! /usr/bin/python3 -c 'import websockets' 2>/dev/null; then
-    echo "needs the Debian package python3-websockets" >&2
+if ! /usr/bin/python3 -c 'import websockets, PIL' 2>/dev/null; then
+    echo "needs the Debian packages python3-websockets and python3-pil" >&2
     exit 2
 fi
 # Mounts of its own, where that is allowed: whatever happens, none stays.

@@ -1,7 +1,6 @@
 """Usernames under kills and timeouts: what all clients were told could have happened one call after the other."""
 
 import asyncio
-import json
 import random
 import time
 from math import inf
@@ -9,6 +8,7 @@ from math import inf
 import pytest
 
 from support.accounts import ON, Accounts, together
+from support.exchange import exchange
 from support.linearizability import Call, GaveUp, Impossible, linearizable
 from support.name_history import CLAIM, FREE, REFUSED, RELEASE, TAKEN, YOURS, History, at_rest, owner_after
 from support.name_model import NOTHING, OWNER, WHOLE, play
@@ -129,22 +129,6 @@ class Impatient:
                 self.history.put(began, end, user, name, status)
             else:
                 self.history.delete(began, end, user, status)
-
-
-async def exchange(server, method, path, body, token):
-    reader, writer = await asyncio.open_connection(server.host, server.port)
-    try:
-        content = b"" if body is None else json.dumps(body).encode()
-        writer.write(
-            f"{method} {path} HTTP/1.1\r\nHost: {server.host}:{server.port}\r\nAuthorization: Bearer {token}\r\n"
-            f"Connection: close\r\nContent-Length: {len(content)}\r\n\r\n".encode() + content)
-        head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
-        status = int(head.split(" ", 2)[1])
-        length = [line for line in head.split("\r\n") if line.startswith("content-length:")]
-        body = await reader.readexactly(int(length[0].split(":")[1])) if length else b""
-        return status, json.loads(body) if body else None
-    finally:
-        writer.transport.abort()
 
 
 async def test_what_clients_are_told_while_servers_are_killed_could_have_happened_one_by_one(start):

@@ -36,6 +36,14 @@ import Testing
         #expect(!hash.matches(""))
     }
 
+    @Test("only where a test says so they are cheaper") func scope() {
+        PasswordHash.Parameters.$standard.withValue(cheap) {
+            #expect(PasswordHash(of: "x").parameters == cheap && PasswordHash.ofNobody.parameters == cheap)
+            #expect(!PasswordHash(of: "x", cheap).isWeaker())
+        }
+        #expect(PasswordHash(of: "x").parameters == .init() && PasswordHash.ofNobody.parameters == .init())
+    }
+
     @Test("the same letters written in another way are the same password") func normalised() {
         #expect(PasswordHash(of: "caf\u{E9} ﬁne", cheap).matches("cafe\u{301} fine"))
     }

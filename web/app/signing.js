@@ -107,7 +107,8 @@ class Verify extends Screen {
       (error) => {
         said.className = "bad";
         said.textContent = error.code === "network"
-          ? "Network error. Please check your connection." : "This link is no longer valid. Please ask for a new one.";
+          ? "Network error. Please check your connection."
+          : "This link is no longer valid. Resetting your password confirms your email address as well.";
       },
     );
     return card("Confirm your email", said, h("p", {}, link("Continue", "/people")));

@@ -35,6 +35,12 @@ def lines(run, took):
            f"{run.faults.flooded} strangers let in by the last flood")
     yield ("{} conversations: {} messages said, {} acknowledged, each kept once, in one order on all sides; {} edits, "
            "{} deletions and {} marks acknowledged, kept and shown by all").format(*run.talks.counts)
+    yield ("{} accounts asked for, {} deleted; {} sign-ins, {} refreshes; {} names claimed or given up, {} refused; {} pictures; "
+           "{} calls whose outcome nobody knows").format(*run.accounts.counts)
+    if run.accounts.gave_up:
+        yield f"whether an order explains what was told of names is not known: {run.accounts.gave_up}"
+    yield (f"nothing was unfinished {run.accounts.settled:.1f} s after the last quiet; {run.accounts.swept} files of pictures "
+           f"were swept; all was checked in {run.accounts.checked:.1f} s")
     yield f"{ledger.sightings} presences shown; the driver itself stood still for at most {max(run.lags):.2f} s"
     if ledger.excused:
         yield f"for {ledger.excused:.0f} s after that only the truth in the end was held: this machine is too busy for more"

@@ -8,6 +8,7 @@ import time
 from support import client as conformance
 
 from . import timing
+from .accounts import Accounts
 from .crowd import Crowd, Member
 from .faults import Faults, Skipped
 from .ledger import Ledger
@@ -50,6 +51,7 @@ class Run:
                 self.people[name] = Member(name, line, self.stage.mint, self.ledger, self.crowd, watches)
         self.faults = Faults(self.stage, self.people, self.ledger, self.random)
         self.talks = Talks(self.people, self.ledger, self.random)
+        self.accounts = Accounts(self.stage, self.ledger, self.random)
         self.metronome = asyncio.create_task(self.measure_lag())
         for person in self.people.values():
             person.come()
@@ -59,6 +61,7 @@ class Run:
 
     async def end(self):
         self.metronome.cancel()
+        self.accounts.close()
         for person in self.people.values():
             person.close()
         if self.kit:
@@ -90,6 +93,7 @@ class Run:
         happening = self.life
         for name in reversed(names):
             happening = self.during(name, happening)
+        self.accounts.begin()
         await happening()
         for person in absent:
             if not person.wants_in:
@@ -98,7 +102,7 @@ class Run:
         # What was lost or left at the last moment of the fault has its full bound from there.
         bound = max(bound for bound, _ in timing.BOUNDS.values())
         excuse = timing.LEASE + 1 if self.ledger.is_redis_away or self.ledger.is_doubled else 0
-        quiet = await self.quiet(bound + excuse + 3 * timing.SLACK)
+        quiet, _ = await asyncio.gather(self.quiet(bound + excuse + 3 * timing.SLACK), self.accounts.rest())
         if self.ledger.is_redis_away and not self.ledger.is_doubled:
             for person in self.people.values():
                 if person.wants_in and not self.ledger.knows_of_staleness(person.user):
@@ -194,6 +198,7 @@ class Run:
             if name not in truth.names:
                 self.ledger.breach(f"stored is the name {name}, acknowledged was {truth.name}")
         await self.talks.check()
+        await self.accounts.check()
         status, report = await self.stage.doctor()
         if status != 0:
             self.ledger.breach("presenced doctor is not content:\n" + report)

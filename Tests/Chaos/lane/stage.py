@@ -74,7 +74,8 @@ class Server(Process):
     """One of several with the same settings and secret, always on the same port."""
 
     def __init__(self, number, directory, redis):
-        self.number, self.directory, self.redis, self.port = number, directory, redis, free_port()
+        self.number, self.directory, self.redis = number, directory, redis
+        self.host, self.port = "127.0.0.1", free_port()
         self.is_taken_off = False
         """The proxies send nobody there any more."""
         self.log = os.path.join(directory, f"server-{number}.log")

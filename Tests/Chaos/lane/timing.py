@@ -20,6 +20,10 @@ lease:
   sweep: {SWEEP * 1000:.0f}ms
 staleAfter: {STALE_AFTER * 1000:.0f}ms
 commandTimeout: 2s
+accounts:
+  enabled: true
+photos:
+  sweep: 4s
 """
 
 BOUNDS = {

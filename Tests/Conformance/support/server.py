@@ -37,7 +37,8 @@ LIVING = []
 
 
 class Server:
-    """A running server; `configuration` has the short names of `settings.KEYS`.
+    """A running server; `configuration` has the short names of `settings.KEYS`; `binary` is another program than the one
+    that is tested.
 
     Without `redis` it keeps a Redis of its own in `directory`, which is removed at the end unless it was given. `binary` is
     another program than the one under test.

@@ -6,18 +6,18 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// What somebody knows of an account of theirs.
-private struct Owner {
-    let user: String
-    var email: String
-    let password: String
-    var access: String?
-}
-
 /// One history, and what was wrong after it.
 final class AccountHistory {
+    /// What somebody knows of an account of theirs.
+    struct Owner {
+        let user: String
+        var email: String
+        let password: String
+        var access: String?
+    }
+
     private let accounts: AccountWorld
-    private var random: SplitMix64
+    var random: SplitMix64
     private let addresses = ["ana@example.org", "bob@example.org", "cy@example.org"]
     private let names = ["Soup", "soup", "Pie", "pie.2", "Rice"]
     private let isAboutNames: Bool
@@ -25,7 +25,10 @@ final class AccountHistory {
     private var pending: [(call: SimulatedCall, heard: (SimulatedCall) -> Void)] = []
     /// By user: those whose sign-up or sign-in was answered.
     private var owners: [String: Owner] = [:]
-    private var world: World { accounts.world }
+    /// By user and device: the refresh tokens that were answered, by their numbers.
+    var tokens: [String: [String: [Int64: String]]] = [:]
+    private(set) var model = AccountModel()
+    var world: World { accounts.world }
     private(set) var faults: [String] = []
 
     /// - Parameter redis: One that earlier histories have used.
@@ -33,12 +36,13 @@ final class AccountHistory {
         self.isAboutNames = isAboutNames
         accounts = try AccountWorld(seed: seed, partitions: 8, redis: redis)
         random = SplitMix64(seed &* 77)
+        world.redis.ran = { [weak self] in self?.model.hear($0, $1, $2) }
     }
 
-    private func pick<Element>(_ elements: [Element]) -> Element { elements.randomElement(using: &random)! }
+    func pick<Element>(_ elements: [Element]) -> Element { elements.randomElement(using: &random)! }
     private func password(of email: String) -> String { "the password of \(email.prefix(1))z" }
 
-    private func ask(
+    func ask(
         _ method: String, _ path: String, _ body: [String: Any], token: String? = nil,
         heard: @escaping (SimulatedCall) -> Void = { _ in }
     ) {
@@ -48,7 +52,7 @@ final class AccountHistory {
 
     func step() throws {
         if isAboutNames, Int.random(in: 0..<2, using: &random) == 0 { changeName() }
-        switch Int.random(in: 0..<12, using: &random) {
+        switch Int.random(in: 0..<19, using: &random) {
         case 0...2: signUp(pick(addresses))
         case 3: signIn(pick(addresses))
         case 4...5: askForAddress()
@@ -59,6 +63,10 @@ final class AccountHistory {
             let place = Int.random(in: 0..<2, using: &random)
             world.shards[place].die()
             world.replaceShard(at: place)
+        case 11...14: refresh()
+        case 15...16: changePicture()
+        // Tokens that were the newest are good for 10 s.
+        case 17 where Int.random(in: 0..<2, using: &random) == 0: try world.run(for: 10_500)
         default: break
         }
         try world.run(for: Milliseconds.random(in: 1...60, using: &random))
@@ -78,6 +86,7 @@ final class AccountHistory {
         owners[user] = Owner(
             user: user, email: email, password: owners[user]?.password ?? password,
             access: call.json["accessToken"] as? String)
+        keepToken(call)
     }
 
     // MARK: What people do
@@ -86,7 +95,10 @@ final class AccountHistory {
         let password = password(of: email)
         var body = ["email": email, "password": password]
         if isAboutNames { body["username"] = pick(names) }
-        ask("POST", "/v1/accounts", body) { [unowned self] in learn($0, password) }
+        ask("POST", "/v1/accounts", body) { [unowned self] in
+            expect([201, 409, 503].contains($0.status), "a sign-up was answered \($0.json)")
+            if $0.status == 201 { learn($0, password) }
+        }
     }
 
     private func changeName() {
@@ -102,11 +114,15 @@ final class AccountHistory {
         // Those who have changed their address keep the password of the first.
         let password = password(of: pick(addresses))
         ask("POST", "/v1/sessions", ["email": email, "password": password]) { [unowned self] in
+            // Their password is that of the address with which they signed up.
+            let owner = ($0.json["user"] as? String).flatMap { owners[$0] }
+            let isRight = $0.status == 200 && (owner == nil || owner?.password == password)
+            expect(isRight || [401, 429, 503].contains($0.status), "a sign-in was answered \($0.json)")
             if $0.status == 200 { learn($0, password) }
         }
     }
 
-    private var someone: Owner? { owners.values.sorted { $0.user < $1.user }.randomElement(using: &random) }
+    var someone: Owner? { owners.values.sorted { $0.user < $1.user }.randomElement(using: &random) }
 
     private func askForAddress() {
         guard let owner = someone else { return }
@@ -122,12 +138,16 @@ final class AccountHistory {
 
     private func deleteAccount() {
         guard let owner = someone else { return }
-        ask("DELETE", "/v1/me", ["password": owner.password], token: owner.access)
+        ask("DELETE", "/v1/me", ["password": owner.password], token: owner.access) { [unowned self] in
+            let isDone = $0.status == 204
+            expect(!isDone || model.deleted.contains(owner.user), "\(owner.user) was not deleted")
+            expect(isDone || [401, 404, 429, 503].contains($0.status), "a deletion was answered \($0.json)")
+        }
     }
 
     // MARK: Afterwards
 
-    private func expect(_ isTrue: Bool, _ what: @autoclosure () -> String) {
+    func expect(_ isTrue: Bool, _ what: @autoclosure () -> String) {
         if !isTrue { faults.append(what()) }
     }
 
@@ -138,7 +158,7 @@ final class AccountHistory {
         try world.run(until: "both servers are live") { world.shards.allSatisfy { $0.logic.link.isLive } }
     }
 
-    private func texts(_ command: [String]) throws -> [String?] {
+    func texts(_ command: [String]) throws -> [String?] {
         (try world.redis.command(command).get().array ?? []).map(\.string)
     }
 
@@ -181,6 +201,8 @@ final class AccountHistory {
 
     func check() throws {
         try waitUntilNothingIsUnfinished()
+        faults += model.faults
+        try checkPictures()
         var holders: [String: String] = [:]
         for key in try texts(["KEYS", "*:user:*"]).compactMap(\.self) {
             let fields = try texts(["HMGET", key, "email", "emailClaim", "emailWanted", "emailReleasing"])

@@ -141,11 +141,47 @@ import WebSockets
     @Test func `tokens of mails end when their time is over`() throws {
         _ = try signUp()
         _ = try accounts.call("POST", "/v1/passwords/forgot", ["email": "ana@example.org"])
-        let token = try accounts.mailToken("reset")
+        let (verify, token) = (try accounts.mailToken("verify"), try accounts.mailToken("reset"))
         accounts.world.redisEpoch += 1_801_000
         let reset = try accounts.call("POST", "/v1/passwords/reset", ["token": token, "password": "another horse"])
         #expect(reset.status == 401 && reset.reason == "token_expired")
+        let verified = try accounts.call("POST", "/v1/emails/verify", ["token": verify])
+        #expect(verified.status == 401 && verified.reason == "token_expired")
+        // A reset verifies the address as well.
+        _ = try accounts.call("POST", "/v1/passwords/forgot", ["email": "ana@example.org"])
+        var next: String?
+        try accounts.world.run(until: "there is another mail") {
+            next = accounts.tokens("reset").first { $0 != token }
+            return next != nil
+        }
+        let again = ["token": next ?? "", "password": "another horse"]
+        #expect(try accounts.call("POST", "/v1/passwords/reset", again).status == 204)
+        let ana = ["email": "ana@example.org", "password": "another horse"]
+        let account = try accounts.call("POST", "/v1/sessions", ana).json["account"] as? [String: Any]
+        #expect(account?["emailVerified"] as? Bool == true)
+    }
+
+    @Test func `the link of a sign-up is good for almost 30 minutes`() throws {
+        _ = try signUp()
         let verify = try accounts.mailToken("verify")
+        accounts.world.redisEpoch += 1_790_000
         #expect(try accounts.call("POST", "/v1/emails/verify", ["token": verify]).status == 204)
+    }
+
+    @Test func `a name that was claimed is not said to be unchanged when the answer cannot be read`() throws {
+        let access = try signUp()["accessToken"] as? String
+        let world = accounts.world
+        var reads = 0
+        world.redis.ran = { script, _, _ in
+            guard script == .account else { return }
+            reads += 1
+            // The first looks whether there is an account, the second reads what it is by then.
+            if reads == 2 { world.after(0) { world.shards[0].cut(.commands) } }
+        }
+        let claimed = try accounts.call("PUT", "/v1/me/username", ["username": "soup"], token: access)
+        #expect(reads == 2 && claimed.status == 503 && claimed.json["outcomeUnknown"] as? Bool == true)
+        world.redis.ran = { _, _, _ in }
+        let name = try accounts.call("GET", "/v1/usernames/soup", token: access, at: 1)
+        #expect(name.json["reason"] as? String == "yours")
     }
 }

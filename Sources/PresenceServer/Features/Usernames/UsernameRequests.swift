@@ -49,10 +49,27 @@ extension Usernames {
             want(username, for: user, by: call.writer, reply: $0)
         } answered: { [self] value in
             guard value.array?.last?.string == "HELD" else { return call.refuse(Obstacle.taken.refusal) }
-            shard.feature(Accounts.self)?.withAccount(call, user) { words in
-                guard let account = words[1].bytes else { return call.refuseDamaged(user) }
-                call.respond(.json(200, Array(#"{"account":"#.utf8) + account + [UInt8(ascii: "}")]))
+            answer(call, user)
+        }
+    }
+
+    /// The name is theirs by now: if the account cannot be read, it must not be said that nothing was changed.
+    private func answer(_ call: HTTPCall, _ user: UserID) {
+        let keys = shard.partitions.keys(of: user)
+        shard.store.run(
+            .account, keys: [keys.user(user), keys.account(user)], arguments: [user.string], lane: .commands
+        ) { result in
+            guard case .success(let value) = result else {
+                return call.refuse(
+                    503,
+                    .init(
+                        code: .unavailable, message: "the store was lost when the name had been claimed",
+                        retryAfter: 1_000, outcomeUnknown: true))
             }
+            let words = value.array ?? []
+            guard words.first?.string == "OK" else { return call.refuseNoAccount() }
+            guard words.count > 1, let account = words[1].bytes else { return call.refuseDamaged(user) }
+            call.respond(.json(200, Array(#"{"account":"#.utf8) + account + [UInt8(ascii: "}")]))
         }
     }
 

@@ -14,7 +14,7 @@ enum MailText {
 
                 \(accounts.link("verify", token))
 
-            The link works once, within 24 hours. If you did not sign up, ignore this mail.
+            The link works once, within 30 minutes. If you did not sign up, ignore this mail.
 
             """)
     }

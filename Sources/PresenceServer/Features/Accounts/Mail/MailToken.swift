@@ -22,10 +22,9 @@ struct MailToken: Equatable {
     private static let version: UInt8 = 1
     private static let secretBytes = 32
 
-    /// Passwords and addresses are changed soon after one asks for it.
+    /// How long one of any purpose is good, in ms. Who follows the link of a sign-up later than that has the address verified
+    /// by a reset.
     static let lifetime: Milliseconds = 1_800_000
-    /// Who has signed up reads their mail some time later.
-    static let verificationLifetime: Milliseconds = 86_400_000
 
     init(user: UserID, purpose: Purpose) {
         self.user = user

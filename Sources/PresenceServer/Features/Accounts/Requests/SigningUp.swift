@@ -88,7 +88,7 @@ extension Accounts {
                 request.email.text, hash.bytes.hexadecimal, StatusArguments.encoded(request.displayName),
                 request.idempotency, String(Self.repetition),
             ] + (hides ? ["", "", "", ""] : grant.arguments) + [
-                token.digest, String(MailToken.verificationLifetime), mail.encoded,
+                token.digest, String(MailToken.lifetime), mail.encoded,
             ])
         call.ask {
             run(change, for: user, named: request.username, reply: $0)

@@ -1,0 +1,77 @@
+"""Servers with a mistake that was made on purpose, and a line to Redis that holds one command up."""
+
+import asyncio
+import contextlib
+import mmap
+import os
+import shutil
+import tempfile
+
+from .server import BINARY
+
+
+@contextlib.contextmanager
+def binary_with(mistake, script):
+    """A copy of the program in which the text of a script is another: `mistake` is what to replace and by what, at most as
+    long; `script` begins the script. The programs carry their scripts as they are written."""
+    old, new = (text.encode() for text in mistake)
+    assert len(new) <= len(old), "it is written over the old text, in its place"
+    folder = tempfile.mkdtemp(prefix="presence-mistake-")
+    try:
+        path = os.path.join(folder, "presenced")
+        shutil.copy(BINARY, path)
+        with open(path, "r+b") as file, mmap.mmap(file.fileno(), 0) as program:
+            place, places = program.find(script.encode()), 0
+            while place >= 0:
+                at = program.find(old, place, place + 2_000)
+                assert at >= 0, "the script does not have what this replaces"
+                program[at:at + len(old)] = new.ljust(len(old))
+                place, places = program.find(script.encode(), place + 1), places + 1
+            assert places, "the program does not have this script"
+        yield path
+    finally:
+        shutil.rmtree(folder)
+
+
+class HeldLine:
+    """Stands in for Redis as the place to connect to. The next command with a certain text is held, with what its connection
+    sends after it, until it is let go."""
+
+    def __init__(self, redis):
+        self.redis, self.word = redis, None
+        self.is_held, self.may_go = asyncio.Event(), asyncio.Event()
+        self.tasks, self.ends = set(), []
+
+    async def __aenter__(self):
+        self.listener = await asyncio.start_server(self.accept, "127.0.0.1", 0)
+        self.url = "redis://127.0.0.1:{}".format(self.listener.sockets[0].getsockname()[1])
+        return self
+
+    async def __aexit__(self, *_):
+        self.listener.close()
+        for task in self.tasks:
+            task.cancel()
+        for end in self.ends:
+            end.transport.abort()
+
+    def hold(self, word):
+        self.word = word.encode()
+
+    def let_go(self):
+        self.may_go.set()
+
+    async def accept(self, reader, writer):
+        far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self.redis.port)
+        self.ends += [writer, far_writer]
+        for source, target, is_asking in ((reader, far_writer, True), (far_reader, writer, False)):
+            self.tasks.add(asyncio.create_task(self.carry(source, target, is_asking)))
+
+    async def carry(self, source, target, is_asking):
+        with contextlib.suppress(ConnectionError):
+            while data := await source.read(65_536):
+                if is_asking and self.word and self.word in data:
+                    self.word = None
+                    self.is_held.set()
+                    await self.may_go.wait()
+                target.write(data)
+        target.close()

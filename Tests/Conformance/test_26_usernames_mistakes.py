@@ -1,0 +1,99 @@
+"""What clients of real servers are told that give usernames up wrongly: the checker of histories finds it."""
+
+import asyncio
+import contextlib
+import time
+
+import pytest
+
+from support.accounts import ON, Accounts, together
+from support.mistakes import HeldLine, binary_with
+from support.name_history import FREE, History, at_rest
+from support.patience import PATIENCE
+from support.server import BINARY
+
+COMPARED = "if redis.call('HGET', KEYS[3], thing) == ARGV[5] .. ' ' .. ARGV[6] then"
+"""How the script that gives a claim up knows that it is the one that is meant: by owner and number."""
+SCRIPT = "-- Gives a claim up: this one and no other"
+MISTAKES = {
+    "nothing is compared": "if thing then",
+    "only the owner is compared": "if string.find(redis.call('HGET',KEYS[3],thing)or'',ARGV[5],1,1) then",
+}
+WANTED = ["soup", "pie", "rice"]
+ANOTHER, THE_SAME = "another", "the same"
+FOUND = {
+    # Somebody is given a name that is another's. Who takes their own name back has two calls under way, and the first could
+    # come last: what they are told has an order, but in the end an account has a name that is free.
+    (ANOTHER, "nothing is compared"): (["soup"], False),
+    (THE_SAME, "nothing is compared"): ([], False),
+    (THE_SAME, "only the owner is compared"): ([], False),
+}
+"""Whose history no order explains, and whether names and accounts agree at rest, by who has the name next and the mistake."""
+
+
+class Recorded:
+    """Somebody's calls to a server, which a history learns of."""
+
+    def __init__(self, person, history):
+        self.person, self.history = person, history
+
+    async def call(self, server, method, path, body=None):
+        began = time.monotonic()
+        answer = await Accounts(server).api.request(method, path, body, token=self.person.access)
+        assert answer.status in (200, 204, 409), answer
+        return began, time.monotonic(), answer
+
+    async def want(self, server, name):
+        began, end, answer = await self.call(server, "PUT", "/v1/me/username", {"username": name})
+        self.history.put(began, end, self.person.user, name, answer.status)
+        return answer.status
+
+    async def look(self, server, name):
+        began, end, answer = await self.call(server, "GET", f"/v1/usernames/{name}")
+        state = FREE if answer.json["available"] else answer.json["reason"]
+        self.history.state(began, end, self.person.user, name, state)
+        return state
+
+
+    async def mine(self, server):
+        began, end, answer = await self.call(server, "GET", "/v1/me")
+        name = answer.json["account"].get("username")
+        self.history.me(began, end, self.person.user, name)
+        return name
+
+
+@pytest.mark.parametrize("next_owner", [ANOTHER, THE_SAME])
+@pytest.mark.parametrize("mistake", [None, *MISTAKES])
+async def test_a_name_that_is_given_up_late(start, mistake, next_owner):
+    """A server is about to give a name up, and held. Another does it in its place, and then the name has an owner again."""
+    redis = start.redis()
+    with contextlib.ExitStack() as stack:
+        binary = stack.enter_context(binary_with((COMPARED, MISTAKES[mistake]), SCRIPT)) if mistake else BINARY
+        async with HeldLine(redis) as line:
+            quick = start(ON, redis=redis, binary=binary)
+            # In a thread: what it asks of Redis comes through here.
+            late = await asyncio.to_thread(
+                start, quick.configuration, redis=line, directory=quick.directory, binary=binary)
+            people = await together(*(Accounts(quick).sign_up() for _ in range(3)))
+            history = History(WANTED)
+            people = [Recorded(person, history) for person in people]
+            await give_up_late(quick, late, line, next_owner, people)
+            own = {person.person.user: await person.mine(quick) for person in people}
+            free = [name for name in WANTED if await people[2].look(quick, name) == FREE]
+            late.kill()
+            quick.kill()
+    faults = await asyncio.to_thread(history.faults)
+    assert (faults, at_rest(own, free)) == FOUND.get((next_owner, mistake), ([], True)), (faults, own, free)
+
+
+async def give_up_late(quick, late, line, next_owner, people):
+    ana, bob, _ = people
+    assert await ana.want(quick, "soup") == 200
+    line.hold("soup")
+    changing = asyncio.create_task(ana.want(late, "pie"))
+    await asyncio.wait_for(line.is_held.wait(), PATIENCE)
+    # An earlier wish comes first: this server ends what the other has begun.
+    assert await ana.want(quick, "rice") == 200
+    assert await (bob if next_owner == ANOTHER else ana).want(quick, "soup") == 200
+    line.let_go()
+    assert await changing == 200

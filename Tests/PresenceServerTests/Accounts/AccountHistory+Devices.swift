@@ -1,0 +1,198 @@
+import Foundation
+import PresenceProtocol
+import Redis
+
+@testable import PresenceCore
+@testable import PresenceServer
+@testable import Simulator
+
+/// A device that is signed in, by the rule of the protocol's page: what each of its refresh tokens is good for.
+struct DeviceModel {
+    enum Answer: Equatable {
+        case newest(Int64)
+        case reused, gone
+    }
+
+    /// That of the newest token.
+    private var counter: Int64 = 1
+    /// When each token was made, by Redis' clock.
+    private var made: [Int64: Timestamp] = [:]
+    private(set) var isOver = false
+
+    /// Somebody shows the token of a number.
+    mutating func refresh(with shown: Int64, at now: Timestamp) -> Answer {
+        guard !isOver else { return .gone }
+        if shown >= counter {
+            counter = shown + 1
+            made[counter] = now
+        } else if shown < counter - 1, made[shown + 1].map({ $0 + 10_000 <= now }) ?? true {
+            // It was the newest until the next was made.
+            isOver = true
+            return .reused
+        }
+        return .newest(counter)
+    }
+}
+
+/// What scripts have said of devices and pictures, each held against a model, and what may be answered after it.
+struct AccountModel {
+    struct Shown: Hashable {
+        let grant: String
+        let counter: Int64
+    }
+
+    private var devices: [String: DeviceModel] = [:]
+    /// By token, what was said when it was shown.
+    private(set) var said: [Shown: [DeviceModel.Answer]] = [:]
+    private(set) var deleted: Set<String> = []
+    /// By user: the name of an uploaded picture, or none, where there was one.
+    private(set) var pictures: [String: String?] = [:]
+    private(set) var faults: [String] = []
+    /// How many tokens were renewed, answered with the newest again, and found used.
+    private(set) var renewed = 0, repeated = 0, reused = 0
+
+    mutating func hear(_ script: Script, _ arguments: [String], _ answer: Result<RedisValue, RedisFailure>) {
+        guard case .success(let value) = answer, let words = value.array, let word = words.first?.string,
+            arguments.count > 3
+        else { return }
+        switch script {
+        case .refreshGrant where word != "FENCED": hearRefresh(arguments, words)
+        case .deleteAccount where word == "OK":
+            deleted.insert(arguments[3])
+            pictures[arguments[3]] = nil
+        case .setPhoto where word == "OK":
+            pictures[arguments[3]] = .some(arguments[4].isEmpty ? nil : arguments[4])
+        case .changeAccount where word == "OK" && arguments.contains("photoURL"):
+            pictures[arguments[3]] = .some(nil)
+        default: break
+        }
+    }
+
+    private mutating func hearRefresh(_ arguments: [String], _ words: [RedisValue]) {
+        guard let now = Timestamp(arguments[0]), let counter = Int64(arguments[5]) else {
+            return faults.append("a refresh with \(arguments)")
+        }
+        let shown = Shown(grant: arguments[4], counter: counter)
+        var device = devices[shown.grant] ?? DeviceModel()
+        let expected = deleted.contains(arguments[3]) ? .gone : device.refresh(with: counter, at: now)
+        devices[shown.grant] = device
+        let answer: DeviceModel.Answer? =
+            switch words.first?.string {
+            case "OK": words.last?.int.map { .newest(Int64($0)) }
+            case "REUSED": .reused
+            case "GONE": .gone
+            default: nil
+            }
+        if answer != expected { faults.append("\(shown) at \(now) was said to be \(words), and is \(expected)") }
+        said[shown, default: []].append(expected)
+        switch expected {
+        case .newest(counter + 1) where said[shown]?.count == 1: renewed += 1
+        case .newest: repeated += 1
+        case .reused: reused += 1
+        case .gone: break
+        }
+    }
+
+    func isOver(_ grant: String, of user: String) -> Bool {
+        deleted.contains(user) || devices[grant]?.isOver == true
+    }
+}
+
+extension AccountHistory {
+    /// Somebody shows a refresh token: mostly the newest that they know, or one before it.
+    func refresh() {
+        // Rarely one of somebody whose account is gone.
+        let isAnybodys = Int.random(in: 0..<8, using: &random) == 0
+        let users = tokens.keys.filter { isAnybodys || !model.deleted.contains($0) }.sorted()
+        guard let tokens = users.randomElement(using: &random).flatMap({ tokens[$0] }),
+            let device = tokens.keys.sorted().randomElement(using: &random)
+        else { return }
+        let known = tokens[device]!
+        let newest = known.keys.max()!
+        let behind = [0, 0, 0, 0, 1, 1, 2, Int64.random(in: 0...newest, using: &random)].randomElement(using: &random)!
+        guard let text = known[max(1, newest - behind)], let shown = RefreshToken.read(text)?.token else { return }
+        ask("POST", "/v1/sessions/refresh", ["refreshToken": text]) { [unowned self] call in
+            hear(call, of: shown)
+        }
+    }
+
+    private func hear(_ call: SimulatedCall, of shown: RefreshToken) {
+        let (user, grant) = (shown.user.string, shown.grant.string)
+        let said = model.said[.init(grant: grant, counter: shown.counter)] ?? []
+        switch (call.status, call.reason) {
+        case (200, _):
+            guard let counter = keepToken(call), said.contains(.newest(counter)) else {
+                return expect(false, "\(shown) was answered \(call.json), said was \(said)")
+            }
+        case (401, "token_reused"): expect(said.contains(.reused), "\(shown) is said to be used: \(said)")
+        case (401, "token_expired"): expect(model.isOver(grant, of: user), "\(shown) is said to be over: \(said)")
+        case (503, _): break
+        default: expect(false, "\(shown) was answered \(call.status ?? 0) \(call.json)")
+        }
+    }
+
+    /// Keeps the refresh token of an answer, by its device and number: each number has one text.
+    @discardableResult
+    func keepToken(_ call: SimulatedCall) -> Int64? {
+        guard let text = call.json["refreshToken"] as? String, let token = RefreshToken.read(text)?.token else {
+            return nil
+        }
+        let (user, grant) = (token.user.string, token.grant.string)
+        let before = tokens[user]?[grant]?.updateValue(text, forKey: token.counter)
+        if tokens[user]?[grant] == nil { tokens[user, default: [:]][grant] = [token.counter: text] }
+        expect(before == nil || before == text, "\(token) has two texts")
+        return token.counter
+    }
+
+    // MARK: Pictures
+
+    /// A picture is given up, replaced by an address, or by one that was uploaded: the file itself is left out.
+    func changePicture() {
+        guard let owner = someone else { return }
+        switch Int.random(in: 0..<4, using: &random) {
+        case 0: ask("DELETE", "/v1/me/photo", [:], token: owner.access)
+        case 1:
+            let address = "https://example.org/\(Int.random(in: 0..<3, using: &random)).jpg"
+            ask("PATCH", "/v1/me", ["changes": ["photoURL": address]], token: owner.access)
+        default: upload(owner.user)
+        }
+    }
+
+    /// As a server does that has read what the picture was: now, or some time ago.
+    private func upload(_ text: String) {
+        let shard = pick(world.shards)
+        guard let user = UserID(text), shard.logic.link.isLive else { return }
+        let keys = shard.logic.partitions.keys(of: user)
+        let former = (try? world.redis.ask(["HGET", keys.user(user), "photo"]).get())?.string.flatMap { StoredName($0) }
+        let incarnation = shard.logic.link.incarnation
+        let name = StoredName(near: user, in: shard.logic.partitions)
+        let addresses = [StoredFile.Kind.picture, .thumbnail].map { "\"photo:\(StoredFile(name, $0).text)\"" }
+        world.after(Milliseconds.random(in: 0...80, using: &random)) { [world] in
+            _ = world.redis.run(
+                .setPhoto,
+                keys: [
+                    keys.shards, keys.floor, keys.user(user), keys.account(user), keys.key(.photo, name.id),
+                    keys.key(.photo, (former ?? name).id),
+                ],
+                arguments: [
+                    String(world.redisNow), keys.events, incarnation, user.string, name.text, former?.text ?? "",
+                ] + addresses)
+        }
+    }
+
+    /// What is kept of pictures is what scripts have done last.
+    func checkPictures() throws {
+        for (text, name) in model.pictures.sorted(by: { $0.key < $1.key }) {
+            let user = UserID(text)!
+            let keys = world.shards[0].logic.partitions.keys(of: user)
+            let held = try texts(["HMGET", keys.user(user), "photo", "profile"])
+            expect(held[0] == name, "\(user) has the picture \(held[0] ?? "none"), and not \(name ?? "none")")
+            let shown = held[1]?.contains("\"photo:") == true
+            expect(shown == (name != nil), "\(user) has the picture \(name ?? "none"), and shows \(held[1] ?? "")")
+            guard let name else { continue }
+            expect(held[1]?.contains("\"photo:\(name).jpg\"") == true, "\(user) shows another picture than \(name)")
+            let key = try world.redis.command(["GET", keys.key(.photo, StoredName(name)!.id)]).get().string
+            expect(key == text, "the picture of \(user) is \(key ?? "nobody")'s")
+        }
+    }
+}
