@@ -9,9 +9,8 @@ import Redis
 /// bounded steps. Each step compares times by Redis' clock, so servers may do the same at once, and a setting that was
 /// shortened holds for what there is.
 ///
-/// Conversations that had messages before the setting was on are not in the set. So all keys are looked through at the start, and
-/// once a day after that; what the set lacks is entered as due, and the next step finds when it is. One server of Redis is
-/// looked through once, for all partitions (``AgingSearch``); in a cluster each partition's script looks through its master.
+/// Conversations that had messages before the setting was on are not in the set. So the keys of each partition are looked
+/// through at the start, and once a day after that; what the set lacks is entered as due, and the next step finds when it is.
 final class MessageAging {
     /// In which all partitions are looked into, at most.
     private static let longestRound: Milliseconds = 60_000
@@ -39,13 +38,11 @@ final class MessageAging {
     /// Where looking through the keys has come to, by partition; and when it was done, by this shard's clock.
     private var cursors: [Int: String] = [:]
     private var lookedAt: [Int: Milliseconds] = [:]
-    private let search: AgingSearch
 
     init(_ shard: ShardLogic, counting expired: MetricCounter, in registry: inout Registry) {
         self.shard = shard
         keepFor = shard.configuration[Messages.keepFor]
         self.expired = expired
-        search = AgingSearch(shard, mostKeys: Self.mostKeys, holdsFor: Self.lookedFor)
         deadline = registry.deadline { [unowned self] _ in step() }
     }
 
@@ -57,7 +54,6 @@ final class MessageAging {
     func resynchronise(_ step: ResynchronisationStep) {
         // Another server may answer now, which does not know the cursor.
         cursors = [:]
-        search.beginAgain()
         if step == .live, shard.place.number == 0, !isBusy { wait(pause) }
     }
 
@@ -145,16 +141,6 @@ final class MessageAging {
     private func find(_ keys: PartitionKeys, done: @escaping (Bool) -> Void) {
         let place = partition
         if let at = lookedAt[place], shard.clock.now < at + Self.lookedFor { return done(false) }
-        if shard.store.hasOneClock {
-            return search.step(keys) { [self] found in
-                switch found {
-                case .partition: lookedAt[place] = shard.clock.now
-                case .all: for place in 0..<shard.partitions.count { lookedAt[place] = shard.clock.now }
-                case .more, .failed: break
-                }
-                done(found == .more)
-            }
-        }
         shard.store.run(
             .findAging, keys: [keys.shards, keys.aging, keys.agingFound],
             arguments: [
