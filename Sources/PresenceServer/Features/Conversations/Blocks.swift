@@ -30,8 +30,8 @@ struct Blocks {
         }
     }
 
-    /// Runs what somebody wants to do who puts others into a conversation; `done` gets `BLOCKED` if they block each other, and
-    /// `DELETEDUSER` if the account of one of them is deleted.
+    /// Runs what somebody wants to do who puts others into a conversation; `done` gets `BLOCKED` if they block each other, or if
+    /// the account of one of them is deleted: nobody learns which.
     func unless(
         between user: UserID, and others: [UserID], done: @escaping StoreReply, _ run: @escaping () -> Void
     ) {
@@ -39,27 +39,37 @@ struct Blocks {
             switch result {
             case .failure(let failure): done(.failure(failure))
             case .success(true): done(.success(.array([.status("BLOCKED")])))
-            case .success(false): unlessDeleted(others, done: done, run)
+            case .success(false):
+                let all = others + [user]
+                withoutDeleted(all) { result in
+                    switch result {
+                    case .failure(let failure): done(.failure(failure))
+                    case .success(let users) where users.count < all.count:
+                        done(.success(.array([.status("BLOCKED")])))
+                    case .success: run()
+                    }
+                }
             }
         }
     }
 
-    private func unlessDeleted(_ users: [UserID], done: @escaping StoreReply, _ run: @escaping () -> Void) {
-        guard !users.isEmpty else { return run() }
+    /// Those of the users whose accounts are not deleted, in their order. Users without an account are among them.
+    func withoutDeleted(_ users: [UserID], done: @escaping (Result<[UserID], RedisFailure>) -> Void) {
+        guard !users.isEmpty else { return done(.success([])) }
+        var isDeleted = users.map { _ in false }
         var waiting = users.count
-        var refusal: Result<RedisValue, RedisFailure>?
-        for user in users {
+        var failure: RedisFailure?
+        for (place, user) in users.enumerated() {
             let record = shard.partitions.keys(of: user).user(user)
             shard.store.command(["HEXISTS", record, "deletedAt"], lane: .commands) { reply in
                 switch reply {
-                case .failure(let failure): refusal = .failure(failure)
-                case .success(let value) where value.int == 1:
-                    refusal = refusal ?? .success(.array([.status("DELETEDUSER")]))
-                case .success: break
+                case .failure(let reason): failure = reason
+                case .success(let value): isDeleted[place] = value.int == 1
                 }
                 waiting -= 1
                 guard waiting == 0 else { return }
-                if let refusal { done(refusal) } else { run() }
+                if let failure { return done(.failure(failure)) }
+                done(.success(zip(users, isDeleted).filter { !$1 }.map(\.0)))
             }
         }
     }

@@ -26,11 +26,18 @@ extension Conversations {
                 if case .success(let record) = result { made = record }
                 done(result.map { _ in .array([.status("OK")]) })
             }
-            blocks.unless(between: creator, and: others, done: done) { [self] in
-                if others.count == 1, request.name == nil {
-                    createDirect(creator, others[0], request, context.writer, refused: done, made: finish)
-                } else {
-                    createGroup(creator, request, context.writer, refused: done, made: finish)
+            made(by: creator, with: request.key) { [self] result in
+                switch result {
+                case .failure(let failure): return done(.failure(failure))
+                case .success(let id?): return answer(withThe: id, of: creator, refused: done, made: finish)
+                case .success(nil): break
+                }
+                blocks.unless(between: creator, and: others, done: done) { [self] in
+                    if others.count == 1, request.name == nil {
+                        createDirect(creator, others[0], request, context.writer, refused: done, made: finish)
+                    } else {
+                        createGroup(creator, request, context.writer, refused: done, made: finish)
+                    }
                 }
             }
         } succeeded: { [self] _ in
@@ -78,6 +85,18 @@ extension Conversations {
                 return answer(withThe: id, of: creator, refused: refused, made: made)
             }
             settle(result, intent.subject, refused: refused, made: made)
+        }
+    }
+
+    /// The group that this creator made with this key before. A creation that is repeated is answered so whoever blocks whom by
+    /// now, and whoever has deleted their account.
+    private func made(
+        by creator: UserID, with key: CreationKey?, done: @escaping (Result<ConversationID?, RedisFailure>) -> Void
+    ) {
+        guard let key else { return done(.success(nil)) }
+        let creations = shard.partitions.keys(of: creator).creations(creator)
+        shard.store.command(["HGET", creations, key.string], lane: .commands) { reply in
+            done(reply.map { $0.string.flatMap { ConversationID($0) } })
         }
     }
 

@@ -63,8 +63,7 @@ extension Conversations {
     static func refusal(of result: Result<RedisValue, RedisFailure>) -> ServerMessage.ErrorMessage? {
         guard case .success(let value) = result else { return nil }
         switch value.array?.first?.string {
-        case "BLOCKED": return .init(code: .forbidden, message: "one of them blocks the other")
-        case "DELETEDUSER": return .init(code: .forbidden, message: "the account of one of them is deleted")
+        case "BLOCKED": return .init(code: .forbidden, message: "one of them cannot be written to by the other")
         case "DIRECT": return .init(code: .forbidden, message: "this is for groups only")
         case "OWNER": return .init(code: .forbidden, message: "only the owner removes others")
         case "CROWDED":
@@ -143,8 +142,18 @@ extension Conversations {
         }
     }
 
-    /// A backend sets who is in a conversation.
+    /// A backend sets who is in a conversation. Whose account is deleted is left out, so that the same list said again changes
+    /// nothing.
     func setParticipants(_ participants: [UserID], of id: ConversationID, done: @escaping StoreReply) {
+        blocks.withoutDeleted(participants) { [self] result in
+            switch result {
+            case .failure(let failure): done(.failure(failure))
+            case .success(let users): set(users, of: id, done: done)
+            }
+        }
+    }
+
+    private func set(_ participants: [UserID], of id: ConversationID, done: @escaping StoreReply) {
         let intent = Intent(joining.kind, id)
         let first = IntentStep(
             .participants, intent,

@@ -13,21 +13,26 @@ if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
 local most, kept, hour = 500, 400, 3600000
 local function dropOldest(inbox)
     if redis.call('HLEN', inbox) <= most then return end
-    local left, fields = {}, redis.call('HGETALL', inbox)
+    -- Not at once again when nothing was old enough: " checked" is when that was.
+    local checked = tonumber(redis.call('HGET', inbox, ' checked')) or 0
+    if now - checked < 60000 then return end
+    local left, old, fields = 0, {}, redis.call('HGETALL', inbox)
     for i = 1, #fields, 2 do
-        local version = string.match(fields[i + 1], '^out (%d+)')
-        if version then left[#left + 1] = { id = fields[i], version = tonumber(version) } end
-    end
-    if #left <= most then return end
-    table.sort(left, function(a, b) return a.version > b.version end)
-    local dropped = tonumber(redis.call('HGET', inbox, ' dropped') or '0')
-    for i = kept + 1, #left do
-        if left[i].version < now - hour then
-            redis.call('HDEL', inbox, left[i].id)
-            dropped = math.max(dropped, left[i].version)
+        local version = tonumber(string.match(fields[i + 1], '^out (%d+)'))
+        if version then
+            left = left + 1
+            if version < now - hour then old[#old + 1] = { id = fields[i], version = version } end
         end
     end
+    if left <= most then return end
+    table.sort(old, function(a, b) return a.version < b.version end)
+    local dropped = tonumber(redis.call('HGET', inbox, ' dropped')) or 0
+    for i = 1, math.min(#old, left - kept) do
+        redis.call('HDEL', inbox, old[i].id)
+        dropped = math.max(dropped, old[i].version)
+    end
     if dropped > 0 then redis.call('HSET', inbox, ' dropped', int(dropped)) end
+    if left - #old > kept then redis.call('HSET', inbox, ' checked', int(now)) end
 end
 
 local user = redis.call('HMGET', KEYS[4], 'receipts', 'deletedAt')
