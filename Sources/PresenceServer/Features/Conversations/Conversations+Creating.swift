@@ -88,8 +88,8 @@ extension Conversations {
         }
     }
 
-    /// The group that this creator made with this key before. A creation that is repeated is answered so whoever blocks whom by
-    /// now, and whoever has deleted their account.
+    /// The group that this creator made with this key before. A creation that is repeated is answered so even if one of them
+    /// blocks the other by now, or has deleted their account.
     private func made(
         by creator: UserID, with key: CreationKey?, done: @escaping (Result<ConversationID?, RedisFailure>) -> Void
     ) {
