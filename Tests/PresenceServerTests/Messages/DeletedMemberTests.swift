@@ -137,4 +137,29 @@ import Testing
         #expect(try members(of: id) == ["m:ana"])
         try expectBobGone()
     }
+    @Test func `a creation that is repeated is answered though one of them is deleted by now`() throws {
+        let creation = #""participants":["\#(bob)","cy"],"name":"Trip","key":"k1""#
+        let id = try create(creation)
+        try deleteBob()
+        try world.run(for: 1_000)
+        ana.sendText(#"{"type":"createConversation","id":20,\#(creation)}"#)
+        try world.run(for: 1_000)
+        let answer = try #require(ana.texts.last { $0.contains(#""id":20"#) })
+        #expect(answer.contains(#""type":"conversationCreated""#) && answer.contains(id.string))
+    }
+
+    @Test func `a list of a backend that is said again changes nothing`() throws {
+        let id = try create(#""participants":["cy"],"name":"Trip""#)
+        try deleteBob()
+        let versions = try (0..<2).map { _ in
+            let set = try accounts.call(
+                "PUT", "/v1/conversations/\(id)/participants", ["participants": ["ana", "cy", bob.string]],
+                token: "!backend")
+            #expect(set.status == 200)
+            try world.run(for: 1_000)
+            let key = world.shards[0].logic.partitions.keys(of: id).conversation(id)
+            return try world.redis.command(["HGET", key, "version"]).get().string
+        }
+        #expect(versions[0] == versions[1] && versions[0] != nil)
+    }
 }

@@ -26,7 +26,7 @@ extension Conversations {
                 if case .success(let record) = result { made = record }
                 done(result.map { _ in .array([.status("OK")]) })
             }
-            made(by: creator, with: request.key) { [self] result in
+            groupMade(by: creator, with: request.key) { [self] result in
                 switch result {
                 case .failure(let failure): return done(.failure(failure))
                 case .success(let id?): return answer(withThe: id, of: creator, refused: done, made: finish)
@@ -90,7 +90,7 @@ extension Conversations {
 
     /// The group that this creator made with this key before. A creation that is repeated is answered so even if one of them
     /// blocks the other by now, or has deleted their account.
-    private func made(
+    private func groupMade(
         by creator: UserID, with key: CreationKey?, done: @escaping (Result<ConversationID?, RedisFailure>) -> Void
     ) {
         guard let key else { return done(.success(nil)) }
