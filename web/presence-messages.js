@@ -10,10 +10,13 @@ import { internals } from "./presence.js";
 import { MessageLog } from "./presence-log.js";
 import { Outbox, after, conversationAfter, echoOf, idOf, isPassing } from "./presence-outbox.js";
 
-const { Changes, failure, isUp, problem, random, upload } = internals;
+const { Changes, failure, isUp, problem, random, upload, userOf } = internals;
 
 /** In ms: a conversation is muted for so long at most, unless that holds until it is taken back. */
 const LONGEST = 366 * 86_400_000;
+
+/** In ms: an upload of which nothing is heard for so long is given up. */
+const IDLE = 60_000;
 
 const newest = ({ lastMessage, createdAt }) => lastMessage?.at ?? createdAt;
 
@@ -178,16 +181,49 @@ export class PresenceMessages {
   }
 
   /** One after the other: a server takes one of a user at a time. */
-  upload(conversation, file, { name = file.name, ...options } = {}) {
+  upload(conversation, file, { name = file.name, progress, signal } = {}) {
     const [id, query] = [conversation, name ?? ""].map(encodeURIComponent);
     const url = `${this.#client.url}/v1/conversations/${id}/attachments${query && "?name=" + query}`;
-    const send = async (how) => (await upload("POST", url, file, await this.#client.token(how), options)).attachment;
-    const sent = this.#uploading.then(() => send()).catch((error) => {
-      // A token that is refused is replaced once.
-      if (error.status !== 401) throw error;
-      return send({ renew: true });
+    const ending = new AbortController();
+    let timer;
+    let end;
+    const alive = () => {
+      clearTimeout(timer);
+      timer = setTimeout(end, IDLE, "network", "no connection");
+    };
+    const send = async (how) => {
+      ending.signal.throwIfAborted();
+      alive();
+      const token = await this.#client.token(how);
+      ending.signal.throwIfAborted();
+      const user = userOf(token);
+      if (user && user !== (this.#user ?? user)) throw failure("closed", "another user is signed in");
+      const told = (share) => (alive(), progress?.(share));
+      return (await upload("POST", url, file, token, { progress: told, signal: ending.signal })).attachment;
+    };
+    const attempt = (how, left = 5) =>
+      send(how).catch(async (error) => {
+        // A token that is refused is replaced once.
+        if (error.status === 401 && !how) return attempt({ renew: true }, left);
+        // The server has not noticed yet that the upload before is over.
+        if (!(error.retryAfter <= 2_000 && left)) throw error;
+        await new Promise((resolve) => setTimeout(resolve, error.retryAfter));
+        return attempt(how && {}, left - 1);
+      });
+    const sent = new Promise((resolve, reject) => {
+      end = (code, message) => (reject(failure(code, message)), ending.abort());
+      const watch = (each, ...why) => {
+        if (each?.aborted) end(...why);
+        each?.addEventListener("abort", () => end(...why), { signal: ending.signal });
+      };
+      watch(signal, "cancelled");
+      watch(this.#ending.signal, "closed", "the client is closed");
+      this.#uploading.then(() => attempt()).then(resolve, reject);
+    }).finally(() => {
+      clearTimeout(timer);
+      ending.abort();
     });
-    this.#uploading = sent.catch(() => {});
+    this.#uploading = Promise.all([this.#uploading, sent.catch(() => {})]);
     return sent;
   }
 

@@ -947,7 +947,7 @@ const upload = (method, url, file, token, { progress, signal } = {}) =>
   });
 
 /** What presence-messages.js is made of too. It may change with any version. */
-export const internals = { Changes, failure, isUp, oneAtATime, problem, queueOf, random, stored, upload };
+export const internals = { Changes, failure, isUp, oneAtATime, problem, queueOf, random, stored, upload, userOf };
 
 export class PresenceAccount extends EventTarget {
   #url;

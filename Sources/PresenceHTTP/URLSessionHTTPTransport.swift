@@ -65,13 +65,22 @@ private struct Exchange {
     var isTooLong = false
 }
 
-// @unchecked: `exchanges` is only touched with the lock.
+// @unchecked: `exchanges` and `ended` are only touched with the lock.
 /// The requests in flight, by the number of their task.
 private final class Exchanges: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     private let lock = NSLock()
     private var exchanges: [Int: Exchange] = [:]
+    /// Tasks that were cancelled before they began.
+    private var ended: Set<Int> = []
 
-    func begin(_ number: Int, _ exchange: Exchange) { lock.withLock { exchanges[number] = exchange } }
+    func begin(_ number: Int, _ exchange: Exchange) {
+        let hasEnded = lock.withLock {
+            if ended.remove(number) != nil { return true }
+            exchanges[number] = exchange
+            return false
+        }
+        if hasEnded { exchange.answer.resume(throwing: CancellationError()) }
+    }
 
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
         let isTooLong = lock.withLock {
@@ -103,7 +112,7 @@ private final class Exchanges: NSObject, URLSessionDataDelegate, @unchecked Send
     }
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-        guard let exchange = lock.withLock({ exchanges.removeValue(forKey: task.taskIdentifier) }) else { return }
+        guard let exchange = end(task.taskIdentifier) else { return }
         if exchange.isTooLong {
             return exchange.answer.resume(throwing: HTTPFailure("the answer is too long", wasSent: true))
         }
@@ -115,6 +124,15 @@ private final class Exchanges: NSObject, URLSessionDataDelegate, @unchecked Send
         for (name, value) in response.allHeaderFields { headers["\(name)".lowercased()] = "\(value)" }
         exchange.answer.resume(
             returning: HTTPResponse(status: response.statusCode, headers: headers, body: exchange.body))
+    }
+
+    /// What is known of a task that is over; `nil` before it has begun.
+    private func end(_ number: Int) -> Exchange? {
+        lock.withLock {
+            let exchange = exchanges.removeValue(forKey: number)
+            if exchange == nil { ended.insert(number) }
+            return exchange
+        }
     }
 
     private static func failure(_ error: any Error) -> any Error {

@@ -165,6 +165,9 @@ public actor PresenceMessages {
         generation += 1
         (isConnected, isOwnConfirmed) = (false, false)
         own = nil
+        // What was being appended while the storage was cleared may have come into it behind that.
+        let ids = keptMarks.map(\.id) + outbox.entries.flatMap { [$0.id, Outbox.failureID($0.id)] }
+        if !ids.isEmpty { Task { [client] in try? await client.removeWrites(ids) } }
         outbox.removeAll()
         (unremoved, keptMarks, told) = ([], [], [:])
         abandon()

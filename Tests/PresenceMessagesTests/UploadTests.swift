@@ -103,10 +103,10 @@ import Testing
         status: Int, code: String, reason: String?, expected: PresenceError.Code, field: String?
     ) async throws {
         let scene = await Self.scene()
-        scene.transport.answer { _ in .error(status, code, reason: reason, message: "why", retryAfter: 2_000) }
+        scene.transport.answer { _ in .error(status, code, reason: reason, message: "why", retryAfter: 3_000) }
         let error = await Self.failure(scene)
         #expect(error?.code == expected && error?.field == field && error?.message == "why")
-        #expect(error?.retryAfter == .seconds(2) && error?.outcomeUnknown == false)
+        #expect(error?.retryAfter == .seconds(3) && error?.outcomeUnknown == false)
         let texts = [
             PresenceError.Code.tooLarge: "That is too large.", .notOffered: "The server does not offer that.",
             .validationFailed: "This file cannot be used.",

@@ -57,10 +57,14 @@ extension PresenceClient {
     /// A token of the user for requests over HTTP: that of the connection, or one that is fetched if there is none or if it
     /// is the one that was refused.
     ///
-    /// - Throws: what the token provider throws, `tokenUnavailable` if that is no error of this library.
+    /// - Throws: what the token provider throws, `tokenUnavailable` if that is no error of this library or if it does not
+    ///   answer within ``Configuration/tokenTimeout``; `cancelled`, as ``ask(type:members:)``.
     package func token(insteadOf refused: String? = nil) async throws(PresenceError) -> String {
         try await runner.token(insteadOf: refused).get()
     }
+
+    /// The user whom a token names; `nil` if it is not a readable JWT with a subject. It is not verified.
+    package static func user(of token: String) -> String? { TokenSubject.user(of: token)?.string }
 
     /// The server's address, as given: that of its WebSocket.
     package var webSocketURL: URL { runner.url }

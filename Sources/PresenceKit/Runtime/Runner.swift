@@ -260,10 +260,24 @@ actor Runner {
         }
     }
 
-    /// The connection's token, or another one if there is none or this one was refused.
+    /// The connection's token, or another one if there is none or this one was refused. A provider that takes longer than
+    /// the link would wait is given up.
     func token(insteadOf refused: String?) async -> Result<String, PresenceError> {
         if let held = engine.link.token, held != refused { return .success(held) }
-        return await Self.token(of: provideToken)
+        let (limit, until) = (engine.link.tokenTimeout, time.now.uptime + engine.link.tokenTimeout)
+        let (results, first) = AsyncStream.makeStream(of: Result<String, PresenceError>.self)
+        let fetch = Task { [provideToken] in first.yield(await Self.token(of: provideToken)) }
+        let wait = Task { [time] in
+            try await time.sleep(until: until)
+            first.yield(
+                .failure(PresenceError(.tokenUnavailable, "the token provider did not answer within \(limit)")))
+        }
+        defer {
+            fetch.cancel()
+            wait.cancel()
+        }
+        for await result in results { return result }
+        return .failure(PresenceError(.cancelled, "the call was cancelled"))
     }
 
     private func dial(_ attempt: Attempt) {

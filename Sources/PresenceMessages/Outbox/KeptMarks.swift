@@ -8,15 +8,19 @@ struct KeptMark: Sendable {
     let id: String
     let owner: String
     let mark: Ask.Mark
+    /// Whether it is in the storage: before, it covers no other one.
+    var isStored: Bool
 
-    init(owner: String, mark: Ask.Mark) { (id, self.owner, self.mark) = (UUID().uuidString, owner, mark) }
+    init(owner: String, mark: Ask.Mark) {
+        (id, self.owner, self.mark, isStored) = (UUID().uuidString, owner, mark, false)
+    }
 
     /// `nil` for what a later version wrote.
     init?(_ write: QueuedWrite) {
         guard let owner = write.owner, let mark = try? JSONDecoder().decode(Ask.Mark.self, from: write.body) else {
             return nil
         }
-        (id, self.owner, self.mark) = (write.id, owner, mark)
+        (id, self.owner, self.mark, isStored) = (write.id, owner, mark, true)
     }
 
     func write(at date: Date) throws -> QueuedWrite {
@@ -44,7 +48,7 @@ extension PresenceMessages {
     /// Keeps a mark that is wanted until the server has it. What cannot be kept is told only while the process lives.
     func keep(_ mark: Ask.Mark) async {
         guard let owner = try? await ownUser(), told[mark.conversation]?.covers(mark) != true,
-            !keptMarks.contains(where: { $0.owner == owner && $0.mark.covers(mark) })
+            !keptMarks.contains(where: { $0.isStored && $0.owner == owner && $0.mark.covers(mark) })
         else { return }
         let entry = KeptMark(owner: owner, mark: mark)
         let former = keptMarks.filter { $0.owner == owner && mark.covers($0.mark) }.map(\.id)
@@ -55,7 +59,8 @@ extension PresenceMessages {
             return keptMarks.removeAll { $0.id == entry.id }
         }
         // Told meanwhile, or the user is another one.
-        guard keptMarks.contains(where: { $0.id == entry.id }) else { return await takeOut([entry.id]) }
+        guard let place = keptMarks.firstIndex(where: { $0.id == entry.id }) else { return await takeOut([entry.id]) }
+        keptMarks[place].isStored = true
         await drop(former)
     }
 

@@ -42,12 +42,14 @@ extension PresenceMessages {
         guard PresenceID.isValid(conversation) else {
             throw PresenceError(.invalidID, "not an id: \(conversation.debugDescription)")
         }
-        let size = Double(try file.check())
+        try file.check()
         let user = try await ownUser()
         let server = server
-        let upload = Task { [turns, client] in
+        let upload = Task { [turns, client, clock] in
             try await turns.run {
-                let body = try await server.post(file, to: conversation, of: client) { sent in
+                // It may have changed while others were uploaded.
+                let size = Double(try file.check())
+                let body = try await server.post(file, to: conversation, of: client, as: user, clock) { sent in
                     progress(min(1, Double(sent) / size))
                 }
                 return try Wire.read(Wire.Uploaded.self, body).attachment
@@ -63,7 +65,12 @@ extension PresenceMessages {
         uploads[id] = nil
         try Task.checkCancellation()
         guard own == user else { throw PresenceError(.signedOut, "the user signed out or was changed") }
-        return MessageAttachment(try result.get())
+        do {
+            return MessageAttachment(try result.get())
+        } catch is CancellationError {
+            // Not this task's: the user signed out, and may be here again.
+            throw PresenceError(.signedOut, "the user signed out or was changed")
+        }
     }
 
     private var server: HTTPServer {
@@ -86,9 +93,27 @@ extension PresenceMessages {
 }
 
 extension HTTPServer {
+    /// A server that is still busy with this user's last upload, whose end it has not noticed, says that it will soon take
+    /// the next one: it is sent again after that time, a few times.
+    ///
     /// - Throws: `PresenceError`, or `CancellationError`.
     fileprivate func post(
-        _ file: AttachmentFile, to conversation: String, of client: PresenceClient,
+        _ file: AttachmentFile, to conversation: String, of client: PresenceClient, as user: String,
+        _ clock: any Clock<Duration>, progress: @escaping @Sendable (Int) -> Void
+    ) async throws -> Data {
+        for _ in 1...5 {
+            do {
+                return try await postOnce(file, to: conversation, of: client, as: user, progress: progress)
+            } catch let error as PresenceError where error.code == .rateLimited {
+                guard let delay = error.retryAfter, delay <= .seconds(2) else { throw error }
+                try await clock.sleep(for: delay)
+            }
+        }
+        return try await postOnce(file, to: conversation, of: client, as: user, progress: progress)
+    }
+
+    private func postOnce(
+        _ file: AttachmentFile, to conversation: String, of client: PresenceClient, as user: String,
         progress: @escaping @Sendable (Int) -> Void
     ) async throws -> Data {
         var path = "v1/conversations/\(Self.escaped(conversation))/attachments"
@@ -101,17 +126,36 @@ extension HTTPServer {
         case .file(let url): request.bodyFile = url.resolvingSymlinksInPath()
         }
         do {
-            let token = try await client.token()
+            let token = try await client.token(of: user)
             do {
                 return try await send(request, token: token, progress: progress)
             } catch Failure.refused(let refusal) where refusal.status == 401 {
-                let other = try await client.token(insteadOf: token)
+                let other = try await client.token(of: user, insteadOf: token)
                 guard other != token else { throw Failure.refused(refusal) }
                 return try await send(request, token: other, progress: progress)
             }
         } catch let failure as Failure {
             throw PresenceError(failure)
         }
+    }
+}
+
+extension PresenceClient {
+    /// A token of this user, as far as it says whose it is.
+    ///
+    /// - Throws: `PresenceError`, `signedOut` for another user's; `CancellationError`.
+    fileprivate func token(of user: String, insteadOf refused: String? = nil) async throws -> String {
+        let token: String
+        do {
+            token = try await self.token(insteadOf: refused)
+        } catch {
+            throw error.thrown
+        }
+        try Task.checkCancellation()
+        if let named = Self.user(of: token), !named.utf8.elementsEqual(user.utf8) {
+            throw PresenceError(.signedOut, "the user signed out or was changed")
+        }
+        return token
     }
 }
 

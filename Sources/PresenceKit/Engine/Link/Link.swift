@@ -23,7 +23,7 @@ struct Link: Sendable {
     /// Why no attempt to connect makes sense: a URL or a device that cannot be.
     let flaw: PresenceError?
     private let connectTimeout: Duration
-    private let tokenTimeout: Duration
+    let tokenTimeout: Duration
     /// Evenly distributed in 0..<1.
     private let random: @Sendable () -> Double
 
