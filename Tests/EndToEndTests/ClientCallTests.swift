@@ -103,8 +103,8 @@ struct ClientCallTests {
 
         try await person.setStatus(.auto, text: "")
         try await presence.until("online, without a text") { $0.status == .online && $0.text == nil }
-        try await person.setStatus(.auto, text: "for a second", clearAfter: .seconds(1))
-        try await presence.next("a text") { $0.text == "for a second" }
+        try await person.setStatus(.auto, text: "for a while", clearAfter: .seconds(4))
+        try await presence.next("a text") { $0.text == "for a while" }
         try await presence.next("no text any more") { $0.text == nil }
         try await own.until("no text any more") { $0.text == nil && $0.clearsAt == nil }
 

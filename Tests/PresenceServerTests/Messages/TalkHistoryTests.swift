@@ -32,7 +32,7 @@ import Testing
 
     static let mistakes: [ScriptMistake] = [
         ScriptMistake(
-            name: "a message that is sent again is a new one", old: "if known then", new: "if false then",
+            name: "a message that is sent again is a new one", old: "\nif known then", new: "\nif false then",
             faults: ["is there twice", "was acknowledged as"]),
         ScriptMistake(
             name: "a message that is sent again is counted again", old: "    return { 'OK', known }",
