@@ -42,7 +42,7 @@ async def test_a_file_is_uploaded_with_progress_and_goes_with_a_message(chromium
         assert made["kind"] == "file" and made["sizeBytes"] == MOST and made["name"] == "Größe 1.pdf"
         shares = await page.value("shares")
         assert shares == sorted(shares) and shares[-1] == 1
-        # What is no file has no name, unless it is given one.
+        # A Blob that is not a File has no name unless it is given one.
         assert "name" not in await page.value(f"await messages.upload({id!r}, new Blob(['a']))")
         assert (await page.value(f"await messages.upload({id!r}, new Blob(['a']), {{ name: 'b' }})"))["name"] == "b"
         await page.run(f"await messages.send({id!r}, 'The map', {{ attachments: [made] }})")

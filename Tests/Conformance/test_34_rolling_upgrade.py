@@ -220,7 +220,7 @@ async def test_no_change_is_refused_or_lost_in_a_rolling_upgrade_and_all_see_the
 
 
 async def meanwhile(guard, what):
-    """Waits for something, and fails at once with whoever fails under it."""
+    """Waits for something, and fails at once if one of the users fails meanwhile."""
     task = asyncio.ensure_future(what)
     await asyncio.wait({guard, task}, return_when=asyncio.FIRST_COMPLETED)
     if guard.done():

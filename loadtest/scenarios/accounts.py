@@ -95,7 +95,7 @@ def left(server, count: int, failures: list[str]) -> dict:
 
 
 def jobs(server) -> dict[str, float]:
-    """The pool of passwords: `run` counts all jobs that were begun and ended, for whomever."""
+    """The pool of passwords: `run` counts all jobs that were begun and ended, whichever user they were for."""
     metrics = server.metrics()
     names = {"queued": "workers_queued", "running": "workers_running", "done": "workers_done_total",
              "refused": "workers_refused_total", "cancelled": "workers_cancelled_total",

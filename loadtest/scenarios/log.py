@@ -164,7 +164,7 @@ class Course:
         return sample
 
     def failures(self) -> list[str]:
-        """Whoever was not slow or not away measured nothing."""
+        """A reader that was never slow, or never away, has measured nothing."""
         found = []
         if self.slow_missed < self.options.rate * self.options.stopped // 2:
             found.append(f"the slow reader missed only {self.slow_missed:,} entries")

@@ -62,7 +62,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `after a break whoever may have missed what was dropped comes back, and nobody else`(isSince: Bool) throws {
+    func `after a break only a watcher that may have missed what was dropped is closed`(isSince: Bool) throws {
         let client = try watchList()
         world.shards[1].cutAll()
         let dropped = world.redisNow + (isSince ? 0 : -600_000)
