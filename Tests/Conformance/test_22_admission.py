@@ -263,7 +263,8 @@ async def test_behind_a_connect_of_somebody_who_is_disconnected_meanwhile_nothin
         # The answer to this request comes after all of theirs.
         await room.api.request("GET", "/metrics")
         await raw.write(scene.packet(room.token("bob"), requests("all")))
-        # So long that the store takes the server's word for when it began.
+        # By then the server has read them. So long from there that the store takes its word for when the connection began.
+        await room.api.request("GET", "/metrics")
         await asyncio.sleep(1.5)
     finally:
         redis.go_on()

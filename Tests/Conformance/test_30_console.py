@@ -335,8 +335,10 @@ async def test_a_person_is_shown_whole_and_can_be_disconnected(chromium, room):
     ana, bob = await room.come("ana"), await room.come("bob", "web")
     await bob.update(displayName="Bob Ray", timezone="Europe/Paris")
     for _ in range(3):
-        await bob.activity("idle")
-        await bob.activity("active")
+        for state in ("idle", "active"):
+            await bob.activity(state)
+            # A status that lasts less than a millisecond is not kept.
+            await asyncio.sleep(0.005)
     await bob.did("block", users=[ana.user])
     async with chromium:
         page = await console(chromium, room, f"/person/{bob.user}")

@@ -29,7 +29,7 @@ extension Doctor {
     ) throws(RedisFailure) {
         let unfinished = partitions.keys(of: owner).unfinished
         let answers = try store[key].askAtOnce([
-            ["HMGET", key, "held", "claim", "wish"], ["SISMEMBER", unfinished, plan.intent(of: owner)],
+            HeldRecord.query(key), ["SISMEMBER", unfinished, plan.intent(of: owner)],
         ])
         let record = HeldRecord(answers[0])
         guard record.wish == nil else {
@@ -74,8 +74,9 @@ extension Doctor {
         guard let value = answers[0].string, answers[1].int == 0 else { return }
         guard let claim = HeldClaim(value) else { return look.note(.malformedValue, .claim(thing, key: key)) }
         let record = plan.record(of: claim.owner, in: partitions.keys(of: claim.owner))
-        let held = HeldRecord(try store[record].ask("HMGET", record, "held", "claim", "wish"))
-        if ![held.claim, held.wish].contains(String(claim.number)) {
+        let held = HeldRecord(try store[record].askAtOnce([HeldRecord.query(record)])[0])
+        let isNamed = [held.claim, held.wish].contains(String(claim.number))
+        if !isNamed, !held.releases(thing, claim.number) {
             look.note(.unnamedClaim, .claim(thing, key: key))
         }
     }
@@ -108,7 +109,7 @@ extension Repair {
         switch symptom.kind {
         case .unlistedIntent: _ = try doctor.store[key].ask("SADD", keys.unfinished, plan.intent(of: id))
         case .lostClaim:
-            let record = HeldRecord(try doctor.store[key].ask("HMGET", key, "held", "claim", "wish"))
+            let record = HeldRecord(try doctor.store[key].askAtOnce([HeldRecord.query(key)])[0])
             guard record.wish == nil, let number = record.claim, let thing = record.held.flatMap({ Identifier($0) })
             else { return }
             let place = doctor.partitions.keys(of: thing)
@@ -126,10 +127,24 @@ private struct HeldRecord {
     let held: String?
     let claim: String?
     let wish: String?
+    /// What the open wish gives up: a number and a thing for each.
+    let releasing: [Substring]
+
+    static func query(_ key: String) -> [String] { ["HMGET", key, "held", "claim", "wish", "releasing"] }
 
     init(_ answer: RedisValue) {
-        let texts = (answer.array ?? []).map(\.string)
-        (held, claim, wish) = texts.count == 3 ? (texts[0], texts[1], texts[2]) : (nil, nil, nil)
+        var texts = (answer.array ?? []).map(\.string)
+        if texts.count != 4 { texts = [nil, nil, nil, nil] }
+        (held, claim, wish) = (texts[0], texts[1], texts[2])
+        releasing = (texts[3] ?? "").split(separator: " ")
+    }
+
+    /// Whether the servers give this claim up as they go on with the open wish.
+    func releases(_ thing: Identifier, _ number: Int64) -> Bool {
+        guard wish != nil else { return false }
+        return stride(from: 0, to: releasing.count - 1, by: 2).contains { place in
+            releasing[place] == String(number) && releasing[place + 1] == thing.string
+        }
     }
 }
 

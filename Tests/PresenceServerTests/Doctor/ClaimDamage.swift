@@ -25,6 +25,10 @@ extension Damage {
             try $0.claim("pie", for: "bob", "7")
             try $0.claim("soup", for: "bob", "5")
         },
+        Damage("a name that its owner's open change does not give up", [.unnamedClaim]) {
+            try $0.isGivingUp("soup", number: "5", of: "bob", for: "pie", number: "7")
+            try $0.claim("stew", for: "bob", "5")
+        },
         Damage("a name that is not taken", [.lostClaim]) { try $0.name("bob", "soup", "5") },
         Damage("an address that a deleted account has claimed", [.unheldAddress]) {
             try $0.claim("ana@example.org", "bob 3", in: 2)
@@ -82,6 +86,21 @@ extension Damage {
 }
 
 extension Installation {
+    /// A change of a name whose server was killed after it was made, and before the former name was free.
+    func isGivingUp(
+        _ former: String, number formerNumber: String, of owner: String, for thing: String, number: String
+    ) throws {
+        try name(owner, thing, number)
+        try claim(thing, for: owner, number)
+        try claim(former, for: owner, formerNumber)
+        try set(record(owner), "wish", number)
+        try set(record(owner), "wanted", thing)
+        try set(record(owner), "releasing", "\(formerNumber) \(former)")
+        let unfinished = partitions.keys(of: Identifier(owner)!).unfinished
+        let intent = UniqueNames.names.intent(of: Identifier(owner)!)
+        try redis.command("SADD", .string(unfinished), .string(intent))
+    }
+
     fileprivate func claim(_ address: String, _ value: String, in partition: Int) throws {
         try set(partitions.keys(partition).emails(with: EmailAddress(address)!), address, value)
     }

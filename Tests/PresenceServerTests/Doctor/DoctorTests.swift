@@ -57,6 +57,13 @@ import Testing
         #expect(report.text.hasSuffix("all is well"))
     }
 
+    @Test func `a name that an open change of its owner gives up is nothing wrong, if servers go on with it`() throws {
+        let installation = try healthy(.allCases[0])
+        try installation.isGivingUp("soup", number: "5", of: "bob", for: "pie", number: "7")
+        let report = try installation.doctor().examine()
+        #expect(report.findings == [], "\(report.text)")
+    }
+
     @Test func `the damages together are all kinds that there are`() {
         let made = (Damage.everyRepairable + Damage.everyBeyondRepair).reduce(into: Set()) { $0.formUnion($1.kinds) }
         #expect(made == Set(DoctorFinding.Kind.allCases))
