@@ -21,7 +21,7 @@ public struct HTTPRequest: Sendable {
     public var headers: [String: String]
     /// What is sent; `nil` for a request without a body, and for one whose body is a ``bodyFile``.
     public var body: Data?
-    /// The file that is sent, read piece by piece while it is sent; it has to stay until there is an answer.
+    /// The file that is sent; it has to stay until there is an answer, since it may be read piece by piece meanwhile.
     public var bodyFile: URL?
     /// How long nothing may happen.
     public var timeout: Duration

@@ -4,7 +4,8 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// Sends requests with URLSession, without cookies, caches and redirects.
+/// Sends requests with URLSession, without cookies, caches and redirects. On Linux a file is read into memory before it is
+/// sent; elsewhere it is read piece by piece.
 public final class URLSessionHTTPTransport: HTTPTransport {
     /// The longest answer, in bytes: the server sends none that comes near.
     static let longestAnswer = 1 << 20
@@ -36,7 +37,7 @@ public final class URLSessionHTTPTransport: HTTPTransport {
         wire.httpBody = request.body
         wire.timeoutInterval = request.timeout / .seconds(1)
         for (name, value) in request.headers { wire.setValue(value, forHTTPHeaderField: name) }
-        let task = try task(wire, request.bodyFile)
+        let task = try task(&wire, request.bodyFile)
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 exchanges.begin(task.taskIdentifier, Exchange(answer: continuation, progress: progress))
@@ -47,13 +48,22 @@ public final class URLSessionHTTPTransport: HTTPTransport {
         }
     }
 
-    private func task(_ request: URLRequest, _ file: URL?) throws(HTTPFailure) -> URLSessionTask {
+    private func task(_ request: inout URLRequest, _ file: URL?) throws(HTTPFailure) -> URLSessionTask {
         guard let file else { return session.dataTask(with: request) }
-        // URLSession ends the process over a file that it cannot open.
-        guard FileManager.default.isReadableFile(atPath: file.path) else {
-            throw HTTPFailure("the file cannot be read", wasSent: false)
-        }
-        return session.uploadTask(with: request, fromFile: file)
+        #if canImport(FoundationNetworking)
+            // swift-corelibs-foundation reads a file beside the transfer, and ends the process when a piece comes after the
+            // transfer was cancelled, refused or lost (`_BodyFileSource`). Bytes in memory have no such moment.
+            guard let bytes = try? Data(contentsOf: file) else {
+                throw HTTPFailure("the file cannot be read", wasSent: false)
+            }
+            request.httpBody = bytes
+            return session.dataTask(with: request)
+        #else
+            guard FileManager.default.isReadableFile(atPath: file.path) else {
+                throw HTTPFailure("the file cannot be read", wasSent: false)
+            }
+            return session.uploadTask(with: request, fromFile: file)
+        #endif
     }
 }
 

@@ -57,4 +57,27 @@ import Testing
         #expect(failure?.wasSent == true)
         _ = directory
     }
+
+    /// In most moments of an upload: pieces of the file are read, and sent, and the server is gone or nobody wants it.
+    @Test func `uploads of files that are given up at any moment are no end of the process`() async throws {
+        let (directory, url) = try file(Data(count: 600_000))
+        let server = try ScriptedServer(head: { _ in false }) { _ in .hangUp }
+        let reading = try ScriptedServer { _ in .answer(.json("{}")) }
+        let transport = URLSessionHTTPTransport()
+        await withTaskGroup(of: Void.self) { group in
+            for number in 0..<300 {
+                if number >= 8 { await group.next() }
+                group.addTask {
+                    let to = number.isMultiple(of: 2) ? server.url : reading.url
+                    let upload = Task {
+                        try await transport.send(HTTPRequest(method: "POST", url: to, bodyFile: url), progress: nil)
+                    }
+                    try? await Task.sleep(for: .microseconds(number * 37 % 4_000))
+                    upload.cancel()
+                    _ = await upload.result
+                }
+            }
+        }
+        _ = directory
+    }
 }
