@@ -14,7 +14,8 @@ let strict: [SwiftSetting] = [
 let ours: [SwiftSetting] = strict + optimised
 
 /// Of tests: to optimise them takes twice as long as to compile them, and makes little faster. What plays thousands of
-/// histories is in the simulator, which is optimised.
+/// histories is in the simulator, which is optimised. The client library and small programs are not optimised either: tests
+/// ask little of them.
 let tests = strict
 
 /// The server's own targets without the checks at run time that two accesses to a property do not overlap: a quarter of
@@ -154,8 +155,8 @@ let package = Package(
         ),
 
         // The client library. On Apple platforms it is pure Swift.
-        .target(name: "PresenceTransport", swiftSettings: ours),
-        .target(name: "PresenceURLSession", dependencies: ["PresenceTransport"], swiftSettings: ours),
+        .target(name: "PresenceTransport", swiftSettings: strict),
+        .target(name: "PresenceURLSession", dependencies: ["PresenceTransport"], swiftSettings: strict),
         .target(
             name: "PresenceKit",
             dependencies: [
@@ -164,35 +165,35 @@ let package = Package(
                 .target(name: "EventLoops", condition: .when(platforms: [.linux])),
                 .target(name: "WebSockets", condition: .when(platforms: [.linux])),
             ],
-            swiftSettings: ours
+            swiftSettings: strict
         ),
 
         // Beside it: what an app's users are, models for views, and fakes for an app's tests.
-        .target(name: "PresenceDomain", swiftSettings: ours),
-        .target(name: "PresenceModels", dependencies: ["PresenceDomain", "PresenceKit"], swiftSettings: ours),
-        .target(name: "PresenceKitTesting", dependencies: ["PresenceDomain", "PresenceKit"], swiftSettings: ours),
+        .target(name: "PresenceDomain", swiftSettings: strict),
+        .target(name: "PresenceModels", dependencies: ["PresenceDomain", "PresenceKit"], swiftSettings: strict),
+        .target(name: "PresenceKitTesting", dependencies: ["PresenceDomain", "PresenceKit"], swiftSettings: strict),
 
         // Requests over HTTP: those of accounts, and uploads.
-        .target(name: "PresenceHTTP", swiftSettings: ours),
+        .target(name: "PresenceHTTP", swiftSettings: strict),
         // Messages: conversations, their messages, the outbox.
-        .target(name: "PresenceMessages", dependencies: ["PresenceHTTP", "PresenceKit"], swiftSettings: ours),
+        .target(name: "PresenceMessages", dependencies: ["PresenceHTTP", "PresenceKit"], swiftSettings: strict),
         .target(
             name: "PresenceMessageModels", dependencies: ["PresenceKit", "PresenceMessages", "PresenceModels"],
-            swiftSettings: ours),
+            swiftSettings: strict),
         .target(
             name: "PresenceMessagesTesting", dependencies: ["PresenceKit", "PresenceKitTesting", "PresenceMessages"],
-            swiftSettings: ours),
+            swiftSettings: strict),
         // Accounts: sign-up, sign-in, the own account; the same beside them.
         .target(
             name: "PresenceAccounts", dependencies: ["PresenceDomain", "PresenceHTTP", "PresenceKit"],
-            swiftSettings: ours),
+            swiftSettings: strict),
         .target(
             name: "PresenceAccountModels", dependencies: ["PresenceAccounts", "PresenceDomain", "PresenceKit"],
-            swiftSettings: ours),
+            swiftSettings: strict),
         .target(
             name: "PresenceAccountsTesting",
             dependencies: ["PresenceAccounts", "PresenceDomain", "PresenceHTTP", "PresenceKit", "PresenceKitTesting"],
-            swiftSettings: ours),
+            swiftSettings: strict),
 
         // Commands.
         .executableTarget(
@@ -207,16 +208,16 @@ let package = Package(
             ],
             swiftSettings: ours
         ),
-        .target(name: "ProcessSignals", swiftSettings: ours),
+        .target(name: "ProcessSignals", swiftSettings: strict),
         // What the clients on a terminal share.
-        .target(name: "TerminalClients", dependencies: ["PresenceKit", "ProcessSignals"], swiftSettings: ours),
+        .target(name: "TerminalClients", dependencies: ["PresenceKit", "ProcessSignals"], swiftSettings: strict),
         .executableTarget(
             name: "presence-chat",
             dependencies: [
                 "PresenceKit", "PresenceMessageModels", "PresenceMessages", "PresenceModels", "TerminalClients",
                 .product(name: "ArgumentParser", package: "swift-argument-parser", condition: server),
             ],
-            swiftSettings: ours
+            swiftSettings: strict
         ),
         .executableTarget(
             name: "presence-watch",
@@ -224,7 +225,7 @@ let package = Package(
                 "PresenceKit", "TerminalClients",
                 .product(name: "ArgumentParser", package: "swift-argument-parser", condition: server),
             ],
-            swiftSettings: ours
+            swiftSettings: strict
         ),
         .systemLibrary(name: "CEpoll", path: "loadtest/CEpoll"),
         .executableTarget(
@@ -248,24 +249,24 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser", condition: server),
                 .product(name: "Logging", package: "swift-log", condition: server),
             ],
-            path: "loadtest/LogServer", swiftSettings: ours),
+            path: "loadtest/LogServer", swiftSettings: strict),
 
         // What the client library's calls cost: loadtest/client-latency.
         .executableTarget(
-            name: "kit-latency", dependencies: ["PresenceKit"], path: "loadtest/KitLatency", swiftSettings: ours),
+            name: "kit-latency", dependencies: ["PresenceKit"], path: "loadtest/KitLatency", swiftSettings: strict),
 
         // Tests: a folder a module, and what they share.
         .executableTarget(
             name: "chaos-crowd", dependencies: ["PresenceKit", "PresenceMessages"], path: "Tests/Chaos/Crowd",
-            swiftSettings: ours),
+            swiftSettings: strict),
         .executableTarget(
-            name: "kit-writer", dependencies: ["PresenceKit"], path: "Tests/KitWriter", swiftSettings: ours),
+            name: "kit-writer", dependencies: ["PresenceKit"], path: "Tests/KitWriter", swiftSettings: strict),
         .executableTarget(
             name: "message-writer", dependencies: ["PresenceMessages"], path: "Tests/MessageWriter",
-            swiftSettings: ours),
+            swiftSettings: strict),
         .executableTarget(
             name: "session-writer", dependencies: ["PresenceAccounts"], path: "Tests/SessionWriter",
-            swiftSettings: ours),
+            swiftSettings: strict),
         .target(
             name: "TestSupport", dependencies: ["EventLoops", "Redis", "WebSockets"], path: "Tests/Support",
             swiftSettings: ours),

@@ -18,10 +18,8 @@ import Testing
         }
         try look(
             at: world,
-            // (find-aging runs in clusters only: MessageAgingTests.)
             running: Script.allCases.filter {
-                !(Script.accounts + Usernames.plan.scripts + [.setPhoto] + Script.webhooks + Script.push + [.findAging])
-                    .contains($0)
+                !(Script.accounts + Usernames.plan.scripts + [.setPhoto] + Script.webhooks + Script.push).contains($0)
             }
         ) {
             try everyScript(in: world)
