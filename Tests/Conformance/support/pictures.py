@@ -1,6 +1,7 @@
 """Pictures that the tests upload, and what is read of those that come back."""
 
 import io
+import random
 import struct
 import zlib
 
@@ -48,11 +49,52 @@ def chunk(kind, data):
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
-def bare_png(width, height, depth, colour, rows, extra=b"", interlaced=0):
-    """A PNG from its parts: `rows` are the bytes before compression."""
+def bare_png(width, height, depth, colour, rows, extra=b"", interlaced=0, piece=None):
+    """A PNG from its parts: `rows` are the bytes before compression. With `piece` each IDAT has so many bytes."""
     head = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, interlaced)
-    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + extra + chunk(b"IDAT", zlib.compress(rows, 9))
-            + chunk(b"IEND", b""))
+    data = zlib.compress(rows, 9)
+    piece = piece or len(data)
+    parts = [chunk(b"IDAT", data[place:place + piece]) for place in range(0, len(data), piece)]
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + extra + b"".join(parts) + chunk(b"IEND", b"")
+
+
+PNG_DEPTHS = {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 2, 4, 8), 4: (8, 16), 6: (8, 16)}
+"""Of each colour type: grey, colour, palette, grey and alpha, colour and alpha."""
+
+ADAM7 = [(0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2)]
+"""The passes of an interlaced PNG: where each begins, and its steps, in x and y."""
+
+
+def noisy_png(colour, depth, interlaced=0, extra=b"", piece=None):
+    """A PNG of any kind, of some 9 KB: pixels by chance, rows with each of the five filters."""
+    bits = depth * {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[colour]
+    side = int((9_000 * 8 / bits) ** 0.5)
+    chance = random.Random(f"{colour} {depth} {interlaced}")
+    rows = b""
+    for left, top, right, down in ADAM7 if interlaced else [(0, 0, 1, 1)]:
+        width, height = -(-(side - left) // right), -(-(side - top) // down)
+        rows += b"".join(bytes([y % 5]) + chance.randbytes(-(-width * bits // 8)) for y in range(height))
+    if colour == 3:
+        # Half of the entries are transparent, more or less.
+        extra += chunk(b"PLTE", chance.randbytes(3 << depth)) + chunk(b"tRNS", chance.randbytes(1 << depth >> 1))
+    return bare_png(side, side, depth, colour, rows, extra, interlaced, piece)
+
+
+def whole():
+    """Pictures of every kind that is read, each of 6 to 21 KB: name and bytes."""
+    for mode in ("RGB", "L", "CMYK"):
+        image = noise(100, 80, "L" if mode == "L" else "RGB").convert(mode)
+        for progressive in (False, True):
+            kind = "progressive" if progressive else "baseline"
+            yield f"JPEG {mode} {kind}", jpeg(image, quality=90, progressive=progressive)
+    # Cut before its picture begins, too.
+    yield "JPEG with 4 KB beside the picture", jpeg(noise(100, 80), 6, "x" * 2_000, quality=90)
+    for colour, depths in PNG_DEPTHS.items():
+        for depth in depths:
+            yield f"PNG {colour} {depth}", noisy_png(colour, depth)
+        yield f"PNG {colour} {depths[-1]} interlaced", noisy_png(colour, depths[-1], interlaced=1)
+    text = chunk(b"tEXt", b"Comment\0" + b"x" * 3_000)
+    yield "PNG with 3 KB beside the picture, in pieces", noisy_png(2, 8, extra=text, piece=1_000)
 
 
 def shown(data):

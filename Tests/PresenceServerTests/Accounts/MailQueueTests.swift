@@ -7,20 +7,24 @@ import Testing
 
 /// Mails on their way to a mail server that takes them, refuses some, or is not there; while servers die.
 @Suite struct MailQueueTests {
-    /// A mail server of the tests: what it says to each mail, and to whom it has been given some.
+    /// A mail server of the tests: what it says to each mail, and which it has been given.
     private final class Post: @unchecked Sendable {
         // @unchecked: simulated threads are one.
         var answer: (String) -> MailSender.Outcome
-        private var asked: [String] = []
+        private var asked: [Mail] = []
 
         init(_ answer: @escaping (String) -> MailSender.Outcome) { self.answer = answer }
 
         func take(_ mail: Mail) -> MailSender.Outcome {
-            asked.append(mail.to)
+            asked.append(mail)
             return answer(mail.to)
         }
 
-        func count(to address: String) -> Int { asked.count { $0 == address } }
+        func count(to address: String) -> Int { asked.count { $0.to == address } }
+
+        /// What it has been given from now on.
+        func forget() { asked = [] }
+        var subjects: [String] { asked.map(\.subject) }
     }
 
     private let accounts: AccountWorld
@@ -38,6 +42,27 @@ import Testing
     private func signUp(_ email: String, at shard: Int = 0) throws {
         let body = ["email": email, "password": "correct horse"]
         #expect(try accounts.call("POST", "/v1/accounts", body, at: shard).status == 201)
+    }
+
+    /// A mail of each kind that has a token, and one that has none.
+    private func askForAll() throws {
+        let password = "correct horse"
+        let ana = try accounts.call("POST", "/v1/accounts", ["email": email, "password": password])
+        let token = ana.json["accessToken"] as? String
+        #expect(try accounts.call("POST", "/v1/passwords/forgot", ["email": email]).status == 202)
+        let address = ["password": password, "email": "anna@example.org"]
+        #expect(try accounts.call("POST", "/v1/me/email", address, token: token).status == 202)
+        let change = ["password": password, "newPassword": "battery staple"]
+        #expect(try accounts.call("POST", "/v1/me/password", change, token: token).status == 204)
+    }
+    private let withoutToken = "Your password was changed"
+
+    /// What the servers of now count.
+    private func failures() -> Int {
+        let metrics = world.shards.compactMap { shard in
+            shard.logic.registry.metrics.first { $0.name == "mails_failed_total" }
+        }
+        return metrics.reduce(0) { $0 + $1.read() }
     }
 
     private func left() throws -> Int64 {
@@ -112,6 +137,44 @@ import Testing
         post.answer = { _ in .sent }
         try world.run(for: 120_000)
         #expect(try left() == 0)
+    }
+
+    @Test func `mails whose tokens were over before any server came back are given up, and the other is sent`() throws {
+        use(Post { _ in .unreachable("nobody listens") })
+        try askForAll()
+        try world.run(for: 2_000)
+        #expect(try left() == 4)
+        for shard in world.shards { shard.die() }
+        world.redisEpoch += MailToken.lifetime
+        for place in world.shards.indices { world.replaceShard(at: place) }
+        let post = Post { _ in .sent }
+        use(post)
+        try world.run(for: 60_000)
+        #expect(try left() == 0)
+        #expect(post.subjects == [withoutToken])
+        #expect(failures() == 3, "each that was given up is counted")
+    }
+
+    @Test(arguments: [MailSender.Outcome.unreachable("nobody listens"), .later("451")])
+    func `a mail that nobody takes leaves Redis when its token is over, one without a token stays`(
+        outcome: MailSender.Outcome
+    ) throws {
+        let post = Post { _ in outcome }
+        use(post)
+        try askForAll()
+        try world.run(for: 30_000)
+        world.redisEpoch += MailToken.lifetime - 120_000
+        try world.run(for: 60_000)
+        #expect(try left() == 4, "there is half a minute left")
+        // A server rests for a minute, and may try the one without a token first.
+        try world.run(for: 180_000)
+        #expect(try left() == 1)
+        post.forget()
+        post.answer = { _ in .sent }
+        world.redisEpoch += 3_600_000
+        try world.run(for: 120_000)
+        #expect(try left() == 0)
+        #expect(post.subjects == [withoutToken])
     }
 
     @Test func `what a mail server says is of this mail, or of all of them`() {

@@ -33,13 +33,13 @@ extension Script {
     static let releaseClaim = Script("release-claim", asset_release_claim(), isAcknowledged: true)
     static let resetPassword = Script(
         "reset-password", asset_reset_password().text, library: accountLibrary, isAcknowledged: true)
-    static let settleMail = Script("settle-mail", asset_settle_mail())
+    static let settleMail = Script("settle-mail", asset_settle_mail().text, library: accountLibrary)
     static let setPassword = Script(
         "set-password", asset_set_password().text, library: accountLibrary, isAcknowledged: true)
     static let switchEmail = Script(
         "switch-email", asset_switch_email().text, library: accountLibrary, isAcknowledged: true)
     static let takeClaim = Script("take-claim", asset_take_claim(), isAcknowledged: true)
-    static let takeMail = Script("take-mail", asset_take_mail())
+    static let takeMail = Script("take-mail", asset_take_mail().text, library: accountLibrary)
     static let tellExisting = Script(
         "tell-existing", asset_tell_existing().text, library: accountLibrary, isAcknowledged: true)
     static let verifyEmail = Script(

@@ -3,7 +3,9 @@ import PresenceProtocol
 
 /// A mail that is to be sent, as it waits in Redis: a line each for id, address and subject, then the text.
 struct Mail: Sendable, Equatable {
-    /// Unique, and in the order of time: the name of its file, and part of its `Message-ID`.
+    /// Unique, and in the order of time: the name of its file, and part of its `Message-ID`. `MADE-NAME`, or with a token
+    /// `MADE-NAME-UNTIL`: when it was made, and when the token is over, in ms since 1970. The script that makes the token puts
+    /// that there.
     let id: String
     let to: String
     let subject: String

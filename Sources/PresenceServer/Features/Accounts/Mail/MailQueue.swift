@@ -7,7 +7,8 @@ import Redis
 ///
 /// A mail is sent at least once. Who sends it has it for a while, during which nobody else is given it; it leaves Redis when it has
 /// been sent. One that is not taken now is tried again, and holds up no other; one that is refused for good, or has not been taken
-/// for a day, is given up. While the mail server cannot be reached, this shard gives it none.
+/// for a day, is given up. So is one whose token is over, as the script that takes mails finds, by the clock that ends the token:
+/// its link would open nothing. While the mail server cannot be reached, this shard gives it none.
 final class MailQueue {
     static let pool = WorkerPlan(
         "mail", threads: { _ in 4 }, queue: { _ in 256 }, longestWait: 30, hasLowPriority: true)
@@ -48,7 +49,7 @@ final class MailQueue {
     func register(in registry: inout Registry) {
         deadline = registry.deadline { [unowned self] _ in look() }
         sent = registry.counter("mails_sent_total", help: "mails handed over, or written into the outbox")
-        failed = registry.counter("mails_failed_total", help: "tries to send a mail that failed")
+        failed = registry.counter("mails_failed_total", help: "tries to send a mail that failed, and mails given up")
     }
 
     /// The shard is live.
@@ -70,9 +71,12 @@ final class MailQueue {
             .takeMail, keys: [keys.mail, keys.mailing],
             arguments: [String(Self.lease), String(Self.patience.upperBound)], lane: .commands
         ) { [self] result in
-            guard case .success(let value) = result, let words = value.array, words.count > 1,
-                let text = words[1].string
-            else { return finish(keys, isMore: false) }
+            let words = (try? result.get())?.array ?? []
+            if words.first?.string == "OVER" {
+                noteGivenUp("its link is no longer good")
+                return finish(keys, isMore: true)
+            }
+            guard words.count > 1, let text = words[1].string else { return finish(keys, isMore: false) }
             guard let mail = Mail(text) else {
                 shard.log("damaged record", ["what": "a mail"], level: .error)
                 return settle(text, keys)
@@ -145,9 +149,13 @@ final class MailQueue {
     }
 
     private func giveUp(_ text: String, _ keys: PartitionKeys, _ reason: String) {
+        noteGivenUp(reason)
+        settle(text, keys)
+    }
+
+    private func noteGivenUp(_ reason: String) {
         failed.value += 1
         shard.log("mail given up", ["reason": reason], level: .error)
-        settle(text, keys)
     }
 
     /// - Parameters:

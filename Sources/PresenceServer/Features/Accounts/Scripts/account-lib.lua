@@ -96,6 +96,17 @@ local function mailToken(key, field, digest)
     return kept == digest and tonumber(limit) > now and rest
 end
 
+-- A mail with a token waits to be sent. It is not worth sending once the token is over: when that is, in ms since 1970, becomes
+-- the end of the mail's id, which is its first line.
+local function pushMail(key, mail, limit)
+    redis.call('RPUSH', key, (string.gsub(mail, '\n', '-' .. int(limit) .. '\n', 1)))
+end
+
+-- When the token of a mail is over; nil for a mail without one.
+local function mailLimit(mail)
+    return tonumber(string.match(mail, '^%d+%-%w+%-(%d+)\n'))
+end
+
 -- An address that is claimed under this number is to be given up, with the change of address that is under way.
 -- Returns all that is: "NUMBER ADDRESS …".
 local function giveUp(key, number, address)

@@ -7,6 +7,7 @@
 if fenced(KEYS[1], ARGV[2]) then return { 'FENCED' } end
 if (redis.call('HGET', KEYS[2], 'password') or '') ~= unhex(ARGV[3]) then return { 'CHANGED' } end
 if not mayMail(KEYS[2], 'change', 3) then return { 'TOOFAST' } end
-redis.call('HSET', KEYS[2], 'change', table.concat({ ARGV[5], int(now + tonumber(ARGV[6])), ARGV[4] }, ' '))
-if ARGV[7] ~= '' then redis.call('RPUSH', KEYS[3], ARGV[7]) end
+local limit = now + tonumber(ARGV[6])
+redis.call('HSET', KEYS[2], 'change', table.concat({ ARGV[5], int(limit), ARGV[4] }, ' '))
+if ARGV[7] ~= '' then pushMail(KEYS[3], ARGV[7], limit) end
 return { 'OK' }

@@ -7,6 +7,7 @@
 if fenced(KEYS[1], ARGV[2]) then return { 'FENCED' } end
 local held = redis.call('HMGET', KEYS[2], 'email', 'disabled')
 if held[1] ~= ARGV[3] or held[2] or not mayMail(KEYS[2], 'reset', 3) then return { 'OK', '0' } end
-redis.call('HSET', KEYS[2], 'reset', ARGV[4] .. ' ' .. int(now + tonumber(ARGV[5])))
-redis.call('RPUSH', KEYS[3], ARGV[6])
+local limit = now + tonumber(ARGV[5])
+redis.call('HSET', KEYS[2], 'reset', ARGV[4] .. ' ' .. int(limit))
+pushMail(KEYS[3], ARGV[6], limit)
 return { 'OK', '1' }

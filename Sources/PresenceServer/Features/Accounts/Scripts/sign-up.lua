@@ -25,12 +25,12 @@ if number ~= '' then
     profile.username = '"' .. shownOf(KEYS[3]) .. '"'
 end
 redis.call('HSET', KEYS[6], ARGV[7], user .. ' 0')
-redis.call('HSET', KEYS[7], 'email', ARGV[7], 'password', unhex(ARGV[8]), 'verify',
-    ARGV[16] .. ' ' .. int(now + tonumber(ARGV[17])))
+local limit = now + tonumber(ARGV[17])
+redis.call('HSET', KEYS[7], 'email', ARGV[7], 'password', unhex(ARGV[8]), 'verify', ARGV[16] .. ' ' .. int(limit))
 if ARGV[10] ~= '' then redis.call('HSET', KEYS[7], 'idempotency', int(now + tonumber(ARGV[11])) .. ' ' .. ARGV[10]) end
 changeProfile(channel, user, KEYS[5], KEYS[4], profile)
 if ARGV[12] ~= '' then signIn(channel, user, KEYS[8], ARGV[12], ARGV[13], ARGV[14], ARGV[15], 0, 1) end
-if ARGV[18] ~= '' then redis.call('RPUSH', KEYS[9], ARGV[18]) end
+if ARGV[18] ~= '' then pushMail(KEYS[9], ARGV[18], limit) end
 offer('account.created', user)
 local body, version = accountChanged(channel, user, KEYS[7], KEYS[4])
 return { 'OK', released, body, version }
