@@ -140,6 +140,7 @@ async def test_a_trace_begins_again_for_numbers_of_another(room):
 async def test_a_trace_of_nothing_and_one_too_many_are_refused(start):
     room = Room(start(SETTINGS))
     for query, status, field in (({}, 400, "user"), ({"user": "a%20b"}, 422, "user"), ({"conversation": ""}, 422, "conversation"),
+                                 ({"user": "ana", "conversation": "c"}, 422, "user"),
                                  ({"user": "ana", "after": "x"}, 422, "after"), ({"user": "ana", "after": "-1"}, 422, "after")):
         answer = await ask(room, "GET", TRACE, **query)
         assert (answer.status, answer.json["field"]) == (status, field), query

@@ -13,6 +13,9 @@ extension Console {
 
     func trace(_ call: HTTPCall) throws(DecodingFailure) {
         let isUser = Self.member("conversation", in: call) == nil
+        if !isUser, Self.member("user", in: call) != nil {
+            throw .invalid("user", "is not named together with a conversation")
+        }
         let subject = try Self.id(isUser ? "user" : "conversation", in: call)
         let after = Self.member("after", in: call) ?? "0"
         guard let after = Int64(after), after >= 0 else {
