@@ -7,11 +7,13 @@ import PresenceServer
 import ProcessSignals
 import Tokens
 
-/// The server as it is, with one feature more that makes its entries itself (`Entries`): how fast are logs without Redis?
+/// The server as it is, with two features more: logs whose entries it makes itself (`Entries`), and jobs that only use a
+/// processor (`Labour`).
 @main
 struct LogServer: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "presence-log", abstract: "A server with logs and values that are kept in its own memory.",
+        commandName: "presence-log",
+        abstract: "A server with logs and values in its own memory, and jobs that use a processor.",
         subcommands: [Serve.self])
 
     struct Serve: AsyncParsableCommand {
@@ -50,7 +52,7 @@ struct LogServer: AsyncParsableCommand {
                 configuration: configuration,
                 authenticator: try await Authenticator(configuration: configuration.auth, secret: secret),
                 redis: redis, logger: Logger(label: "presence-log") { StreamLogHandler.standardError(label: $0) },
-                features: Features.all + [Entries.self])
+                features: Features.all + [Entries.self, Labour.self])
             let served = try await server.start()
             print("listening on ws://\(configuration.host):\(served)/v1/ws")
             fflush(nil)

@@ -25,6 +25,7 @@ def verdicts(results: dict[str, Results]) -> list[tuple[str, list[Verdict]]]:
         ("14. Messages over several servers", spread(results)),
         ("15. HTTP", http(results)),
         ("16. Logs", log(results)),
+        ("17. Jobs off the loop", workers(results)),
     ]
 
 
@@ -240,6 +241,17 @@ def log(results) -> list[Verdict]:
         Verdict.told("a register's delivery, beside a send() (no bound)", delivery,
                      "register.serverCPUMicrosecondsPerDelivery", "µs"),
     ]
+
+
+def workers(results) -> list[Verdict]:
+    found = case(results, "workers")
+    lines = [
+        Verdict.of_value("jobs that wait for a thread, at most the 64 of the pool", found, "jobs.mostQueued", "jobs", at_most=64),
+        Verdict.of_value("others' change to receipt p99 meanwhile, at most 20 ms", found, "during.latency.p99", "ms", at_most=20),
+        Verdict.told("the same before (no bound)", found, "before.latency.p99", "ms"),
+        Verdict.told("jobs that were refused, with a time to retry (no bound)", found, "jobs.toldWhenToRetry", "jobs"),
+    ]
+    return [line.at_full_size(found, jobs=10_000) for line in lines]
 
 
 def slow(results) -> list[Verdict]:

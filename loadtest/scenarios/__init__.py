@@ -2,11 +2,11 @@
 
 from scenarios import (
     accounts, burst, changes, churn, connect, conversations, fanout, http, idle, log, messages, million, opening, replay,
-    slow, spread, storm, typing)
+    slow, spread, storm, typing, workers)
 
 SCENARIOS = {
     scenario.NAME: scenario
     for scenario in (
         idle, connect, fanout, burst, changes, churn, typing, messages, spread, opening, conversations, storm, slow, log,
-        accounts, http, million, replay)
+        workers, accounts, http, million, replay)
 }

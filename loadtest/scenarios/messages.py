@@ -15,12 +15,16 @@ def add_flags(parser) -> None:
     parser.add_argument("--members", type=int, default=10, help="people in each, all different (%(default)s)")
     parser.add_argument("--rate", type=int, default=5_000, help="messages sent a second (%(default)s)")
     parser.add_argument("--duration", type=float, default=20, help="seconds (%(default)s)")
+    parser.add_argument("--like-apps", action="store_true",
+                        help="members mark what they get as delivered, and watch their lists, as the libraries do")
 
 
 def run(stage, options, results) -> None:
     case = results.case(
-        f"{options.rate:,} messages a second to {options.conversations:,} conversations of {options.members}",
-        conversations=options.conversations, members=options.members, rate=options.rate, duration=options.duration)
+        f"{options.rate:,} messages a second to {options.conversations:,} conversations of {options.members}"
+        + (", marked, with lists" if options.like_apps else ""),
+        conversations=options.conversations, members=options.members, rate=options.rate, duration=options.duration,
+        likeApps=options.like_apps)
     measuring.alternate(
         results, case, options.rounds, lambda: messages(stage, options),
         (lambda: bare(stage, options)) if options.baseline else None,
@@ -68,7 +72,7 @@ def messages(stage, options) -> dict:
 
     report = measuring.presence_round(
         stage, "messages", "--conversations", options.conversations, "--members", options.members, "--rate", options.rate,
-        "--duration", options.duration, names_redis=True, sampler=sampler, every=0.25)
+        "--duration", options.duration, *(["--like-apps"] if options.like_apps else []), names_redis=True, sampler=sampler, every=0.25)
     if (each := growths[-1].bytes_per_message) is not None:
         report["redisBytesPerMessage"] = each
     return report

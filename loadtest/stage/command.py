@@ -50,10 +50,11 @@ def add_out_flag(parser: argparse.ArgumentParser) -> None:
 
 def add_common_flags(parser: argparse.ArgumentParser, scenario) -> None:
     apart = getattr(scenario, "REDIS_APART", False)
+    parser.add_argument("--redis-apart", action=argparse.BooleanOptionalAction, default=apart,
+                        help="Redis has a core of its own, and clients share the servers' unless there is a third (%(default)s)")
     parser.add_argument("--server-core", type=int, metavar="CORE", help="the servers' core (the last)")
     parser.add_argument("--client-core", type=int, metavar="CORE",
-                        help="the clients' core (with a third core that one, otherwise the servers'; Redis has another)"
-                        if apart else "the core of clients and Redis (the first)")
+                        help="the clients' core, and without --redis-apart Redis' (the first)")
     parser.add_argument("--no-pin", dest="pin", action="store_false", default=getattr(scenario, "PINNED", True),
                         help="leave the choice of cores to the kernel")
     parser.add_argument("--set", type=setting, action="append", default=[], metavar="PRESENCE_NAME=VALUE",
@@ -70,8 +71,7 @@ def setting(text: str) -> tuple[str, str]:
 
 
 def stage_for(scenario, options) -> tuple[Cores, Stage]:
-    apart = getattr(scenario, "REDIS_APART", False)
-    cores = Cores.choose(options.server_core, options.client_core, options.pin, redis_apart=apart)
+    cores = Cores.choose(options.server_core, options.client_core, options.pin, redis_apart=options.redis_apart)
     # A check of Redis alone builds nothing.
     binaries = Binaries.find() if getattr(scenario, "NEEDS_BINARIES", True) else None
     return cores, Stage(binaries, cores, options.time_limit, settings=dict(options.set))

@@ -26,6 +26,9 @@ struct MessageEvent {
         (self.number, self.seq) = (number, seq)
     }
 
+    /// Whether it is an event of a list of conversations.
+    static func isOfList(_ text: UnsafeRawBufferPointer) -> Bool { begins(text, with: #"{"type":"conversation","#) }
+
     private static func begins(_ text: UnsafeRawBufferPointer, with part: StaticString) -> Bool {
         text.count >= part.utf8CodeUnitCount && memcmp(text.baseAddress!, part.utf8Start, part.utf8CodeUnitCount) == 0
     }

@@ -3,6 +3,9 @@ struct MessagesMeasurement {
     var sent = 0
     /// Messages that reached members, the senders among them.
     var deliveries = 0
+    /// Messages told to be delivered, and changes of lists that reached members.
+    var marks = 0
+    var listEvents = 0
     /// From when a message was to be sent to its answer, and to each member's receipt.
     var answering = Latencies()
     var delivering = Latencies()
@@ -32,6 +35,8 @@ struct MessagesReport: Report {
     let sent: Int
     let sentPerSecond: Double
     let deliveries: Int
+    let marks: Int
+    let listEvents: Int
     /// Milliseconds from when a message was to be sent.
     let answerMilliseconds: Latencies.Summary?
     let receiptMilliseconds: Latencies.Summary?
@@ -59,6 +64,8 @@ struct MessagesReport: Report {
         let wall = max(measurement.seconds, 1e-9)
         sentPerSecond = Double(measurement.sent) / wall
         deliveries = measurement.deliveries
+        marks = measurement.marks
+        listEvents = measurement.listEvents
         answerMilliseconds = measurement.answering.summary
         receiptMilliseconds = measurement.delivering.summary
         latenessMilliseconds = measurement.lateness.summary
@@ -85,6 +92,9 @@ struct MessagesReport: Report {
             "  sent             \(formatted(sent)) messages, \(formatted(sentPerSecond, digits: 0)) a second",
             "  received         \(formatted(deliveries))",
         ]
+        if marks > 0 {
+            lines.append("  marked           \(formatted(marks)); \(formatted(listEvents)) changes of lists received")
+        }
         if let answerMilliseconds { lines.append("  acknowledged     \(answerMilliseconds)") }
         if let receiptMilliseconds { lines.append("  each receipt     \(receiptMilliseconds)") }
         if let message = serverCPUMicrosecondsPerMessage, let delivery = serverCPUMicrosecondsPerDelivery,

@@ -17,11 +17,13 @@ extension MessagesRun {
     func received(_ message: UnsafeRawBufferPointer, on connection: ConnectionID, tag: Int, at: Instant) {
         lastReceived = at
         if let event = MessageEvent(message) { return see(event, tag, at) }
+        if MessageEvent.isOfList(message) { return measurement.listEvents += 1 }
         do {
             switch try cache.decode(message) {
             case .connected: connected(tag)
             case .conversationCreated(_, let conversation): created(conversation.id, tag / options.members)
             case .subscribed: ready += 1
+            case .ok: answeredMark(tag)
             case .error(let error):
                 engine.stop(
                     Failure(
@@ -44,7 +46,9 @@ extension MessagesRun {
 
     private func created(_ id: ConversationID, _ number: Int) {
         conversations[number] = id.string
-        let subscribe = Array(#"{"type":"subscribe","id":3,"conversations":[{"id":"\#(id.string)","after":0}]}"#.utf8)
+        let list = options.likeApps ? #","conversationList":true"# : ""
+        let subscribe = Array(
+            #"{"type":"subscribe","id":3,"conversations":[{"id":"\#(id.string)","after":0}]\#(list)}"#.utf8)
         for tag in members(number) { engine.send(subscribe, on: connections[tag]!) }
     }
 
@@ -69,6 +73,22 @@ extension MessagesRun {
             newest[tag] = event.seq
             measurement.deliveries += 1
             measurement.delivering.record(at - message.due)
+            if options.likeApps { mark(tag) }
         }
+    }
+
+    /// Tells the newest message of a member delivered, one request at a time.
+    private func mark(_ tag: Int) {
+        guard !isMarking[tag], newest[tag] > marked[tag], let id = conversations[tag / options.members] else { return }
+        isMarking[tag] = true
+        marked[tag] = newest[tag]
+        measurement.marks += 1
+        let mark = #"{"type":"mark","id":4,"conversation":"\#(id)","delivered":\#(newest[tag])}"#
+        engine.send(Array(mark.utf8), on: connections[tag]!)
+    }
+
+    private func answeredMark(_ tag: Int) {
+        isMarking[tag] = false
+        mark(tag)
     }
 }

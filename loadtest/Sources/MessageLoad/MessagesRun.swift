@@ -23,6 +23,9 @@ final class MessagesRun: Scenario {
     var connections: [ConnectionID?]
     /// The last message that each member has, by its place in the conversation.
     var newest: [Int]
+    /// The last message that each member has told to be delivered, and who has told one that is not answered.
+    var marked: [Int]
+    var isMarking: [Bool]
     /// By number, once they are made.
     var conversations: [String?]
     /// Connected members of each conversation that is not made yet.
@@ -55,6 +58,8 @@ final class MessagesRun: Scenario {
         let people = options.conversations * options.members
         connections = Array(repeating: nil, count: people)
         newest = Array(repeating: 0, count: people)
+        marked = Array(repeating: 0, count: people)
+        isMarking = Array(repeating: false, count: people)
         conversations = Array(repeating: nil, count: options.conversations)
         gathered = Array(repeating: 0, count: options.conversations)
         random = SeededRandom(seed: options.seed)
