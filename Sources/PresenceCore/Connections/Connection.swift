@@ -79,8 +79,10 @@ package final class Connection {
     /// Where it stands in the arrays of `Watchers`.
     package var index: Int { Int(socket.index) }
 
-    /// A reply's place in the order; `emit` is set when its content is known.
+    /// A reply's place in the order; `emit` is set when its content is known. `hurry` is there while the request could be
+    /// answered sooner: it is called once if something waits for it.
     package final class Reply {
         var emit: (() -> Void)?
+        var hurry: (() -> Void)?
     }
 }

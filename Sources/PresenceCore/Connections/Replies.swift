@@ -25,14 +25,32 @@ package final class Replies {
     }
 
     /// Takes the next place in the connection's answers.
-    package func expect(on connection: Connection) -> Connection.Reply {
+    ///
+    /// - Parameter hurry: Of a request that waits for others to be carried out with it: carries it out now. It is called when
+    ///   an answer that does not wait so takes its place behind this one, and when the connection goes.
+    package func expect(on connection: Connection, hurry: (() -> Void)? = nil) -> Connection.Reply {
         let reply = Connection.Reply()
+        if let hurry {
+            reply.hurry = hurry
+        } else {
+            self.hurry(connection)
+        }
         connection.replies.append(reply)
         adjustReading(of: connection)
         return reply
     }
 
+    /// Those that may be hurried are the last ones, or have been.
+    private func hurry(_ connection: Connection) {
+        for reply in connection.replies.reversed() {
+            guard let hurry = reply.hurry else { return }
+            reply.hurry = nil
+            hurry()
+        }
+    }
+
     package func fulfil(_ reply: Connection.Reply, on connection: Connection, emit: @escaping () -> Void) {
+        reply.hurry = nil
         guard !connection.isClosed else { return emit() }
         reply.emit = emit
         while let first = connection.replies.first, let emit = first.emit {
@@ -51,8 +69,10 @@ package final class Replies {
     /// The connection is gone: waiting callbacks run, to find that out.
     func abandon(_ connection: Connection) {
         let waiting = connection.replies.compactMap(\.emit)
+        let hurries = connection.replies.compactMap(\.hurry)
         connection.replies.removeAll()
         waiting.forEach { $0() }
+        hurries.forEach { $0() }
     }
 
     // MARK: Sending

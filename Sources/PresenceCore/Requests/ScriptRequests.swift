@@ -7,11 +7,11 @@ extension ShardLogic {
     /// Runs one script for a request and answers it: `succeeded` gets the words of an `OK`. `changes`: whether the script
     /// changes anything.
     package func write(
-        _ connection: Connection, _ id: Int64?, changes: Bool = true, run: (@escaping StoreReply) -> Void,
-        succeeded: @escaping ([RedisValue]) -> Void
+        _ connection: Connection, _ id: Int64?, changes: Bool = true, hurry: (() -> Void)? = nil,
+        run: (@escaping StoreReply) -> Void, succeeded: @escaping ([RedisValue]) -> Void
     ) {
         if let refusal = refusalOfWrites() { return refuse(refusal.message(id: id), on: connection) }
-        let reply = replies.expect(on: connection)
+        let reply = replies.expect(on: connection, hurry: hurry)
         run { [self] result in
             replies.fulfil(reply, on: connection) { [self] in
                 guard !connection.isClosed else { return }

@@ -39,12 +39,13 @@ import Testing
             new: "    sender.own = sender.own + 1 putMember(c, ARGV[5]) bump(c, KEYS[2]) save(c, ARGV[2], ARGV[4])\n"
                 + "    return { 'OK', known }", faults: ["unread of"]),
         ScriptMistake(
-            name: "a mark goes back", old: "math.max(m.read, math.min(tonumber(ARGV[7]), c.last))",
-            new: "math.min(tonumber(ARGV[7]), c.last)", faults: ["the mark of", "unread of"]),
+            name: "a mark goes back", old: "math.max(m.read, math.min(tonumber(ARGV[i + 2]), c.last))",
+            new: "math.min(tonumber(ARGV[i + 2]), c.last)", faults: ["the mark of", "unread of"]),
         ScriptMistake(
             name: "a mark that is said again counts once more",
-            old: "math.max(m.read, math.min(tonumber(ARGV[7]), c.last))",
-            new: "math.min(c.last, math.max(m.read + (tonumber(ARGV[7]) == m.read and 1 or 0), tonumber(ARGV[7])))",
+            old: "math.max(m.read, math.min(tonumber(ARGV[i + 2]), c.last))",
+            new: "math.min(c.last, math.max(m.read + (tonumber(ARGV[i + 2]) == m.read and 1 or 0), "
+                + "tonumber(ARGV[i + 2])))",
             faults: ["unread of"]),
         ScriptMistake(
             name: "a change of a message has no number of its own", old: "    c.changes = c.changes + 1\n", new: "",

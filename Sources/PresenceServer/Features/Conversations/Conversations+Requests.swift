@@ -29,11 +29,6 @@ extension Conversations {
                 try ConversationRequest.changeMembers(members, limits)
             }
         ) { [unowned self] in change($0, $1) }
-        registry.request(
-            "mark", decode: { (members, _) throws(DecodingFailure) in try ConversationRequest.marks(members) }
-        ) { [unowned self] request, context in
-            run(.mark, on: request.conversation, [String(request.delivered), String(request.read)], context)
-        }
     }
 
     /// Runs one script, or several, for a request; answers what conversations and messages are refused for, and all else as
@@ -45,13 +40,23 @@ extension Conversations {
         _ context: RequestContext, changes: Bool = true, run: @escaping (@escaping StoreReply) -> Void,
         succeeded: @escaping ([RedisValue]) -> Void
     ) {
+        Self.answer(context, on: shard, changes: changes) { [unowned shard] done in
+            shard.unlessRevoked(context.writer, done: done) { run(done) }
+        } succeeded: {
+            succeeded($0)
+        }
+    }
+
+    /// The same for what asks about the token itself. `hurry` as of an answer that may be hurried (`Replies`).
+    static func answer(
+        _ context: RequestContext, on shard: ShardLogic, changes: Bool = true, hurry: (() -> Void)? = nil,
+        run: (@escaping StoreReply) -> Void, succeeded: @escaping ([RedisValue]) -> Void
+    ) {
         var refusal: ServerMessage.ErrorMessage?
-        shard.write(context.connection, context.id, changes: changes) { done in
-            shard.unlessRevoked(context.writer, done: done) {
-                run { result in
-                    refusal = Self.refusal(of: result)
-                    done(refusal == nil ? result : .success(.array([.status("OK")])))
-                }
+        shard.write(context.connection, context.id, changes: changes, hurry: hurry) { done in
+            run { result in
+                refusal = Self.refusal(of: result)
+                done(refusal == nil ? result : .success(.array([.status("OK")])))
             }
         } succeeded: { [unowned shard] words in
             guard let refusal else { return succeeded(words) }

@@ -8,7 +8,8 @@ import WebSockets
 final class Conversations: Feature {
     static let plan = FeaturePlan(
         name: "conversations", isOptional: false, scripts: Script.conversations,
-        keys: [KeyFamily(name: "creations", isPassing: false, type: "hash"), .inbox, .log, .changes, .prints])
+        keys: [KeyFamily(name: "creations", isPassing: false, type: "hash"), .inbox, .log, .changes, .prints],
+        settings: [Marking.delay])
 
     unowned let shard: ShardLogic
     let lists: ConversationLists
@@ -17,6 +18,7 @@ final class Conversations: Feature {
     let joining: Joining
     let receipts: Receipts
     let departing: Departing
+    let marking: Marking
     /// Of the hash that makes the id of a direct conversation; `nil` until Redis has told it.
     var pairKey: [UInt8]?
     /// Told who is in a conversation, when that has changed.
@@ -39,6 +41,7 @@ final class Conversations: Feature {
         joining = Joining(shard)
         receipts = Receipts(shard)
         departing = Departing(shard)
+        marking = Marking(shard)
     }
 
     func register(in registry: inout Registry) {
@@ -46,6 +49,7 @@ final class Conversations: Feature {
         joining.register(in: &registry)
         receipts.register(in: &registry)
         departing.register(in: &registry)
+        marking.register(in: &registry)
         registerRequests(in: &registry)
         registerRoutes(in: &registry)
         registry.event("N") { [unowned self] in lists.handle($0) }

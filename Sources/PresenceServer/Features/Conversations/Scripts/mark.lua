@@ -1,24 +1,30 @@
 -- uses: typing-lib, attachment-lib, conversation-lib
--- What has come to a member's devices, and what they have read, up to these messages. Marks only move forward.
+-- What has come to members' devices, and what they have read, up to these messages. Marks only move forward. Those of several
+-- members are one change of the conversation, which is told once.
 -- KEYS: shards, floor, conversation
--- ARGV: now, channel, incarnation, conversation, user, delivered, read (0: nothing said)
--- Replies {OK}, {FENCED} or {FORBIDDEN}.
+-- ARGV: now, channel, incarnation, conversation, then of each user, who is there once: user, delivered, read (0: nothing said)
+-- Replies {FENCED}, or {OK, WORD…}: of each user OK or FORBIDDEN.
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
 local c = conversationAt(KEYS[3])
-local m = c.members[ARGV[5]]
-if not m then return { 'FORBIDDEN' } end
-local read = math.max(m.read, math.min(tonumber(ARGV[7]), c.last))
-local delivered = math.max(m.delivered, math.min(tonumber(ARGV[6]), c.last), read)
-local shown = m.shown
-if read > m.read and m.receipts == 'e' then shown = read end
-if read == m.read and delivered == m.delivered then return { 'OK' } end
-local isSeen = shown ~= m.shown or delivered ~= m.delivered
-m.read, m.shown, m.delivered = read, shown, delivered
-if isSeen then
-    putMember(c, ARGV[5])
-    bump(c, KEYS[2])
-else
-    bumpMember(c, ARGV[5], KEYS[2])
+local reply, isSeen = { 'OK' }, false
+for i = 5, #ARGV, 3 do
+    local m = c.members[ARGV[i]]
+    reply[#reply + 1] = m and 'OK' or 'FORBIDDEN'
+    if m then
+        local read = math.max(m.read, math.min(tonumber(ARGV[i + 2]), c.last))
+        local delivered = math.max(m.delivered, math.min(tonumber(ARGV[i + 1]), c.last), read)
+        local shown = m.shown
+        if read > m.read and m.receipts == 'e' then shown = read end
+        if shown ~= m.shown or delivered ~= m.delivered then
+            m.read, m.shown, m.delivered = read, shown, delivered
+            putMember(c, ARGV[i])
+            isSeen = true
+        elseif read ~= m.read then
+            m.read = read
+            bumpMember(c, ARGV[i], KEYS[2])
+        end
+    end
 end
-save(c, ARGV[2], ARGV[4])
-return { 'OK' }
+if isSeen then bump(c, KEYS[2]) end
+if c.news then save(c, ARGV[2], ARGV[4]) end
+return reply

@@ -1,0 +1,117 @@
+import PresenceCore
+import PresenceProtocol
+import Redis
+
+/// Writes the marks of members: how far a conversation has come to their devices, and what they have read.
+///
+/// All who get a message mark it, and each change of a conversation is told to all of its members: written one by one, the marks
+/// for a message to ten would be nine changes and ninety events. So those of one conversation are collected for
+/// `conversations.markDelay` and written by one script. Each is acknowledged when it is stored. A connection's requests are
+/// answered in their order, so a further request, or the end of the connection, ends the waiting.
+final class Marking {
+    static let delay = FeatureSetting.duration(
+        "conversations.markDelay", 100, in: 0...1_000,
+        about: "For how long marks of a conversation (delivered, read) are collected before they are written and told "
+            + "together, in ms; 0: each is written at once. A further request of the same connection does not wait for it."
+    )
+
+    /// A member's request.
+    private final class Wish {
+        let writer: Writer
+        let user: UserID
+        let delivered: Int64
+        let read: Int64
+        let done: StoreReply
+
+        init(_ request: ConversationRequest.Marks, _ context: RequestContext, done: @escaping StoreReply) {
+            (writer, user) = (context.writer, context.user)
+            (delivered, read) = (request.delivered, request.read)
+            self.done = done
+        }
+    }
+
+    private unowned let shard: ShardLogic
+    /// Each belongs to a request that waits for its answer, so `limits.pendingRequests` of each connection bounds them.
+    private var waiting: [ConversationID: [Wish]] = [:]
+    private var due: DeadlineKind!
+    private var told: MetricCounter!
+    private var written: MetricCounter!
+    /// Users in one script.
+    private static let most = 64
+
+    init(_ shard: ShardLogic) { self.shard = shard }
+
+    func register(in registry: inout Registry) {
+        due = registry.deadline { [unowned self] key in if case .id(let id) = key { write(id) } }
+        told = registry.counter("marks_total", help: "marks of conversations that clients told")
+        written = registry.counter(
+            "mark_writes_total", help: "scripts that wrote marks, each those of one conversation that were collected")
+        registry.gauge("marks_waiting", help: "marks that are collected before they are written") { [unowned self] in
+            waiting.values.reduce(0) { $0 + $1.count }
+        }
+        registry.request(
+            "mark", decode: { (members, _) throws(DecodingFailure) in try ConversationRequest.marks(members) }
+        ) { [unowned self] in mark($0, $1) }
+    }
+
+    private func mark(_ request: ConversationRequest.Marks, _ context: RequestContext) {
+        told.value += 1
+        let id = request.conversation
+        Conversations.answer(context, on: shard, hurry: { [unowned self] in write(id) }) { [self] done in
+            collect(Wish(request, context, done: done), of: id)
+        } succeeded: { [unowned shard] _ in
+            shard.replies.ok(context.id, to: context.connection)
+        }
+    }
+
+    private func collect(_ wish: Wish, of id: ConversationID) {
+        let isFirst = waiting[id] == nil
+        waiting[id, default: []].append(wish)
+        let delay = shard.configuration[Self.delay]
+        if delay == 0 || waiting[id]!.count >= Self.most { return write(id) }
+        if isFirst { shard.deadlines.set(due, .id(id), at: shard.clock.now + delay) }
+    }
+
+    /// Writes what is waiting, of those whose tokens are good still.
+    private func write(_ id: ConversationID) {
+        guard let wishes = waiting.removeValue(forKey: id) else { return }
+        var (unasked, good) = (wishes.count, [Wish]())
+        func asked() {
+            unasked -= 1
+            if unasked == 0 { write(good, of: id) }
+        }
+        for wish in wishes {
+            shard.unlessRevoked(wish.writer) { result in
+                wish.done(result)
+                asked()
+            } _: {
+                good.append(wish)
+                asked()
+            }
+        }
+    }
+
+    private func write(_ wishes: [Wish], of id: ConversationID) {
+        guard !wishes.isEmpty else { return }
+        written.value += 1
+        // Several devices of a user: the furthest counts.
+        let byUser = Dictionary(grouping: wishes, by: \.user)
+        let users = byUser.keys.sorted()
+        let marks = users.flatMap { user in
+            let own = byUser[user]!
+            return [user.string, String(own.map(\.delivered).max()!), String(own.map(\.read).max()!)]
+        }
+        let keys = shard.partitions.keys(of: id)
+        shard.store.run(
+            .mark, keys: [keys.shards, keys.floor, keys.conversation(id)],
+            arguments: [keys.events, shard.link.incarnation, id.string] + marks, lane: .commands
+        ) { result in
+            let words = (try? result.get())?.array ?? []
+            for (place, user) in users.enumerated() {
+                // What is said of all of them, or of this user.
+                let own = words.count == users.count + 1 ? .success(.array([words[place + 1]])) : result
+                byUser[user]!.forEach { $0.done(own) }
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+import Foundation
+import PresenceProtocol
+import Testing
+
+@testable import PresenceCore
+@testable import PresenceServer
+@testable import Simulator
+
+/// Marks of a conversation that come at about the same time are one change of it; nobody else waits for that.
+@Suite struct MarkingTests {
+    private let world: World
+    private let people: [SimulatedClient]
+    private let id: String
+
+    /// A group of five on one server, in which ana has written once. All watch their lists.
+    init() throws {
+        let world = try World(shards: 1)
+        self.world = world
+        people = try ["ana", "bob", "cy", "dee", "eve"].map {
+            try SimulatedClient($0, in: world).connect(to: world.shards[0])
+        }
+        let ana = people[0]
+        ana.sendText(
+            #"{"type":"createConversation","id":1,"participants":["bob","cy","dee","eve"],"name":"Trip"}"#)
+        var made: String?
+        try world.run(until: "there is a group") {
+            made =
+                ana.received.compactMap { if case .conversationCreated(_, let c) = $0 { c.id.string } else { nil } }
+                .first
+            return made != nil
+        }
+        id = made!
+        for client in people { client.sendText(#"{"type":"subscribe","id":2,"conversationList":true}"#) }
+        ana.sendText(#"{"type":"send","id":3,"conversation":"\#(id)","message":{"id":"m1","text":"here"}}"#)
+        try world.run(for: 500)
+    }
+
+    private func mark(_ client: SimulatedClient, _ request: Int, _ members: String) {
+        client.sendText(#"{"type":"mark","id":\#(request),"conversation":"\#(id)",\#(members)}"#)
+    }
+
+    /// When `client` got the answer to a request, from now on.
+    private func answered(_ client: SimulatedClient, _ request: Int) throws -> Milliseconds {
+        let began = world.now
+        try world.run(until: "request \(request) is answered") {
+            client.texts.contains { $0.contains(#""type":"ok","id":\#(request)"#) }
+        }
+        return world.now - began
+    }
+
+    private func member(_ user: String) throws -> [String] {
+        let keys = world.shards[0].logic.partitions.keys(of: ConversationID(id)!)
+        let value = try world.redis.command(["HGET", keys.conversation(ConversationID(id)!), "m:\(user)"]).get().string
+        return try #require(value).split(separator: " ").map(String.init)
+    }
+
+    private func listEvents(_ client: SimulatedClient) -> Int {
+        client.texts.filter { $0.hasPrefix(#"{"type":"conversation","#) }.count
+    }
+
+    @Test func `marks of several members within the time are told to each member once`() throws {
+        let before = people.map(listEvents)
+        for client in people.dropFirst() { mark(client, 9, #""delivered":1"#) }
+        try world.run(for: 50)
+        #expect(!people[1].texts.contains { $0.contains(#""type":"ok","id":9"#) }, "it is answered before it is stored")
+        for client in people.dropFirst() { _ = try answered(client, 9) }
+        try world.run(for: 500)
+        #expect(zip(people, before).map { listEvents($0) - $1 } == [1, 1, 1, 1, 1])
+        for user in ["bob", "cy", "dee", "eve"] { #expect(try member(user)[3] == "1", "\(user)") }
+    }
+
+    @Test func `of two devices of a user the furthest mark counts, and both are answered`() throws {
+        let second = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
+        mark(people[1], 9, #""read":1"#)
+        mark(second, 8, #""delivered":1"#)
+        _ = try answered(people[1], 9)
+        _ = try answered(second, 8)
+        #expect(try member("bob")[1...3] == ["1", "1", "1"])
+    }
+
+    @Test func `a further request of the same connection does not wait`() throws {
+        mark(people[1], 9, #""read":1"#)
+        people[1].sendText(#"{"type":"getConversation","id":10,"conversation":"\#(id)"}"#)
+        #expect(try answered(people[1], 9) < 50)
+        try world.run(until: "the conversation is told") {
+            people[1].texts.contains { $0.hasPrefix(#"{"type":"conversationInfo","id":10"#) }
+        }
+        let info = try #require(people[1].texts.last { $0.hasPrefix(#"{"type":"conversationInfo","id":10"#) })
+        #expect(info.contains(#""unread":0"#), "what was marked before counts: \(info)")
+    }
+
+    @Test func `further marks wait together`() throws {
+        mark(people[1], 9, #""delivered":1"#)
+        mark(people[1], 10, #""read":1"#)
+        #expect(try answered(people[1], 9) >= 90)
+        _ = try answered(people[1], 10)
+        #expect(try member("bob")[1...3] == ["1", "1", "1"])
+    }
+
+    @Test func `who marks and goes has marked`() throws {
+        mark(people[1], 9, #""read":1"#)
+        try world.run(for: 20)
+        people[1].close(code: 1000)
+        try world.run(for: 500)
+        #expect(try member("bob")[1] == "1")
+    }
+
+    @Test func `a mark by a token that is taken back while it waits changes nothing`() throws {
+        mark(people[1], 9, #""read":1"#)
+        try world.run(for: 20)
+        let bob = UserID("bob")!
+        let keys = world.shards[0].logic.partitions.keys(of: bob)
+        _ = world.redis.command(["HSET", keys.user(bob), "revokedAt", String(world.redisNow + 1_000)])
+        mark(people[2], 9, #""read":1"#)
+        _ = try answered(people[2], 9)
+        try world.run(for: 500)
+        #expect(try member("bob")[1] == "0")
+        #expect(try member("cy")[1] == "1")
+        #expect(!people[1].texts.contains { $0.contains(#""type":"ok","id":9"#) })
+    }
+
+    @Test func `who is no member is refused beside those who are`() throws {
+        let stranger = try SimulatedClient("zoe", in: world).connect(to: world.shards[0])
+        mark(stranger, 9, #""read":1"#)
+        mark(people[1], 9, #""read":1"#)
+        _ = try answered(people[1], 9)
+        try world.run(for: 100)
+        #expect(stranger.texts.contains { $0.contains(#""code":"forbidden""#) && $0.contains(#""id":9"#) })
+        #expect(try member("bob")[1] == "1")
+    }
+}
