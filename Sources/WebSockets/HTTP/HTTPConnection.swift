@@ -73,6 +73,8 @@ final class HTTPConnection {
     var wakesAt: Int32 = 1
     /// TLS: the client has sent something.
     var hasGreeted = false
+    /// Its one entry among the server's `transfers` has not come up yet.
+    var isTransferTimed = false
     /// It came as far as a first byte behind the handshake.
     var hasSpoken = false
     /// `advance` is at work on it.

@@ -176,7 +176,7 @@ extension WebSocketServer {
             let count = write(index, http)
             if count > 0 {
                 http.written += count
-                http.transfer?.moved += count
+                http.transfer?.move(count)
             } else if count == 0 {
                 let socket = table.id(index)
                 return http.awaitRoom(loop) { [unowned self] in
