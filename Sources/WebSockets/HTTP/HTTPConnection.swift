@@ -61,6 +61,8 @@ final class HTTPConnection {
     var output: [UInt8] = []
     /// How much of it has been written.
     var written = 0
+    /// When there was a new answer, or the kernel last took some of it, in ms of the loop.
+    var movedAt: Int64 = 0
     /// Where the request's body goes.
     var sink: (any BodySink)?
     /// The sink takes nothing for now.
@@ -106,6 +108,18 @@ final class HTTPConnection {
     var isBetweenRequests: Bool { stage == .head && number > 0 && input.isEmpty }
 
     /// Whether it has not got as far as a first whole request.
+    /// Since when nothing but its peer has held it up, in ms of the loop; `nil` if the server has to do something, or if it has
+    /// times of its own.
+    ///
+    /// - Parameter step: when its present step began.
+    func waitsForPeer(since step: Int64) -> Int64? {
+        switch stage {
+        case .writing: outflow?.isReading == true ? nil : movedAt
+        case .draining: step
+        default: waitsForPeer ? step : nil
+        }
+    }
+
     var isShakingHands: Bool { waitsForPeer && (number == 0 || number == 1 && stage == .body) }
 
     /// - Parameter isFirst: before libwebsockets, in each turn.

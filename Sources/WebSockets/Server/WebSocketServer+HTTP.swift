@@ -14,6 +14,7 @@ extension WebSocketServer {
         }
         if response.isLast || isStopping { http.keepsAlive = false }
         http.stage = .writing
+        http.movedAt = loop.now
         // (A part of "100 Continue" may stand before it.)
         http.output =
             http.output[http.written...]
@@ -151,6 +152,7 @@ extension WebSocketServer {
         http.request = nil
         http.keepsAlive = false
         http.stage = .writing
+        http.movedAt = loop.now
         // What comes meanwhile waits in the kernel.
         http.pauseInput()
         http.isSinkBehind = false
@@ -176,6 +178,7 @@ extension WebSocketServer {
             let count = write(index, http)
             if count > 0 {
                 http.written += count
+                http.movedAt = loop.now
                 http.transfer?.move(count)
             } else if count == 0 {
                 let socket = table.id(index)

@@ -22,8 +22,8 @@ public struct WebSocketServerConfiguration: Sendable {
     /// body, TLS included.
     public var handshakeTimeout: Int64 = 10_000
     /// The number of connections that are no WebSockets: handshakes under way, and HTTP. When they are all in use, those
-    /// that have taken longest make room, once they have taken a fifth of `handshakeTimeout`; until then new ones wait
-    /// in the kernel.
+    /// that have waited longest for their peers make room, once that is a fifth of `handshakeTimeout`; until then new ones
+    /// wait in the kernel.
     public var maxHandshakes = 100_000
     /// Milliseconds that a peer has to answer our close frame.
     public var closeTimeout: Int64 = 3_000
