@@ -63,6 +63,8 @@ final class HTTPConnection {
     var written = 0
     /// When there was a new answer, or the kernel last took some of it, in ms of the loop.
     var movedAt: Int64 = 0
+    /// How many bytes of output the budget for answers counts.
+    var waiting = 0
     /// Where the request's body goes.
     var sink: (any BodySink)?
     /// The sink takes nothing for now.
@@ -71,12 +73,12 @@ final class HTTPConnection {
     var outflow: Outflow?
     /// Set while a body is streamed, in or out.
     var transfer: Transfer?
+    /// Its one entry among the server's `transfers` has not come up yet.
+    var isTransferTimed = false
     /// So many bytes have to have come before the kernel wakes us; 1 but within bodies.
     var wakesAt: Int32 = 1
     /// TLS: the client has sent something.
     var hasGreeted = false
-    /// Its one entry among the server's `transfers` has not come up yet.
-    var isTransferTimed = false
     /// It came as far as a first byte behind the handshake.
     var hasSpoken = false
     /// `advance` is at work on it.
@@ -104,10 +106,6 @@ final class HTTPConnection {
         }
     }
 
-    /// Whether it was kept after an answer, and nothing of another request has come.
-    var isBetweenRequests: Bool { stage == .head && number > 0 && input.isEmpty }
-
-    /// Whether it has not got as far as a first whole request.
     /// Since when nothing but its peer has held it up, in ms of the loop; `nil` if the server has to do something, or if it has
     /// times of its own.
     ///
@@ -120,6 +118,10 @@ final class HTTPConnection {
         }
     }
 
+    /// Whether it was kept after an answer, and nothing of another request has come.
+    var isBetweenRequests: Bool { stage == .head && number > 0 && input.isEmpty }
+
+    /// Whether it has not got as far as a first whole request.
     var isShakingHands: Bool { waitsForPeer && (number == 0 || number == 1 && stage == .body) }
 
     /// - Parameter isFirst: before libwebsockets, in each turn.
