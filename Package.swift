@@ -321,7 +321,7 @@ let package = Package(
             name: "PollsTests",
             dependencies: [
                 "PresenceCore", "PresenceServer", "PresenceProtocol", "Redis", "WebSockets", "Tokens", "TestSupport",
-                "Simulator",
+                "Simulator", "OutgoingHTTP", "Workers",
                 .product(name: "Logging", package: "swift-log", condition: server),
             ],
             swiftSettings: ours),

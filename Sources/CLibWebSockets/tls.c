@@ -34,8 +34,17 @@ enum { ticket_life = 7200 };
 
 struct ticket_key {
     unsigned char name[16], cipher[32], mac[32];
-    time_t made;
+    // By `seconds`; 0 for no key.
+    long long made;
 };
+
+// Of a clock that nobody sets, and that goes on while the machine sleeps; never 0.
+static long long seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return (long long)now.tv_sec + 1;
+}
 
 // Shared by all shards, as the identity is that owns it. `lock` guards the keys: taken for microseconds in a handshake.
 struct tickets {
@@ -61,7 +70,7 @@ static void register_tickets(void)
     tickets_index = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, free_tickets);
 }
 
-static int make_key(struct ticket_key *key, time_t now)
+static int make_key(struct ticket_key *key, long long now)
 {
     key->made = now;
     return RAND_bytes(key->name, sizeof(key->name)) == 1 && RAND_bytes(key->cipher, sizeof(key->cipher)) == 1
@@ -76,7 +85,7 @@ static void add_tickets(SSL_CTX *identity)
     if (!tickets)
         return;
     pthread_mutex_init(&tickets->lock, NULL);
-    if (tickets_index < 0 || !make_key(&tickets->current, time(NULL))
+    if (tickets_index < 0 || !make_key(&tickets->current, seconds())
         || SSL_CTX_set_ex_data(identity, tickets_index, tickets) != 1)
         free_tickets(NULL, tickets, NULL, 0, 0, NULL);
 }
@@ -84,7 +93,7 @@ static void add_tickets(SSL_CTX *identity)
 // The key to encrypt by, or the one that a ticket names. 1 if there is one, 2 if the client should get a newer ticket.
 static int find_key(struct tickets *tickets, const unsigned char *name, struct ticket_key *key)
 {
-    time_t now = time(NULL);
+    long long now = seconds();
     int found = 0;
     pthread_mutex_lock(&tickets->lock);
     if (now - tickets->current.made >= ticket_life) {

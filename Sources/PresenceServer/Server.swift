@@ -80,7 +80,7 @@ public actor Server {
         let addresses = AddressLimits(configuration.limits)
         let failedTokens = FailedTokens(configuration.limits)
         let outboxes = OutboxBudget(configuration.limits.outboxBytes, shards: count)
-        let inbox = InboxBudget(configuration.limits.inboxBytes)
+        let inbox = ByteBudget(configuration.limits.inboxBytes)
         let workers = WorkerPools(WorkerPlan.all(of: configuration.enabled(features)), configuration)
         self.workers = workers
         let transfers = Transfers(configuration.limits)

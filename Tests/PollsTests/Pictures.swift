@@ -8,6 +8,7 @@ import WebSockets
 ///
 ///     PUT /v1/polls/{id}/picture     a JPEG of up to 8 MiB, one a second for each user; 201
 ///     GET /v1/polls/{id}/picture     the picture
+///     GET /v1/polls/{id}/print       a print of 2 MiB, fetched 512 KiB at a time, as from storage elsewhere
 ///     PUT /v1/polls/{id}/motto       up to 100 bytes, collected; 200
 ///     GET /v1/polls/{id}/page        a page for everyone, without a token
 final class Pictures {
@@ -43,6 +44,15 @@ final class Pictures {
                     file: path(of: call.ids[0]),
                     as: HTTPContent(type: "image/jpeg", cacheControl: "private, max-age=60"))
             }
+            registry.route(method, "/v1/polls/{id}/print", for: .users) { call in
+                call.serve(
+                    length: Self.print.count, fetching: 512 * 1024,
+                    as: HTTPContent(type: "image/png", cacheControl: "private, max-age=60", tag: "1"), from: .files
+                ) { part -> Result<[UInt8]?, FileFailure> in
+                    .success(Array(Self.print[part]))
+                } failed: { _ in
+                }
+            }
         }
         registry.route("PUT", "/v1/polls/{id}/motto", for: .users, limits: RouteLimits(bodyBytes: 100)) { call in
             call.respond(.json(200, #"{"bytes":\#(call.body.count)}"#))
@@ -53,6 +63,8 @@ final class Pictures {
                 as: HTTPContent(type: "text/html; charset=utf-8", cacheControl: "public, max-age=60", tag: "1"))
         }
     }
+
+    static let print = (0..<2 * 1024 * 1024).map { UInt8(truncatingIfNeeded: $0 &* 2_654_435_761 >> 11) }
 
     static let page = Array(
         ("<!doctype html><title>Lunch</title>" + String(repeating: "<p>Soup.</p>", count: 500)).utf8)

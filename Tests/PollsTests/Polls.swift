@@ -25,7 +25,7 @@ final class Polls: Feature, TopicKind {
         "tallies", threads: { _ in 1 }, queue: { Int($0[waiting]) }, hasLowPriority: true)
     static let plan = FeaturePlan(
         name: "polls", scripts: [vote, Comments.add], keys: [family, Comments.family],
-        settings: [duration, waiting], pools: [tallies])
+        settings: [duration, waiting, PollListener.address], pools: [tallies, PollListener.pool])
 
     private unowned let shard: ShardLogic
     private var kind: TopicKindID!
@@ -35,6 +35,7 @@ final class Polls: Feature, TopicKind {
     /// What users say about polls.
     let comments: Comments
     let pictures: Pictures
+    private let listener: PollListener
     /// When each poll ends here, by its id.
     private var endings: [Identifier: Milliseconds] = [:]
     /// The steps that it was told of.
@@ -44,11 +45,13 @@ final class Polls: Feature, TopicKind {
         self.shard = shard
         comments = Comments(shard)
         pictures = Pictures(shard)
+        listener = PollListener(shard)
     }
 
     func register(in registry: inout Registry) {
         comments.register(in: &registry)
         pictures.register(in: &registry)
+        listener.register(in: &registry)
         kind = registry.topics(self)
         ends = registry.deadline { [unowned self] key in if case .id(let poll) = key { end(poll) } }
         votes = registry.counter("poll_votes_total", help: "votes in polls")
@@ -172,6 +175,7 @@ final class Polls: Feature, TopicKind {
     private func end(_ poll: Identifier) {
         guard let end = endings[poll], end <= shard.clock.now else { return }
         endings[poll] = nil
+        listener.tellEnd(of: poll)
         guard let topic = shard.watchers.topic(poll, kind) else { return }
         publish(topic, version: topic.first.version + 1, Array(#"{"type":"pollEnded","poll":"\#(poll.string)"}"#.utf8))
     }

@@ -14,7 +14,7 @@ struct InboxTests {
     }
 
     @Test func `messages that have not come whole have a budget together`() async throws {
-        try await withServer({ $0.inbox = InboxBudget(3_000) }) { server in
+        try await withServer({ $0.inbox = ByteBudget(3_000) }) { server in
             let first = try RawClient.upgraded(port: server.port)
             let second = try RawClient.upgraded(port: server.port)
             try begin(first, 1_000)
@@ -44,7 +44,7 @@ struct InboxTests {
     @Test func `bodies and heads are in it too`() async throws {
         // What is held goes back when a request takes too long: other tests may keep this one waiting for longer than that.
         try await withServer({
-            $0.inbox = InboxBudget(3_000)
+            $0.inbox = ByteBudget(3_000)
             $0.handshakeTimeout = 600_000
         }) { server in
             let body = try RawClient(port: server.port)

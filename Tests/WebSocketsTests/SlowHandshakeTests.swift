@@ -1,8 +1,8 @@
 import Glibc
 import Testing
-import WebSockets
 
 @testable import TestSupport
+@testable import WebSockets
 
 @Suite(.timeLimit(.minutes(1)))
 struct SlowHandshakeTests {
@@ -92,6 +92,35 @@ struct SlowHandshakeTests {
             #expect(displaced == 1)
             #expect(kept[0].readToEnd() == [])
             try get(kept[7])
+        }
+    }
+
+    @Test func `those who take nothing of an answer make room, however slow the server's own disk is`() async throws {
+        try await withServer({
+            $0.maxHandshakes = 8
+            $0.handshakeTimeout = 2_000
+        }) { server in
+            // This one's answer is held up by the server, its client has read all of it.
+            let source = await TestSource.serve(server, 10_000)
+            await server.on { _, _ in source.isHeldBack = true }
+            let patient = try RawClient(port: server.port)
+            try patient.send("GET /file HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            await source.log.first { $0 == .read }
+            await server.on { _, recorder in
+                recorder.onRequest = { server, exchange, _ in
+                    server.respond(exchange, .text(200, String(repeating: "x", count: 1_000_000)))
+                }
+            }
+            let idlers = try (0..<7).map { _ in try RawClient(port: server.port, receiveBuffer: 4_096) }
+            for idler in idlers { try idler.send("GET /a HTTP/1.1\r\nHost: localhost\r\n\r\n") }
+            // Long before the 30 s that an answer has.
+            let newcomer = try RawClient.upgraded(port: server.port)
+            try newcomer.send(text: "in")
+            #expect(try newcomer.readText() == "in")
+            #expect(await server.on { server, _ in server.counters.handshakesDisplaced } == 1)
+            await server.on { _, _ in source.release() }
+            #expect(try patient.readResponse().body.count == 10_005)
+            withExtendedLifetime(idlers) {}
         }
     }
 

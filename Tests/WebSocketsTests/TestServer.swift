@@ -1,5 +1,6 @@
 import EventLoops
-import WebSockets
+
+@testable import WebSockets
 
 /// A real server on a loop and a free port, which writes down what it is told. By default it echoes messages.
 final class TestServer: Sendable {
@@ -63,6 +64,29 @@ final class TestServer: Sendable {
         await withCheckedContinuation { continuation in
             loop.execute { [inner] in continuation.resume(returning: work(inner.server, inner.delegate)) }
         }
+    }
+
+    /// Does something on the loop late in a window of time, in ms, and looks when that is over, but not yet a second one that
+    /// began then. `nil` if this machine was late, and nothing can be said.
+    func crossEnd<T: Sendable>(
+        of window: Int64, since begin: @escaping @Sendable () -> Int64,
+        _ work: @escaping @Sendable (WebSocketServer) -> Void, look: @escaping @Sendable (WebSocketServer) -> T
+    ) async throws -> T? {
+        var worked: Int64?
+        while worked == nil {
+            try await Task.sleep(for: .milliseconds(5))
+            worked = await on { server, _ in
+                guard server.loop.now >= begin() + window * 4 / 5 else { return nil }
+                work(server)
+                return server.loop.now
+            }
+        }
+        let end = await on { _, _ in begin() } + window
+        guard let worked, worked < end else { return nil }
+        while await on({ server, _ in server.loop.now }) < end + window / 10 {
+            try await Task.sleep(for: .milliseconds(5))
+        }
+        return await on { server, _ in server.loop.now < worked + window ? look(server) : nil }
     }
 
     func opened() async -> SocketID {

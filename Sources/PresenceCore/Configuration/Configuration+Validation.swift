@@ -71,7 +71,9 @@ extension ServerConfiguration {
         if let most = limits.maxConnections { try check("limits.maxConnections", most, in: 1...10_000_000) }
         try check("limits.handshakes", limits.handshakes, in: 16...1_000_000)
         try check("limits.uploads", limits.uploads, in: 1...100_000)
+        try check("limits.uploadsPerAddress", limits.uploadsPerAddress, in: 0...100_000)
         try check("limits.downloads", limits.downloads, in: 1...100_000)
+        try check("limits.downloadsPerAddress", limits.downloadsPerAddress, in: 0...100_000)
         try check("limits.pendingRequests", limits.pendingRequests, in: 1...10_000)
         try check("limits.badRequests", limits.badRequests, in: 1...1_000_000)
         try validateFloodLimits()

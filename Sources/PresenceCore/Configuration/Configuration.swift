@@ -183,8 +183,12 @@ public struct ServerConfiguration: Sendable, Equatable {
         public var inboxBytes = 134_217_728
         /// Uploads of the whole process at a time; one user has one.
         public var uploads = 32
+        /// Those from one address; 0: any number.
+        public var uploadsPerAddress = 8
         /// Files of more than 64 KiB that the whole process sends at a time.
         public var downloads = 256
+        /// Those to one address; 0: any number.
+        public var downloadsPerAddress = 64
         /// Bytes of commands of the whole process that wait for Redis before requests are refused; 0: any number.
         public var redisBytes = 67_108_864
     }

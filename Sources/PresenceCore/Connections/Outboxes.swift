@@ -1,20 +1,29 @@
 import PresenceProtocol
 import Synchronization
+import WebSockets
 
 /// What waits for all connections of a process that do not take it: messages to single connections, and what was
-/// begun to be written, in bytes. (Events that wait are marks, 4 bytes for each thing watched.)
+/// begun to be written, in bytes; and answers over HTTP. (Events that wait are marks, 4 bytes for each thing watched.)
 ///
-/// Each shard adds its own once a turn; one number, no lock.
+/// Each shard adds its own once a turn; one number, no lock. Answers are counted as they wait, and have at most half of it,
+/// short ones aside. WebSockets have the rest.
 package final class OutboxBudget: Sendable {
     /// 0: no limit.
     package let most: Int
-    /// What a shard may hold in any case.
-    package let share: Int
+    package let answers: ByteBudget
+    private let shards: Int
     private let held = Atomic(0)
 
     package init(_ most: Int, shards: Int = 1) {
         self.most = most
-        share = most / max(1, shards)
+        self.shards = max(1, shards)
+        answers = ByteBudget((most + 1) / 2)
+    }
+
+    /// What all WebSockets may hold, and those of a shard in any case.
+    var room: (all: Int, shard: Int) {
+        let room = max(0, most - answers.held)
+        return (room, room / shards)
     }
 
     /// Adds to the sum and returns it.
@@ -45,8 +54,9 @@ package final class Outboxes {
     func settle() -> Int {
         let sum = budget.add(held - told)
         told = held
-        guard budget.most > 0, sum > budget.most else { return 0 }
-        return max(0, min(sum - budget.most, held - budget.share))
+        let room = budget.room
+        guard budget.most > 0, sum > room.all else { return 0 }
+        return max(0, min(sum - room.all, held - room.shard))
     }
 }
 

@@ -186,8 +186,22 @@ extension HTTPAPI {
         return response
     }
 
+    /// What is answered when there is no place for another transfer.
+    func refusal(_ limit: Limit) -> HTTPResponse {
+        switch limit {
+        case .userUploads:
+            tooFast(limit, "this user has an upload under way: one at a time", retryAfter: 1_000)
+        case .uploadsPerAddress:
+            tooFast(limit, "too many uploads are under way from this address: try again later", retryAfter: 1_000)
+        case .downloadsPerAddress:
+            tooFast(limit, "too many files are being sent to this address: try again later", retryAfter: 1_000)
+        case .uploads: busy(limit, "too many uploads are under way: try again later")
+        default: busy(limit, "too many files are being sent: try again later")
+        }
+    }
+
     /// A limit of the process' that may be over in a moment.
-    func busy(_ limit: Limit, _ message: String) -> HTTPResponse {
+    private func busy(_ limit: Limit, _ message: String) -> HTTPResponse {
         logic.metrics.met(limit)
         var response = HTTPResponse.error(503, .init(code: .unavailable, message: message, retryAfter: 1_000))
         response.headers.append(("Retry-After", "1"))
@@ -203,14 +217,11 @@ extension HTTPAPI {
     ) {
         let slot: Transfers.Slot
         do throws(Transfers.LimitMet) {
-            slot = try transfers.beginUpload(by: admission.claims?.subject)
+            slot = try transfers.beginUpload(
+                by: admission.claims?.subject,
+                from: admission.caller == .backend ? .none : logic.failedTokens.block(of: request.peer))
         } catch {
-            guard error.limit == .userUploads else {
-                return found(
-                    .failure(.init(response: busy(.uploads, "too many uploads are under way: try again later"))))
-            }
-            let message = "this user has an upload under way: one at a time"
-            return found(.failure(.init(response: tooFast(.userUploads, message, retryAfter: 1_000))))
+            return found(.failure(.init(response: refusal(error.limit))))
         }
         let (directory, size) = (logic.configuration.dataPath, request.head.contentLength ?? 0)
         do throws(WorkRefusal) {

@@ -25,96 +25,165 @@ extension HTTPCall {
     }
 
     /// Answers with a file; 404 if there is none. It is opened and read off the loop, and held in memory a piece of 64 KiB at
-    /// a time. Beyond `limits.downloads` of longer ones the answer is 503.
+    /// a time. Beyond `limits.downloads` of longer ones the answer is 503, beyond `limits.downloadsPerAddress` 429.
     ///
     /// - Parameter path: absolute. Never made of what a client sent: nothing here keeps it within a directory.
     package func serve(file path: String, as content: HTTPContent) {
         let conditions = HTTPConditions(request)
         let wantsBody = request.method != "HEAD"
+        func failed(_ failure: FileFailure) {
+            shard.log("file not served", ["reason": "\(failure)"], level: .error)
+        }
         work(.files) {
             Result { () throws(FileFailure) in
                 try FileAnswer(path, content, conditions, wantsBody: wantsBody)
             }
         } then: { result in
             switch result {
-            case .success(let answer): respond(answer)
+            case .success(let answer):
+                let file = answer.file
+                beginDownload(of: answer.range.count) { slot in
+                    respond(answer.response, answer.range, of: answer.first, slot) { part, then in
+                        fetch(from: .files, part, then, failed: failed) { part in
+                            Result { () throws(FileFailure) -> [UInt8]? in
+                                try file.read(at: part.lowerBound, count: part.count)
+                            }
+                        }
+                    }
+                }
             case .failure(let failure) where failure.isMissing:
                 refuse(404, .notFound, "there is no such file")
             case .failure(let failure):
-                shard.log("file not served", ["reason": "\(failure)"], level: .error)
+                failed(failure)
                 refuse(500, .internal, "the server could not read this")
             }
         }
     }
 
-    /// Answers with bytes that were fetched for this answer alone. What does not go out at once counts as a download until the
-    /// client has it, so slow clients hold a bounded number of them. Beyond `limits.downloads` the answer is 503.
+    /// Answers with bytes that were fetched for this answer alone, a piece at a time; refused as files are.
     package func serve(fetched bytes: [UInt8], as content: HTTPContent) {
-        let selection = HTTPConditions(request).selection(length: bytes.count, tag: content.tag, modified: nil)
-        var response = content.response(selection, length: bytes.count, tag: content.tag, modified: nil)
-        let part = bytes[selection.range(of: bytes.count)]
-        guard request.method != "HEAD" else {
-            response.source = AnnouncedBody(length: part.count)
+        select(content, length: bytes.count) { response, range, slot in
+            respond(response, range, of: Array(bytes[range]), slot)
+        }
+    }
+
+    /// Answers with content that is elsewhere, such as in storage on another machine, with conditions and ranges, as files
+    /// have them; refused as they are, before anything is fetched. 404 if the first part is not there, 503 if it cannot be had.
+    ///
+    /// - Parameters:
+    ///   - length: Of the whole content, in bytes.
+    ///   - size: The most bytes that are fetched at once, which a slow client keeps in memory beside its piece.
+    ///   - pool: Whose threads fetch.
+    ///   - read: Fetches a part, all of it; `nil` if there is no such content. Blocks.
+    ///   - failed: Called on the loop for each failure; the call is answered, or its connection broken, already.
+    package func serve<Failure: Error>(
+        length: Int, fetching size: Int, as content: HTTPContent, from pool: WorkerPlan,
+        read: @escaping @Sendable (Range<Int>) -> Result<[UInt8]?, Failure>, failed: @escaping (Failure) -> Void
+    ) {
+        select(content, length: length) { response, range, slot in
+            let first = range.prefix(size)
+            work(pool) {
+                read(first)
+            } then: { result in
+                switch result {
+                case .success(let bytes?):
+                    respond(response, range, of: bytes, slot, fetchSize: size) { part, then in
+                        fetch(from: pool, part, then, failed: failed, read)
+                    }
+                case .success(nil): refuse(404, .notFound, "there is no such file")
+                case .failure(let failure):
+                    refuse(503, .init(code: .unavailable, message: "the file cannot be had now", retryAfter: 5_000))
+                    failed(failure)
+                }
+            }
+        }
+    }
+
+    // MARK: Steps of these
+
+    /// Goes on with the head of an answer, what of the content is its body, and a place among the downloads; answers by itself
+    /// if there is no place, or no body.
+    private func select(
+        _ content: HTTPContent, length: Int, then: (HTTPResponse, Range<Int>, Transfers.Slot?) -> Void
+    ) {
+        let selection = HTTPConditions(request).selection(length: length, tag: content.tag, modified: nil)
+        var response = content.response(selection, length: length, tag: content.tag, modified: nil)
+        let range = selection.range(of: length)
+        guard request.method != "HEAD", !range.isEmpty else {
+            if request.method == "HEAD" { response.source = AnnouncedBody(length: range.count) }
             return respond(response)
         }
-        response.body = Array(part.prefix(FileSource.piece))
-        let rest = part.dropFirst(FileSource.piece)
-        guard !rest.isEmpty else { return respond(response) }
-        guard let slot = api.transfers.beginDownload() else {
-            return respond(api.busy(.downloads, "too many files are being sent: try again later"))
+        beginDownload(of: range.count) { then(response, range, $0) }
+    }
+
+    /// Goes on with a place among the downloads, if so many bytes need one; answers if there is none.
+    private func beginDownload(of length: Int, then: (Transfers.Slot?) -> Void) {
+        guard length > ContentSource.piece else { return then(nil) }
+        do throws(Transfers.LimitMet) {
+            then(try api.transfers.beginDownload(to: caller == .backend ? .none : address))
+        } catch {
+            respond(api.refusal(error.limit))
         }
-        response.source = FetchedSource(rest, slot, shard.jobs, exchange.socket)
+    }
+
+    /// Answers with `range` of a content, of which `first` is in memory; `fetch` is for the rest.
+    private func respond(
+        _ response: HTTPResponse, _ range: Range<Int>, of first: [UInt8], _ slot: Transfers.Slot?,
+        fetchSize: Int = ContentSource.piece, fetch: ContentSource.Fetch? = nil
+    ) {
+        var response = response
+        response.body = Array(first.prefix(ContentSource.piece))
+        if range.count > response.body.count {
+            response.source = ContentSource(
+                first.dropFirst(ContentSource.piece), range.dropFirst(first.count), slot, shard.jobs, exchange.socket,
+                fetchSize: fetchSize, fetch: fetch)
+        }
         respond(response)
     }
 
-    private func respond(_ answer: FileAnswer) {
-        var response = answer.response
-        guard !answer.rest.isEmpty, let file = answer.file else { return respond(response) }
-        guard let slot = api.transfers.beginDownload() else {
-            return respond(api.busy(.downloads, "too many files are being sent: try again later"))
+    private func fetch<Failure: Error>(
+        from pool: WorkerPlan, _ part: Range<Int>, _ then: @escaping ([UInt8]?) -> Void,
+        failed: @escaping (Failure) -> Void, _ read: @escaping @Sendable (Range<Int>) -> Result<[UInt8]?, Failure>
+    ) {
+        do throws(WorkRefusal) {
+            try shard.jobs.run(in: pool, for: exchange.socket) {
+                read(part)
+            } then: { outcome in
+                switch outcome {
+                case .success(.success(let bytes)): then(bytes)
+                case .success(.failure(let failure)):
+                    failed(failure)
+                    then(nil)
+                case .failure: then(nil)
+                }
+            }
+        } catch {
+            then(nil)
         }
-        response.source = FileSource(file, answer.rest, slot, shard.jobs, exchange.socket)
-        respond(response)
     }
 }
 
 /// What a thread finds out about a file that is asked for.
 private struct FileAnswer: Sendable {
-    /// With the first piece of its body.
+    let file: OpenFile
+    /// Without its body.
     let response: HTTPResponse
-    /// What follows it.
-    let rest: Range<Int>
-    /// `nil` if nothing follows.
-    let file: OpenFile?
+    /// What of the file is the body; nothing for HEAD.
+    let range: Range<Int>
+    /// The first piece of that.
+    let first: [UInt8]
 
     init(
         _ path: String, _ content: HTTPContent, _ conditions: HTTPConditions, wantsBody: Bool
     ) throws(FileFailure) {
-        let file = try OpenFile(path)
+        file = try OpenFile(path)
         let tag = content.tag ?? file.tag
         let selection = conditions.selection(length: file.size, tag: tag, modified: file.modified)
         var response = content.response(selection, length: file.size, tag: tag, modified: file.modified)
-        let range = selection.range(of: file.size)
-        guard wantsBody else {
-            response.source = AnnouncedBody(length: range.count)
-            self.response = response
-            rest = 0..<0
-            self.file = nil
-            return
-        }
-        let first = range.prefix(FileSource.piece)
-        response.body = try file.read(at: first.lowerBound, count: first.count)
+        let whole = selection.range(of: file.size)
+        if !wantsBody { response.source = AnnouncedBody(length: whole.count) }
         self.response = response
-        // (A file that has become shorter meanwhile shows when the rest is read.)
-        rest = first.upperBound..<range.upperBound
-        self.file = rest.isEmpty ? nil : file
+        range = wantsBody ? whole : 0..<0
+        first = try file.read(at: range.lowerBound, count: min(range.count, ContentSource.piece))
     }
-}
-
-/// The length of a body that a HEAD request does not get.
-final class AnnouncedBody: BodySource {
-    let length: Int
-    init(length: Int) { self.length = length }
-    func read(_ then: @escaping ([UInt8]?) -> Void) { then(nil) }
-    func close() {}
 }

@@ -10,11 +10,13 @@ package enum Limit: String, CaseIterable {
     case userRequests = "user_requests"
     /// Calls from one address that need no token, in time.
     case addressRequests = "address_requests"
-    /// Uploads of the whole process, and of one user, at a time.
+    /// Uploads of the whole process, from one address, and of one user, at a time.
     case uploads
+    case uploadsPerAddress = "uploads_per_address"
     case userUploads = "user_uploads"
-    /// Files of the whole process that are sent, at a time.
+    /// Files of the whole process that are sent, and those to one address, at a time.
     case downloads
+    case downloadsPerAddress = "downloads_per_address"
     /// Tokens from one address that let nobody in, in time.
     case failedTokens = "failed_tokens"
     /// People and conversations watched by one connection.

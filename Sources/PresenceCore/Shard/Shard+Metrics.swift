@@ -21,6 +21,8 @@ extension Shard {
         snapshot.gauges[.handshakes] = server.handshakeCount
         snapshot.gauges[.inboxBytes] = server.inboxHeld
         snapshot.limitsMet[.inboxBytes] = server.counters.inboxRefusals
+        snapshot.gauges[.outboxBytes, default: 0] += server.answersHeld
+        snapshot.limitsMet[.outboxBytes, default: 0] += server.counters.answerRefusals
         snapshot.certificateExpiry = certificateExpiry
         snapshot.redisClockOffset = clockOffset
         return snapshot

@@ -45,7 +45,7 @@ package actor Shard {
         package let addresses: AddressLimits
         package let failedTokens: FailedTokens
         package let outboxes: OutboxBudget
-        package let inbox: InboxBudget
+        package let inbox: ByteBudget
         package let workers: WorkerPools
         package let transfers: Transfers
         /// Nobody but this process uses this Redis.
@@ -59,7 +59,7 @@ package actor Shard {
 
         package init(
             configuration: ServerConfiguration, authenticator: Authenticator, redis: RedisLocation, places: Places,
-            addresses: AddressLimits, failedTokens: FailedTokens, outboxes: OutboxBudget, inbox: InboxBudget,
+            addresses: AddressLimits, failedTokens: FailedTokens, outboxes: OutboxBudget, inbox: ByteBudget,
             workers: WorkerPools, transfers: Transfers, isAlone: Bool, logger: Logger, name: String,
             place: (number: Int, of: Int),
             identity: TLSIdentity?,
@@ -130,6 +130,7 @@ package actor Shard {
         settings.maxBodyBytes = RouteLimits.mostCollected
         settings.maxHandshakes = max(1, configuration.limits.handshakes / parts.place.of)
         settings.inbox = parts.inbox
+        settings.answers = parts.outboxes.answers
         settings.proxies = proxies
         settings.servesTLS = parts.identity != nil
         // The process' own limit is kept by `Places`, over all shards.

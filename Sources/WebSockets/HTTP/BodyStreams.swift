@@ -38,13 +38,31 @@ extension HTTPConnection {
         var isReading = false
     }
 
-    /// What is watched of a body on its way, in either direction.
+    /// What is watched of a body on its way, in either direction: the bytes that move in each window of time.
     struct Transfer {
-        /// Bytes moved, and how many of them when it was looked last.
-        var moved = 0
-        var seen = 0
-        /// When it is looked next, in ms of the loop.
-        var due: Int64
+        /// In ms.
+        private let window: Int64
+        /// Bytes moved, and how many of them when the window began.
+        private var moved = 0
+        private var seen = 0
+        /// When the window ends, in ms of the loop.
+        private(set) var due: Int64
+
+        init(window: Int64, now: Int64) {
+            self.window = window
+            due = now + window
+        }
+
+        mutating func move(_ bytes: Int) { moved += bytes }
+
+        /// How many bytes have moved in this window.
+        var progress: Int { moved - seen }
+
+        /// A window begins, for instance when the server's own disk has had its time.
+        mutating func beginWindow(now: Int64) {
+            seen = moved
+            due = now + window
+        }
     }
 
     /// Ends what is on its way.

@@ -61,6 +61,10 @@ final class HTTPConnection {
     var output: [UInt8] = []
     /// How much of it has been written.
     var written = 0
+    /// When there was a new answer, or the kernel last took some of it, in ms of the loop.
+    var movedAt: Int64 = 0
+    /// How many bytes of output the budget for answers counts.
+    var waiting = 0
     /// Where the request's body goes.
     var sink: (any BodySink)?
     /// The sink takes nothing for now.
@@ -69,6 +73,8 @@ final class HTTPConnection {
     var outflow: Outflow?
     /// Set while a body is streamed, in or out.
     var transfer: Transfer?
+    /// Its one entry among the server's `transfers` has not come up yet.
+    var isTransferTimed = false
     /// So many bytes have to have come before the kernel wakes us; 1 but within bodies.
     var wakesAt: Int32 = 1
     /// TLS: the client has sent something.
@@ -97,6 +103,18 @@ final class HTTPConnection {
         case .greeting, .shaking, .head: true
         case .body: transfer == nil
         case .judging, .answering, .writing, .draining: false
+        }
+    }
+
+    /// Since when nothing but its peer has held it up, in ms of the loop; `nil` if the server has to do something, or if it has
+    /// times of its own.
+    ///
+    /// - Parameter step: when its present step began.
+    func waitsForPeer(since step: Int64) -> Int64? {
+        switch stage {
+        case .writing: outflow?.isReading == true ? nil : movedAt
+        case .draining: step
+        default: waitsForPeer ? step : nil
         }
     }
 

@@ -5,6 +5,7 @@ import EventLoops
 ///
 /// Both have to move on by `transferBytes` in each `transferTimeout`. One look at each in that time, not one for each
 /// byte: a body that comes byte by byte costs nothing, since the kernel wakes us for `wakeBytes` of it, or for the rest.
+/// When the server was behind itself, the time begins anew.
 extension WebSocketServer {
     /// So many bytes of a body are waited for at a time. The progress of a body is told this exactly.
     static let wakeBytes = 4096
@@ -17,12 +18,13 @@ extension WebSocketServer {
             http.stage == .body, http.number == exchange.number, !table[index].isDoomed
         else { return }
         http.isSinkBehind = false
+        http.transfer?.beginWindow(now: loop.now)
         advance(exchange.socket)
     }
 
     /// A piece of the body has come.
     func pour(_ piece: UnsafeRawBufferPointer, into sink: any BodySink, _ http: HTTPConnection) {
-        http.transfer?.moved += piece.count
+        http.transfer?.move(piece.count)
         let isBehind = !sink.take(piece)
         // The sink may have had it refused.
         guard http.stage == .body, isBehind else { return }
@@ -59,6 +61,7 @@ extension WebSocketServer {
                 http.outflow != nil, !table[index].isDoomed
             else { return }
             http.outflow?.isReading = false
+            http.transfer?.beginWindow(now: loop.now)
             guard let piece, !piece.isEmpty, piece.count <= http.outflow?.left ?? 0 else {
                 // What was announced cannot be given.
                 return end(index, http)
@@ -73,24 +76,33 @@ extension WebSocketServer {
     // MARK: - Progress
 
     func watchTransfer(_ index: Int, _ http: HTTPConnection) {
-        http.transfer = .init(due: loop.now + configuration.transferTimeout)
-        transfers.add(table.id(index), now: loop.now)
+        let transfer = HTTPConnection.Transfer(window: configuration.transferTimeout, now: loop.now)
+        http.transfer = transfer
+        timeTransfer(table.id(index), http, due: transfer.due)
         armDeadlines()
     }
 
+    /// One entry a connection, which comes up no later than it is due.
+    private func timeTransfer(_ socket: SocketID, _ http: HTTPConnection, due: Int64) {
+        guard !http.isTransferTimed else { return }
+        http.isTransferTimed = true
+        transfers.add(socket, due: due)
+    }
+
     func checkTransfer(_ socket: SocketID) {
-        guard let index = table.index(socket), let http = table[index].extras?.http, let transfer = http.transfer,
-            // Else it was about one before it.
-            loop.now >= transfer.due
-        else { return }
-        // Either is our own doing.
-        let waitsForUs = http.isSinkBehind || http.outflow?.isReading == true
-        guard waitsForUs || transfer.moved - transfer.seen >= configuration.transferBytes else {
-            counters.slowTransfers += 1
-            return doom(index)
+        guard let index = table.index(socket), let http = table[index].extras?.http else { return }
+        http.isTransferTimed = false
+        guard var transfer = http.transfer else { return }
+        if loop.now >= transfer.due {
+            // Either is our own doing.
+            let waitsForUs = http.isSinkBehind || http.outflow?.isReading == true
+            guard waitsForUs || transfer.progress >= configuration.transferBytes else {
+                counters.slowTransfers += 1
+                return doom(index)
+            }
+            transfer.beginWindow(now: loop.now)
+            http.transfer = transfer
         }
-        http.transfer?.seen = transfer.moved
-        http.transfer?.due = loop.now + configuration.transferTimeout
-        transfers.add(socket, now: loop.now)
+        timeTransfer(socket, http, due: transfer.due)
     }
 }

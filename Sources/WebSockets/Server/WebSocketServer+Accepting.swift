@@ -86,6 +86,9 @@ extension WebSocketServer {
             http.dropStreams()
             letGo(http.held)
             http.held = 0
+            http.output = []
+            http.written = 0
+            countOutput(http)
         }
         let socket = table.id(index)
         table.remove(index)

@@ -13,15 +13,17 @@ extension WebSocketServer {
             return
         }
         if response.isLast || isStopping { http.keepsAlive = false }
+        let answer = admitted(response, http)
         http.stage = .writing
+        http.movedAt = loop.now
         // (A part of "100 Continue" may stand before it.)
         http.output =
             http.output[http.written...]
-            + response.encoded(
+            + answer.encoded(
                 keepAlive: http.keepsAlive, withBody: !http.isHead, date: date.value(now: loop.now),
                 request: http.requestName)
         http.written = 0
-        if let source = response.source {
+        if let source = answer.source {
             if http.isHead || source.length == 0 {
                 source.close()
             } else {
@@ -151,6 +153,7 @@ extension WebSocketServer {
         http.request = nil
         http.keepsAlive = false
         http.stage = .writing
+        http.movedAt = loop.now
         // What comes meanwhile waits in the kernel.
         http.pauseInput()
         http.isSinkBehind = false
@@ -176,8 +179,10 @@ extension WebSocketServer {
             let count = write(index, http)
             if count > 0 {
                 http.written += count
-                http.transfer?.moved += count
+                http.movedAt = loop.now
+                http.transfer?.move(count)
             } else if count == 0 {
+                countOutput(http)
                 let socket = table.id(index)
                 return http.awaitRoom(loop) { [unowned self] in
                     guard let index = table.index(socket), let http = table[index].extras?.http else { return }
@@ -187,6 +192,7 @@ extension WebSocketServer {
                 return end(index, http)
             }
         }
+        countOutput(http)
         guard http.stage == .writing else { return }
         http.output = []
         http.written = 0

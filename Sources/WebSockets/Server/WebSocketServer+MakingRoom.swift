@@ -6,8 +6,8 @@ extension WebSocketServer {
     static let roomDelay: Int64 = 100
 
     /// Ends those of the connections without a WebSocket that have waited longest for their peers, a sixteenth of the
-    /// limit at a time: first those that have had their fair time for a handshake or a request, then those that are kept
-    /// between two requests, which can be made again. Whether there is room then.
+    /// limit at a time: first those that have had their fair time for a handshake or a request, or have taken nothing of an
+    /// answer for so long; then those that are kept between two requests, which can be made again. Whether there is room then.
     ///
     /// It looks at all connections, but only once for so many that it ends, or in `roomDelay`.
     func makeRoom() -> Bool {
@@ -20,8 +20,8 @@ extension WebSocketServer {
             guard !table.entries[index].isSettled, !table.entries[index].isDoomed,
                 let extras = table.entries[index].extras, let http = extras.http
             else { continue }
-            if extras.since <= latest, http.waitsForPeer {
-                overdue.append((extras.since, table.id(index)))
+            if let since = http.waitsForPeer(since: extras.since), since <= latest {
+                overdue.append((since, table.id(index)))
             } else if http.isBetweenRequests {
                 kept.append((extras.since, table.id(index)))
             }

@@ -53,6 +53,8 @@ public final class WebSocketServer {
     var pongs: [UInt8] = []
     /// Bytes held of requests and messages that are not whole.
     public internal(set) var inboxHeld = 0
+    /// Bytes of answers that their clients have not taken.
+    public internal(set) var answersHeld = 0
 
     /// What new connections over TLS are shown.
     private var identity: TLSIdentity?

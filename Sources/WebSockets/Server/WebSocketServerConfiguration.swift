@@ -12,7 +12,9 @@ public struct WebSocketServerConfiguration: Sendable {
     public var maxHeaders = 100
     /// What may be held of requests and messages that are not whole, shared with the servers of other loops. Beyond it a
     /// request is answered 503, and a WebSocket closed with 1013.
-    public var inbox = InboxBudget(0)
+    public var inbox = ByteBudget(0)
+    /// What may wait of answers that clients do not take, shared in the same way. A long answer beyond it is 503.
+    public var answers = ByteBudget(0)
     /// The number of WebSockets. Any beyond it is closed with 1013 after the upgrade.
     public var maxConnections = 15_000
     /// Connections beyond `maxConnections` for telling clients so, and for HTTP. When they are used up too, new ones
@@ -22,8 +24,8 @@ public struct WebSocketServerConfiguration: Sendable {
     /// body, TLS included.
     public var handshakeTimeout: Int64 = 10_000
     /// The number of connections that are no WebSockets: handshakes under way, and HTTP. When they are all in use, those
-    /// that have taken longest make room, once they have taken a fifth of `handshakeTimeout`; until then new ones wait
-    /// in the kernel.
+    /// that have waited longest for their peers make room, once that is a fifth of `handshakeTimeout`; until then new ones
+    /// wait in the kernel.
     public var maxHandshakes = 100_000
     /// Milliseconds that a peer has to answer our close frame.
     public var closeTimeout: Int64 = 3_000
@@ -71,6 +73,8 @@ public struct WebSocketServerCounters: Sendable {
     public var lateAnswers = 0
     /// Requests and messages refused because too much was held of others.
     public var inboxRefusals = 0
+    /// Long answers that were 503 instead because too much waited of others.
+    public var answerRefusals = 0
     /// Streamed bodies given up because their clients were too slow.
     public var slowTransfers = 0
 

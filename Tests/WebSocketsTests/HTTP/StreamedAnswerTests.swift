@@ -13,6 +13,11 @@ final class TestSource: BodySource, @unchecked Sendable {
     /// How many pieces come before it breaks.
     private var pieces: Int
     private var given = 0
+    /// When it was answered from, in ms of the loop.
+    private(set) var began: Int64 = 0
+    /// It keeps what it reads to itself until `release`.
+    var isHeldBack = false
+    private var heldBack: (() -> Void)?
     private let server: () -> WebSocketServer?
 
     init(_ length: Int, pieces: Int = .max, _ server: WebSocketServer) {
@@ -26,15 +31,39 @@ final class TestSource: BodySource, @unchecked Sendable {
         // On the loop's thread, as all of this is.
         nonisolated(unsafe) let then = then
         server()?.loop.execute { [self] in
-            pieces -= 1
-            guard pieces >= 0 else { return then(nil) }
-            let count = min(10_000, length - given)
-            given += count
-            then([UInt8](repeating: UInt8(ascii: "p"), count: count))
+            if isHeldBack { heldBack = { [self] in give(then) } } else { give(then) }
         }
     }
 
+    private func give(_ then: ([UInt8]?) -> Void) {
+        pieces -= 1
+        guard pieces >= 0 else { return then(nil) }
+        let count = min(10_000, length - given)
+        given += count
+        then([UInt8](repeating: UInt8(ascii: "p"), count: count))
+    }
+
+    /// Gives what it was asked for, and goes on.
+    func release() {
+        isHeldBack = false
+        heldBack?()
+    }
+
     func close() { log.append(.closed) }
+
+    /// Requests are answered from the one that is returned.
+    static func serve(_ server: TestServer, _ length: Int, pieces: Int = .max) async -> TestSource {
+        await server.on { server, recorder in
+            let source = TestSource(length, pieces: pieces, server)
+            recorder.onRequest = { server, exchange, _ in
+                var response = HTTPResponse(status: 200, body: Array("head ".utf8))
+                response.source = source
+                source.began = server.loop.now
+                server.respond(exchange, response)
+            }
+            return source
+        }
+    }
 
     var reads: Int { log.all.count { $0 == .read } }
     var closes: Int { log.all.count { $0 == .closed } }
@@ -43,15 +72,7 @@ final class TestSource: BodySource, @unchecked Sendable {
 @Suite(.timeLimit(.minutes(1)))
 struct StreamedAnswerTests {
     private func serve(_ server: TestServer, _ length: Int, pieces: Int = .max) async -> TestSource {
-        await server.on { server, recorder in
-            let source = TestSource(length, pieces: pieces, server)
-            recorder.onRequest = { server, exchange, _ in
-                var response = HTTPResponse(status: 200, body: Array("head ".utf8))
-                response.source = source
-                server.respond(exchange, response)
-            }
-            return source
-        }
+        await TestSource.serve(server, length, pieces: pieces)
     }
 
     private func get(_ method: String = "GET") -> String { "\(method) /file HTTP/1.1\r\nHost: h\r\n\r\n" }
@@ -129,6 +150,29 @@ struct StreamedAnswerTests {
             #expect(await server.on { server, _ in server.counters.slowTransfers } == 1)
             #expect(source.closes == 1 && other.closes == 1)
             _ = client
+        }
+    }
+
+    @Test func `after a slow read of the source the client has its whole time`() async throws {
+        try await withServer({
+            $0.transferTimeout = 1_000
+            // Nothing that moves is enough.
+            $0.transferBytes = .max
+        }) { server in
+            while true {
+                let source = await serve(server, 20_000_000)
+                await server.on { _, _ in source.isHeldBack = true }
+                let client = try RawClient(port: server.port, receiveBuffer: 4_096)
+                try client.send(get())
+                await source.log.first { $0 == .read }
+                let closes = try await server.crossEnd(of: 1_000, since: { source.began }) { _ in
+                    source.release()
+                } look: { _ in
+                    source.closes
+                }
+                withExtendedLifetime(client) {}
+                if let closes { return #expect(closes == 0) }
+            }
         }
     }
 

@@ -13,6 +13,8 @@ final class TestSink: BodySink, @unchecked Sendable {
     /// What it answers to the next pieces; then `true`.
     var answers: [Bool]
     var onPiece: () -> Void = {}
+    /// When its body was let come, in ms of the loop.
+    fileprivate(set) var began: Int64 = 0
 
     init(_ answers: Bool...) { self.answers = answers }
 
@@ -34,7 +36,8 @@ struct StreamedBodyTests {
     /// Requests of which a sink takes the body are answered with its size.
     private func stream(_ server: TestServer, into sink: TestSink) async {
         await server.on { _, recorder in
-            recorder.onBody = { request in
+            recorder.onBody = { [weak recorder] request in
+                sink.began = recorder?.server?.loop.now ?? 0
                 request.sink = sink
                 return .granted
             }
@@ -181,6 +184,27 @@ struct StreamedBodyTests {
                 server.resumeBody(HTTPExchangeID(socket: SocketID(index: 0, generation: 0), number: 1))
             }
             #expect(try client.readResponse().text == "20 0\n")
+        }
+    }
+
+    @Test func `after a sink was behind the client has its whole time`() async throws {
+        try await withServer({ $0.transferTimeout = 1_000 }) { server in
+            for number in UInt32(0)... {
+                let sink = TestSink(false)
+                await stream(server, into: sink)
+                let client = try RawClient(port: server.port)
+                try client.send(head(20) + "half of it")
+                await sink.log.first { $0 == .piece(10) }
+                let socket = SocketID(index: 0, generation: number)
+                let left = try await server.crossEnd(of: 1_000, since: { sink.began }) { server in
+                    server.resumeBody(HTTPExchangeID(socket: socket, number: 1))
+                } look: { server in
+                    server.connectionCount
+                }
+                withExtendedLifetime(client) {}
+                if let left { return #expect(left == 1) }
+                await sink.log.first { $0 == .cancelled }
+            }
         }
     }
 

@@ -131,7 +131,7 @@ struct S3Files: FileStore {
         }
         guard let size, size > Self.piece else { return serveWhole(file, as: content, on: call, failed: failed) }
         let path = bucket.path(of: file)
-        call.serve(length: size, inPiecesOf: Self.piece, as: content, from: pool) { [self] range in
+        call.serve(length: size, fetching: Self.piece, as: content, from: pool) { [self] range in
             Result { () throws(FileStoreFailure) in try read(path, range) }
         } failed: {
             failed($0)

@@ -1,0 +1,30 @@
+/// What waits of answers for clients that do not take them, in a budget that the servers of all loops share.
+extension WebSocketServer {
+    /// A longer body, in bytes, is only sent if the budget has room for it. Shorter ones, and pieces from sources, are counted
+    /// and always sent: the number of connections bounds them, and a server under load still says that it is alive.
+    static let freeAnswer = 64 * 1024
+
+    /// `response`; or, if it is long and too much waits already, 503.
+    func admitted(_ response: HTTPResponse, _ http: HTTPConnection) -> HTTPResponse {
+        let size = response.body.count
+        guard size > Self.freeAnswer, !http.isHead else { return response }
+        guard configuration.answers.take(size) else {
+            counters.answerRefusals += 1
+            response.source?.close()
+            return configuration.errorResponse(503, "too much waits for clients that read slowly: try again later")
+        }
+        http.waiting += size
+        answersHeld += size
+        return response
+    }
+
+    /// Counts its output until all of it is written: it is one array, of which no part is freed before.
+    func countOutput(_ http: HTTPConnection) {
+        let waiting = http.written < http.output.count ? http.output.count : 0
+        let more = waiting - http.waiting
+        guard more != 0 else { return }
+        http.waiting = waiting
+        answersHeld += more
+        configuration.answers.add(more)
+    }
+}

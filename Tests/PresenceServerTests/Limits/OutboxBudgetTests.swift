@@ -1,0 +1,30 @@
+import Testing
+
+@testable import PresenceCore
+@testable import WebSockets
+
+@Suite struct OutboxBudgetTests {
+    @Test func `answers over HTTP have at most half, and leave that much less to WebSockets`() {
+        let budget = OutboxBudget(1_000, shards: 2)
+        #expect(budget.answers.take(500) && !budget.answers.take(1))
+        let (one, two) = (Outboxes(budget), Outboxes(budget))
+        one.change(by: 300)
+        two.change(by: 200)
+        #expect(one.settle() == 0 && two.settle() == 0)
+        two.change(by: 100)
+        // 100 too many, which those who have more than 250 let go.
+        #expect(two.settle() == 50 && one.settle() == 50)
+        // What is counted in any case may leave nothing.
+        budget.answers.add(600)
+        #expect(two.settle() == 300)
+        budget.answers.give(1_100)
+        #expect(two.settle() == 0 && one.settle() == 0)
+    }
+
+    @Test func `without a limit nothing is too much`() {
+        let budget = OutboxBudget(0)
+        let outboxes = Outboxes(budget)
+        outboxes.change(by: 1_000_000)
+        #expect(budget.answers.take(1_000_000) && outboxes.settle() == 0)
+    }
+}
