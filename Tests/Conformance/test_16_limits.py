@@ -232,7 +232,7 @@ async def test_what_waits_for_redis_is_bounded_in_bytes(start):
     await eventually(lambda: met_in(room, "redis_bytes", 16), "16 are refused")
     assert 200_000 <= await waiting() < 260_000
     for type, members in [("status", {"status": "busy"}), ("updateProfile", {"changes": {"displayName": "W"}}),
-                          ("get", {"users": ["nobody-knows"]}), ("subscribe", {"users": ["nobody-knows"]})]:
+                          ("activity", {"state": "idle"}), ("get", {"users": ["nobody-knows"]}), ("subscribe", {"users": ["nobody-knows"]})]:
         refusal = await writer.refused("unavailable", type, **members)
         assert refusal["retryAfter"] > 0, refusal
     # What is held here is still answered, and whoever comes and goes is told to Redis.
@@ -244,6 +244,9 @@ async def test_what_waits_for_redis_is_bounded_in_bytes(start):
     assert [reply["type"] for reply in replies] == ["ok"] * 4 + ["error"] * 16
     assert {reply["code"] for reply in replies[4:]} == {"unavailable"}
     await newcomer
+    # What they do is told as soon as there is room; what they wanted changed they have to ask for again.
+    await other.sees(writer, status="away")
+    await writer.send({"type": "activity", "state": "active"})
     await writer.insists("status", status="busy")
     await other.sees(writer, status="busy")
     await eventually(lambda: is_empty(waiting), "nothing waits")

@@ -4,7 +4,7 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// That a change over several partitions is done whole or not at all, whatever dies between its steps: 500 drawn histories.
+/// That a change over several partitions is done whole or not at all, whatever dies between its steps: drawn histories.
 @Suite("Whatever dies between its steps, a change over two partitions is whole") struct NameHistoryTests {
     private static let most = 500
 
@@ -13,6 +13,7 @@ import Testing
         #expect(sum.faults == [])
         print("names: \(sum)")
         // It came to what it is about.
+        guard Seeds.isWhole else { return }
         #expect(sum["deaths"] > 1_000 && sum["answers"] > 1_000 && sum["refusals"] > 1_000)
     }
 

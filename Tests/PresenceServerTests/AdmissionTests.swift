@@ -33,6 +33,41 @@ import Testing
         #expect(late.closeCode == .disconnected)
     }
 
+    /// Two servers, and bob's master by how much its clock is ahead of the leases' one; he has been on the second one for a
+    /// while, so that it knows of the difference.
+    private func sceneWithClocks(ahead: Milliseconds) throws -> (World, SimulatedClient) {
+        let partition = Partitions(count: 4).keys(of: UserID("bob")!).name
+        let world = try World(shards: 2, mastersAhead: [partition: ahead])
+        let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
+        try world.run(for: 5_000)
+        return (world, bob)
+    }
+
+    @Test func `a disconnect ends a session that is still on its way too, whatever the masters' clocks say`()
+        throws
+    {
+        let (world, first) = try sceneWithClocks(ahead: -2_000)
+        world.shards[1].hold(.commands, for: 3_000)
+        let second = SimulatedClient("bob", in: world)
+        second.dial(world.shards[1])
+        try world.run(for: 500)
+        try run(world) { $0.disconnect(UserID("bob")!, done: $1) }
+        try world.run(for: 5_000)
+        #expect(first.closeCode == .disconnected && second.closeCode == .disconnected)
+        #expect(world.shards[1].logic.sessions.users[UserID("bob")!] == nil)
+    }
+
+    @Test func `a disconnect that is heard late ends no session of after it, whatever the masters' clocks say`() throws
+    {
+        let (world, first) = try sceneWithClocks(ahead: 2_000)
+        world.shards[1].holdEvents(for: 1_000)
+        try run(world) { $0.disconnect(UserID("bob")!, done: $1) }
+        try world.run(for: 200)
+        let second = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
+        try world.run(for: 5_000)
+        #expect(first.closeCode == .disconnected && second.isConnected)
+    }
+
     @Test func `what is sent behind connect waits until it is answered, and goes with it when it is refused`() throws {
         let world = try World(shards: 1)
         let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")

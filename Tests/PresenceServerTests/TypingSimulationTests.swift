@@ -82,6 +82,91 @@ import Testing
         #expect(scene.typists(of: scene.watcher) == [])
     }
 
+    /// Bob types on the second server and becomes invisible; the third hears nothing of it, and the stop is lost as
+    /// `breaking` says. Then the third reads what Redis holds.
+    private func afterLosing(
+        _ scene: Scene, stop: (SimulatedClient) -> Void = { $0.send(.status(.init(status: .invisible))) },
+        breaking: (World) throws -> Void
+    ) throws {
+        let world = scene.world
+        scene.bob.send(.typing(conversation: scene.conversation, typing: true))
+        try world.run(for: 500)
+        world.shards[2].subscription.missesEvents = true
+        stop(scene.bob)
+        try breaking(world)
+        try world.run(until: "all are live", within: 3_000) { world.shards.allSatisfy(\.logic.link.isLive) }
+        try world.run(for: 600)
+        world.shards[2].subscription.missesEvents = false
+        let late = try scene.newWatcher(on: world.shards[2])
+        #expect(scene.everShown(to: late) == [])
+    }
+
+    /// What is on its way from the second server to Redis is lost.
+    private func lose(_ world: World) throws {
+        world.redis.isGone = true
+        world.shards.forEach { $0.cutAll() }
+        try world.run(for: 20)
+        world.redis.isGone = false
+    }
+
+    @Test func `a stop that is lost with the connection to Redis is told again`() throws {
+        let scene = try Scene()
+        try afterLosing(scene) { world in
+            try world.run(until: "Redis holds it") { world.redis.counts["status"] == 1 }
+            world.shards[1].hold(.commands, for: 5_000)
+            try world.run(for: 10)
+            #expect(world.redis.counts["typing"] == 1)
+            try lose(world)
+        }
+    }
+
+    @Test func `a stop that the client said and that was lost is told again`() throws {
+        let scene = try Scene()
+        try afterLosing(
+            scene,
+            stop: { bob in
+                scene.world.shards[1].hold(.commands, for: 5_000)
+                bob.send(.typing(conversation: scene.conversation, typing: false))
+            }
+        ) { world in
+            try world.run(for: 10)
+            #expect(world.redis.counts["typing"] == 1)
+            try lose(world)
+            try world.run(until: "all are live") { world.shards.allSatisfy(\.logic.link.isLive) }
+            scene.bob.send(.status(.init(status: .invisible)))
+        }
+    }
+
+    @Test func `a stop that a fenced server says is said again by its next incarnation`() throws {
+        let scene = try Scene()
+        try afterLosing(scene) { world in
+            let keys = world.shards[1].logic.partitions.keys(of: scene.conversation)
+            try world.run(until: "Redis holds it") { world.redis.counts["status"] == 1 }
+            _ = world.redis.command(["SREM", keys.shards, world.shards[1].logic.link.incarnation])
+            try world.run(for: 10)
+        }
+    }
+
+    @Test func `a stop that Redis refused does not end what is typed after it`() throws {
+        let scene = try Scene()
+        scene.bob.send(.typing(conversation: scene.conversation, typing: true))
+        try scene.world.run(for: 500)
+        var refused = 0
+        scene.world.redis.refuse = { script, _ in
+            guard script == .typing, refused == 0 else { return nil }
+            refused += 1
+            return .server(code: "MISCONF", message: "MISCONF no disk")
+        }
+        scene.bob.send(.status(.init(status: .invisible)))
+        try scene.world.run(for: 50)
+        #expect(refused == 1)
+        scene.bob.send(.status(.init(status: .auto)))
+        try scene.world.run(for: 50)
+        scene.bob.send(.typing(conversation: scene.conversation, typing: true))
+        try scene.world.run(for: 1_000)
+        #expect(scene.typists(of: scene.watcher) == ["bob"])
+    }
+
     /// Three servers; ana and the watcher are on the first, bob is on the second.
     private final class Scene {
         let world: World

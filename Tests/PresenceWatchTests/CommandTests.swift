@@ -132,6 +132,17 @@ struct CommandTests {
         await ana?.disconnect()
     }
 
+    @Test(arguments: [["--once"], ["--once", "--json"], ["--json"]], [">/dev/full", ">&-"])
+    func `an output that takes nothing is no success`(flags: [String], output: String) async throws {
+        let server = try await Server()
+        let environment = ["PRESENCE_URL": server.url, "PRESENCE_TOKEN": try await server.token("viewer")]
+        let lost = try await Programs.run(
+            ["sh", "-c", #""$@" "# + output + "; exit $?", "sh", Programs.watch] + flags + ["ana"],
+            environment: environment)
+        #expect(lost.status == 74)
+        #expect(lost.complaints == "presence-watch: standard output cannot be written\n")
+    }
+
     @Test func `a wrong flag is told with the usage`() async throws {
         let result = try await watch(nil, "--wrong", "ana")
         #expect(result.status == 64)

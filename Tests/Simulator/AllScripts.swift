@@ -18,4 +18,10 @@ extension Script {
         precondition(Set(scripts) == Set(Script.all(of: Features.all)), "a script is missing here")
         return scripts
     }()
+
+    /// Those that drawn histories of presence run.
+    static let played: [Script] = [
+        .open, .assert, .end, .activity, .status, .lapse, .profile, .renumber, .disconnect, .revoke, .typing,
+        .conversation, .join, .renew, .sweep, .fence, .reap,
+    ]
 }

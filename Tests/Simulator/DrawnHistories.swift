@@ -46,15 +46,19 @@ struct ScriptMistake: Sendable, CustomStringConvertible {
     func isFound(in fault: String) -> Bool { faults.isEmpty || faults.contains { fault.contains($0) } }
 }
 
-/// Plays the histories of the seeds from 1 on, on a thread for each core, each with a Redis of its own.
+/// Plays histories on a thread for each core, each with a Redis of its own.
 struct DrawnHistories<History: DrawnHistory>: Sendable {
     let count: Int
+    /// Half of the histories are the same each time, from the seeds from 1 on, and half come from seeds that no run had before;
+    /// or only those that somebody asked for (``Seeds``). If not, all of them are the same each time.
+    var isSearching = true
     var substitutes: [Script: RedisScript] = [:]
     /// After so many faults no other history is begun, on any thread.
     var enough = 3
 
     struct Sum: Sendable, CustomStringConvertible {
         fileprivate(set) var histories = 0
+        fileprivate(set) var firsts: [UInt64] = []
         fileprivate(set) var tally: [String: Int] = [:]
         fileprivate(set) var faults: [String] = []
 
@@ -68,20 +72,24 @@ struct DrawnHistories<History: DrawnHistory>: Sendable {
 
         var description: String {
             let counted = tally.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }
-            return "\(histories) histories: \(counted.joined(separator: ", "))"
+            return "\(histories) histories from seeds \(firsts): \(counted.joined(separator: ", "))"
         }
     }
 
     func run() async throws -> Sum {
         let threads = ProcessInfo.processInfo.activeProcessorCount
         let faults = FaultCount()
+        let ranges = isSearching ? Seeds.halves(of: count) : [1..<UInt64(count) + 1]
+        let seeds = ranges.flatMap(Array.init)
         return try await withThrowingTaskGroup(of: Sum.self) { group in
             for thread in 0..<threads {
                 group.addTask {
-                    try await onThread { try play(stride(from: 1 + thread, through: count, by: threads), faults) }
+                    try await onThread {
+                        try play(stride(from: thread, to: seeds.count, by: threads).map { seeds[$0] }, faults)
+                    }
                 }
             }
-            return try await group.reduce(into: Sum()) { $0.add($1) }
+            return try await group.reduce(into: Sum(firsts: ranges.map(\.lowerBound))) { $0.add($1) }
         }
     }
 
@@ -89,23 +97,23 @@ struct DrawnHistories<History: DrawnHistory>: Sendable {
     static func find(_ mistake: ScriptMistake, in scripts: [Script], count: Int) async throws -> String? {
         let substitutes = mistake.substitutes(in: scripts)
         guard !substitutes.isEmpty else { throw HistoryFault(description: "no script has what this replaces") }
-        let sum = try await Self(count: count, substitutes: substitutes, enough: 1).run()
+        let sum = try await Self(count: count, isSearching: false, substitutes: substitutes, enough: 1).run()
         print("\(mistake.name): found after \(sum.histories) histories: \(sum.faults.first ?? "not")")
         return sum.faults.first
     }
 
-    private func play(_ seeds: some Sequence<Int>, _ faults: FaultCount) throws -> Sum {
+    private func play(_ seeds: [UInt64], _ faults: FaultCount) throws -> Sum {
         let redis = try SimulatedRedis(substitutes: substitutes, features: History.features)
         var sum = Sum()
         for seed in seeds where faults.count < enough {
-            let history = try History(seed: UInt64(seed), on: redis)
+            let history = try History(seed: seed, on: redis)
             var one = Sum(histories: 1)
             do {
                 try history.play()
             } catch let fault as HistoryFault {
-                one.faults.append("seed \(seed): \(fault)")
+                one.faults.append("SEED=\(seed): \(fault)")
             } catch let impatience as World.Impatience {
-                one.faults.append("seed \(seed): never so: \(impatience.what)")
+                one.faults.append("SEED=\(seed): never so: \(impatience.what)")
             }
             one.tally = history.tally
             faults.add(one.faults.count)

@@ -6,7 +6,7 @@ import Redis
 
 /// Why Redis refuses for a moment.
 enum Refusing: Int, CaseIterable {
-    case diskFull, fewReplicas, memoryFull, busy, loading
+    case diskFull, fewReplicas, memoryFull, busy, loading, readOnly
 
     /// What Redis says to a script, or to a command; `nil` if it runs it all the same.
     func refusal(of script: Script?, _ words: [String]) -> RedisFailure? {
@@ -16,6 +16,8 @@ enum Refusing: Int, CaseIterable {
         // A script that does not say that it writes nothing is taken for one that does.
         case .diskFull where script != nil || writes: return failure("MISCONF")
         case .fewReplicas where script != nil || writes: return failure("NOREPLICAS")
+        // A replica still publishes.
+        case .readOnly where script != nil || writes: return failure("READONLY")
         case .memoryFull where script.map { !$0.source.hasPrefix("#!lua flags=allow-oom") } ?? (words.first == "SET"):
             return failure("OOM")
         case .busy: return failure("BUSY")

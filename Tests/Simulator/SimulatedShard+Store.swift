@@ -30,15 +30,23 @@ struct SimulatedSubscription {
 
 extension SimulatedShard: Store {
     func run(_ script: Script, keys: [String], arguments: [String], lane: StoreLane, reply: @escaping StoreReply) {
+        var reply = reply
+        if world.misbehaviour.contains(.takesLossForStopped), script == .typing, arguments[5] == "0" {
+            reply = { [reply] answer in
+                if case .failure(.disconnected) = answer { reply(Self.done) } else { reply(answer) }
+            }
+        }
         send(lane, reply) { world in
             let time = String(world.redisNow(at: keys[0]))
             let answer = world.redis.run(script, keys: keys, arguments: [time] + arguments)
             guard world.misbehaviour.contains(.takesRefusalForDone), [.end, .activity].contains(script),
                 case .failure(.server) = answer
             else { return answer }
-            return .success(.array([.bytes(Array("OK".utf8))]))
+            return Self.done
         }
     }
+
+    private static let done: Result<RedisValue, RedisFailure> = .success(.array([.bytes(Array("OK".utf8))]))
 
     func command(_ words: [String], lane: StoreLane, reply: @escaping StoreReply) {
         send(lane, reply) { $0.redis.command(words) }
@@ -46,7 +54,6 @@ extension SimulatedShard: Store {
 
     /// The end of a turn takes no time here, so nothing waits for this.
     var pending: Int { 0 }
-    var isFull: Bool { false }
     var hasOneClock: Bool { world.mastersAhead.isEmpty }
 
     func reconnect() { StoreLane.allCases.forEach { cut($0) } }

@@ -31,6 +31,10 @@ final class SimulatedShard {
     /// What the logic has reserved of the budget for messages that wait.
     var inboxBytes = 0
     var maxInboxBytes = Int.max
+    /// More waits for Redis than may.
+    var isFull = false
+    /// What it has logged.
+    let log = LogLines()
     var clients: [SocketID: SimulatedClient] = [:]
     var sockets = SimulatedSocketIDs()
 
@@ -45,7 +49,7 @@ final class SimulatedShard {
         logic = ShardLogic(
             configuration: world.configuration, clock: clock, store: self, sockets: self, workers: workers,
             isAlone: false, random: SplitMix64(world.random.next()),
-            logger: Logger(label: name) { _ in SwiftLogNoOpLogHandler() },
+            logger: Logger(label: name) { [log] _ in KeepingLogHandler(log) },
             features: world.features,
             sign: { user, grant, _, now in "\(user)#\(now)#\(grant?.string ?? "-")" }
         ) { [unowned world] token, now in

@@ -126,6 +126,8 @@ enum PortMisbehaviour {
     case takesLossForGoodbye
     /// That Redis refuses the end or the state of a session looks like its acknowledgement.
     case takesRefusalForDone
+    /// A connection that is lost looks like the acknowledgement that somebody stopped typing.
+    case takesLossForStopped
     /// A channel counts as followed before Redis has heard of it.
     case readsTooEarly
     /// A channel is left a moment after it was followed, although somebody watches.

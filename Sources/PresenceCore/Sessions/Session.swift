@@ -35,6 +35,8 @@ package final class Session {
     var tellings = 0
     /// How often telling Redis of it has failed since it last succeeded.
     var failures = 0
+    /// The deadline for telling Redis again is set.
+    var isToBeTold = false
     var hasEnded = false
 
     package init(

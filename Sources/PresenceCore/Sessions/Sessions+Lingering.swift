@@ -31,3 +31,9 @@ extension Sessions {
         overdue = []
     }
 }
+
+extension CloseCode {
+    /// A session whose connection is closed with it ends at once: nobody is expected back. 1005 stands for a close without a
+    /// code.
+    var isFinal: Bool { [.normal, .init(rawValue: 1005), .policyViolation, .replaced, .disconnected].contains(self) }
+}

@@ -176,6 +176,11 @@ extension Sessions {
     }
 
     private func tellState(_ session: Session, done: @escaping (_ isStored: Bool) -> Void = { _ in }) {
+        // Told when there is room: then Redis gets the last of what was said.
+        guard !shard.isStoreFull() else {
+            tellLater(session, .overloaded)
+            return done(false)
+        }
         let user = session.user
         let state = session.state
         session.storedState = nil
@@ -235,14 +240,13 @@ extension Sessions {
 
     /// Redis did not do as it was told. A broken connection is followed by a resynchronisation, which tells everything.
     private func tellLater(_ session: Session, _ failure: RedisFailure) {
-        switch failure {
-        case .server, .overloaded: break
-        case .disconnected, .timedOut, .unreachable: return
-        }
+        guard failure.code != nil || failure == .overloaded else { return }
         if shard.clock.now - lastComplaint >= 1_000 {
             lastComplaint = shard.clock.now
             shard.log("session not stored yet", ["session": session.id, "reason": "\(failure)"], level: .warning)
         }
+        guard !session.isToBeTold else { return }
+        session.isToBeTold = true
         let longest = failure.isTransient ? Self.longestPause : Self.longestPauseForDamage
         let pause = min(longest, Self.shortestPause << min(session.failures, 20))
         session.failures += 1
@@ -252,7 +256,9 @@ extension Sessions {
 
     /// The pause is over.
     func tellAgain(_ number: UInt64) {
-        guard shard.link.isLive, let session = byNumber[number] ?? ended[number] else { return }
+        guard let session = byNumber[number] ?? ended[number] else { return }
+        session.isToBeTold = false
+        guard shard.link.isLive else { return }
         if session.hasEnded {
             tellEnd(session) {}
         } else if session.assertedRound < shard.link.round {

@@ -62,6 +62,9 @@ package final class ShardLogic {
     /// No one is let in any more.
     var isDraining = false
     private var nextDamageLog: Milliseconds = .min
+    private var nextRefusalLog: Milliseconds = .min
+    /// Sessions refused since the log last said so.
+    private var refused = 0
     /// Connections that have still to be sent away.
     var departures = 0
 
@@ -170,7 +173,6 @@ package final class ShardLogic {
     /// `code`: the peer's close code, or ours; `nil` when it was lost without one. `hadCloseFrame`: even without a code.
     func closed(_ socket: SocketID, code: UInt16?, hadCloseFrame: Bool) {
         guard let connection = watchers[socket] else { return }
-        let final: Set<UInt16> = [1000, 1005, 1008, 4004, 4006]
         let code = connection.closedWith?.rawValue ?? code ?? (hadCloseFrame ? 1005 : 1006)
         metrics.countClose(code)
         // The frame in which a client says goodbye is the last that was heard of it.
@@ -182,7 +184,7 @@ package final class ShardLogic {
         watchers.remove(connection)
         replies.abandon(connection)
         guard let session = connection.session else { return }
-        sessions.lost(session, lastHeard: connection.lastHeard, isFinal: final.contains(code))
+        sessions.lost(session, lastHeard: connection.lastHeard, isFinal: CloseCode(rawValue: code).isFinal)
     }
 
     // MARK: Inputs: Redis
@@ -250,16 +252,19 @@ package final class ShardLogic {
         connection.closedWith = code
         // The session's fate does not wait for the peer to answer the close.
         if let session = connection.session {
-            sessions.lost(
-                session, lastHeard: connection.lastHeard,
-                isFinal: [.normal, .policyViolation, .replaced, .disconnected].contains(code))
+            sessions.lost(session, lastHeard: connection.lastHeard, isFinal: code.isFinal)
         }
         sockets.close(connection.socket, code: code, reason: reason)
     }
 
-    /// The store does not take this session: the client may try again.
+    /// The store does not take this session: the client may try again. While Redis refuses, all that come are refused, so the
+    /// log says it once a second.
     package func refuse(_ connection: Connection, _ message: String) {
-        log("session refused", ["reason": message])
+        refused += 1
+        if clock.now >= nextRefusalLog {
+            log("session refused", ["reason": message, "count": "\(refused)"], level: .warning)
+            (nextRefusalLog, refused) = (clock.now + 1_000, 0)
+        }
         close(connection, .tryAgainLater, reason: reconnectAdvice())
     }
 

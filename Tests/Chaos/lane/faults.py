@@ -9,6 +9,10 @@ from . import timing
 from .people import Flood
 
 
+LONGEST_MOMENT = timing.LEASE + 0.3
+"""How long Redis refuses at the most where it does so for moments, in seconds."""
+
+
 class Skipped(Exception):
     """Cannot be done on this machine."""
 
@@ -103,19 +107,82 @@ class Faults:
             await self.stage.redis.ask("CONFIG", "SET", "maxmemory", "0")
 
     async def redis_refuses(self, meanwhile):
-        """It answers writes with an error for moments: far shorter than anything notices, and longer than a lease."""
+        """It answers writes with an error for moments, since it has too few replicas."""
+        async def begin():
+            await self.stage.redis.ask("CONFIG", "SET", "min-replicas-to-write", "1")
+
+        async def end():
+            await self.stage.redis.ask("CONFIG", "SET", "min-replicas-to-write", "0")
+
+        await self.moments(begin, end, meanwhile)
+
+    async def redis_busy(self, meanwhile):
+        """A script of somebody's does not end: everything is answered BUSY until it is killed."""
+        looping = None
+
+        async def begin():
+            nonlocal looping
+            looping = asyncio.create_task(self.stage.redis.ask("EVAL", "while true do end", "0"))
+            await self.answers("BUSY")
+
+        async def end():
+            # It is not looping yet, or still.
+            while not looping.done():
+                await self.stage.redis.ask("SCRIPT", "KILL")
+                await asyncio.wait([looping], timeout=0.05)
+
+        await self.stage.redis.ask("CONFIG", "SET", "busy-reply-threshold", "50")
+        await self.moments(begin, end, meanwhile)
+
+    async def redis_loading(self, meanwhile):
+        """It reads all its data again, slowly, and answers LOADING meanwhile."""
+        redis, reloading = self.stage.redis, None
+
+        async def begin():
+            nonlocal reloading
+            keys = int(await redis.ask("DBSIZE"))
+            # Longer than any moment, if it is not told to hurry; it answers in between.
+            await redis.ask("CONFIG", "SET", "key-load-delay", str(int(4e6 * LONGEST_MOMENT / keys)))
+            reloading = asyncio.create_task(redis.ask("DEBUG", "RELOAD"))
+            await self.answers("LOADING")
+
+        async def end():
+            while not reloading.done():
+                await redis.ask("CONFIG", "SET", "key-load-delay", "0")
+                await asyncio.wait([reloading], timeout=0.05)
+
+        await redis.ask("CONFIG", "SET", "loading-process-events-interval-bytes", "1024")
+        await self.moments(begin, end, meanwhile)
+
+    async def redis_read_only(self, meanwhile):
+        """It is a replica for moments, of a master that is nowhere: it refuses writes, and says in ROLE what it is."""
+        async def begin():
+            await self.stage.redis.ask("REPLICAOF", "127.0.0.1", "1")
+
+        async def end():
+            await self.stage.redis.ask("REPLICAOF", "NO", "ONE")
+
+        await self.moments(begin, end, meanwhile)
+
+    async def moments(self, begin, end, meanwhile):
+        """Redis refuses for moments: far shorter than anything notices, and longer than a lease."""
         self.ledger.redis_went()
 
-        async def moments():
-            for duration in (0.2, self.random.uniform(0.3, 0.8), timing.LEASE + 0.3):
-                await self.stage.redis.ask("CONFIG", "SET", "min-replicas-to-write", "1")
+        async def refuse():
+            for duration in (0.2, self.random.uniform(0.3, 0.8), LONGEST_MOMENT):
                 try:
+                    await begin()
                     await asyncio.sleep(duration)
                 finally:
-                    await self.stage.redis.ask("CONFIG", "SET", "min-replicas-to-write", "0")
+                    await end()
                 await asyncio.sleep(self.random.uniform(0, 0.5))
 
-        await asyncio.gather(meanwhile(), moments())
+        await asyncio.gather(meanwhile(), refuse())
+
+    async def answers(self, code):
+        """Redis answers everything with an error of this code."""
+        while not (await self.stage.redis.ask("DBSIZE")).startswith(code):
+            await asyncio.sleep(0.02)
 
     async def disk_full(self, meanwhile):
         """No byte is left on Redis' disk: it refuses every write, the renewals of leases too."""
@@ -178,7 +245,8 @@ class Faults:
                 self.ledger.breach(f"{person.user} lost their connection in a flood of others", is_excusable=True)
 
     SERVERS = ["server_killed", "all_servers_killed", "server_stopped", "half_open", "cut"]
-    REDIS = ["redis_killed", "redis_refuses", "redis_stopped", "redis_asleep", "redis_full", "disk_full"]
+    REDIS = ["redis_killed", "redis_refuses", "redis_busy", "redis_loading", "redis_read_only", "redis_stopped",
+             "redis_asleep", "redis_full", "disk_full"]
     ALL = SERVERS + REDIS + ["flood"]
 
     def two(self):

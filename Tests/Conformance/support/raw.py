@@ -39,17 +39,19 @@ def text(message):
 class RawSocket:
     """Nothing is answered by itself, not even a ping; what came is read only when it is asked for."""
 
-    def __init__(self, server):
-        self.server = server
+    def __init__(self, server, tls=None):
+        """`tls`: the context with which it is spoken to."""
+        self.server, self.tls = server, tls
 
     async def dial(self, receive_buffer=None):
-        """Opens the TCP connection alone."""
+        """Opens the connection alone."""
         plain = socket.socket()
         if receive_buffer:
             plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         plain.setblocking(False)
         await asyncio.get_running_loop().sock_connect(plain, (self.server.host, self.server.port))
-        self.reader, self.writer = await asyncio.open_connection(sock=plain, limit=2**16)
+        options = {"ssl": self.tls, "server_hostname": "localhost"} if self.tls else {}
+        self.reader, self.writer = await asyncio.open_connection(sock=plain, limit=2**16, **options)
         return self
 
     def upgrade(self, headers=(), path="/v1/ws", protocol="presence.v1", key=None):

@@ -14,9 +14,10 @@ ROOMS = []
 
 
 class Room:
-    def __init__(self, server):
+    def __init__(self, server, tls=None):
+        """`tls`: the context with which sockets by hand speak to it."""
         ROOMS.append(self)
-        self.server = server
+        self.server, self.tls = server, tls
         self.suffix = secrets.token_hex(3)
         self.api = API(server)
         self.backend = server.mint.token(f"backend-{self.suffix}", role="backend")
@@ -47,7 +48,7 @@ class Room:
 
     async def raw(self, person=None, at=None, receive_buffer=None, **members):
         """A socket by hand, connected as a person if one is named."""
-        raw = await RawSocket(at or self.server).open(receive_buffer)
+        raw = await RawSocket(at or self.server, self.tls).open(receive_buffer)
         self.open.append(raw)
         if person:
             await raw.connect(self.token(person, at=at), **members)

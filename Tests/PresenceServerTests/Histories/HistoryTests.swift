@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 
+@testable import PresenceCore
 @testable import Simulator
 
 /// Thousands of histories drawn from seeds, each over the real scripts on a real Redis, on invented time.
@@ -20,6 +21,17 @@ import Testing
         let outcome = try await Seeds(first: 1, count: 2).run { SimulatedHistory.crowd(Seeds.crowd ?? 2_000, from: $0) }
         print(outcome.summary)
         for failure in outcome.failures { Issue.record("\(failure.report)") }
+    }
+
+    @Test func `refusals are drawn of the scripts that histories run, and of no others`() throws {
+        let redis = try SimulatedRedis()
+        // It takes an old copy of Redis' data, in which a name has changed since.
+        var run: Set = [Script.renumber.name]
+        for seed: UInt64 in 1...40 where !run.isSuperset(of: Script.played.map(\.name)) {
+            try HistoryRun(.drawn(from: seed), on: redis).play()
+            run.formUnion(Script.allCases.map(\.name).filter { redis.counts[$0] != nil })
+        }
+        #expect(run == Set(Script.played.map(\.name)))
     }
 
     @Test func `a seed gives the same history twice`() throws {

@@ -155,6 +155,11 @@ final class LogBench: TopicKind {
     func page(_ request: CatchUp, _ count: Int) -> [LogEntry] {
         let log = Int(request.topic.subject.string.dropFirst())!
         let after = Int(request.after)
+        // No log has an entry before the first: who asks for that begins anew.
+        guard after >= 0 else {
+            let end = Int64(store[log].count)
+            return [LogEntry(sequence: end, frame: restartFrame(of: request.topic, at: end))]
+        }
         return (after..<max(after, min(after + count, store[log].count))).map {
             LogEntry(sequence: Int64($0 + 1), frame: store[log][$0])
         }

@@ -105,6 +105,28 @@ extension HistoryRun {
         }
     }
 
+    /// On every server: what Redis holds of what they typed before is taken back as soon as all servers can be told, and what
+    /// is typed on one that dies runs out.
+    func checkHidden() {
+        let isCalm =
+            world.now > troubledAt && deafSince.isEmpty && world.now - diedAt > world.configuration[Typing.expiry]
+            && !hasLostData && jumpedAt == nil
+        let hidden = Set(people.filter(\.isCertainlyInvisible).map(\.id))
+        for visitor in people.flatMap({ $0.devices.values.sorted { $0.place < $1.place } }) {
+            let client = visitor.client
+            let shown = client.typing[conversation]?.users.filter(hidden.contains) ?? []
+            guard isCalm, !shown.isEmpty, client.canSpeak, visitor.hearsConversation, !client.isSlow, !client.isStale,
+                visitor.activity != .background
+            else {
+                hiddenShownSince[ObjectIdentifier(visitor)] = nil
+                continue
+            }
+            let since = hiddenShownSince[ObjectIdentifier(visitor), default: world.now]
+            hiddenShownSince[ObjectIdentifier(visitor)] = since
+            if world.now - since > 800 { violate(.invisible, "\(name(visitor)) is still shown that \(shown) type") }
+        }
+    }
+
     // MARK: All servers
 
     /// The first server after a time without any.

@@ -237,6 +237,7 @@ extension HistoryRun {
 
     func died(_ shard: SimulatedShard) {
         let lease = world.configuration.lease
+        diedAt = world.now
         for person in people {
             for device in person.devices.values where device.stay?.shard === shard && device.stay?.lostAt == nil {
                 isLost(device)

@@ -36,6 +36,10 @@ final class HistoryRun {
     var deafSince: [String: Milliseconds] = [:]
     var wokenAt: [String: Milliseconds] = [:]
     var shown: [ShownVersion: Presence] = [:]
+    /// When a server last died; nobody can take back what was typed on it.
+    var diedAt = Milliseconds.min / 2
+    /// Since when somebody who should not is shown somebody invisible type, for each who watches.
+    var hiddenShownSince: [ObjectIdentifier: Milliseconds] = [:]
     /// Nobody comes back any more.
     var isEnding = false
     /// Names drawn for those who ask before they know whether they are let in.
@@ -86,6 +90,7 @@ final class HistoryRun {
     private func check() throws {
         checkGhosts()
         checkSilence()
+        checkHidden()
         if let violation { throw violation }
     }
 

@@ -150,6 +150,23 @@ extension Mutation {
                     .quiet,
                 ])),
         Mutation(
+            name: "a loss is taken for done: that somebody stopped typing is not told again",
+            faults: [16], misbehaviour: [.takesLossForStopped],
+            shows: .invisible,
+            history: SimulatedHistory(
+                seed: 1, people: 3, shards: 3, times: .defaults,
+                steps: [
+                    .connect(person: 0, place: 2, shard: 1, activity: 0, status: 0),
+                    .connect(person: 1, place: 2, shard: 2, activity: 0, status: 0),
+                    .wait(100),
+                    .typing(person: 0, place: 2, on: 1),
+                    .wait(500),
+                    .status(person: 0, place: 2, status: 2, text: 1, clearAfter: 0),
+                    .wait(5),
+                    .restart(after: 20, data: 0, clock: 0),
+                    .wait(3_000),
+                ])),
+        Mutation(
             name: "a session is opened with a token that was revoked",
             replacing: (
                 "if tonumber(ARGV[15]) < tonumber(user.revokedAt or '0') then return { 'REVOKED' } end", ""

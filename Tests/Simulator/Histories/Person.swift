@@ -42,6 +42,10 @@ final class Person {
     /// The server that acknowledged that they are invisible, with nothing chosen since, and when by Redis' clock.
     var invisibleOn: SimulatedShard?
     var invisibleSince: Timestamp = 0
+    /// Nothing else that they chose may still come to hold.
+    var isCertainlyInvisible: Bool {
+        invisibleOn != nil && statuses.candidates?.allSatisfy { $0.status == .invisible && $0.clearAt == nil } == true
+    }
     /// Tokens that were issued before are worthless: a server has acknowledged it.
     var revokedAt: Timestamp = 0
     /// Names that were asked for on connections that were not let in.

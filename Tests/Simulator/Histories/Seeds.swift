@@ -138,6 +138,13 @@ struct Seeds: Sendable {
         return [Seeds(count: half), Seeds(first: fresh, count: (count ?? 200) - half)]
     }
 
+    /// The same for histories of another kind, of which so many are played.
+    static func halves(of count: Int) -> [Range<UInt64>] {
+        let asked = fromEnvironment()
+        guard asked.count > 1 else { return asked.map { $0.first..<$0.first + UInt64(min($0.count, count)) } }
+        return asked.map { $0.first..<$0.first + UInt64(count / asked.count) }
+    }
+
     /// The people of a crowd, if somebody asked for so many.
     static var crowd: Int? { number("CROWD").map { Int($0) } }
 

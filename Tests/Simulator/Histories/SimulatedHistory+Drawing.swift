@@ -109,7 +109,9 @@ private struct Draw {
         }
     }
 
-    private static let faultKinds = 16
+    private static let faultKinds = 17
+    /// The places of the scripts that histories run: a refusal of another one changes nothing.
+    private static let played = Script.played.map { Script.allCases.firstIndex(of: $0)! }
 
     private mutating func fault(_ kind: Int, _ people: Int, _ shards: Int) -> [Step] {
         let shard = pick(0...shards - 1)
@@ -128,8 +130,8 @@ private struct Draw {
         case 10:
             return chance(1, of: 2)
                 ? [.remember] : [.restart(after: pick(0...6_000), data: pick(0...2), clock: clock())]
-        case 11: return [.refuse(script: pick(0...Script.allCases.count - 1), times: pick(1...2))]
-        case 12: return [.refuseAll(why: pick(0...4), ms: pick(200...9_000))]
+        case 11: return [.refuse(script: Self.played[pick(0...Self.played.count - 1)], times: pick(1...2))]
+        case 12: return [.refuseAll(why: pick(0...Refusing.allCases.count - 1), ms: pick(200...9_000))]
         case 13:
             let person = pick(0...people - 1)
             // What is asked for by a token that has been taken back, on a server that has not heard of it.
@@ -145,8 +147,16 @@ private struct Draw {
                 chance(1, of: 2) ? .disconnect(person: person, shard: shard) : .revoke(person: person, shard: shard)
             ]
         case 14: return chance(1, of: 3) ? [.blackout(ms: pick(0...12_000))] : [.kill(shard: shard)]
-        default:
+        case 15:
             return chance(1, of: 3) ? [.jump(clock: clock())] : [.restart(after: pick(0...6_000), data: 0, clock: 0)]
+        default:
+            // Who types becomes invisible while Redis breaks: what is said of it last may be lost.
+            let (person, place) = (pick(0...people - 1), pick(0...SimulatedHistory.places - 1))
+            return [
+                .typing(person: person, place: place, on: 1), .wait(pick(20...600)),
+                .status(person: person, place: place, status: 2, text: pick(0...99), clearAfter: 0), .wait(pick(1...8)),
+                chance(1, of: 2) ? .cutAll(shard: shard) : .restart(after: pick(0...50), data: 0, clock: 0),
+            ]
         }
     }
 

@@ -20,25 +20,12 @@ final class Typing: Feature, TopicKind {
     /// The kind of topic that a conversation is.
     private(set) var conversations: TopicKindID!
     private var expiries: DeadlineKind!
-    private var retries: DeadlineKind!
+    private(set) var retries: DeadlineKind!
     let expiry: Milliseconds
     var talks: Conversations { shard.feature(Conversations.self)! }
 
-    /// Conversations in which one session types at a time; what is older is forgotten, and runs out.
-    private static let mostConversations = 64
-
-    /// Sessions that stopped, which Redis has still to be told. More than this are left to run out by themselves.
-    private var stops: [Stop] = []
-    private static let mostStops = 10_000
-    private static let stopPause: Milliseconds = 250
-
-    private struct Stop {
-        let conversation: ConversationID
-        let user: UserID
-        let session: String
-        /// When it runs out by itself, on the monotonic clock.
-        let until: Milliseconds
-    }
+    /// Sessions that stopped, which Redis has still to be told (`Typing+Stops.swift`).
+    var stops: [Stop] = []
 
     /// Users who have become invisible a moment ago, until what they typed before has run out everywhere: a server that is
     /// out of reach cannot take it back.
@@ -48,7 +35,7 @@ final class Typing: Feature, TopicKind {
     private(set) var active: Set<UInt32> = []
 
     /// Where each session that types does so, and since when, by the session's number.
-    private var typingSessions: [UInt64: [ConversationID: Milliseconds]] = [:]
+    var typingSessions: [UInt64: [ConversationID: Milliseconds]] = [:]
 
     init(_ shard: ShardLogic) {
         self.shard = shard
@@ -88,83 +75,6 @@ final class Typing: Feature, TopicKind {
     func statusChosen(_ status: ChosenStatus, by user: UserID) {
         if status == .invisible { shard.sessions.users[user]?.sessions.forEach(stop) }
         chose(user, isInvisible: status == .invisible)
-    }
-
-    // MARK: Our own users
-
-    /// `done` gets what Redis answered, or `nil` where there was nothing to ask.
-    func set(
-        _ isTyping: Bool, in conversation: ConversationID, by session: Session,
-        done: @escaping (Result<RedisValue, RedisFailure>?) -> Void
-    ) {
-        // Someone invisible is never shown typing.
-        if isTyping, session.user.chosen?.status == .invisible { return done(nil) }
-        var typing = typingSessions[session.number] ?? [:]
-        if isTyping {
-            if typing.count >= Self.mostConversations, let oldest = typing.min(by: { $0.value < $1.value })?.key {
-                typing[oldest] = nil
-            }
-            typing[conversation] = shard.clock.now
-        } else {
-            typing[conversation] = nil
-        }
-        typingSessions[session.number] = typing.isEmpty ? nil : typing
-        guard isTyping else { return say(false, in: conversation, by: session.user.id, session.id, done: done) }
-        shard.unlessRevoked(Writer(session), done: done) { [self] in
-            // Of two who block each other neither is shown typing.
-            talks.isBlocked(session.user.id, in: conversation) { [self] result in
-                if case .failure(let failure) = result { return done(.failure(failure)) }
-                if case .success(true) = result { return done(nil) }
-                // It may have ended, or its user become invisible, while that was asked.
-                guard typingSessions[session.number]?[conversation] != nil else { return done(nil) }
-                say(true, in: conversation, by: session.user.id, session.id, done: done)
-            }
-        }
-    }
-
-    /// The session ended, or its user became invisible.
-    func stop(_ session: Session) {
-        guard let typing = typingSessions.removeValue(forKey: session.number) else { return tellStops() }
-        for (conversation, since) in typing.sorted(by: { $0.key < $1.key }) {
-            guard shard.clock.now - since < expiry else { continue }
-            stops.append(
-                Stop(conversation: conversation, user: session.user.id, session: session.id, until: since + expiry))
-        }
-        if stops.count > Self.mostStops { stops.removeFirst(stops.count - Self.mostStops) }
-        tellStops()
-    }
-
-    /// Tells Redis that some have stopped, again and again until it takes that or their time is over anyway.
-    func tellStops() {
-        guard !stops.isEmpty, shard.link.isLive else { return }
-        let telling = stops.filter { $0.until > shard.clock.now }
-        stops = []
-        for stop in telling {
-            say(false, in: stop.conversation, by: stop.user, stop.session) { [self] result in
-                guard case .failure(let failure) = result, failure.isTransient else { return }
-                if stops.isEmpty { shard.deadlines.set(retries, at: shard.clock.now + Self.stopPause) }
-                stops.append(stop)
-                shard.metrics.storeRetries += 1
-            }
-        }
-    }
-
-    private func say(
-        _ isTyping: Bool, in conversation: ConversationID, by user: UserID, _ session: String,
-        done: @escaping (Result<RedisValue, RedisFailure>) -> Void
-    ) {
-        let keys = shard.partitions.keys(of: conversation)
-        shard.store.run(
-            .typing, keys: [keys.shards, keys.floor, keys.conversation(conversation), keys.typing(conversation)],
-            arguments: [
-                keys.events, shard.link.incarnation, conversation.string, user.string, session,
-                isTyping ? "1" : "0", String(expiry),
-            ],
-            lane: .commands
-        ) { [self] result in
-            shard.link.noticeFencing(in: result)
-            done(result)
-        }
     }
 
     // MARK: Invisible users

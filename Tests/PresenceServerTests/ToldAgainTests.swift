@@ -1,0 +1,109 @@
+import PresenceProtocol
+import Redis
+import Testing
+
+@testable import PresenceCore
+@testable import PresenceServer
+@testable import Simulator
+
+/// What Redis did not take of a session, or does not have any more: it is told again.
+@Suite struct ToldAgainTests {
+    private let world: World
+    private let watcher: SimulatedClient
+    private let bob: SimulatedClient
+    private var shard: SimulatedShard { world.shards[0] }
+    private var logic: ShardLogic { shard.logic }
+
+    init() throws {
+        world = try World(shards: 1)
+        watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
+        bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
+        try world.run(for: 100)
+    }
+
+    private func sessionsInRedis() throws -> [String] {
+        let keys = logic.partitions.keys(of: UserID("bob")!)
+        return try world.redis.ask(["HKEYS", keys.sessions(UserID("bob")!)]).get().array?.compactMap(\.string) ?? []
+    }
+
+    /// Redis' connection refuses the next call of a script, since too many are under way.
+    private func overload(_ script: Script) {
+        var isOver = false
+        world.redis.refuse = { asked, _ in
+            guard asked == script, !isOver else { return nil }
+            isOver = true
+            return .overloaded
+        }
+    }
+
+    @Test func `while too much waits for Redis, activity is refused, and told when there is room`() throws {
+        shard.isFull = true
+        let before = world.redis.counts["activity"] ?? 0
+        for _ in 0..<50 {
+            let asked = bob.send(.activity(.idle))
+            let answered = bob.received.contains {
+                if case .error(let error) = $0 { error.id == asked && error.code == .unavailable } else { false }
+            }
+            #expect(answered)
+            bob.send(.activity(.active))
+            bob.send(.activity(.idle))
+        }
+        #expect(logic.metrics.limitsMet[.redisBytes] ?? 0 >= 100)
+        #expect(world.redis.counts["activity"] ?? 0 == before)
+        // However often it is said, one deadline waits.
+        #expect(logic.deadlines.subjects.count { if case .tell = $0 { true } else { false } } == 1)
+        try world.run(for: 5_000)
+        #expect(watcher.status(of: "bob") == .online)
+        shard.isFull = false
+        try world.run(for: 1_200)
+        #expect(watcher.status(of: "bob") == .away)
+        #expect(world.redis.counts["activity"] == before + 1)
+        try world.run(for: 5_000)
+        #expect(logic.deadlines.subjects.allSatisfy { if case .tell = $0 { false } else { true } })
+    }
+
+    @Test func `a session that Redis has no more is told as soon as its client says something of it`() throws {
+        let keys = logic.partitions.keys(of: UserID("bob")!)
+        _ = try world.redis.ask(["DEL", keys.sessions(UserID("bob")!)]).get()
+        let session = try #require(bob.session)
+        bob.send(.activity(.idle))
+        try world.run(for: 1_000)
+        #expect(try sessionsInRedis() == [session])
+        #expect(watcher.status(of: "bob") == .away && bob.isConnected)
+    }
+
+    @Test func `an end for which there was no room is told again`() throws {
+        overload(.end)
+        bob.close(code: 1000)
+        try world.run(for: 1_000)
+        #expect(watcher.status(of: "bob") == .offline)
+        #expect(try sessionsInRedis() == [] && !logic.sessions.hasUnasserted)
+    }
+
+    @Test func `a session for which there was no room is refused, and nothing of it is left`() throws {
+        overload(.open)
+        let cy = try SimulatedClient("cy", in: world).connect(to: shard)
+        #expect(cy.closeCode == .tryAgainLater)
+        try world.run(for: 1_000)
+        #expect(logic.sessions.users[UserID("cy")!] == nil && !logic.sessions.hasUnasserted)
+        try cy.connect(to: shard)
+        #expect(cy.isConnected)
+    }
+
+    @Test func `however many sessions Redis refuses, the log says so once a second, and how many there were`() throws {
+        world.redis.refuse = { script, _ in
+            script == .open ? .server(code: "OOM", message: "OOM command not allowed") : nil
+        }
+        for number in 0..<300 {
+            let late = SimulatedClient("late\(number)", in: world)
+            late.dial(shard)
+            try world.run(for: 10)
+        }
+        try world.run(for: 2_000)
+        _ = try SimulatedClient("last", in: world).connect(to: shard)
+        let lines = shard.log.of("session refused")
+        #expect((4...5).contains(lines.count))
+        #expect(lines.allSatisfy { $0.level == .warning && $0.fields["reason"]?.contains("OOM") == true })
+        #expect(lines.compactMap { $0.fields["count"].flatMap { Int($0) } }.reduce(0, +) == 301)
+    }
+}

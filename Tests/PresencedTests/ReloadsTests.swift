@@ -1,0 +1,53 @@
+import Testing
+
+@testable import presenced
+
+@Suite(.timeLimit(.minutes(1)))
+struct ReloadsTests {
+    /// Reloads that take until they are let go on.
+    private actor Files {
+        private var waiting: [CheckedContinuation<Void, Never>] = []
+        private var isFree = false
+        private var underWay = 0
+        private(set) var mostAtOnce = 0
+
+        func read() async {
+            underWay += 1
+            mostAtOnce = max(mostAtOnce, underWay)
+            if !isFree { await withCheckedContinuation { waiting.append($0) } }
+            underWay -= 1
+        }
+
+        func goOn() {
+            isFree = true
+            waiting.forEach { $0.resume() }
+            waiting = []
+        }
+    }
+
+    @Test func `what is wanted during a reload is read after it and once, so the files' last state is what is used`()
+        async
+    {
+        let files = Files()
+        let (began, beginning) = AsyncStream<Reloads.Kind>.makeStream()
+        let reloads = Reloads { kind in
+            beginning.yield(kind)
+            await files.read()
+        }
+        var next = began.makeAsyncIterator()
+        await reloads.want(.keys)
+        let first = await next.next()
+        #expect(first == .keys)
+        // The one that is under way may have read its files already.
+        for _ in 0..<3 { await reloads.want(.changedKeys, .keys, .certificate) }
+        await files.goOn()
+        for kind in Reloads.Kind.allCases {
+            let read = await next.next()
+            #expect(read == kind)
+        }
+        await reloads.want(.certificate)
+        let last = await next.next()
+        #expect(last == .certificate)
+        #expect(await files.mostAtOnce == 1)
+    }
+}
