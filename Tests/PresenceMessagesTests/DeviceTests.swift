@@ -40,6 +40,7 @@ import Testing
     private static func connected(_ scene: Scene = Scene()) async -> Scene {
         scene.transport.answer(done)
         await scene.connected()
+        while await !scene.messages.isConnected { await Task.yield() }
         return scene
     }
 
@@ -130,13 +131,16 @@ import Testing
     }
 
     @Test func `a refused token is replaced once`() async throws {
-        let scene = Scene(token: Self.counted())
+        let scene = await Self.connected(Scene(token: Self.counted()))
         scene.transport.answer { request in
             request.headers["Authorization"] == "Bearer t1" ? .error(401, "unauthorized") : HTTPResponse(status: 204)
         }
-        await scene.connected()
         #expect(try await scene.messages.registerDevice(.fcm("a")))
+        await reconnected(scene)
         #expect(Self.sent(scene) == ["PUT a t1", "PUT a t2"])
+        // The session that it was registered with.
+        await scene.client.signOut()
+        #expect(await Self.hasSent(scene, 3).last == "DELETE t2")
         let fixed = await Self.connected()
         fixed.transport.answer { _ in .error(401, "unauthorized") }
         #expect(try await fixed.messages.registerDevice(.fcm("a")) == false, "another session may come")

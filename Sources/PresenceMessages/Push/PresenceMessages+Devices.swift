@@ -10,8 +10,8 @@ struct PushRegistration {
     var number = 0
     /// Whether the wish has to be told, whatever was told before.
     var isDue = false
-    /// What was told, with the token of its session.
-    var told: (wish: Wish, token: String)?
+    /// What was told, when the client's token was this one; with another one if that was refused.
+    var told: (wish: Wish, token: String, taken: String)?
     /// The last request: the next one waits for it.
     var last: Task<Bool, any Error>?
     /// The next try, and how many have failed in a row.
@@ -77,7 +77,7 @@ extension PresenceMessages {
         push.isDue = true
         guard let told = push.told else { return }
         push.told = nil
-        if told.wish != .none { remove(with: told.token) }
+        if told.wish != .none { remove(with: told.taken) }
     }
 
     private func remove(with token: String) {
@@ -103,13 +103,13 @@ extension PresenceMessages {
         do {
             let user = try await ownUser()
             let token = try await client.token(of: user)
-            if !push.isDue, let told = push.told, told == (wish, token) { return true }
+            if !push.isDue, let told = push.told, told.wish == wish, told.token == token { return true }
             let taken = try await server.send(HTTPServer.Request(wish), of: client, as: user, with: token).token
             guard own == user else {
                 if wish != .none { remove(with: taken) }
                 return false
             }
-            push.told = (wish, taken)
+            push.told = (wish, token, taken)
             if number == push.number { (push.isDue, push.failures) = (false, 0) }
             return true
         } catch let error as PresenceError where error.isPassing {
