@@ -188,7 +188,8 @@ let package = Package(
             name: "PresenceAccounts", dependencies: ["PresenceDomain", "PresenceHTTP", "PresenceKit"],
             swiftSettings: strict),
         .target(
-            name: "PresenceAccountModels", dependencies: ["PresenceAccounts", "PresenceDomain", "PresenceKit"],
+            name: "PresenceAccountModels",
+            dependencies: ["PresenceAccounts", "PresenceDomain", "PresenceKit", "PresenceModels"],
             swiftSettings: strict),
         .target(
             name: "PresenceAccountsTesting",

@@ -56,7 +56,7 @@ let package = Package(
         .target(name: "PresenceMessagesTesting", dependencies: ["PresenceKit", "PresenceKitTesting", "PresenceMessages"]),
         // Accounts: sign-up, sign-in, the own account; the same beside them.
         .target(name: "PresenceAccounts", dependencies: ["PresenceDomain", "PresenceHTTP", "PresenceKit"]),
-        .target(name: "PresenceAccountModels", dependencies: ["PresenceAccounts", "PresenceDomain", "PresenceKit"]),
+        .target(name: "PresenceAccountModels", dependencies: ["PresenceAccounts", "PresenceDomain", "PresenceKit", "PresenceModels"]),
         .target(name: "PresenceAccountsTesting", dependencies: ["PresenceAccounts", "PresenceDomain", "PresenceHTTP", "PresenceKit", "PresenceKitTesting"]),
     ],
     swiftLanguageModes: [.v6]

@@ -89,14 +89,19 @@ public final class AuthModel {
         for await newer in auth.states { state = newer }
     }
 
-    /// Makes an account. A fault is told before anything is sent.
+    /// Makes an account. A fault is told before anything is sent. Where the server does not say whether the address is new,
+    /// nobody is signed in afterwards, and ``message`` tells the user to look into their mail.
     public func signUp() async {
         let fault =
             DisplayNameRule.fault(in: displayName) ?? EmailRule.fault(in: email) ?? passwordRule.fault(in: password)
         await perform(.signUp, fault: fault) { [auth, fields] in
-            try await auth.signUp(
+            let outcome = try await auth.signUp(
                 email: EmailRule.trimmed(fields.email), password: fields.password,
                 displayName: DisplayNameRule.trimmed(fields.displayName))
+            switch outcome {
+            case .signedIn: return nil
+            case .mailSent: return "Please follow the link in the email that we have sent you, then sign in."
+            }
         }
     }
 
@@ -105,31 +110,33 @@ public final class AuthModel {
         let isEmpty = EmailRule.trimmed(email).isEmpty || password.isEmpty
         await perform(.signIn, fault: isEmpty ? "Invalid email or password." : nil) { [auth, fields] in
             try await auth.signIn(email: EmailRule.trimmed(fields.email), password: fields.password)
+            return nil
         }
     }
 
     /// Signs out on this device.
     public func signOut() async {
-        await perform(.signOut, otherwise: "Failed to sign out.") { [auth] in try await auth.signOut() }
+        await perform(.signOut, otherwise: "Failed to sign out.") { [auth] in
+            try await auth.signOut()
+            return nil
+        }
     }
 
     /// Asks for a mail with which the password can be set anew.
     public func resetPassword() async {
         await perform(
-            .resetPassword, fault: EmailRule.fault(in: email), otherwise: "Failed to send reset email.",
-            done: "Password reset email sent!"
+            .resetPassword, fault: EmailRule.fault(in: email), otherwise: "Failed to send reset email."
         ) { [auth, fields] in
             try await auth.resetPassword(email: EmailRule.trimmed(fields.email))
+            return "Password reset email sent!"
         }
     }
 
     /// Sets ``password`` as the new one, with the token of such a mail.
     public func setPassword(token: String) async {
-        await perform(
-            .setPassword(token: token), fault: passwordRule.fault(in: password),
-            done: "Your password was changed. Please sign in."
-        ) { [auth, fields] in
+        await perform(.setPassword(token: token), fault: passwordRule.fault(in: password)) { [auth, fields] in
             try await auth.resetPassword(token: token, newPassword: fields.password)
+            return "Your password was changed. Please sign in."
         }
     }
 
@@ -154,9 +161,9 @@ public final class AuthModel {
     /// - Parameters:
     ///   - fault: what is wrong before anything is sent.
     ///   - text: what is shown in place of the error's own text.
+    ///   - body: does it, and gives back what to tell people.
     private func perform(
-        _ action: Action, fault: String? = nil, otherwise text: String? = nil, done: String? = nil,
-        _ body: () async throws -> Void
+        _ action: Action, fault: String? = nil, otherwise text: String? = nil, _ body: () async throws -> String?
     ) async {
         guard !isLoading else { return }
         failed = nil
@@ -165,8 +172,7 @@ public final class AuthModel {
         isLoading = true
         defer { isLoading = false }
         do {
-            try await body()
-            message = done
+            message = try await body()
             switch action {
             case .resetPassword: break
             case .signUp, .signIn, .signOut, .setPassword: fields.password = ""

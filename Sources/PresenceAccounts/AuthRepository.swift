@@ -13,12 +13,17 @@ public protocol AuthRepository: Sendable {
 
     /// Makes an account and signs in.
     ///
-    /// - Parameter displayName: without one, the server takes the part of the e-mail before `@`.
+    /// A server with `accounts.hideExisting` says nothing of whether the address has an account already, and signs nobody
+    /// in: ``SignUpOutcome/mailSent``. A user who was signed in on this device before stays so then.
+    ///
+    /// - Parameters:
+    ///   - displayName: without one, the server takes the part of the e-mail before `@`.
+    ///   - username: a server with `accounts.hideExisting` passes over it; people claim theirs when they have signed in.
     /// - Throws: reasons `emailTaken`, `usernameTaken`, `invalidEmail`, `weakPassword`, `invalidUsername`,
     ///   `reservedUsername`.
     @discardableResult func signUp(
         email: String, password: String, displayName: String?, username: String?
-    ) async throws -> Account
+    ) async throws -> SignUpOutcome
 
     /// Signs in. A user who is signed in on this device before is signed out.
     ///
@@ -43,7 +48,7 @@ extension AuthRepository {
     /// The same without a username, and by default with the name that the server makes of the e-mail.
     @discardableResult public func signUp(
         email: String, password: String, displayName: String? = nil
-    ) async throws -> Account {
+    ) async throws -> SignUpOutcome {
         try await signUp(email: email, password: password, displayName: displayName, username: nil)
     }
 

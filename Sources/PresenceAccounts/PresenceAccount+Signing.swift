@@ -8,7 +8,7 @@ extension PresenceAccount {
     @discardableResult
     public func signUp(
         email: String, password: String, displayName: String?, username: String?
-    ) async throws -> Account {
+    ) async throws -> SignUpOutcome {
         let email = EmailRule.trimmed(email)
         if signUpAttempt?.email != email { signUpAttempt = (email, UUID().uuidString.lowercased()) }
         var members = credentials(email, password)
@@ -17,12 +17,16 @@ extension PresenceAccount {
         if let username { members["username"] = .text(username) }
         let account = try await authenticate(.init("POST", "v1/accounts", members, isRepeatable: true))
         signUpAttempt = nil
-        return account
+        return account.map(SignUpOutcome.signedIn) ?? .mailSent
     }
 
     @discardableResult
     public func signIn(email: String, password: String) async throws -> Account {
-        try await authenticate(.init("POST", "v1/sessions", credentials(EmailRule.trimmed(email), password)))
+        let request = AccountServer.Request("POST", "v1/sessions", credentials(EmailRule.trimmed(email), password))
+        guard let account = try await authenticate(request) else {
+            throw AccountError(.notAnAnswer, "to POST v1/sessions", outcomeUnknown: true)
+        }
+        return account
     }
 
     private func credentials(_ email: String, _ password: String) -> [String: JSONMember] {
@@ -31,12 +35,15 @@ extension PresenceAccount {
         return ["email": .text(email), "password": .text(password), "device": .object(device)]
     }
 
-    private func authenticate(_ request: AccountServer.Request) async throws -> Account {
+    /// - Returns: `nil` for an answer that signs nobody in.
+    private func authenticate(_ request: AccountServer.Request) async throws -> Account? {
         // A store that cannot be read now will be replaced.
         try? restore()
-        let generation = generation
-        let tokens = try await server.send(request, as: Answer.Tokens.self)
-        guard generation == self.generation else {
+        let decisions = decisions
+        let answer = try await server.answer(to: request)
+        if answer.status == 202 { return nil }
+        let tokens = try AccountServer.decode(Answer.Tokens.self, from: answer.body, of: request)
+        guard decisions == self.decisions else {
             revoke(tokens.accessToken)
             throw CancellationError()
         }
@@ -47,7 +54,7 @@ extension PresenceAccount {
             revoke(tokens.accessToken)
             throw error
         }
-        if let access = former?.access?.token { revoke(access) }
+        if let former { Task { await self.leave(former) } }
         return Account(tokens.account)
     }
 
@@ -55,6 +62,7 @@ extension PresenceAccount {
     private func adopt(_ tokens: Answer.Tokens) throws {
         try keep(tokens)
         isRestored = true
+        decisions += 1
         generation += 1
         heardVersion = 0
         renewal = nil
@@ -112,6 +120,7 @@ extension PresenceAccount {
     /// - Throws: it cannot be removed from the store; it goes on then.
     func end(_ reason: SignOutReason) throws {
         try storing { try $0.clear() }
+        decisions += 1
         forget(reason)
     }
 

@@ -49,8 +49,45 @@ extension PresenceAccount {
         return token
     }
 
-    private func exchange(_ presented: StoredSession, _ generation: Int) async throws -> String {
+    private func exchange(_ held: StoredSession, _ generation: Int) async throws -> String {
         defer { if generation == self.generation { renewal = nil } }
+        guard generation == self.generation else { throw AccountError(.notSignedIn) }
+        var presented = try reloaded(held)
+        while true {
+            do {
+                return try await exchange(presented, of: generation)
+            } catch let error as AccountError where error.isRefusal {
+                // What another process of the app has signed in or renewed meanwhile is not refused.
+                let newer = try reloaded(presented)
+                if newer.refreshToken == presented.refreshToken {
+                    // What cannot be removed is refused again after the next launch.
+                    try? storing { try $0.clear() }
+                    forget(.refused(error.reason))
+                    throw error
+                }
+                presented = newer
+            }
+        }
+    }
+
+    /// The session as the device keeps it now: other processes of the app may share the store, and have renewed the session,
+    /// signed out, or signed somebody else in.
+    ///
+    /// - Throws: `notSignedIn` if it is no longer this user's.
+    private func reloaded(_ held: StoredSession) throws -> StoredSession {
+        let kept: StoredSession?
+        // What cannot be read now is taken to be as it was.
+        do { kept = try store.load() } catch { return held }
+        if let kept, kept.account.id == held.account.id { return kept }
+        forget(.notSignedIn)
+        if kept != nil {
+            isRestored = false
+            try restore()
+        }
+        throw AccountError(.notSignedIn)
+    }
+
+    private func exchange(_ presented: StoredSession, of generation: Int) async throws -> String {
         let before = eventCount
         do {
             let tokens = try await server.send(Self.refresh(presented.refreshToken), as: Answer.Tokens.self)
@@ -65,11 +102,6 @@ extension PresenceAccount {
         } catch let error as AccountError {
             guard generation == self.generation else { throw AccountError(.notSignedIn) }
             logger?.log(.notice, "the access token is not renewed: \(error)")
-            if error.isRefusal {
-                // What cannot be removed is refused again after the next launch.
-                try? storing { try $0.clear() }
-                forget(.refused(error.reason))
-            }
             throw error
         }
     }

@@ -14,7 +14,8 @@ import PresenceKit
 /// ``AuthState/restoring`` to signed out, or to signed in with the account as last known, which the server then confirms.
 ///
 /// - Access tokens are renewed when they are needed, by one request at a time. All callers wait for that one.
-/// - Only the server's refusal ends a session: no lost connection, no error of the server, nothing that a proxy says.
+/// - Only the server's refusal ends a session: no lost connection, no error of the server, nothing that a proxy says. A
+///   sign-out of another process of the app, which shares the ``TokenStore``, ends it here with the next renewal.
 /// - A new refresh token is in the ``TokenStore`` before the access token that came with it is used.
 public actor PresenceAccount: AccountRepository {
     /// Times of an account; the defaults suit an app.
@@ -46,6 +47,9 @@ public actor PresenceAccount: AccountRepository {
     var session: Session?
     /// Grows when another session takes the place of this one, or none: what belongs to a former one has no effect.
     var generation = 0
+    /// Grows with each sign-in and sign-out that was asked for here: one of them overtakes a sign-in that is under way, and
+    /// the end of the former session does not.
+    var decisions = 0
     /// How often the server has told of the account by itself.
     var eventCount = 0
     /// Of the last of these; 0 before the first of a session.
@@ -164,7 +168,15 @@ public actor PresenceAccount: AccountRepository {
             stored.account = account
             stored.savedAt = Date()
             // It is told again after the next launch.
-            do { try store.save(stored) } catch { logger?.log(.error, "the account cannot be kept: \(error)") }
+            do {
+                // Another process of the app may have renewed the session, or ended it.
+                if let kept = try store.load(), kept.account.id == account.id {
+                    stored.refreshToken = kept.refreshToken
+                    try store.save(stored)
+                }
+            } catch {
+                logger?.log(.error, "the account cannot be kept: \(error)")
+            }
             session?.stored = stored
         }
         publish(.live)

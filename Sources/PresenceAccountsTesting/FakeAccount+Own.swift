@@ -43,7 +43,9 @@ extension FakeAccount {
         try await answer(.changeEmail(email))
         try check(password)
         let id = try own().account.id
-        try lock.withLock { mail(toNew: try checked(email: email), of: id) }
+        try lock.withLock {
+            if let email = try checked(email: email) { mail(toNew: email, of: id) }
+        }
     }
 
     public func deleteAccount(password: String) async throws {

@@ -4,18 +4,28 @@ import PresenceDomain
 
 // What the fake does behind its calls, with the lock held.
 extension FakeAccount {
-    /// An address as it is stored.
+    /// An address as it is stored; `nil` if it is taken and nobody is to know.
     ///
     /// - Throws: reasons `invalidEmail`, `emailTaken`.
-    func checked(email: String) throws -> String {
+    func checked(email: String) throws -> String? {
         if EmailRule.fault(in: email) != nil {
             throw AccountError(.validationFailed, reason: .invalidEmail, field: "email")
         }
         let email = EmailRule.trimmed(email).lowercased()
         if state.records.values.contains(where: { $0.account.email == email }) {
+            if state.hidesExisting { return nil }
             throw AccountError(.conflict, reason: .emailTaken, field: "email")
         }
         return email
+    }
+
+    func make(_ address: String, _ password: String, _ name: String, _ username: String?) -> Account {
+        state.last += 1
+        let id = "u-\(state.last)"
+        let account = Account(id: id, email: address, username: username)
+        let user = User(id: id, email: address, displayName: name, username: username, isOnline: true)
+        state.records[id] = Record(account: account, password: password, user: user)
+        return account
     }
 
     func mail(toNew email: String, of user: String) {

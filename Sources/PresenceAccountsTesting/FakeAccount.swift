@@ -57,6 +57,7 @@ public final class FakeAccount: AccountRepository, @unchecked Sendable {
         var newEmails: [String: String] = [:]
         var failures: [(matches: @Sendable (Call) -> Bool, error: any Error)] = []
         var isOffline = false
+        var hidesExisting = false
         var delay: Duration?
         var reserved: Set<String> = ["admin", "root", "support"]
         var otherSessions: [AccountSession] = []
@@ -111,6 +112,13 @@ public final class FakeAccount: AccountRepository, @unchecked Sendable {
         set { lock.withLock { state.isOffline = newValue } }
     }
 
+    /// Whether it does as a server with `accounts.hideExisting`: sign-ups and changes of the e-mail say nothing of whether the
+    /// address has an account, and a sign-up signs nobody in. Passwords are good at once here, without the mail.
+    public var hidesExisting: Bool {
+        get { lock.withLock { state.hidesExisting } }
+        set { lock.withLock { state.hidesExisting = newValue } }
+    }
+
     /// How long calls take, of ``clock``; `nil`: no time.
     public var delay: Duration? {
         get { lock.withLock { state.delay } }
@@ -145,28 +153,28 @@ public final class FakeAccount: AccountRepository, @unchecked Sendable {
     @discardableResult
     public func signUp(
         email: String, password: String, displayName: String?, username: String?
-    ) async throws -> Account {
+    ) async throws -> SignUpOutcome {
         try await answer(.signUp(email: email, displayName: displayName, username: username))
-        let account = try lock.withLock {
+        let account = try lock.withLock { () -> Account? in
             let address = try checked(email: email)
             try check(newPassword: password, field: "password")
             if let displayName, DisplayNameRule.fault(in: displayName) != nil {
                 throw AccountError(.validationFailed, field: "displayName")
             }
+            let username = state.hidesExisting ? nil : username
             if let username { try check(username, of: nil) }
-            state.last += 1
-            let id = "u-\(state.last)"
-            let account = Account(id: id, email: address, username: username)
+            guard let address else { return nil }
             let name =
                 displayName.map(DisplayNameRule.trimmed) ?? DisplayNameRule.standard(for: EmailRule.trimmed(email))
-            let user = User(id: id, email: account.email, displayName: name, username: username, isOnline: true)
-            state.records[id] = Record(account: account, password: password, user: user)
-            state.current = id
+            let account = make(address, password, name, username)
             mail(to: account.email, isReset: false)
+            if state.hidesExisting { return nil }
+            state.current = account.id
             return account
         }
+        guard let account else { return .mailSent }
         tell(.signedIn(account, .live))
-        return account
+        return .signedIn(account)
     }
 
     @discardableResult
@@ -235,9 +243,10 @@ public final class FakeAccount: AccountRepository, @unchecked Sendable {
             state.mails.removeAll { $0 == mail }
             if let user = state.newEmails.removeValue(forKey: token) {
                 // Somebody may have signed up with it meanwhile.
-                let email = try checked(email: mail.email)
-                state.records[user]?.account.email = email
-                state.records[user]?.user.email = email
+                if let email = try checked(email: mail.email) {
+                    state.records[user]?.account.email = email
+                    state.records[user]?.user.email = email
+                }
             }
             change(mail.email) { $0.account.emailVerified = true }
         }

@@ -37,7 +37,8 @@ public struct User: Codable, Hashable, Sendable, Identifiable {
     public var lastSeen: Date
     /// When profile or account was made.
     public var createdAt: Date
-    /// Where a push reaches this device; the own one only.
+    /// Where a push reaches this device, for an app that keeps it in its users; the own one only. No library fills it in: the
+    /// server is told by `PresenceMessages.registerDevice(_:)`, and tells nobody.
     public var fcmToken: String?
     /// The form that is encoded: ``currentSchemaVersion``, unless the app says otherwise.
     public var schemaVersion: Int

@@ -41,12 +41,12 @@ package struct HTTPServer: Sendable {
         case refused(HTTPRefusal)
     }
 
-    /// Sends a request, and gives back the body of its answer.
+    /// Sends a request, and gives back its answer, whose status is 2xx.
     ///
     /// - Throws: ``Failure``, or `CancellationError`.
     package func send(
         _ request: Request, token: String? = nil, progress: (@Sendable (Int) -> Void)? = nil
-    ) async throws -> Data {
+    ) async throws -> HTTPResponse {
         do {
             return try await sendOnce(request, token, progress)
         } catch Failure.unanswered(let failure) where failure.wasSent && request.isRepeatable {
@@ -58,7 +58,7 @@ package struct HTTPServer: Sendable {
 
     private func sendOnce(
         _ request: Request, _ token: String?, _ progress: (@Sendable (Int) -> Void)?
-    ) async throws -> Data {
+    ) async throws -> HTTPResponse {
         var headers = ["Accept": "application/json"]
         if request.body != nil || request.bodyFile != nil { headers["Content-Type"] = request.contentType }
         if let token { headers["Authorization"] = "Bearer \(token)" }
@@ -74,7 +74,7 @@ package struct HTTPServer: Sendable {
             throw Failure.unanswered(HTTPFailure("the transport threw \(type(of: error))", wasSent: true))
         }
         guard (200..<300).contains(response.status) else { throw Failure.refused(HTTPRefusal(response)) }
-        return response.body
+        return response
     }
 
     private func address(of request: Request) -> URL {

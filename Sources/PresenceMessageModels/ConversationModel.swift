@@ -47,6 +47,14 @@ public final class ConversationModel {
         }
     }
 
+    /// Whether the next message is marked as urgent; `false` again when it is sent. What is being ``editing`` stays as it is.
+    public var isPriority = false
+    /// Why it is, in the user's words; cut to length while it is typed. It is sent with ``isPriority`` only.
+    public var priorityReason: String {
+        get { reason }
+        set { reason = String(newValue.prefix(MessageRule.maximumReasonCharacters)) }
+    }
+
     /// Whether the user looks at it: what is shown then counts as read.
     public var isVisible = false {
         didSet { if isVisible, !oldValue { Task { await markRead() } } }
@@ -56,6 +64,7 @@ public final class ConversationModel {
     private let conversations: any ConversationRepository
     private let name: (String) -> String
     private var field = ""
+    private var reason = ""
     /// What stood in the field before ``beginEditing(_:)``.
     private var draft = ""
     /// Up to which message the server was told that it is read.
@@ -184,10 +193,15 @@ public final class ConversationModel {
         field = ""
         typing.stop()
         let files = attachments.take()
+        let priority = (isPriority, reason)
+        let why = isPriority ? reason.trimmingCharacters(in: .whitespacesAndNewlines) : ""
         let message = Message(
-            conversationId: id, senderId: user, text: text, attachments: files.compactMap(\.attachment))
+            conversationId: id, senderId: user, text: text, attachments: files.compactMap(\.attachment),
+            isPriority: isPriority, priorityReason: why.isEmpty ? nil : why)
+        (isPriority, reason) = (false, "")
         guard await !attempt({ try await self.repository.send(message) }) else { return }
         if field.isEmpty { field = text }
+        if !isPriority { (isPriority, reason) = priority }
         attachments.putBack(files)
     }
 

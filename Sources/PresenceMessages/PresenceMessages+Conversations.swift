@@ -62,7 +62,7 @@ extension PresenceMessages {
     func take(_ wire: Wire.Conversation) -> ChatConversation? {
         guard wire.version > versions[wire.id] ?? 0 else { return conversations[wire.id] }
         versions[wire.id] = wire.version
-        guard let conversation = ChatConversation(wire) else {
+        guard let conversation = ChatConversation(wire, of: own) else {
             conversations[wire.id] = nil
             dropMarks(of: wire.id)
             exclude(wire.id)
@@ -89,7 +89,8 @@ extension PresenceMessages {
 
     private func taken(_ answer: Wire.OneConversation) throws(PresenceError) -> ChatConversation {
         take(answer.conversation)
-        guard let conversation = conversations[answer.conversation.id] ?? ChatConversation(answer.conversation) else {
+        let told = conversations[answer.conversation.id] ?? ChatConversation(answer.conversation, of: own)
+        guard let conversation = told else {
             throw PresenceError(.forbidden, "the user is no longer in \(answer.conversation.id)")
         }
         return changed(conversation)

@@ -94,32 +94,13 @@ extension PresenceMessages {
         max(talks[conversation]?.newest ?? 0, conversations[conversation]?.lastSequence ?? 0)
     }
 
-    func ownUser() async throws -> String {
-        await restored()
-        if isOwnConfirmed, let own { return own }
-        let asked = generation
-        let known = await client.ownID
-        if asked != generation {
-            // The connection was made, or the user changed, while the client was asked.
-            guard isOwnConfirmed, let own, own == known else {
-                throw PresenceError(.signedOut, "the user signed out or was changed")
-            }
-            return own
-        }
-        guard let user = known else {
-            throw PresenceError(.notConnected, "the own user is not known before the first connection")
-        }
-        if own != user { adopt(user) }
-        return user
-    }
-
     // MARK: Refused ones
 
     /// Sends a message again that has failed, or makes a change of ``refusedChanges`` again.
     ///
     /// - Throws: `notFound` if there is none; `storageFailed`.
     public func retry(_ id: String) async throws {
-        let entry = try failed(id)
+        let entry = try await failed(id)
         try await forgetWrites([Outbox.failureID(id)])
         guard outbox[id] != nil else { return }
         outbox.set(id, .ready)
@@ -131,13 +112,14 @@ extension PresenceMessages {
     ///
     /// - Throws: as ``retry(_:)``.
     public func discard(_ id: String) async throws {
-        let entry = try failed(id)
+        let entry = try await failed(id)
         try await forgetWrites([id, Outbox.failureID(id)])
         outbox.remove(id)
         publish(entry)
     }
 
-    private func failed(_ id: String) throws(PresenceError) -> Outbox.Entry {
+    private func failed(_ id: String) async throws(PresenceError) -> Outbox.Entry {
+        await restored()
         guard let entry = outbox[id], entry.hasFailed else {
             throw PresenceError(.notFound, "nothing that has failed has the id \(id)")
         }

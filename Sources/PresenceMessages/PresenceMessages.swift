@@ -15,22 +15,17 @@ import PresenceKit
 /// followed again on every connection, from where it was left: nothing is missing, and nothing is there twice.
 ///
 /// One of it for each client. It belongs to the client's user: a sign-out forgets everything.
-public actor PresenceMessages {
+public actor PresenceMessages: ClientLibrary {
     nonisolated let client: PresenceClient
     nonisolated let configuration: Configuration
     let clock: any Clock<Duration>
     private nonisolated let events: AsyncStream<LibraryEvent>.Continuation
-    private var isRestored = false
-    /// Who waits for it.
-    private var restorations: [CheckedContinuation<Void, Never>] = []
+    var isRestored = false
+    var restorations: [CheckedContinuation<Void, Never>] = []
 
-    /// The own user, as far as it is known: before the first connection it may be the one of an earlier process.
     var own: String? { didSet { outbox.owner = own } }
-    /// Whether the server has said who that is.
     var isOwnConfirmed = false
-    /// Counts the connections and the sign-outs, so that an answer for an earlier one has no effect.
     var generation = 0
-    /// Whether there is a connection, as far as is known.
     var isConnected = false
 
     var outbox = Outbox()
@@ -64,11 +59,13 @@ public actor PresenceMessages {
     /// Whether it was told once.
     var isListKnown = false
 
-    /// What uploads are sent with; `nil` until there is one.
+    /// What is sent over HTTP goes with it; `nil` until there is one.
     var transport: (any HTTPTransport)?
     let turns = UploadTurns()
     /// Those that run or wait.
     var uploads: [UUID: Task<Wire.Attachment, any Error>] = [:]
+
+    var push = PushRegistration()
 
     /// Marks that the server has not been told.
     var marks: [String: Ask.Mark] = [:]
@@ -111,14 +108,7 @@ public actor PresenceMessages {
             outbox.recall(kept.writes)
             keptMarks = kept.writes.filter { $0.kind == KeptMark.kind }.compactMap(KeptMark.init)
         }
-        isRestored = true
-        restorations.forEach { $0.resume() }
-        restorations = []
-    }
-
-    /// Waits for what an earlier process left: for the disk, not for a connection.
-    func restored() async {
-        if !isRestored { await withCheckedContinuation { restorations.append($0) } }
+        endRestoration()
     }
 
     // MARK: What happens
@@ -151,9 +141,9 @@ public actor PresenceMessages {
         for id in messageLoops.keys { follow(id) }
         for lane in outbox.lanes { pump(lane) }
         for id in marks.keys { pumpMarks(id) }
+        recallDevice()
     }
 
-    /// The own user is another one than the storage said.
     func adopt(_ user: String) {
         own = user
         abandon()
@@ -170,6 +160,7 @@ public actor PresenceMessages {
         if !ids.isEmpty { Task { [client] in try? await client.removeWrites(ids) } }
         outbox.removeAll()
         (unremoved, keptMarks, told) = ([], [], [:])
+        forgetDevice()
         abandon()
         talks = talks.reduce(into: [:]) { $0[$1.key] = Talk(id: $1.key) }
         (conversations, versions, marks, problems, typing) = ([:], [:], [:], [:], [:])
@@ -185,20 +176,6 @@ public actor PresenceMessages {
         for lane in outcomes.keys { release(lane, .refused(error)) }
         for upload in uploads.values { upload.cancel() }
         refusedLoops.publish(outbox.refused)
-    }
-
-    /// A request failed: whether it may be made again on this connection, after the delay that was waited for.
-    func mayRetry(after error: PresenceError, _ asked: Int) async -> Bool {
-        guard asked == generation, error.isPassing else { return false }
-        switch error.code {
-        case .connectionLost, .notConnected, .signedOut:
-            // The next connection brings it.
-            isConnected = false
-            return false
-        default:
-            try? await clock.sleep(for: error.delay)
-            return asked == generation
-        }
     }
 
     // MARK: What is shown

@@ -65,4 +65,16 @@ public protocol ConversationRepository: Sendable {
     func leave(_ conversation: String) async throws
 }
 
-extension PresenceMessages: MessageRepository, ConversationRepository {}
+/// Where this device is pushed to, as an app's code and tests need it: ``PresenceMessages``, or a fake.
+public protocol DeviceRepository: Sendable {
+    /// Lets this device be pushed to, also by later sessions: see ``PresenceMessages/registerDevice(_:)``, also for what it
+    /// throws. Whether the server has it; `false` if it is told later.
+    @discardableResult
+    func registerDevice(_ device: PushDevice) async throws -> Bool
+    /// Lets this device be pushed to no more: see ``PresenceMessages/removeDevice()``, also for what it throws. Whether the
+    /// server knows; `false` if it is told later.
+    @discardableResult
+    func removeDevice() async throws -> Bool
+}
+
+extension PresenceMessages: MessageRepository, ConversationRepository, DeviceRepository {}

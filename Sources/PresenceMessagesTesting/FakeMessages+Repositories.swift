@@ -159,7 +159,7 @@ extension FakeMessages: ConversationRepository {
         state.version += 1
         var made = ChatConversation(
             id: "made-\(state.lastID)", kind: kind, participants: people, version: state.version, groupName: name,
-            owner: kind == .group ? user : nil, createdAt: Self.beginning + state.seconds)
+            owner: kind == .group ? user : nil, viewer: user, createdAt: Self.beginning + state.seconds)
         made.metadata = metadata
         state.talks[made.id] = Talk(conversation: made)
         return made

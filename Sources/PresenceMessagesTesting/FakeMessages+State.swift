@@ -47,6 +47,13 @@ extension FakeMessages {
         state.talks[id] ?? Talk(conversation: ChatConversation(id: id, kind: .direct, participants: []))
     }
 
+    /// A conversation as the own user sees it.
+    func seen(_ conversation: ChatConversation) -> ChatConversation {
+        var seen = conversation
+        seen.viewer = user
+        return seen
+    }
+
     /// A conversation with the changes that the server has not made yet.
     func changed(_ conversation: ChatConversation) -> ChatConversation {
         state.changes.filter { $0.conversationId == conversation.id }.reduce(into: conversation) { $1.apply(to: &$0) }

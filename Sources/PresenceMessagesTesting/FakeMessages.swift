@@ -36,6 +36,8 @@ public final class FakeMessages: @unchecked Sendable {
         case rename(String, String)
         case changeMembers(String, add: [String], remove: [String])
         case leave(String)
+        case registerDevice(PushDevice)
+        case removeDevice
     }
 
     struct Talk {
@@ -67,6 +69,9 @@ public final class FakeMessages: @unchecked Sendable {
         var keys: [String: String] = [:]
         var lastID = 0
         var uploads = 0
+        /// Where this device is pushed to: as the app wants it, and as the server has it.
+        var wantedDevice: PushDevice?
+        var device: PushDevice?
         var version: Int64 = 0
         var seconds: TimeInterval = 0
     }
@@ -87,7 +92,7 @@ public final class FakeMessages: @unchecked Sendable {
     public init(user: String = "me", conversations: [ChatConversation] = [], clock: TestClock = TestClock()) {
         self.user = user
         self.clock = clock
-        for conversation in conversations { state.talks[conversation.id] = Talk(conversation: conversation) }
+        for conversation in conversations { state.talks[conversation.id] = Talk(conversation: seen(conversation)) }
         publish()
     }
 
@@ -131,6 +136,7 @@ public final class FakeMessages: @unchecked Sendable {
 
     /// A conversation is like this now; one that is not there is added.
     public func set(_ conversation: ChatConversation) {
+        let conversation = seen(conversation)
         lock.withLock {
             state.talks[conversation.id, default: Talk(conversation: conversation)].conversation = conversation
         }
@@ -167,6 +173,7 @@ public final class FakeMessages: @unchecked Sendable {
                 state.lastKnown = newValue ? state.talks : nil
                 return Array(state.talks.keys)
             }
+            if !newValue { lock.withLock { state.device = state.wantedDevice } }
             for id in talks { lock.withLock { drain(id) } }
             if !newValue, !talks.isEmpty { publishRefused(lock.withLock { makeChanges() }) }
             for id in talks { publish(id) }

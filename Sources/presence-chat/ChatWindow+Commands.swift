@@ -18,12 +18,13 @@ extension ChatWindow {
             return nil
         }
         let command = ChatCommand(input.text)
-        if case .send(let text) = command {
-            model.text = text
+        if case .send(let text, let isPriority) = command {
+            (model.text, model.isPriority) = (text, isPriority)
             if let flaw = model.textError { notice = flaw }
             // Waits for the disk alone, so that lines are sent in the order entered.
             await model.send()
-            input.set(model.text)
+            // What cannot be sent stays as it was entered.
+            if model.text.isEmpty { input.set("") }
             return nil
         }
         if command == .quit { return .done }

@@ -2,6 +2,7 @@ import Foundation
 import PresenceAccounts
 import PresenceAccountsTesting
 import PresenceKit
+import PresenceMessages
 import Testing
 
 /// The accounts library against a real server: two devices of one user, and what becomes of one by the other's doing.
@@ -50,10 +51,12 @@ import Testing
         defer { try? FileManager.default.removeItem(at: directory) }
         let file = directory.appendingPathComponent("session")
         let account = try await device(FileTokenStore(file)).signUp(
-            email: "bob@example.org", password: Self.password)
+            email: "bob@example.org", password: Self.password
+        ).account
+        let signedUp = try #require(account)
         let again = device(FileTokenStore(file))
         let states = Sightings(again.states)
-        try await states.until("the launch") { $0 == .signedIn(account, .live) }
+        try await states.until("the launch") { $0 == .signedIn(signedUp, .live) }
         let user = try await again.currentUser()
         #expect(user.displayName == "bob")
 
@@ -68,14 +71,57 @@ import Testing
         #expect(errors[0] == errors[1] && errors[0].reason == .invalidCredentials)
     }
 
+    @Test func `a device is registered for an account and for a token of the app's own`() async throws {
+        let account = device()
+        try await account.signUp(email: "dan@example.org", password: Self.password)
+        for client in [PresenceClient(account: account), server.client("device-eve")] {
+            let messages = PresenceMessages(client)
+            let connections = Sightings(client.connectionStates)
+            client.connect()
+            try await connections.until("a connection") { $0.isConnected }
+            #expect(try await messages.registerDevice(.fcm("token:1")))
+            #expect(try await messages.registerDevice(.apns(Data(repeating: 0xA7, count: 32))))
+            #expect(try await messages.removeDevice())
+        }
+    }
+
     @Test func `an account that is deleted is gone for those who watch`() async throws {
         let account = device()
-        let id = try await account.signUp(email: "cy@example.org", password: Self.password).id
+        let outcome = try await account.signUp(email: "cy@example.org", password: Self.password)
+        let id = try #require(outcome.account).id
         let profile = Sightings(server.client("accounts-watcher").profile(of: id))
         try await profile.until("a profile") { $0.displayName == "cy" }
         let states = Sightings(account.states)
         try await account.deleteAccount(password: Self.password)
         try await states.until("the end") { $0 == .signedOut(.accountDeleted) }
         try await profile.until("nobody") { $0.displayName == nil }
+    }
+}
+
+/// The same where nobody is to know who has an account.
+@Suite(.sharedServer(["accounts.enabled": "true", "accounts.hideExisting": "true"])) struct HiddenAccountTests {
+    private let server = SharedServer.current!
+    private static let password = "correct horse battery"
+
+    @Test func `a sign-up signs nobody in, and the link in the mail does what lets them sign in`() async throws {
+        let account = PresenceAccount(
+            url: URL(string: "http://127.0.0.1:\(server.port)")!, store: FakeTokenStore())
+        let email = "ana.hidden@example.org"
+        for _ in 1...2 {
+            #expect(try await account.signUp(email: email, password: Self.password) == .mailSent)
+            #expect(await account.currentAccount == nil)
+        }
+        let token = try await Patience.wait(for: "the mail") { try await self.token(of: email) }
+        try await account.verifyEmail(token: token)
+        let user = try await account.signIn(email: email, password: Self.password)
+        #expect(user.email == email && user.emailVerified)
+    }
+
+    /// Of the link that confirms an address, as soon as it is in the outbox.
+    private func token(of email: String) async throws -> String {
+        while true {
+            let mails = try await Presenced.run(["mail", "--data-dir", server.directory.path]).output.joined()
+            if let link = mails.firstMatch(of: #/verify#token=([A-Za-z0-9_-]+)/#) { return String(link.1) }
+        }
     }
 }

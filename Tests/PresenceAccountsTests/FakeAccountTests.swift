@@ -69,6 +69,24 @@ import Testing
         #expect(!account.calls.contains(.uploadPhoto(bytes: 10)))
     }
 
+    @Test func `where nobody is to know who has an account, a sign-up and a change of the e-mail say nothing`()
+        async throws
+    {
+        try await account.signUp(email: "a@b.de", password: "12345678", displayName: nil, username: "ana")
+        account.hidesExisting = true
+        for email in ["a@b.de", "c@d.de"] {
+            await #expect(throws: AccountError.self) { try await account.signUp(email: email, password: "short") }
+            let outcome = try await account.signUp(
+                email: email, password: "87654321", displayName: nil, username: "ana")
+            #expect(outcome == .mailSent && account.currentAccount?.email == "a@b.de")
+        }
+        #expect(account.mails.map(\.email) == ["a@b.de", "c@d.de"])
+        try await account.changeEmail(to: "c@d.de", password: "12345678")
+        #expect(account.mails.count == 2)
+        try await account.signIn(email: "c@d.de", password: "87654321")
+        #expect(account.currentAccount?.username == nil)
+    }
+
     @Test func `sessions end one by one or all together`() async throws {
         try await account.signUp(email: "a@b.de", password: "12345678")
         account.otherSessions = [AccountSession(id: "web", createdAt: .distantPast, lastUsedAt: .distantPast)]

@@ -14,7 +14,7 @@ import Testing
         await account.reaches { $0 == .signedOut(.notSignedIn) }
         let made = try await account.signUp(
             email: " ana@example.org ", password: "correct horse", displayName: "Ana", username: nil)
-        #expect(made == Bench.ana)
+        #expect(made == .signedIn(Bench.ana))
         #expect(await account.currentAccount == Bench.ana && bench.store.session?.refreshToken == "r-2-0")
         await account.reaches { $0 == .signedIn(Bench.ana, .live) }
         let body = try #require(bench.server.body("POST /v1/accounts"))
@@ -33,6 +33,19 @@ import Testing
         #expect(error?.code == .conflict && error?.reason == .emailTaken)
         #expect(error?.localizedDescription == "This email is already registered.")
         #expect(await account.currentAccount == nil && bench.store.session == nil)
+    }
+
+    @Test func `a sign-up that the server does not tell of signs nobody in, and nobody out`() async throws {
+        let bench = Bench()
+        bench.server.change { $0.hidesExisting = true }
+        let account = bench.launch()
+        let outcome = try await account.signUp(email: "ana@example.org", password: "correct horse")
+        #expect(outcome == .mailSent && outcome.account == nil)
+        #expect(await account.currentAccount == nil && bench.store.session == nil)
+        #expect(bench.server.count("POST /v1/accounts") == 1)
+        try await account.signIn(email: "ana@example.org", password: "correct horse")
+        #expect(try await account.signUp(email: "bob@example.org", password: "correct horse") == .mailSent)
+        #expect(await account.currentAccount == Bench.ana && bench.store.session?.refreshToken == "r-2-0")
     }
 
     @Test func `a sign-up whose answer was lost is the same one when it is repeated`() async throws {
@@ -72,6 +85,22 @@ import Testing
         #expect(bench.store.session?.refreshToken == "r-2-0")
         while bench.server.change({ $0.grants[1] }) != nil { await Task.yield() }
         #expect(try await account.accessToken().hasPrefix("a-2-"))
+    }
+
+    @Test func `a former session whose access token has expired, or never came, ends on the server too`() async throws {
+        let (expired, account) = try await Bench.signedIn()
+        expired.time.pass(.seconds(4_000))
+        try await account.signIn(email: "ana@example.org", password: "correct horse")
+        while expired.server.change({ $0.grants[1] }) != nil { await Task.yield() }
+
+        let missing = Bench(kept: Bench.kept)
+        missing.goOffline()
+        let other = missing.launch()
+        await #expect(throws: AccountError.self) { try await other.accessToken() }
+        missing.reach()
+        try await other.signIn(email: "ana@example.org", password: "correct horse")
+        while missing.server.change({ $0.grants[1] }) != nil { await Task.yield() }
+        #expect(missing.store.session?.refreshToken == "r-2-0")
     }
 
     @Test func `a sign-out ends the session here and on the server`() async throws {
@@ -149,6 +178,25 @@ import Testing
         }
         #expect(error is CancellationError && bench.store.session == nil)
         while bench.server.change({ $0.grants[2] }) != nil { await Task.yield() }
+    }
+
+    @Test func `the end of the former session does not overtake a sign-in`() async throws {
+        let (bench, account) = try await Bench.signedIn()
+        bench.time.pass(.seconds(4_000))
+        let gate = Gate()
+        bench.transport.answer { [server = bench.server] request in
+            let answer = server.handle(request)
+            if request.url.path == "/v1/sessions" { await gate.pass() }
+            return answer
+        }
+        async let signIn = account.signIn(email: "ana@example.org", password: "correct horse")
+        await gate.arrival()
+        bench.server.change { $0.grants[1] = nil }
+        await #expect(throws: AccountError.self) { try await account.accessToken() }
+        #expect(account.stateFeed.current == .signedOut(.refused(.tokenExpired)))
+        await gate.open()
+        #expect(try await signIn == Bench.ana && bench.store.session?.refreshToken == "r-2-0")
+        #expect(account.stateFeed.current == .signedIn(Bench.ana, .live))
     }
 
     @Test func `a session that cannot be kept is no session`() async throws {

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import PresenceKit
@@ -94,6 +95,31 @@ import Testing
         let cursors = server.asked("subscribe").compactMap { $0["conversations"] as? [MessageServer.Object] }
             .flatMap { $0 }.filter { $0["id"] as? String == "c1" && $0["after"] != nil }
         #expect(cursors.count >= 4 && cursors.allSatisfy { $0["messagesVersion"] != nil })
+    }
+
+    @Test func `after an offline launch what waits is shown, and the rest comes with the connection`() async throws {
+        let directory = try TemporaryDirectory()
+        do {
+            let storage = try Storage.directory(URL(fileURLWithPath: directory.path))
+            let scene = Scene(server, storage: storage, user: "ana")
+            server.write("theirs")
+            await scene.list { $0.count == 1 }
+            server.isThere(false)
+            try await scene.messages.send("mine", in: "c1")
+            await scene.client.disconnect()
+        }
+        let scene = Scene(server, storage: try await OutboxTests.reopened(directory), user: "ana")
+        var conversations = scene.messages.conversationList.makeAsyncIterator()
+        var loop = scene.messages.messages(in: "c1").makeAsyncIterator()
+        let shown = await loop.next()
+        #expect(shown.map(texts) == ["mine"] && shown?.first?.status == .sending)
+        let error = await #expect(throws: PresenceError.self) { try await scene.messages.conversation("c1") }
+        #expect(error?.code == .notConnected)
+        server.isThere(true)
+        scene.client.networkChanged(isAvailable: true)
+        let all = await loop.reaches { $0.last?.status == .sent }
+        #expect(all.map(texts) == ["theirs", "mine"])
+        #expect(await conversations.next()?.map(\.id) == ["c1"], "there was no element before")
     }
 
     @Test func `a reset replaces what is held`() async throws {

@@ -105,6 +105,23 @@ import Testing
         #expect(server.texts(in: "c1") == ["a", "b"])
     }
 
+    @Test func `what has failed can be dropped by the first call of a launch`() async throws {
+        let directory = try TemporaryDirectory()
+        let server = MessageServer()
+        let refused: Message
+        do {
+            let scene = Scene(server, storage: try .directory(URL(fileURLWithPath: directory.path)))
+            await scene.connected()
+            server.refuse("send", ["code": "forbidden"])
+            refused = try await scene.messages.send("refused", in: "c1")
+            await scene.list { $0.last?.status == .failed }
+            await scene.client.disconnect()
+        }
+        let storage = try await Self.reopened(directory)
+        try await Scene(server, storage: storage).messages.discard(refused.id)
+        #expect(try await storage.writes.load().writes.isEmpty)
+    }
+
     /// The directory as soon as the former client has let it go.
     static func reopened(_ directory: TemporaryDirectory) async throws -> Storage {
         while true {

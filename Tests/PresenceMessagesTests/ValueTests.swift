@@ -163,7 +163,8 @@ struct ValueTests {
             "metadata":{"colour":"red","n":[1,2.5,null,{"deep":true}]},"later":1}
             """
         let wire = try Wire.read(Wire.Conversation.self, Data(text.utf8))
-        let conversation = try #require(ChatConversation(wire))
+        let conversation = try #require(ChatConversation(wire, of: "ana"))
+        #expect(conversation.viewer == "ana" && conversation.unreadCount(for: "eve") == nil)
         #expect(conversation.unreadCount(for: "ana") == 8 && conversation.unreadCount(for: "bob") == nil)
         #expect(conversation.unreadCounts == ["ana": 8] && conversation.unreadCount == 8)
         #expect(conversation.lastMessageId == "m" && conversation.lastMessageSenderId == "bob")
@@ -174,6 +175,20 @@ struct ValueTests {
         let again = try JSONDecoder().decode(ChatConversation.self, from: JSONEncoder().encode(conversation))
         #expect(again == conversation)
         let gone = try Wire.read(Wire.Conversation.self, Data(#"{"id":"c1","version":10,"removed":true}"#.utf8))
-        #expect(ChatConversation(gone) == nil)
+        #expect(ChatConversation(gone, of: "ana") == nil)
+    }
+
+    @Test func `what somebody wrote counts as read by them up to there`() throws {
+        // Of ten messages ana has read two and written the eighth; bob has read none and written the last.
+        let text = """
+            {"id":"c1","version":9,"kind":"group","participants":["ana","bob","cy"],"members":[
+            {"user":"ana","read":2,"delivered":10},{"user":"bob","read":0,"delivered":10},
+            {"user":"cy","read":3,"delivered":10}],"createdAt":0,"first":1,"last":10,
+            "lastMessage":{"id":"m","seq":10,"version":3,"from":"bob","at":0,"text":"On my way"},"unread":2}
+            """
+        let wire = try Wire.read(Wire.Conversation.self, Data(text.utf8))
+        let conversation = try #require(ChatConversation(wire, of: "ana"))
+        #expect(conversation.unreadCounts == ["ana": 2, "bob": 0, "cy": 7])
+        #expect(try #require(ChatConversation(wire, of: nil)).unreadCounts == ["ana": 8, "bob": 0, "cy": 7])
     }
 }

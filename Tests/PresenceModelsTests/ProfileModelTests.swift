@@ -180,4 +180,22 @@ import Testing
         #expect(model.usernameError == nil && model.usernameAvailable == true && !model.hasChanges)
         run.cancel()
     }
+
+    @Test func `a check that failed is made again by a retry, without a pause`() async {
+        let (model, run) = await opened()
+        users.failure = UserError.fetchFailed(reason: "")
+        model.username = "carl"
+        await clock.sleepers()
+        clock.advance(by: .milliseconds(500))
+        await until { model.usernameError == "Failed to check availability." }
+        await model.retry()
+        #expect(model.usernameError == "Failed to check availability." && !model.canSave)
+        users.failure = nil
+        await model.retry()
+        #expect(model.usernameAvailable == true && model.usernameError == nil && model.canSave)
+        #expect(users.usernameChecks == ["carl", "carl", "carl"] && users.updates.isEmpty)
+        await model.save()
+        #expect(model.showSuccess && !model.hasChanges)
+        run.cancel()
+    }
 }

@@ -22,6 +22,7 @@ let conversation = ChatConversation(id: "c1", kind: .direct, participants: ["ana
 let trip = ChatConversation(id: "g1", kind: .group, participants: ["ana", "bob", "cy"])
 let message = Message(conversationId: "c1", senderId: "ana", text: "On my way")
 let notification = UserNotification(id: "n1", sequence: 1, kind: "order", title: "Shipped")
+let pushToken = "token"
 let picture = URL(fileURLWithPath: "/tmp/beach.jpg")
 let names = ["bob": "Bob"]
 @MainActor var label = ""

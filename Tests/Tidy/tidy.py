@@ -44,7 +44,7 @@ IMPORTS = {
     "PresenceMessageModels": {"PresenceKit", "PresenceMessages", "PresenceModels"},
     "PresenceMessagesTesting": {"PresenceKit", "PresenceKitTesting", "PresenceMessages"},
     "PresenceAccounts": {"PresenceDomain", "PresenceHTTP", "PresenceKit"},
-    "PresenceAccountModels": {"PresenceAccounts", "PresenceDomain", "PresenceKit"},
+    "PresenceAccountModels": {"PresenceAccounts", "PresenceDomain", "PresenceKit", "PresenceModels"},
     "PresenceAccountsTesting": {"PresenceAccounts", "PresenceDomain", "PresenceHTTP", "PresenceKit", "PresenceKitTesting"},
     "ProcessSignals": set(),
     "presenced": {

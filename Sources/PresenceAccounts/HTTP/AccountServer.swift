@@ -11,17 +11,24 @@ struct AccountServer: Sendable {
         http = HTTPServer(url: url, transport: transport, timeout: timeout)
     }
 
-    /// Sends a request, and gives back the body of its answer.
+    /// Sends a request, and gives back its answer.
     ///
     /// - Throws: ``AccountError``, or `CancellationError`.
-    func send(
-        _ request: Request, token: String? = nil, progress: (@Sendable (Int) -> Void)? = nil
-    ) async throws -> Data {
+    func answer(
+        to request: Request, token: String? = nil, progress: (@Sendable (Int) -> Void)? = nil
+    ) async throws -> HTTPResponse {
         do {
             return try await http.send(request, token: token, progress: progress)
         } catch let failure as HTTPServer.Failure {
             throw AccountError(failure)
         }
+    }
+
+    /// The same, of which the body is all that matters.
+    func send(
+        _ request: Request, token: String? = nil, progress: (@Sendable (Int) -> Void)? = nil
+    ) async throws -> Data {
+        try await answer(to: request, token: token, progress: progress).body
     }
 
     func send<Answer: Decodable>(

@@ -3,7 +3,7 @@ import Foundation
 /// Keeps the session in a file that only its owner may read, for systems without a keychain.
 ///
 /// A new session is written to a file beside it, forced to the disk and renamed over the old one: after a kill or a power
-/// cut at any moment there is the old one or the new one, whole. The file is not encrypted.
+/// cut at any moment there is the old one or the new one, whole. The file is not encrypted, and one process writes it.
 public struct FileTokenStore: TokenStore {
     private let path: String
 

@@ -18,9 +18,14 @@
 
         /// - Parameters:
         ///   - service: one for each server, if the app knows several.
-        ///   - accessGroup: shares the session with the app's extensions.
-        ///   - defaults: where the flag of the installation is; the group's, if the session is shared.
+        ///   - accessGroup: shares the session with the app's extensions: each renews what the others have left, and a sign-out
+        ///     of one is a sign-out of all.
+        ///   - defaults: where the flag of the installation is. If the session is shared, they must be the group's, and are
+        ///     needed: by its own, an extension would take the session for that of a former installation, and remove it.
         public init(service: String = "presence", accessGroup: String? = nil, defaults: UserDefaults = .standard) {
+            precondition(
+                accessGroup == nil || defaults !== UserDefaults.standard,
+                "a session that is shared needs the defaults of the app's group")
             self.service = service
             self.accessGroup = accessGroup
             self.defaults = defaults

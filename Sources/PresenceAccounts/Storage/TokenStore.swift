@@ -3,7 +3,8 @@ import Foundation
 /// Where the session of the signed-in user is kept on this device: one at a time.
 ///
 /// ``PresenceAccount`` calls it from one task at a time, and waits: what was saved must be there after a crash. A store
-/// serves one account object, and one server.
+/// serves one server, and one account object in a process. Processes of one app may share what it keeps
+/// (`KeychainTokenStore(accessGroup:)`): each looks into it before it renews the session.
 ///
 /// There are ``FileTokenStore``, ``MemoryTokenStore`` and, on Apple's systems, `KeychainTokenStore`.
 public protocol TokenStore: Sendable {

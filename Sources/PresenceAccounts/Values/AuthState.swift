@@ -15,9 +15,21 @@ public enum AuthState: Hashable, Sendable {
     }
 }
 
+/// What a sign-up came to.
+public enum SignUpOutcome: Hashable, Sendable {
+    /// There is an account, and its user is signed in.
+    case signedIn(Account)
+    /// The server does not say whether the address is new (`accounts.hideExisting`). A mail says how to go on: the user
+    /// follows its link, then signs in.
+    case mailSent
+
+    /// The account, if its user is signed in.
+    public var account: Account? { if case .signedIn(let account) = self { account } else { nil } }
+}
+
 /// Why nobody is signed in.
 public enum SignOutReason: Hashable, Sendable {
-    /// Nobody was signed in on this device.
+    /// Nobody was signed in on this device; or another process of the app, which shares the ``TokenStore``, has signed out.
     case notSignedIn
     /// The app asked for it.
     case requested

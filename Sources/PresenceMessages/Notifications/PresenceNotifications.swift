@@ -13,19 +13,15 @@ import PresenceKit
 /// there until the server has taken it, over restarts and breaks.
 ///
 /// One of it for each client. A sign-out of the client forgets everything.
-public actor PresenceNotifications {
+public actor PresenceNotifications: ClientLibrary {
     nonisolated let client: PresenceClient
-    private let clock: any Clock<Duration>
+    let clock: any Clock<Duration>
     private nonisolated let events: AsyncStream<LibraryEvent>.Continuation
-    private var isRestored = false
-    /// Who waits for it.
-    private var restorations: [CheckedContinuation<Void, Never>] = []
+    var isRestored = false
+    var restorations: [CheckedContinuation<Void, Never>] = []
 
-    /// The own user, as far as it is known: before the first connection it may be the one of an earlier process.
     var own: String?
-    /// Whether the server has said who that is.
-    private var isOwnConfirmed = false
-    /// Counts the connections and the sign-outs, so that an answer for an earlier one has no effect.
+    var isOwnConfirmed = false
     var generation = 0
     var isConnected = false
 
@@ -63,14 +59,7 @@ public actor PresenceNotifications {
             // Whose they are may turn out with the token or the first connection.
             waiting = kept.writes.compactMap(WaitingMarks.init)
         }
-        isRestored = true
-        restorations.forEach { $0.resume() }
-        restorations = []
-    }
-
-    /// Waits for what an earlier process left: for the disk, not for a connection.
-    func restored() async {
-        if !isRestored { await withCheckedContinuation { restorations.append($0) } }
+        endRestoration()
     }
 
     // MARK: What happens
@@ -97,39 +86,13 @@ public actor PresenceNotifications {
         pump()
     }
 
+    func adopt(_ user: String) { own = user }
+
     private func forget() {
         generation += 1
         (isConnected, isOwnConfirmed, own, waiting, problem) = (false, false, nil, [], nil)
         if held.isKnown { loops.publish(NotificationInbox()) }
         held = HeldNotifications()
-    }
-
-    func ownUser() async throws -> String {
-        await restored()
-        if isOwnConfirmed, let own { return own }
-        let asked = generation
-        let known = await client.ownID
-        if asked == generation { own = known }
-        guard let user = known else {
-            throw PresenceError(.notConnected, "the own user is not known before the first connection")
-        }
-        // The user may have changed while the client was asked.
-        guard own == user else { throw PresenceError(.signedOut, "the user signed out or was changed") }
-        return user
-    }
-
-    /// A request failed: whether it may be made again on this connection, after the delay that was waited for.
-    func mayRetry(after error: PresenceError, _ asked: Int) async -> Bool {
-        guard asked == generation, error.isPassing else { return false }
-        switch error.code {
-        case .connectionLost, .notConnected, .signedOut:
-            // The next connection brings it.
-            isConnected = false
-            return false
-        default:
-            try? await clock.sleep(for: error.delay)
-            return asked == generation
-        }
     }
 
     // MARK: Reading

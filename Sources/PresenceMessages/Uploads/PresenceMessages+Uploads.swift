@@ -73,7 +73,8 @@ extension PresenceMessages {
         }
     }
 
-    private var server: HTTPServer {
+    /// Where files, and devices to push to, go.
+    var server: HTTPServer {
         let transport = transport ?? URLSessionHTTPTransport()
         self.transport = transport
         return HTTPServer(
@@ -125,63 +126,7 @@ extension HTTPServer {
         case .data(let data): request.body = data
         case .file(let url): request.bodyFile = url.resolvingSymlinksInPath()
         }
-        do {
-            let token = try await client.token(of: user)
-            do {
-                return try await send(request, token: token, progress: progress)
-            } catch Failure.refused(let refusal) where refusal.status == 401 {
-                let other = try await client.token(of: user, insteadOf: token)
-                guard other != token else { throw Failure.refused(refusal) }
-                return try await send(request, token: other, progress: progress)
-            }
-        } catch let failure as Failure {
-            throw PresenceError(failure)
-        }
-    }
-}
-
-extension PresenceClient {
-    /// A token of this user, as far as it says whose it is.
-    ///
-    /// - Throws: `PresenceError`, `signedOut` for another user's; `CancellationError`.
-    fileprivate func token(of user: String, insteadOf refused: String? = nil) async throws -> String {
-        let token: String
-        do {
-            token = try await self.token(insteadOf: refused)
-        } catch {
-            throw error.thrown
-        }
-        try Task.checkCancellation()
-        if let named = Self.user(of: token), !named.utf8.elementsEqual(user.utf8) {
-            throw PresenceError(.signedOut, "the user signed out or was changed")
-        }
-        return token
-    }
-}
-
-extension PresenceError {
-    /// Why an upload failed. That its outcome may be unknown is nothing to tell: again is without harm.
-    fileprivate init(_ failure: HTTPServer.Failure) {
-        switch failure {
-        case .unanswered(let failure):
-            self.init(failure.wasSent ? .connectionLost : .notConnected, "no answer to an upload: \(failure.message)")
-        case .refused(let refusal):
-            let isNoImage = refusal.reason == "attachment_not_an_image"
-            self.init(
-                Self.code(of: refusal), refusal.message, field: isNoImage ? "file" : refusal.field,
-                retryAfter: refusal.retryAfter)
-        }
-    }
-
-    private static func code(of refusal: HTTPRefusal) -> Code {
-        switch (refusal.status, refusal.code) {
-        // The path is not there.
-        case (404, _): .notOffered
-        // A proxy says it without a code.
-        case (413, _): .tooLarge
-        case (_, let code?): Code(rawValue: code)
-        case (429, nil), (500..., nil): .unavailable
-        case (_, nil): .protocolViolation
-        }
+        let token = try await client.token(of: user)
+        return try await send(request, of: client, as: user, with: token, progress: progress).response.body
     }
 }

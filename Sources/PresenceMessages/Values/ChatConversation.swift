@@ -59,6 +59,8 @@ public struct ChatConversation: Codable, Hashable, Sendable, Identifiable {
     public var lastSequence: Int64
     /// The newest message, as it is now; `nil` if there is none.
     public var lastMessage: Message?
+    /// The own user, whose view of it this is; `nil` if that is not known.
+    public var viewer: String?
     /// How many messages the own user has not read.
     public var unreadCount: Int
     /// Whether any unread message of others has priority.
@@ -79,7 +81,7 @@ public struct ChatConversation: Codable, Hashable, Sendable, Identifiable {
     /// Makes a conversation without messages, as a fake or a preview needs it.
     public init(
         id: String, kind: Kind, participants: [String], version: Int64 = 0, groupName: String? = nil,
-        owner: String? = nil, createdAt: Date = Date()
+        owner: String? = nil, viewer: String? = nil, createdAt: Date = Date()
     ) {
         self.id = id
         self.version = version
@@ -88,6 +90,7 @@ public struct ChatConversation: Codable, Hashable, Sendable, Identifiable {
         members = participants.map { Member(user: $0) }
         self.groupName = groupName
         self.owner = owner
+        self.viewer = viewer
         self.createdAt = createdAt
         (firstSequence, lastSequence, unreadCount) = (1, 0, 0)
         (hasUnreadPriority, priorityCount, isMuted, isArchived) = (false, 0, false, false)
@@ -111,12 +114,16 @@ public struct ChatConversation: Codable, Hashable, Sendable, Identifiable {
     /// One who is in it; `nil` for anybody else.
     public func member(_ user: String) -> Member? { members.first { $0.user == user } }
 
-    /// How many messages a member has not read, as far as they show that; the own user's is ``unreadCount``.
+    /// How many messages a member has not read, as far as they show that. That of the ``viewer`` is ``unreadCount``, exactly.
+    /// Another member's may be less: what they wrote counts as read up to there, and of that only the newest message is known
+    /// here. `nil` for users who are not in it, or do not show how far they have read.
     public func unreadCount(for user: String) -> Int? {
-        member(user)?.read.map { Int(max(0, lastSequence - $0)) }
+        guard let member = member(user) else { return nil }
+        if user == viewer { return unreadCount }
+        return member.read.map { lastMessageSenderId == user ? 0 : Int(max(0, lastSequence - $0)) }
     }
 
-    /// ``unreadCount(for:)`` of all who show it.
+    /// ``unreadCount(for:)`` of all members for whom it is known.
     public var unreadCounts: [String: Int] {
         var counts: [String: Int] = [:]
         for member in members { counts[member.user] = unreadCount(for: member.user) }
@@ -142,7 +149,8 @@ extension ChatConversation {
     private enum CodingKeys: String, CodingKey {
         case id, version, kind, participants, members, groupName, owner, metadata, createdAt, firstSequence,
             lastSequence
-        case lastMessage, unreadCount, hasUnreadPriority, priorityCount, isMuted, mutedUntil, isArchived, archivedAt
+        case lastMessage, viewer, unreadCount, hasUnreadPriority, priorityCount, isMuted, mutedUntil, isArchived,
+            archivedAt
         case schemaVersion
     }
 
@@ -162,6 +170,7 @@ extension ChatConversation {
             version: try values.decodeIfPresent(Int64.self, forKey: .version) ?? 0,
             groupName: try values.decodeIfPresent(String.self, forKey: .groupName),
             owner: try values.decodeIfPresent(String.self, forKey: .owner),
+            viewer: try values.decodeIfPresent(String.self, forKey: .viewer),
             createdAt: try values.decode(Date.self, forKey: .createdAt))
         members = try values.decodeIfPresent([Member].self, forKey: .members) ?? members
         metadata = try values.decodeIfPresent([String: JSONValue].self, forKey: .metadata)

@@ -158,12 +158,12 @@ extension Message {
 }
 
 extension ChatConversation {
-    /// `nil` for one that the user is no longer in.
-    init?(_ wire: Wire.Conversation) {
+    /// As `viewer` sees it; `nil` for one that they are no longer in.
+    init?(_ wire: Wire.Conversation, of viewer: String?) {
         guard wire.removed != true, let participants = wire.participants else { return nil }
         self.init(
             id: wire.id, kind: wire.kind == "direct" ? .direct : .group, participants: participants,
-            version: wire.version, groupName: wire.name, owner: wire.owner,
+            version: wire.version, groupName: wire.name, owner: wire.owner, viewer: viewer,
             createdAt: Date(milliseconds: wire.createdAt ?? 0))
         members = (wire.members ?? []).map { Member(user: $0.user, read: $0.read, delivered: $0.delivered ?? 0) }
         metadata = wire.metadata

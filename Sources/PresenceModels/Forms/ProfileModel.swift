@@ -53,6 +53,8 @@ public final class ProfileModel {
     /// The same as `saved`, where there are usernames.
     private var savedUsername: String?
     private var checking: Task<Void, Never>?
+    /// Whether the last check of the username had no answer.
+    private var checkFailed = false
 
     /// What the user sees and types.
     private struct Fields {
@@ -229,8 +231,12 @@ public final class ProfileModel {
         savedUsername = name.isEmpty ? nil : name
     }
 
-    /// Tries again what failed.
-    public func retry() async { await save() }
+    /// Tries again what failed: the check of the username if that had no answer, else the save.
+    public func retry() async {
+        guard checkFailed else { return await save() }
+        usernameChanged(debounce: nil)
+        await checking?.value
+    }
 
     /// Goes back to what is saved.
     public func discardChanges() {
@@ -252,9 +258,9 @@ public final class ProfileModel {
 
     // MARK: The username
 
-    private func usernameChanged() {
+    private func usernameChanged(debounce: Duration? = ProfileModel.debounce) {
         checking?.cancel()
-        (usernameAvailable, usernameError, isCheckingAvailability) = (nil, nil, false)
+        (usernameAvailable, usernameError, isCheckingAvailability, checkFailed) = (nil, nil, false, false)
         guard hasNewUsername else {
             usernameAvailable = username.isEmpty ? nil : true
             return
@@ -265,7 +271,7 @@ public final class ProfileModel {
         guard usernameError == nil else { return }
         isCheckingAvailability = true
         checking = Task { [weak self, clock, username] in
-            guard (try? await clock.sleep(for: Self.debounce)) != nil else { return }
+            if let debounce, (try? await clock.sleep(for: debounce)) == nil { return }
             let isAvailable = try? await usernames.isAvailable(username)
             guard !Task.isCancelled else { return }
             self?.checked(username, isAvailable)
@@ -276,6 +282,7 @@ public final class ProfileModel {
         guard name == username else { return }
         isCheckingAvailability = false
         usernameAvailable = isAvailable
+        checkFailed = isAvailable == nil
         switch isAvailable {
         case true?: usernameError = nil
         case false?: usernameError = "This username is already taken."

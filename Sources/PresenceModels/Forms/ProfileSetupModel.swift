@@ -58,7 +58,9 @@ public final class ProfileSetupModel {
         }
     }
 
-    /// Whether a user has not chosen a name yet: it is the one that everybody begins with.
+    /// Whether a user has not chosen a name yet: it is the one that everybody begins with. A user who skips the form keeps that
+    /// name, so where there are accounts, ask `isNeeded(for:)` of PresenceAccountModels with the account: it notes that the
+    /// form is done.
     public static func isNeeded(for user: User) -> Bool {
         user.displayName.isEmpty || user.displayName == DisplayNameRule.standard(for: user.email)
     }

@@ -2,7 +2,7 @@ import Foundation
 
 /// What a line asks for.
 enum ChatCommand: Hashable, Sendable {
-    case send(String)
+    case send(String, isPriority: Bool = false)
     /// Changes the newest own message.
     case edit(String)
     case delete
@@ -17,7 +17,7 @@ enum ChatCommand: Hashable, Sendable {
 
     /// The commands, for people.
     static let helpText =
-        "/edit TEXT  /delete  /attach FILE  /retry  /discard  /mute  /unmute  /archive  /name NAME  /add USER…  /leave  /quit"
+        "/priority TEXT  /edit TEXT  /delete  /attach FILE  /retry  /discard  /mute  /unmute  /archive  /name NAME  /add USER…  /leave  /quit"
 
     /// - Parameter line: a line that begins with two slashes is sent with one.
     init(_ line: String) {
@@ -28,6 +28,7 @@ enum ChatCommand: Hashable, Sendable {
         let words = line.dropFirst().split(separator: " ", maxSplits: 1).map(String.init)
         let rest = words.count > 1 ? words[1].trimmingCharacters(in: .whitespaces) : ""
         switch (words.first ?? "", rest.isEmpty) {
+        case ("priority", false): self = .send(rest, isPriority: true)
         case ("edit", false): self = .edit(rest)
         case ("delete", true): self = .delete
         case ("attach", false): self = .attach(rest)

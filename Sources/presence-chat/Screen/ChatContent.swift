@@ -23,6 +23,7 @@ extension ChatScreen.Content {
                 time: Self.digits(time.hour) + ":" + Self.digits(time.minute),
                 sender: model.isOwn(message) ? "you" : model.sender(of: message), isOwn: model.isOwn(message),
                 text: Self.text(of: message), isDeleted: message.isDeleted, isEdited: message.isEdited,
+                priority: message.isPriority ? message.priorityReason ?? "" : nil,
                 status: model.statusText(of: message), isFailed: message.status == .failed)
         }
     }

@@ -37,6 +37,8 @@ struct ChatScreen: Sendable {
         var text: String
         var isDeleted = false
         var isEdited = false
+        /// Why it is urgent, empty if nobody says; `nil` if it is not.
+        var priority: String?
         /// What stands beside an own one.
         var status: String?
         var isFailed = false
@@ -97,7 +99,8 @@ struct ChatScreen: Sendable {
         let margin = row.time.count + 1 + nameWidth + 2
         let text = row.isDeleted ? "deleted" : row.text
         let style = row.isDeleted ? Style(color: .grey, isItalic: true) : .plain
-        let note = [row.isEdited ? "(edited)" : nil, row.status].compactMap { $0 }.joined(separator: " ")
+        let priority = row.priority.map { $0.isEmpty ? "(priority)" : "(priority: \($0))" }
+        let note = [priority, row.isEdited ? "(edited)" : nil, row.status].compactMap { $0 }.joined(separator: " ")
         var lines: [Line] = []
         for (index, piece) in Wrapping.lines(of: text, width: width - margin).enumerated() {
             var line = Line()

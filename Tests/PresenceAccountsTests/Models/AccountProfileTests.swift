@@ -1,4 +1,5 @@
 import Foundation
+import PresenceAccountModels
 import PresenceAccounts
 import PresenceAccountsTesting
 import PresenceDomain
@@ -34,6 +35,13 @@ import Testing
         let second = ProfileSetupModel(currentUser: Self.ana, users: users, setup: account)
         await second.skipSetup()
         #expect(second.profileSaved && account.calls.count == 2)
+    }
+
+    @Test func `who skips the form is not shown it again`() async throws {
+        #expect(ProfileSetupModel.isNeeded(for: try #require(account.currentAccount)))
+        let model = ProfileSetupModel(currentUser: Self.ana, users: users, setup: account)
+        await model.skipSetup()
+        #expect(!ProfileSetupModel.isNeeded(for: try #require(account.currentAccount)))
     }
 
     @Test func `a setup that cannot be noted is told, and tried again`() async {

@@ -40,6 +40,27 @@ import Testing
         run.cancel()
     }
 
+    @Test func `where nobody is to know who has an account, a sign-up says to look into the mail`() async throws {
+        try await auth.signUp(email: "taken@example.org", password: "correct horse")
+        try await auth.signOut()
+        auth.hidesExisting = true
+        let (model, run) = await filled()
+        for email in ["ana@example.org", "taken@example.org"] {
+            model.email = email
+            model.password = "battery staple"
+            await model.signUp()
+            #expect(model.message == "Please follow the link in the email that we have sent you, then sign in.")
+            #expect(model.errorMessage == nil && !model.isLoading && model.password.isEmpty)
+            #expect(auth.currentAccount == nil)
+        }
+        model.email = "ana@example.org"
+        model.password = "battery staple"
+        #expect(model.message == nil)
+        await model.signIn()
+        await until { model.isAuthenticated }
+        run.cancel()
+    }
+
     @Test func `who has an account signs in, by e-mail or username`() async throws {
         let (model, run) = await filled()
         try await auth.signUp(email: "ana@example.org", password: "correct horse", displayName: nil, username: "ana.b")

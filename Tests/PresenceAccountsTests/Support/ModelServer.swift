@@ -20,6 +20,8 @@ final class ModelServer: @unchecked Sendable {
         var lastAccess = 0
         var requests: [(line: String, body: [String: Any], token: String?)] = []
         var signUps: [String: Int] = [:]
+        /// Whether a sign-up says nothing of whether the address is taken.
+        var hidesExisting = false
     }
 
     private let lock = NSLock()
@@ -50,6 +52,7 @@ final class ModelServer: @unchecked Sendable {
     ) -> HTTPResponse {
         switch line {
         case "POST /v1/accounts":
+            if state.hidesExisting { return .json("{}", status: 202) }
             if let id = body["idempotency"] as? String, let grant = state.signUps[id] {
                 return tokens(grant, 201, &state)
             }

@@ -43,11 +43,13 @@ private final class AccountScreen {
     func signing(_ account: PresenceAccount) async throws {
         // <snippet>
         do {
-            try await account.signUp(email: "ana@example.org", password: password, displayName: "Ana")
+            switch try await account.signUp(email: "ana@example.org", password: password, displayName: "Ana") {
+            case .signedIn: try await account.claimUsername("ana.b")
+            case .mailSent: title = "Please follow the link in your email, then sign in."
+            }
         } catch let error as AccountError where error.reason == .emailTaken {
             try await account.signIn(email: "ana@example.org", password: password)
         }
-        try await account.claimUsername("ana.b")
         // </snippet>
     }
 

@@ -58,6 +58,35 @@ import Testing
         }
     }
 
+    @Test func `a message is marked as urgent, with a reason or without, and the next one is not`() async {
+        await following(model) {
+            model.isPriority = true
+            model.priorityReason = "  " + String(repeating: "x", count: 300)
+            #expect(model.priorityReason.count == 200)
+            await write("one")
+            #expect(!model.isPriority && model.priorityReason.isEmpty)
+            model.isPriority = true
+            await write("two")
+            model.priorityReason = "not urgent after all"
+            await write("three")
+            await until { model.messages.count == 3 }
+            #expect(model.messages.map(\.isPriority) == [true, true, false])
+            #expect(model.messages.map(\.priorityReason?.count) == [198, nil, nil])
+        }
+    }
+
+    @Test func `a message that cannot be sent is as urgent as before`() async {
+        await following(model) {
+            model.isPriority = true
+            model.priorityReason = "now"
+            fake.fail(with: PresenceError(.storageFailed, "the test's disk"))
+            await write("one")
+            #expect(model.text == "one" && model.isPriority && model.priorityReason == "now")
+            await model.send()
+            await until { model.messages.map(\.priorityReason) == ["now"] }
+        }
+    }
+
     @Test func `in a group it says how many have read`() async {
         let model = Self.model("g1", fake, presence, clock)
         await following(model) {

@@ -1,3 +1,4 @@
+import Foundation
 import PresenceKit
 import PresenceMessages
 import PresenceMessagesTesting
@@ -112,6 +113,18 @@ import Testing
         var loop = fake.messages(in: "c1").makeAsyncIterator()
         let last = await loop.next()?.last
         #expect(last?.status == .sending && last?.failure == nil)
+    }
+
+    @Test func `a device is pushed to as the app said last, offline with the next connection`() async throws {
+        #expect(try await fake.registerDevice(.fcm("a")) && fake.device == .fcm("a"))
+        fake.isOffline = true
+        #expect(try await fake.registerDevice(.apns(Data([0x1F]))) == false)
+        #expect(fake.device == .fcm("a"))
+        #expect(await code { try await fake.registerDevice(.fcm("a b")) } == .validationFailed)
+        fake.isOffline = false
+        #expect(fake.device == PushDevice(token: "1f", platform: .apns))
+        #expect(try await fake.removeDevice() && fake.device == nil)
+        #expect(fake.calls.suffix(1) == [.removeDevice])
     }
 
     @Test func `marks only go forward, and not beyond the last message`() async {

@@ -56,6 +56,7 @@ struct ChatInputTests {
     @Test(arguments: [
         ("Hello", ChatCommand.send("Hello")), ("//etc", .send("/etc")), ("/edit a b", .edit("a b")),
         ("/delete", .delete), ("/name  Alps ", .rename("Alps")), ("/add cy dan", .add(["cy", "dan"])), ("/quit", .quit),
+        ("/priority Come  now", .send("Come  now", isPriority: true)), ("/priority", .unknown("/priority")),
         ("/attach ~/a b.pdf", .attach("~/a b.pdf")), ("/attach", .unknown("/attach")),
         ("/edit", .unknown("/edit")), ("/delete it", .unknown("/delete it")), ("/", .unknown("/")),
         ("/etc/passwd", .unknown("/etc/passwd")),

@@ -87,7 +87,10 @@ import Testing
         let runs = [Task { await model.run() }, Task { await roster.run() }]
         defer { runs.forEach { $0.cancel() } }
         let picture = MessageAttachment(type: .image, url: "https://example.org/a", sizeBytes: 1)
-        try await fake.send(Message(conversationId: "c1", senderId: "ana", text: "", attachments: [picture]))
+        try await fake.send(
+            Message(
+                conversationId: "c1", senderId: "ana", text: "", attachments: [picture], isPriority: true,
+                priorityReason: "now"))
         fake.receive("Nice", from: "bob", in: "c1")
         await until { model.messages.count == 2 && !roster.people.isEmpty && model.title == "Bob" }
         let zone = try #require(TimeZone(identifier: "UTC"))
@@ -95,6 +98,7 @@ import Testing
         #expect(content.title == "Bob" && content.subtitle == "online")
         #expect(content.rows.map(\.text) == ["[image, 1 B: https://example.org/a]", "Nice"])
         #expect(content.rows.map(\.sender) == ["you", "Bob"] && content.rows.map(\.status) == ["Sent", nil])
+        #expect(content.rows.map(\.priority) == ["now", nil])
         #expect(content.rows.map(\.time) == ["08:00", "08:00"])
     }
 }

@@ -1,0 +1,89 @@
+import Foundation
+import PresenceAccountsTesting
+import PresenceKit
+import Testing
+
+@testable import PresenceAccounts
+
+/// Two processes of one app that share a store, as an app and its extension do.
+@Suite(.timeLimit(.minutes(1))) struct SharedStoreTests {
+    private func both() async throws -> (bench: Bench, app: PresenceAccount, other: PresenceAccount) {
+        let (bench, app) = try await Bench.signedIn()
+        let other = bench.launch()
+        await other.reaches { $0 == .signedIn(Bench.ana, .live) }
+        return (bench, app, other)
+    }
+
+    @Test func `each renews what the other has left, however often`() async throws {
+        let (bench, app, other) = try await both()
+        for account in [app, app, app, other, other, app, other] {
+            try await account.refresh()
+            #expect(bench.store.session?.refreshToken == bench.server.refreshToken())
+        }
+        #expect(bench.server.change { $0.grants[1] } != nil)
+    }
+
+    @Test func `an account that is told of does not bring a former token back`() async throws {
+        let (bench, app, other) = try await both()
+        for _ in 1...2 { try await other.refresh() }
+        var changed = Bench.ana
+        changed.preferredLanguage = "pt-PT"
+        await app.heard(changed, version: 2)
+        #expect(bench.store.session?.refreshToken == bench.server.refreshToken())
+        #expect(bench.store.session?.account == changed)
+        try await other.refresh()
+        try await app.refresh()
+    }
+
+    @Test func `who signs out in one is signed out in the other with its next renewal`() async throws {
+        let (bench, app, other) = try await both()
+        // The server hears nothing of it.
+        bench.goOffline()
+        try await app.signOut()
+        bench.reach()
+        await other.heard(Account(id: "u-1", email: "new@example.org"), version: 2)
+        #expect(bench.store.session == nil)
+        await #expect(throws: AccountError(.notSignedIn)) { try await other.refresh() }
+        #expect(other.stateFeed.current == .signedOut(.notSignedIn) && bench.store.session == nil)
+        #expect(await other.currentAccount == nil)
+    }
+
+    @Test func `who signs in anew in one goes on in the other, also if its token is refused meanwhile`() async throws {
+        let (bench, app, other) = try await both()
+        let gate = Gate()
+        bench.transport.answer { [server = bench.server] request in
+            let isRefresh = request.url.path.hasSuffix("refresh")
+            if isRefresh { await gate.pass() }
+            return server.handle(request)
+        }
+        async let renewed = other.refresh()
+        await gate.arrival()
+        bench.reach()
+        try await app.signIn(email: "ana@example.org", password: "correct horse")
+        while bench.server.change({ $0.grants[1] }) != nil { await Task.yield() }
+        await gate.open()
+        #expect(try await renewed == Bench.ana)
+        #expect(try await other.accessToken().hasPrefix("a-2-"))
+        #expect(other.stateFeed.current == .signedIn(Bench.ana, .live))
+    }
+
+    @Test func `another user who signs in in one is the other's user with its next renewal`() async throws {
+        let (bench, _, other) = try await both()
+        // A model of a server that has one user answers in the name of that one, which is no answer to this.
+        bench.server.change { $0.grants[9] = 0 }
+        let bob = Account(id: "u-2", email: "bob@example.org")
+        let kept = StoredSession(refreshToken: "r-9-0", account: bob, savedAt: Date(timeIntervalSince1970: 7))
+        try bench.store.save(kept)
+        await #expect(throws: AccountError(.notSignedIn)) { try await other.refresh() }
+        #expect(other.stateFeed.current.account == bob)
+    }
+
+    @Test func `a store that cannot be read ends nothing`() async throws {
+        let (bench, _, other) = try await both()
+        bench.store.failure = CocoaError(.fileReadNoPermission)
+        let error = await #expect(throws: AccountError.self) { try await other.refresh() }
+        #expect(error?.code == .storageFailed && other.stateFeed.current == .signedIn(Bench.ana, .live))
+        bench.store.failure = nil
+        try await other.refresh()
+    }
+}

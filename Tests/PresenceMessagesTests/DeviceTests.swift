@@ -1,0 +1,195 @@
+import EventLoops
+import Foundation
+import PresenceAccountsTesting
+import PresenceHTTP
+import Testing
+
+@testable import PresenceKit
+@testable import PresenceMessages
+
+/// Where this device is pushed to, as a server hears of it that is not there.
+@Suite(.timeLimit(.minutes(1))) struct DeviceTests {
+    private static let done: FakeHTTPTransport.Answer = { _ in HTTPResponse(status: 204) }
+    private static let gone: FakeHTTPTransport.Answer = { _ in throw HTTPFailure("offline", wasSent: false) }
+
+    /// What was sent, as `PUT token t`.
+    private static func sent(_ scene: Scene) -> [String] {
+        scene.transport.requests.map { request in
+            let body = request.body.flatMap { try? JSONDecoder().decode([String: String].self, from: $0) }
+            let token = request.headers["Authorization"]?.replacing("Bearer ", with: "") ?? ""
+            return [request.method, body?["pushToken"], token].compactMap(\.self).joined(separator: " ")
+        }
+    }
+
+    private static func hasSent(_ scene: Scene, _ count: Int) async -> [String] {
+        while scene.transport.requests.count < count { await Task.yield() }
+        return sent(scene)
+    }
+
+    /// Tokens `t1`, `t2`, …, a new one each time.
+    private static func counted() -> PresenceClient.TokenProvider {
+        let given = Locked(0)
+        return {
+            given.withLock { given in
+                given += 1
+                return "t\(given)"
+            }
+        }
+    }
+
+    private static func connected(_ scene: Scene = Scene()) async -> Scene {
+        scene.transport.answer(done)
+        await scene.connected()
+        while await !scene.messages.isConnected { await Task.yield() }
+        return scene
+    }
+
+    @Test func `a device is registered and removed with the connection's token`() async throws {
+        let scene = await Self.connected()
+        #expect(try await scene.messages.registerDevice(.apns(Data([0xDE, 0xAD, 0x01]))))
+        let request = try #require(scene.transport.requests.first)
+        #expect(request.url.absoluteString == "http://example.org/v1/me/devices/current" && request.method == "PUT")
+        let body = try JSONDecoder().decode([String: String].self, from: request.body ?? Data())
+        #expect(body == ["pushToken": "dead01", "platform": "apns"])
+        #expect(request.headers["Authorization"] == "Bearer t" && request.headers["Content-Type"] == "application/json")
+        #expect(try await scene.messages.registerDevice(.fcm("b:1")))
+        #expect(try await scene.messages.removeDevice())
+        #expect(Self.sent(scene) == ["PUT dead01 t", "PUT b:1 t", "DELETE t"])
+    }
+
+    @Test(arguments: ["", "a b", "ü", "a\n", String(repeating: "x", count: 1_025)])
+    func `what no server takes is not sent`(token: String) async throws {
+        let scene = await Self.connected()
+        let error = await #expect(throws: PresenceError.self) {
+            try await scene.messages.registerDevice(.fcm(token))
+        }
+        #expect(error?.code == .validationFailed && error?.field == "pushToken")
+        #expect(scene.transport.requests.isEmpty)
+        #expect(try await scene.messages.registerDevice(.fcm(String(repeating: "x", count: 1_024))))
+    }
+
+    @Test func `before anybody is known it waits for the first connection, and the newest token counts`() async throws {
+        let scene = Scene(token: { throw PresenceError(.unauthorized, "nobody is signed in") })
+        scene.transport.answer(Self.done)
+        #expect(try await scene.messages.registerDevice(.fcm("a")) == false)
+        #expect(try await scene.messages.registerDevice(.fcm("b")) == false)
+        #expect(scene.transport.requests.isEmpty)
+        await scene.client.switchUser { "t" }
+        await scene.connected()
+        #expect(await Self.hasSent(scene, 1) == ["PUT b t"])
+    }
+
+    @Test func `what fails is told again after a growing pause, and with the next connection`() async throws {
+        let scene = await Self.connected()
+        scene.transport.answer(Self.gone)
+        #expect(try await scene.messages.registerDevice(.fcm("a")) == false)
+        for (count, pause) in [(2, 2), (3, 4), (4, 8)] {
+            await scene.clock.sleepers()
+            scene.clock.advance(by: .seconds(pause) - .milliseconds(1))
+            #expect(scene.transport.requests.count == count - 1)
+            scene.clock.advance(by: .milliseconds(1))
+            _ = await Self.hasSent(scene, count)
+        }
+        scene.transport.answer { _ in .error(429, "rate_limited", retryAfter: 400_000) }
+        await scene.clock.sleepers()
+        scene.clock.advance(by: .seconds(16))
+        _ = await Self.hasSent(scene, 5)
+        // As long as the server says.
+        await scene.clock.sleepers()
+        scene.clock.advance(by: .seconds(300))
+        #expect(scene.transport.requests.count == 5)
+
+        scene.transport.answer(Self.done)
+        scene.server.cutAll()
+        #expect(await Self.hasSent(scene, 6).last == "PUT a t")
+        // The former pause has no effect any more.
+        scene.clock.advance(by: .seconds(200))
+        #expect(try await scene.messages.removeDevice())
+        #expect(scene.transport.requests.count == 7)
+    }
+
+    @Test func `what the server refuses is told once`() async throws {
+        let scene = await Self.connected()
+        scene.transport.answer { _ in .error(422, "validation_failed", message: "no") }
+        let error = await #expect(throws: PresenceError.self) { try await scene.messages.registerDevice(.fcm("a")) }
+        #expect(error?.code == .validationFailed)
+        scene.transport.answer(Self.done)
+        await reconnected(scene)
+        #expect(try await scene.messages.registerDevice(.fcm("b")))
+        #expect(Self.sent(scene) == ["PUT a t", "PUT b t"])
+    }
+
+    @Test func `it is told again when the token is another one, and not with each connection`() async throws {
+        let scene = await Self.connected(Scene(token: Self.counted()))
+        #expect(try await scene.messages.registerDevice(.fcm("a")))
+        await reconnected(scene)
+        await scene.messages.hasToldDevice()
+        #expect(Self.sent(scene) == ["PUT a t1"])
+        scene.server.refuse("connect", ["code": "unauthorized"])
+        scene.server.cutAll()
+        #expect(await Self.hasSent(scene, 2) == ["PUT a t1", "PUT a t2"])
+    }
+
+    @Test func `a refused token is replaced once`() async throws {
+        let scene = await Self.connected(Scene(token: Self.counted()))
+        scene.transport.answer { request in
+            request.headers["Authorization"] == "Bearer t1" ? .error(401, "unauthorized") : HTTPResponse(status: 204)
+        }
+        #expect(try await scene.messages.registerDevice(.fcm("a")))
+        await reconnected(scene)
+        #expect(Self.sent(scene) == ["PUT a t1", "PUT a t2"])
+        // The session that it was registered with.
+        await scene.client.signOut()
+        #expect(await Self.hasSent(scene, 3).last == "DELETE t2")
+        let fixed = await Self.connected()
+        fixed.transport.answer { _ in .error(401, "unauthorized") }
+        #expect(try await fixed.messages.registerDevice(.fcm("a")) == false, "another session may come")
+    }
+
+    @Test func `a change of the user moves the device from the former one to the next`() async throws {
+        let scene = await Self.connected(Scene(token: { "ana" }))
+        #expect(try await scene.messages.registerDevice(.fcm("a")))
+        await scene.client.switchUser { "bob" }
+        await scene.connected()
+        #expect(await Self.hasSent(scene, 3) == ["PUT a ana", "DELETE ana", "PUT a bob"])
+    }
+
+    @Test func `a user who goes while the device is being registered is not pushed to here`() async throws {
+        let scene = await Self.connected()
+        let (arrivals, arrive) = AsyncStream.makeStream(of: Void.self)
+        let (gate, open) = AsyncStream.makeStream(of: Void.self)
+        scene.transport.answer { request in
+            if request.method == "PUT" {
+                arrive.yield()
+                for await _ in gate { break }
+            }
+            return HTTPResponse(status: 204)
+        }
+        async let isTold = scene.messages.registerDevice(.fcm("a"))
+        for await _ in arrivals { break }
+        await scene.client.signOut()
+        await scene.messages.hasNoUser()
+        open.yield()
+        #expect(try await isTold == false)
+        #expect(await Self.hasSent(scene, 2) == ["PUT a t", "DELETE t"])
+    }
+
+    /// Breaks the connection, and waits for the next one and what it brings.
+    private func reconnected(_ scene: Scene) async {
+        let former = await scene.messages.generation
+        scene.server.cutAll()
+        while await scene.messages.generation == former { await Task.yield() }
+        await scene.messages.hasToldDevice()
+    }
+}
+
+extension PresenceMessages {
+    /// Waits until nothing of a device is being told.
+    fileprivate func hasToldDevice() async {
+        _ = await push.last?.result
+    }
+
+    fileprivate func hasNoUser() async {
+        while own != nil { await Task.yield() }
+    }
+}
