@@ -95,7 +95,7 @@ let package = Package(
         // The way of data: loop, sockets, Redis.
         .target(name: "EventLoops", dependencies: ["CLibEV"], swiftSettings: ours),
         .target(name: "WebSockets", dependencies: ["CLibWebSockets", "CLibEV", "EventLoops"], swiftSettings: ours),
-        .target(name: "Redis", dependencies: ["CHiredis", "CLibEV", "CTLS", "EventLoops"], swiftSettings: ours),
+        .target(name: "Redis", dependencies: ["CHiredis", "CLibEV", "CTLS", "EventLoops"], swiftSettings: unchecked),
         // What takes too long for a loop: jobs of our own, and calls to other servers.
         .target(
             name: "NumberedQueues",
@@ -115,8 +115,9 @@ let package = Package(
             name: "Tokens",
             dependencies: [
                 "Installation", "PresenceProtocol", .product(name: "JWTKit", package: "jwt-kit", condition: server),
+                .product(name: "Crypto", package: "swift-crypto", condition: server),
             ],
-            swiftSettings: ours),
+            swiftSettings: unchecked),
         // What passwords are, and how they are kept.
         .target(
             name: "Passwords", dependencies: ["CSodium", "CAssets"], exclude: ["Assets"], swiftSettings: ours),

@@ -35,6 +35,8 @@ extension RedisServerProcess {
         // table takes.
         ("hash-max-listpack-entries", ["128"]),
         ("hash-max-listpack-value", ["512"]),
+        // Nobody reads Redis' own percentiles of each command (LATENCY HISTOGRAM); presenced measures the answers of scripts.
+        ("latency-tracking", ["no"]),
         // A shard that is behind with its events is cut off at this much, and reads everything anew.
         ("client-output-buffer-limit", ["pubsub", "256mb", "64mb", "60"]),
     ]

@@ -22,7 +22,7 @@ extension Authenticator {
             }
         }
         self.init(
-            ownKey: try await secret.asyncMap { Key(algorithm: try await $0.algorithm(), isOwn: true) },
+            ownKey: try await secret.asyncMap { Key(algorithm: try await $0.algorithm(), isOwn: true, mac: $0.mac) },
             keys: keys, issuer: configuration.issuer, audience: configuration.audience,
             leeway: configuration.leeway)
     }

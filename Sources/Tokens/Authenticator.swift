@@ -1,3 +1,4 @@
+import Crypto
 import JWTKit
 public import PresenceProtocol
 
@@ -34,11 +35,21 @@ public struct Authenticator: Sendable {
         let isOwn: Bool
         /// Whether its signatures take too long for a loop.
         let isSlow: Bool
+        /// Of an HS256 secret, from which each token's is made.
+        let mac: HMAC<SHA256>?
 
-        init(algorithm: any JWTAlgorithm, isOwn: Bool) {
+        init(algorithm: any JWTAlgorithm, isOwn: Bool, mac: HMAC<SHA256>? = nil) {
             self.algorithm = algorithm
             self.isOwn = isOwn
+            self.mac = mac
             isSlow = !algorithm.name.hasPrefix("HS")
+        }
+
+        func signed(_ bytes: ArraySlice<UInt8>, _ signature: [UInt8]) -> Bool {
+            guard var mac else { return (try? algorithm.verify(signature, signs: bytes)) ?? false }
+            bytes.withUnsafeBytes { mac.update(data: $0) }
+            // In constant time.
+            return mac.finalize() == signature
         }
     }
 
@@ -96,9 +107,7 @@ public struct Authenticator: Sendable {
 
     private func finish(_ token: Unverified, now: Timestamp) -> Result<Claims, AuthenticationFailure> {
         do throws(AuthenticationFailure) {
-            guard let holds = try? token.key.algorithm.verify(token.signature, signs: token.signed), holds else {
-                throw .badSignature
-            }
+            guard token.key.signed(token.signed, token.signature) else { throw .badSignature }
             return .success(try claims(in: token.payload, key: token.key, now: now))
         } catch {
             return .failure(error)
@@ -117,17 +126,29 @@ public struct Authenticator: Sendable {
     private func unverified(_ token: ArraySlice<UInt8>) throws(AuthenticationFailure) -> Unverified {
         guard token.count <= Self.longestToken else { throw .malformed }
         let parts = token.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-        guard parts.count == 3, let headerJSON = Base64URL.decode(parts[0]), let payload = Base64URL.decode(parts[1]),
-            let signature = Base64URL.decode(parts[2])
+        guard parts.count == 3, let payload = Base64URL.decode(parts[1]), let signature = Base64URL.decode(parts[2])
         else { throw .malformed }
 
-        let header = try TokenHeader(json: headerJSON)
+        let header = try header(parts[0])
         guard !header.hasCritical else { throw .unsupportedExtension }
         guard header.keyID != "", let key = keys[header.keyID ?? ""] else { throw .unknownKey }
         guard header.algorithm.utf8.elementsEqual(key.algorithm.name.utf8) else { throw .wrongAlgorithm }
         return Unverified(
             key: key, signed: token[parts[0].startIndex..<parts[1].endIndex], signature: signature, payload: payload)
     }
+
+    private func header(_ text: ArraySlice<UInt8>) throws(AuthenticationFailure) -> TokenHeader {
+        // Nearly all tokens of an installation's own have the same, which is read once.
+        if text.elementsEqual(Self.usualHeader.text) { return Self.usualHeader.meaning }
+        guard let json = Base64URL.decode(text) else { throw .malformed }
+        return try TokenHeader(json: json)
+    }
+
+    /// As `TokenMaker` and most libraries write it: `{"alg":"HS256","typ":"JWT"}`.
+    private static let usualHeader = (
+        text: Array(TokenMaker.header.utf8),
+        meaning: TokenHeader(algorithm: "HS256")
+    )
 
     private func claims(
         in payload: [UInt8], key: Key, now: Timestamp

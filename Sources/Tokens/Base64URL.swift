@@ -5,22 +5,25 @@ package enum Base64URL {
     /// - Returns: `nil` if `text` is anything else.
     package static func decode(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         guard text.count % 4 != 1 else { return nil }
-        var decoded: [UInt8] = []
-        decoded.reserveCapacity(text.count * 3 / 4)
-        var bits: UInt32 = 0
-        var count = 0
-        for character in text {
-            let value = values[Int(character)]
-            guard value != invalid else { return nil }
-            bits = bits << 6 | UInt32(value)
-            count += 6
-            if count >= 8 {
-                count -= 8
-                decoded.append(UInt8(truncatingIfNeeded: bits >> UInt32(count)))
+        var isValid = true
+        // Unsafe: the memory is the new array's own, and has room for as many bytes as whole ones come out.
+        let decoded = Array<UInt8>(unsafeUninitializedCapacity: text.count * 3 / 4) { buffer, length in
+            var bits: UInt32 = 0
+            var count = 0
+            for character in text {
+                let value = values[Int(character)]
+                guard value != invalid else { return isValid = false }
+                bits = bits << 6 | UInt32(value)
+                count += 6
+                if count >= 8 {
+                    count -= 8
+                    buffer[length] = UInt8(truncatingIfNeeded: bits >> UInt32(count))
+                    length += 1
+                }
             }
+            isValid = bits & (1 << UInt32(count) - 1) == 0
         }
-        guard bits & (1 << UInt32(count) - 1) == 0 else { return nil }
-        return decoded
+        return isValid ? decoded : nil
     }
 
     package static func encode(_ bytes: some Sequence<UInt8>) -> String {

@@ -49,5 +49,5 @@ public struct TokenMaker: Sendable {
     /// Seconds with three decimals, exactly: a lifetime may be shorter than a second.
     private static func numericDate(_ time: Timestamp) -> Decimal { Decimal(time) / 1_000 }
 
-    private static let header = Base64URL.encode(#"{"alg":"HS256","typ":"JWT"}"#.utf8)
+    static let header = Base64URL.encode(#"{"alg":"HS256","typ":"JWT"}"#.utf8)
 }

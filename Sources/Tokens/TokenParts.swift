@@ -9,6 +9,8 @@ struct TokenHeader {
     /// Whether the header has `crit`: extensions without which the token must not be accepted.
     private(set) var hasCritical = false
 
+    init(algorithm: String) { self.algorithm = algorithm }
+
     init(json: [UInt8]) throws(AuthenticationFailure) {
         try forEachMember(of: json) { name, value throws(AuthenticationFailure) in
             switch name {
@@ -71,10 +73,10 @@ private func forEachMember(
     let outcome = json.withUnsafeBytes { bytes -> Result<Void, AuthenticationFailure> in
         do {
             var scanner = JSONScanner(bytes)
-            var seen: Set<String> = []
+            var seen = SeenNames()
             try scanner.beginObject()
             while let key = try scanner.nextKey() {
-                guard let name = key.string, seen.insert(name).inserted else { return .failure(.malformed) }
+                guard let name = key.string, seen.insert(name) else { return .failure(.malformed) }
                 try read(name, try scanner.value())
             }
             try scanner.finish()
@@ -86,6 +88,24 @@ private func forEachMember(
         }
     }
     try outcome.get()
+}
+
+/// The names of an object so far. A token has some five, which are compared with each other sooner than hashed.
+private struct SeenNames {
+    private var few: [String] = []
+    private var many: Set<String> = []
+
+    init() { few.reserveCapacity(8) }
+
+    /// Whether it is new.
+    mutating func insert(_ name: String) -> Bool {
+        guard !few.contains(name) else { return false }
+        if few.count < 8 {
+            few.append(name)
+            return true
+        }
+        return many.insert(name).inserted
+    }
 }
 
 extension JSONValue {

@@ -1,3 +1,4 @@
+import Crypto
 import JWTKit
 
 /// The secret with which an installation signs tokens of its own (HS256).
@@ -28,6 +29,9 @@ public struct TokenSecret: Sendable, CustomStringConvertible, CustomReflectable 
     func algorithm() async throws -> any JWTAlgorithm {
         try await JWTKeyCollection().add(hmac: HMACKey(from: text), digestAlgorithm: .sha256).getKey()
     }
+
+    /// The same, with the key worked in already: what is left is the token's own bytes.
+    var mac: HMAC<SHA256> { HMAC(key: SymmetricKey(data: Array(text.utf8))) }
 
     public var description: String { "TokenSecret(hidden)" }
     public var customMirror: Mirror { Mirror(self, children: []) }

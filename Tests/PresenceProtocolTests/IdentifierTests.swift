@@ -14,6 +14,16 @@ struct IdentifierTests {
         #expect(Identifier(text) == nil)
     }
 
+    @Test(arguments: [1, 2, 20, 99, 100, 101, 300])
+    func `of ids that are there twice the first one stays, however many there are`(count: Int) {
+        let ids = (0..<count).map { id("user-\($0)") }
+        #expect(ids.withoutRepetitions() == ids)
+        for place in [0, count / 2, count - 1] {
+            #expect((ids + [ids[place]]).withoutRepetitions() == ids)
+            #expect(([ids[place]] + ids).withoutRepetitions() == [ids[place]] + ids.filter { $0 != ids[place] })
+        }
+    }
+
     @Test func `ids differ by case and sort by bytes`() {
         #expect(id("Bob") != id("bob"))
         #expect(

@@ -68,6 +68,20 @@ import Testing
         #expect(first.closeCode == .disconnected && second.isConnected)
     }
 
+    @Test func `a subscription in the packet of connect is answered with it, in one write`() throws {
+        let world = try World(shards: 1)
+        try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
+        let cy = SimulatedClient("cy", in: world)
+        cy.dial(world.shards[0])
+        cy.send(.subscribe(.init(users: [UserID("bob")!])))
+        try world.run(until: "it is answered") { cy.received.count == 2 }
+        guard case .connected = cy.received[0], case .subscribed = cy.received[1] else {
+            Issue.record("\(cy.received)")
+            return
+        }
+        #expect(cy.writes == 1)
+    }
+
     @Test func `what is sent behind connect waits until it is answered, and goes with it when it is refused`() throws {
         let world = try World(shards: 1)
         let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")

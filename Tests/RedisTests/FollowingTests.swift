@@ -73,6 +73,27 @@ struct FollowingTests {
         }
     }
 
+    @Test func `what comes and goes while there is no connection is not kept`() async throws {
+        server.kill()
+        try await Listener.with(server.unix, ["a"]) { listener in
+            _ = await listener.lossReason()
+            await listener.onLoop { subscriber in
+                for number in 0..<3_000 {
+                    subscriber.follow(Self.name(number), index: 0)
+                    subscriber.leave(Self.name(number))
+                }
+            }
+            let kept = await listener.onLoop { $0.isSubscribing ? -1 : $0.underWay + $0.followed }
+            #expect(kept == 0)
+            try server.start()
+            await listener.subscribed()
+            await listener.onLoop { $0.follow("x", index: 0) }
+            await listener.follows("x")
+            let there = try server.admin().command("PUBSUB", "CHANNELS").array ?? []
+            #expect(there.count == 2)
+        }
+    }
+
     @Test func `a channel that is left and followed at once is heard from its second confirmation on`() async throws {
         let admin = try server.admin()
         try await Listener.with(server.unix, ["a"]) { listener in

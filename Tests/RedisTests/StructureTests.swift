@@ -38,7 +38,7 @@ struct StructureTests {
 
     @Test func `of many channels some are asked for at a time, in their order, each way in a command of its own`() {
         var channels = FollowedChannels()
-        for number in 0..<5_000 { channels.follow(Array("\(number)".utf8)) }
+        for number in 0..<5_000 { channels.follow(Array("\(number)".utf8), isConnected: true) }
         var sent = 0
         while let command = channels.next() {
             #expect(command[0] == "SUBSCRIBE" && command.count - 1 <= FollowedChannels.batch)
@@ -52,7 +52,7 @@ struct StructureTests {
             if let command = channels.next() { sent += command.count - 1 }
         }
         channels.leave(Array("1".utf8), isConnected: true)
-        channels.follow(Array("new".utf8))
+        channels.follow(Array("new".utf8), isConnected: true)
         #expect(channels.next() == ["UNSUBSCRIBE", .bytes(Array("1".utf8))])
         #expect(channels.next() == ["SUBSCRIBE", .bytes(Array("new".utf8))])
         #expect(channels.count == 5_000 && channels.isRestored)

@@ -13,6 +13,8 @@ final class SimulatedClient {
     private(set) var received: [ServerMessage] = []
     /// The same as it came.
     private(set) var texts: [String] = []
+    /// In so many writes.
+    private(set) var writes = 0
     /// What it would show.
     private(set) var presences: [UserID: Presence] = [:]
     private(set) var profiles: [UserID: ProfileRegister] = [:]
@@ -151,6 +153,7 @@ final class SimulatedClient {
     // MARK: What comes
 
     func receive(_ bytes: [UInt8]) -> WriteResult {
+        writes += 1
         for payload in Self.messages(in: bytes) {
             texts.append(String(decoding: payload, as: UTF8.self))
             guard let message = try? ServerMessage.decode(payload) else { continue }

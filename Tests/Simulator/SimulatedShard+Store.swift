@@ -240,6 +240,8 @@ extension SimulatedShard: Store {
         request { [self] _ in subscription.known.remove(channel) }
     }
 
+    var isSubscribing: Bool { subscription.isUp }
+
     func overhear(_ pattern: String?) { subscription.isOverhearing = pattern != nil }
 
     /// Something that the shard asks for reaches Redis, after what it asked for before.

@@ -1,5 +1,6 @@
 """What is checked rather than measured: a module each, which prints what it found and returns a status."""
 
-from checks import account_memory, batches, growth, guard, instructions, predictions, publishing, quick
+from checks import account_memory, batches, functions, growth, guard, instructions, predictions, publishing, quick
 
-CHECKS = {check.NAME: check for check in (quick, guard, instructions, publishing, batches, predictions, growth, account_memory)}
+CHECKS = {check.NAME: check for check in (
+    quick, guard, instructions, publishing, batches, functions, predictions, growth, account_memory)}

@@ -92,7 +92,8 @@ final class Delivery {
             count(slice.events, times)
             times = 0
         }
-        for index in watchers.takeDirty() {
+        let dirty = watchers.takeDirty()
+        for index in dirty {
             switch watchers.takeDue(index) {
             case .nothing: break
             case .more: flushAll(Int(index))
@@ -112,6 +113,7 @@ final class Delivery {
                 }
             }
         }
+        watchers.recycle(dirty)
         settle()
     }
 

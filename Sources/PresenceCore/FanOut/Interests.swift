@@ -9,7 +9,7 @@ import PresenceProtocol
 ///
 /// Nothing is read of a subject before its channel is confirmed: what is published after the reading is heard, what was before is
 /// in what is read. A channel is left only when it is confirmed: followed again, it waits for a confirmation, and a former one
-/// that is still to come would be taken for it.
+/// that is still to come would be taken for it. While there is no subscription none is to come, so it is left then too.
 package final class Interests {
     private final class Interest {
         let channel: String
@@ -41,7 +41,8 @@ package final class Interests {
 
     /// Who comes back within this costs nothing.
     static let pause: Milliseconds = 1_000
-    /// So many are left at once at most.
+    /// So many are left in a turn at most, or a sixteenth of those that nobody wants, so that leaving keeps up with any number
+    /// of new ones.
     static let batch = 512
 
     init(store: any Store, partitions: Partitions, clock: ShardClock) {
@@ -132,19 +133,25 @@ package final class Interests {
         idle.append((interest, clock.now))
     }
 
-    /// Leaves what nobody has wanted for a while.
+    /// Leaves what nobody has wanted for a while. Called in every turn.
     func tick() {
+        guard head < idle.count, clock.now - idle[head].since >= Self.pause else { return }
         var count = 0
-        while head < idle.count, count < Self.batch, clock.now - idle[head].since >= Self.pause {
+        let most = max(Self.batch, (idle.count - head) / 16)
+        let mustBeConfirmed = store.isSubscribing
+        while head < idle.count, count < most, clock.now - idle[head].since >= Self.pause {
             let interest = idle[head].interest
             head += 1
             if interest.wishes == 0, clock.now - interest.releasedAt < Self.pause {
                 idle.append((interest, interest.releasedAt))
                 continue
             }
+            if interest.wishes == 0, mustBeConfirmed, !interest.isConfirmed {
+                idle.append((interest, clock.now))
+                continue
+            }
             interest.isIdle = false
-            // One that is not confirmed comes here again when it is.
-            guard interest.wishes == 0, interest.isConfirmed else { continue }
+            guard interest.wishes == 0 else { continue }
             count += 1
             left += 1
             interests[interest.channel] = nil

@@ -61,6 +61,11 @@ package final class TopicLoader {
         let round = shard.policies.round(of: topic.subject)
         query(topic) { [self] result in
             guard case .success(let value) = result else { return finish(topic, .failed) }
+            // Events were missed since it was asked, and the reading anew that followed did not know of this topic.
+            guard round == shard.policies.round(of: topic.subject) else {
+                topic.isLoading = false
+                return read(topic)
+            }
             if let kind = shard.watchers.kind(of: topic) {
                 kind.take(value, of: topic, announced: topic.isLoaded)
                 return finish(topic, .loaded)

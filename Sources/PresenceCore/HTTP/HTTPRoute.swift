@@ -42,6 +42,10 @@ package enum Route {
             self = .unknown
             return
         }
+        if target == "/v1/ws" {
+            self = Self.reading(method, .webSocket)
+            return
+        }
         guard let parts = Self.parts(of: target) else {
             self = .badEscape
             return

@@ -20,6 +20,12 @@ package struct Rates<Key: Hashable> {
         return bucket(of: key).wait(for: tokens, at: now, limit)
     }
 
+    /// Takes tokens that are there, or tells how long until they are.
+    mutating func charge(_ tokens: Int, to key: Key, at now: Milliseconds) -> Milliseconds? {
+        guard let limit else { return nil }
+        return current[key, default: previous[key] ?? TokenBucket()].charge(tokens, at: now, limit)
+    }
+
     package mutating func take(_ tokens: Int, by key: Key, at now: Milliseconds) {
         guard let limit else { return }
         var bucket = bucket(of: key)

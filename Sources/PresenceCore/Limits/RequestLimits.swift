@@ -13,22 +13,20 @@ extension ShardLogic {
             limitRate(of: connection, id, .requests, retryAfter: wait)
             return false
         }
-        if let user, let wait = userRates.wait(for: tokens, by: user, at: clock.now) {
+        if let user, let wait = userRates.charge(tokens, to: user, at: clock.now) {
             limitRate(of: connection, id, .userRequests, retryAfter: wait)
             return false
         }
         if let limit = connectionRate { connection.bucket.take(tokens, at: clock.now, limit) }
-        if let user { userRates.take(tokens, by: user, at: clock.now) }
         return true
     }
 
     /// The same for a user authenticated by this very request; the connection was charged for it already.
     func admits(_ user: UserID, _ connection: Connection, _ id: Int64?) -> Bool {
-        if let wait = userRates.wait(for: 1, by: user, at: clock.now) {
+        if let wait = userRates.charge(1, to: user, at: clock.now) {
             limitRate(of: connection, id, .userRequests, retryAfter: wait)
             return false
         }
-        userRates.take(1, by: user, at: clock.now)
         return true
     }
 

@@ -39,6 +39,13 @@ struct TokenBucket: Equatable {
         return excess > 0 ? (excess + 999_999) / 1_000_000 : nil
     }
 
+    /// Takes tokens that are there, or tells how long until they are.
+    mutating func charge(_ tokens: Int, at now: Milliseconds, _ limit: RateLimit) -> Milliseconds? {
+        if let wait = wait(for: tokens, at: now, limit) { return wait }
+        take(tokens, at: now, limit)
+        return nil
+    }
+
     /// Takes tokens that are there.
     package mutating func take(_ tokens: Int, at now: Milliseconds, _ limit: RateLimit) {
         fullAt = max(fullAt, now * 1_000_000) + limit.interval * min(Int64(tokens), limit.burst)

@@ -28,12 +28,18 @@ end
 -- Who changes something by a token says so by two keys more, before the one of offers: a key that tells whether the token is
 -- good still, and "{p017}:writer:g:GRANT" or "{p017}:writer:t:ISSUED" (no key). Tokens may have been taken back, or the account
 -- deleted, since the request was let in: then it changes nothing. Without them a backend writes, or the server itself.
+-- Of a script that reads the user anyway (`read`), "{p017}:writer:u:ISSUED" alone: it returns REVOKED if `user.isRevoked`.
+local issuedAt
 local function isRevoked()
     local place = #KEYS
     if string.find(KEYS[place] or '', '^[^{]*{p%d+}:offers$') then place = place - 1 end
     local kind, word = string.match(KEYS[place] or '', '^[^{]*{p%d+}:writer:(%a):(.+)$')
     if not kind then return false end
     table.remove(KEYS, place)
+    if kind == 'u' then
+        issuedAt = tonumber(word)
+        return false
+    end
     local key = table.remove(KEYS, place - 1)
     if kind == 'g' then return redis.call('HEXISTS', key, word) == 0 end
     return tonumber(word) < tonumber(redis.call('HGET', key, 'revokedAt') or '0')
@@ -78,13 +84,15 @@ local function session(value) return string.match(value, '^(%S+) (%S+) (%S+) (%S
 -- A user: what their hash holds, read in one call and written in one, since each call costs Redis some 2 µs. What is not
 -- there is false. `pastKey` and `bounds` ("KEEP MOST", see `remember`): where statuses are kept that are over. Without
 -- bounds none are, and `pastKey` may be another key, or nil.
-local fields = { 'chosen', 'text', 'clearAt', 'chosenVersion', 'lastSeen', 'status', 'since', 'shown', 'presenceVersion',
-    'barredAt', 'revokedAt', 'visibility' }
 local function read(id, userKey, sessionsKey, floorKey, channel, pastKey, bounds)
+    local values = redis.call('HMGET', userKey, 'chosen', 'text', 'clearAt', 'chosenVersion', 'lastSeen', 'status', 'since',
+        'shown', 'presenceVersion', 'barredAt', 'revokedAt', 'visibility')
     local user = { id = id, key = userKey, sessionsKey = sessionsKey, floorKey = floorKey, channel = channel,
-        pastKey = (bounds or '') ~= '' and pastKey, bounds = bounds, changed = {}, events = {} }
-    local values = redis.call('HMGET', userKey, unpack(fields))
-    for i, field in ipairs(fields) do user[field] = values[i] end
+        pastKey = (bounds or '') ~= '' and pastKey, bounds = bounds, changed = {}, events = {},
+        chosen = values[1], text = values[2], clearAt = values[3], chosenVersion = values[4], lastSeen = values[5],
+        status = values[6], since = values[7], shown = values[8], presenceVersion = values[9], barredAt = values[10],
+        revokedAt = values[11], visibility = values[12] }
+    if issuedAt then user.isRevoked = issuedAt < tonumber(user.revokedAt or '0') end
     return user
 end
 
@@ -116,10 +124,10 @@ local function lapse(user)
 end
 
 -- The reply that tells a shard what its user chose, since when tokens must have been issued, and who may see them: OK,
--- now, chosen, text, clearAt, version, revokedAt, visibility.
+-- "now chosen clearAt version revokedAt text", visibility; - for no clearAt, nothing for no text.
 local function ownStatus(user)
-    return { 'OK', int(now), user.chosen or 'auto', user.text or '', user.clearAt or '', user.chosenVersion or '0',
-        user.revokedAt or '0', user.visibility or '' }
+    return { 'OK', table.concat({ int(now), user.chosen or 'auto', user.clearAt or '-', user.chosenVersion or '0',
+        user.revokedAt or '0', user.text or '' }, ' '), user.visibility or '' }
 end
 
 -- The user was here until `time`, as far as this shard knows.
@@ -168,11 +176,12 @@ local function remember(user, before, from)
 end
 
 -- Recomputes what others see, over all sessions. Only if that differs it gets a new version and is told:
--- "P user version at BODY", where the register is {"version":VERSION,BODY. `since` is when a new status began.
+-- "P user version at BODY", where the register is {"version":VERSION,BODY. `since` is when a new status began. A script that
+-- knows the sessions' values leaves them in `user.sessions`.
 local function announce(user, since)
     local before = user.status or 'offline'
     local kinds, present, active = {}, false, false
-    for _, value in ipairs(redis.call('HVALS', user.sessionsKey)) do
+    for _, value in ipairs(user.sessions or redis.call('HVALS', user.sessionsKey)) do
         local incarnation, _, kind, state = session(value)
         user.isElsewhere = user.isElsewhere or incarnation ~= ARGV[3]
         present = true

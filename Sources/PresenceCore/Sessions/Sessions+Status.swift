@@ -15,7 +15,7 @@ extension Sessions {
         shard.store.run(
             .status,
             keys: [user.keys.shards, user.keys.floor, user.userKey, user.sessionsKey]
-                + shard.past.keys(of: [user.id], in: user.keys) + Writer(session).keys,
+                + shard.past.keys(of: [user.id], in: user.keys) + Writer(session).keysBesideRecord,
             arguments: [user.keys.events, shard.link.incarnation, user.id.string] + StatusArguments(status).words
                 + shard.past.arguments,
             lane: .commands
@@ -72,18 +72,13 @@ extension Sessions {
         shard.deadlines.set(.lapse(user.id), at: look)
     }
 
-    /// Takes in a script's answer `OK, now, chosen, text, clearAt, version, revokedAt, visibility`.
+    /// Takes in a script's answer `OK, "now chosen clearAt version revokedAt text", visibility` (`ownStatus` in lib.lua).
     func learn(_ words: [RedisValue], of user: LocalUser) {
-        guard words.count >= 7, let time = words[1].int else { return }
-        user.revokedAt = max(user.revokedAt, words[6].int ?? 0)
-        user.redisOffset = time - shard.clock.now
-        if shard.store.hasOneClock { shard.clock.learn(redisTime: time) }
-        let text = words[3].string.flatMap { $0.isEmpty ? nil : $0 }
-        take(
-            .init(
-                status: words[2].string.flatMap(ChosenStatus.init) ?? .auto, text: text, clearAt: words[4].int,
-                version: words[5].int ?? 0),
-            of: user)
+        guard words.count > 1, let told = OwnStatusRead(words[1]) else { return }
+        user.revokedAt = max(user.revokedAt, told.revokedAt)
+        user.redisOffset = told.time - shard.clock.now
+        if shard.store.hasOneClock { shard.clock.learn(redisTime: told.time) }
+        take(told.chosen, of: user)
     }
 
     package func take(_ chosen: LocalUser.Chosen, of user: LocalUser) {
@@ -95,5 +90,25 @@ extension Sessions {
             for feature in shard.features { feature.statusChosen(chosen.status, by: user.id) }
         }
         for feature in shard.features { feature.statusKnown(of: user) }
+    }
+}
+
+/// What a script says of a user whose session is here, read from one string.
+private struct OwnStatusRead {
+    let time: Timestamp
+    let chosen: LocalUser.Chosen
+    let revokedAt: Timestamp
+
+    init?(_ value: RedisValue) {
+        guard let line = value.bytes else { return nil }
+        let fields = line.split(separator: 0x20, maxSplits: 5, omittingEmptySubsequences: false)
+        func integer(_ index: Int) -> Int64? { Int64(String(decoding: fields[index], as: UTF8.self)) }
+        guard fields.count == 6, let time = integer(0) else { return nil }
+        self.time = time
+        revokedAt = integer(4) ?? 0
+        chosen = LocalUser.Chosen(
+            status: ChosenStatus(rawValue: String(decoding: fields[1], as: UTF8.self)) ?? .auto,
+            text: fields[5].isEmpty ? nil : String(validating: fields[5], as: UTF8.self), clearAt: integer(2),
+            version: integer(3) ?? 0)
     }
 }

@@ -34,6 +34,9 @@ package struct Writer {
         return [key, home.name + ":writer:" + word]
     }
 
+    /// The same of one that reads the user's record anyway, and compares what that says.
+    var keysBesideRecord: [String] { grant == nil ? [home.name + ":writer:u:\(issuedAt)"] : keys }
+
     /// All grants go with the tokens that are taken back, so one that is there is good.
     private var key: String { grant == nil ? home.user(user) : home.grants(user) }
 

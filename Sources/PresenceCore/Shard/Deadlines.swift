@@ -10,6 +10,8 @@ package struct Deadlines {
     package enum Subject: Equatable {
         /// Ping, death by silence, no `connect` in time, a token that runs out: whatever comes first.
         case heartbeat(SocketID)
+        /// The same of many connections, most of which are pinged now (`takeBeat`).
+        case beat(Milliseconds)
         /// Nothing could be written since.
         case congestion(SocketID)
         /// A lost session counts as gone.
@@ -44,8 +46,11 @@ package struct Deadlines {
 
     private var heap = Heap<Entry>()
     private var orders: UInt64 = 0
+    /// Pings fall due at few times, some 128 in an interval (`ShardLogic.nextPing`). All of one time have one entry in the
+    /// heap, which would otherwise have one for each connection.
+    private var beats: [Milliseconds: [SocketID]] = [:]
 
-    package var count: Int { heap.count }
+    package var count: Int { heap.count + beats.values.reduce(0) { $0 + $1.count - 1 } }
     /// What for, in no order.
     var subjects: [Subject] { heap.unordered.map(\.subject) }
 
@@ -56,6 +61,16 @@ package struct Deadlines {
         orders += 1
         heap.insert(Entry(time: time, order: orders, subject: subject))
     }
+
+    /// A connection is looked at when others are, too.
+    mutating func set(beatOf socket: SocketID, at time: Milliseconds) {
+        guard beats[time]?.append(socket) == nil else { return }
+        beats[time] = [socket]
+        set(.beat(time), at: time)
+    }
+
+    /// Whose beat it is that has fallen due, in the order in which they were set.
+    mutating func takeBeat(_ time: Milliseconds) -> [SocketID] { beats.removeValue(forKey: time) ?? [] }
 
     package mutating func set(_ kind: DeadlineKind, _ key: DeadlineKey = .none, at time: Milliseconds) {
         switch key {

@@ -32,8 +32,10 @@ package protocol Store: AnyObject {
     /// Subscribes to a further channel, whose messages come like those of the partition. Each time that Redis has confirmed it
     /// is a `StoreChange.followed`; after a break that comes before `subscribed`. Not with a cluster.
     func follow(_ channel: String, partition: Int)
-    /// Leaves such a channel: one that is confirmed, or there is no subscription.
+    /// Leaves such a channel: one that is confirmed, or Redis has been told of none yet (`isSubscribing`).
     func leave(_ channel: String)
+    /// There is a connection for events, and Redis has been told of what is followed, or is told when it has confirmed the rest.
+    var isSubscribing: Bool { get }
     /// Hears also what is published elsewhere, on all channels that a pattern fits; `nil`: no more. Not with a cluster.
     func overhear(_ pattern: String?)
     /// Commands that have not been answered.

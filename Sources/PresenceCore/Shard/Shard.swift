@@ -33,6 +33,7 @@ package actor Shard {
     var family: [Shard] = []
     /// In seconds since 1970.
     var certificateExpiry: Int64?
+    private var lastTick: Milliseconds = 0
     private var nextClockLog: Milliseconds = .min
     private var onceLive: [CheckedContinuation<Void, any Error>] = []
     private var refusal: StartFailure?
@@ -109,7 +110,7 @@ package actor Shard {
         logic = ShardLogic(
             configuration: configuration, clock: clock, store: store, sockets: sockets,
             workers: ShardWorkers(parts.workers, loop: loop, clock: clock), isAlone: parts.isAlone,
-            random: SystemRandomNumberGenerator(), logger: parts.logger, place: parts.place,
+            random: BatchedRandom(), logger: parts.logger, place: parts.place,
             outboxBudget: parts.outboxes, failedTokens: parts.failedTokens, database: parts.redis.database,
             features: parts.features,
             sign: { user, grant, lifetime, now in
@@ -223,6 +224,7 @@ package actor Shard {
 
     private func tick() {
         clock.advance(to: loop.now)
+        lastTick = clock.now
         logic.tick()
         watchClocks()
         logic.metrics.loopTurn.record(loop.takeLag().longestTurn)
@@ -254,9 +256,9 @@ package actor Shard {
         let began = loop.preciseNow
         let gathering = logic.endTurn()
         logic.delivery.turnEnded(after: (loop.preciseNow - began) / 1_000)
-        let sleep = min(gathering ?? .max, ShardLogic.longestSleep)
-        let next = min(max(logic.nextWake, clock.now + 1), clock.now + sleep)
-        wake.set(at: next)
+        // From the last tick on, and not from now: turns that follow each other closely would put it off for ever.
+        let due = min(logic.nextWake, lastTick + ShardLogic.longestSleep)
+        wake.set(at: min(max(due, clock.now + 1), clock.now + (gathering ?? ShardLogic.longestSleep)))
     }
 
     // MARK: Stopping

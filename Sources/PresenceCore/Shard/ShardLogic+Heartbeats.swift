@@ -41,7 +41,11 @@ extension ShardLogic {
 
     package func look(at connection: Connection, _ time: Milliseconds) {
         connection.nextLook = time
-        deadlines.set(.heartbeat(connection.socket), at: time)
+        if time == connection.nextPing {
+            deadlines.set(beatOf: connection.socket, at: time)
+        } else {
+            deadlines.set(.heartbeat(connection.socket), at: time)
+        }
     }
 
     /// Dead by silence: its session lingers. If it is there after all, it took nothing: it was not even pinged.

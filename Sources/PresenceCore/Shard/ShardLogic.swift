@@ -196,7 +196,6 @@ package final class ShardLogic {
     /// Something may be due. Comes at `nextWake`, and at least every `longestSleep`.
     func tick() {
         link.tick()
-        interests?.tick()
         userRates.expire(now: clock.now)
         catchUps.tick()
         logReader.tick()
@@ -212,6 +211,7 @@ package final class ShardLogic {
         // (What is gathered still goes out with the next flush.)
         if trace != nil, wait == nil || metrics.deliveries > before { noteDeliveries(metrics.deliveries - before) }
         boundOutboxes()
+        interests?.tick()
         return wait
     }
 
@@ -219,6 +219,10 @@ package final class ShardLogic {
         switch subject {
         case .heartbeat(let socket):
             if let connection = watchers[socket] { heartbeat(connection) }
+        case .beat(let time):
+            for socket in deadlines.takeBeat(time) {
+                if let connection = watchers[socket] { heartbeat(connection) }
+            }
         case .congestion(let socket):
             guard let connection = watchers[socket], let since = connection.congestedSince else { return }
             let end = since + configuration.slowConsumer.timeout

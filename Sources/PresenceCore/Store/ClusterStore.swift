@@ -139,6 +139,7 @@ final class ClusterStore: ConnectedStore {
     // The configuration refuses interests with a cluster (`ServerConfiguration.Redis.validate`).
     package func follow(_ channel: String, partition: Int) { preconditionFailure("channels are followed in a cluster") }
     package func leave(_ channel: String) { preconditionFailure("channels are left in a cluster") }
+    package var isSubscribing: Bool { subscriber != nil }
     package func overhear(_ pattern: String?) { preconditionFailure("a cluster is overheard") }
     var followed: Int { 0 }
     var followsPending: Int { 0 }

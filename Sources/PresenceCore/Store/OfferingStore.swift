@@ -27,6 +27,7 @@ final class OfferingStore: Store {
     var isFull: Bool { store.isFull }
     func follow(_ channel: String, partition: Int) { store.follow(channel, partition: partition) }
     func leave(_ channel: String) { store.leave(channel) }
+    var isSubscribing: Bool { store.isSubscribing }
     func overhear(_ pattern: String?) { store.overhear(pattern) }
     func reconnect() { store.reconnect() }
     var hasOneClock: Bool { store.hasOneClock }

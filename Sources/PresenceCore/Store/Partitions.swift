@@ -12,15 +12,16 @@ package struct Partitions: Sendable {
     package let count: Int
     /// What the names of all keys and channels begin with.
     package let space: KeySpace
-    private let names: [String]
+    private let all: [PartitionKeys]
 
     package init(count: Int, in space: KeySpace = KeySpace()) {
         precondition(count > 0)
         self.count = count
         self.space = space
-        names = (0..<count).map { index in
+        all = (0..<count).map { index in
             let digits = String(index)
-            return "{p" + String(repeating: "0", count: max(0, 3 - digits.count)) + digits + "}"
+            return PartitionKeys(
+                tag: "{p" + String(repeating: "0", count: max(0, 3 - digits.count)) + digits + "}", space: space)
         }
     }
 
@@ -55,7 +56,7 @@ package struct Partitions: Sendable {
         self.init(count: count, in: space.with(interests: words.count == 3))
     }
 
-    package func keys(_ index: Int) -> PartitionKeys { PartitionKeys(tag: names[index], space: space) }
+    package func keys(_ index: Int) -> PartitionKeys { all[index] }
     package func keys(of id: Identifier) -> PartitionKeys { keys(index(of: id)) }
 
     var eventChannels: [String] { (0..<count).map { keys($0).events } }
@@ -67,11 +68,15 @@ package struct PartitionKeys {
     package let name: String
     /// The channel of the partition's events; with interests, of those that not only watchers need.
     package let events: String
+    package let shards: String
+    package let floor: String
 
     /// - Parameter tag: The partition's name as a hash tag: `{p017}`.
     package init(tag: String, space: KeySpace) {
         name = space.keys + tag
         events = space.channels + tag + (space.hasInterests ? ":events:" : ":events")
+        shards = name + ":shards"
+        floor = name + ":floor"
     }
 
     /// With interests: the channel of what watchers of a user or conversation need.
@@ -79,8 +84,6 @@ package struct PartitionKeys {
     /// With interests: the channel that tells that something was offered.
     package var offered: String { events[...events.lastIndex(of: "}")!] + ":offers" }
 
-    package var shards: String { name + ":shards" }
-    package var floor: String { name + ":floor" }
     /// The intents of this partition that are not carried out: `KIND SUBJECT` each.
     package var unfinished: String { name + ":unfinished" }
     package func user(_ id: UserID) -> String { name + ":user:" + id.string }

@@ -129,14 +129,14 @@ final class RedisStore: ConnectedStore {
         _ script: Script, keys: [String], arguments: [String], lane: StoreLane, reply: @escaping StoreReply
     ) {
         let connection = lane == .commands ? commands : lease
-        let keys = keys.map(RedisArgument.string)
-        let arguments = [.string("0")] + arguments.map(RedisArgument.string)
         guard let waits, script.isAcknowledged, lane == .commands else {
-            return connection.run(script.redis, keys: keys, arguments: arguments, reply: reply)
+            return connection.run(script.redis, keys: keys, first: "0", arguments: arguments, reply: reply)
         }
         // A change that nobody could confirm is not begun.
         guard let ticket = waits.begin() else { return commands.refuse(.disconnected(sent: false), reply) }
-        commands.run(script.redis, keys: keys, arguments: arguments) { waits.confirm($0, ticket, reply: reply) }
+        commands.run(script.redis, keys: keys, first: "0", arguments: arguments) {
+            waits.confirm($0, ticket, reply: reply)
+        }
     }
 
     package func command(_ words: [String], lane: StoreLane, reply: @escaping StoreReply) {
@@ -175,6 +175,7 @@ final class RedisStore: ConnectedStore {
     // It is there from the logic's start on.
     package func follow(_ channel: String, partition: Int) { subscriber?.follow(channel, index: partition) }
     package func leave(_ channel: String) { subscriber?.leave(channel) }
+    package var isSubscribing: Bool { subscriber?.isSubscribing ?? false }
     package func overhear(_ pattern: String?) { subscriber?.pattern = pattern }
     var followed: Int { subscriber?.followed ?? 0 }
     var followsPending: Int { subscriber?.underWay ?? 0 }

@@ -112,13 +112,30 @@ extension Identifier {
 extension Array where Element == Identifier {
     /// The same ids, each once, in the order of their first appearance.
     package func withoutRepetitions() -> [Identifier] {
-        // Few are compared with each other, which is quicker than hashing them; mostly there is nothing to take out.
-        if count <= 16 {
-            guard indices.contains(where: { self[..<$0].contains(self[$0]) }) else { return self }
-            return reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
-        }
+        // Mostly there is nothing to take out, which is seen without hashing them into a set.
+        if count <= 100, !hasRepetitions { return self }
         var seen = Set<Identifier>(minimumCapacity: count)
         return filter { seen.insert($0).inserted }
+    }
+
+    /// Whether two of at most 100 are the same. They have a table of 256 places, so that few meet on the way.
+    private var hasRepetitions: Bool {
+        // Unsafe: the memory is this call's own.
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 256) { places in
+            // 0, or the number of the id that has the place.
+            places.initialize(repeating: 0)
+            for index in indices {
+                var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+                for byte in self[index].string.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+                var place = UInt8(truncatingIfNeeded: hash >> 32)
+                while places[Int(place)] != 0 {
+                    if self[Int(places[Int(place)]) - 1] == self[index] { return true }
+                    place &+= 1
+                }
+                places[Int(place)] = UInt8(index + 1)
+            }
+            return false
+        }
     }
 }
 

@@ -40,6 +40,8 @@ public struct SnapshotReply {
         self.head = head
         self.limit = limit
         part = head
+        // Room for some people: most replies are about more than one.
+        part.reserveCapacity(min(limit, 1_024))
     }
 
     /// Adds a person from the registers' bytes, which are lent for the call.

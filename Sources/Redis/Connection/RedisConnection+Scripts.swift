@@ -13,6 +13,22 @@ extension RedisConnection {
         }
     }
 
+    /// The same of plain text: the arguments are `first` and the others. Nothing is copied but into the command's bytes.
+    public func run(
+        _ script: RedisScript, keys: [String], first: String, arguments: [String], reply: @escaping Reply
+    ) {
+        take { [unowned self] result in
+            // Unowned: as above.
+            guard case .failure(.server("NOSCRIPT", _)) = result else { return reply(result) }
+            evaluate(
+                script, keys: keys.map(RedisArgument.string),
+                arguments: ([first] + arguments).map(RedisArgument.string),
+                reply: reply)
+        } encode: {
+            $0.append(evaluating: script, keys: keys, first: first, arguments: arguments)
+        }
+    }
+
     /// Runs a script by sending it whole: for a server that may not know it.
     func evaluate(
         _ script: RedisScript, keys: [RedisArgument], arguments: [RedisArgument], reply: @escaping Reply

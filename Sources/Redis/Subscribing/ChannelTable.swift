@@ -9,6 +9,8 @@ struct ChannelTable {
         let name: [UInt8]
         /// What its owner knows it by.
         let index: Int
+        /// One of the list that the table was made with, which is never removed.
+        let isFixed: Bool
     }
 
     private var channels: [Channel?] = []
@@ -24,17 +26,17 @@ struct ChannelTable {
     init(_ names: [String]) {
         slots = [Int32](repeating: -1, count: 8)
         for (index, name) in names.enumerated() {
-            let isNew = insert(Array(name.utf8), index: index)
+            let isNew = insert(Array(name.utf8), index: index, isFixed: true)
             precondition(isNew, "channel \(name) is named twice")
         }
     }
 
     /// - Returns: false if it is there already, which changes nothing.
     @discardableResult
-    mutating func insert(_ name: [UInt8], index: Int) -> Bool {
+    mutating func insert(_ name: [UInt8], index: Int, isFixed: Bool = false) -> Bool {
         guard name.withUnsafeBytes({ self.place(of: $0) }) == nil else { return false }
         if (count + 1) * 2 > slots.count { grow() }
-        let channel = Channel(name: name, index: index)
+        let channel = Channel(name: name, index: index, isFixed: isFixed)
         let place = free.popLast() ?? Int32(channels.count)
         if Int(place) == channels.count { channels.append(channel) } else { channels[Int(place)] = channel }
         enter(place, name)

@@ -27,9 +27,10 @@ struct FollowedChannels {
     /// What was followed before the connection was made is followed again.
     var isRestored: Bool { unrestored == 0 }
 
-    mutating func follow(_ name: [UInt8]) {
+    /// Without a connection nothing waits: the next one begins with all of them.
+    mutating func follow(_ name: [UInt8], isConnected: Bool) {
         names.insert(name)
-        waiting.append(.follow(name))
+        if isConnected { waiting.append(.follow(name)) }
     }
 
     mutating func leave(_ name: [UInt8], isConnected: Bool) {

@@ -54,6 +54,8 @@ public final class RedisSubscriber {
     private var unconfirmed: Set<Int> = []
     private var link: Link?
     private var areFixedSent = false
+    /// There is a connection on which channels are told to Redis, each to be confirmed.
+    public var isSubscribing: Bool { areFixedSent }
     private var dynamic = FollowedChannels()
     /// Redis owes us confirmations, and none has come for `patience`.
     private lazy var silence = LoopTimer(loop) { [unowned self] in
@@ -146,18 +148,19 @@ public final class RedisSubscriber {
     public func follow(_ channel: String, index: Int) {
         let name = Array(channel.utf8)
         guard reader.channels.insert(name, index: index) else { return }
-        dynamic.follow(name)
+        dynamic.follow(name, isConnected: areFixedSent)
         flush()
     }
 
     /// Listens on a followed channel no longer.
     ///
-    /// - Precondition: It was confirmed (`onFollowed`) by the present connection, or there is none: a channel that is followed
+    /// - Precondition: It was confirmed (`onFollowed`) by the present connection, or `isSubscribing` is false: a channel that is followed
     ///   again at once has another confirmation to come, and one too many could not be told from it.
     public func leave(_ channel: String) {
         let name = Array(channel.utf8)
-        precondition(!channels.contains(channel), "\(channel) is not followed")
-        guard reader.channels.remove(name) else { return }
+        guard let place = name.withUnsafeBytes({ reader.channels.place(of: $0) }) else { return }
+        precondition(!reader.channels[place].isFixed, "\(channel) is not followed")
+        reader.channels.remove(name)
         dynamic.leave(name, isConnected: areFixedSent)
         flush()
     }

@@ -16,11 +16,25 @@ extension [UInt8] {
         for argument in arguments { append(argument: argument) }
     }
 
+    /// The same of plain text: the arguments are `first` and the others.
+    mutating func append(evaluating script: RedisScript, keys: [String], first: String, arguments: [String]) {
+        appendHeader("*", 4 + keys.count + arguments.count)
+        append(contentsOf: script.evalsha)
+        append(argument: .integer(Int64(keys.count)))
+        for key in keys { append(text: key) }
+        append(text: first)
+        for argument in arguments { append(text: argument) }
+    }
+
+    private mutating func append(text: String) {
+        appendHeader("$", text.utf8.count)
+        append(contentsOf: text.utf8)
+        appendLineEnd()
+    }
+
     mutating func append(argument: RedisArgument) {
         switch argument {
-        case .string(let text):
-            appendHeader("$", text.utf8.count)
-            append(contentsOf: text.utf8)
+        case .string(let text): return append(text: text)
         case .bytes(let bytes):
             appendHeader("$", bytes.count)
             append(contentsOf: bytes)

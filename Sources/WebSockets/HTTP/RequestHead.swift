@@ -26,6 +26,7 @@ public struct RequestHead: Sendable {
     /// In HTTP/1.0 there are no upgrades.
     var asksForWebSocket: Bool {
         guard isHTTP11, let upgrade = headers["upgrade"] else { return false }
+        if upgrade == "websocket" { return true }
         return HeaderFields.list(upgrade).contains { $0.lowercased() == "websocket" }
     }
 

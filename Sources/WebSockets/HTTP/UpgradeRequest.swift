@@ -30,7 +30,11 @@ extension UpgradeRequest {
             response.headers.append(("Allow", "GET"))
             throw Refusal(response)
         }
-        guard HeaderFields.list(headers["connection"]).contains(where: { $0.lowercased() == "upgrade" }) else {
+        let connection = headers["connection"]
+        guard
+            connection == "Upgrade"
+                || HeaderFields.list(connection).contains(where: { $0.lowercased() == "upgrade" })
+        else {
             throw Refusal(.text(400, "the header Connection must say Upgrade"))
         }
         guard request.head.isHTTP11, request.host != nil else {

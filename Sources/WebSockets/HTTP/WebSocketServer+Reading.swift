@@ -173,7 +173,7 @@ extension WebSocketServer {
                 http.hasUnreadInput = !http.input.isEmpty
                 http.reader = newReader
                 guard hold(http.input.count, for: http) else { return refuseForRoom(index, http) }
-                return begin(index, http, head)
+                return begin(index, http, head, isUpgrade: isUpgrade)
             }
         } catch {
             return refuse(index, http, configuration.errorResponse(error.status, error.reason))

@@ -45,7 +45,9 @@ extension WebSocketServer {
     // MARK: - Requests
 
     /// A head is whole. Whether there is more to do at once.
-    func begin(_ index: Int, _ http: HTTPConnection, _ head: RequestHead) -> Bool {
+    ///
+    /// - Parameter isUpgrade: it asks for a WebSocket.
+    func begin(_ index: Int, _ http: HTTPConnection, _ head: RequestHead, isUpgrade: Bool) -> Bool {
         guard let extras = table[index].extras, let peer = extras.peer else { return false }
         http.number &+= 1
         var request = HTTPRequest(
@@ -54,14 +56,14 @@ extension WebSocketServer {
         http.requestName = requestNames.next(head.headers["x-request-id"])
         request.name = http.requestName
         http.isHead = head.method == "HEAD"
-        http.acceptsGzip = head.acceptsGzip
-        if head.asksForWebSocket {
+        if isUpgrade {
             // Its bytes would be taken for frames.
             guard head.headers["transfer-encoding"] == nil, head.contentLength ?? 0 == 0 else {
                 return refuse(index, http, configuration.errorResponse(400, "an upgrade has no body"))
             }
             return upgrade(index, http, request)
         }
+        http.acceptsGzip = head.acceptsGzip
         table[index].state = .http
         counters.requests += 1
         http.keepsAlive = head.keepsAlive

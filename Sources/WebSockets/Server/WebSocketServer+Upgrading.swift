@@ -60,17 +60,27 @@ extension WebSocketServer {
         beginReading(upgrade.socket, early)
     }
 
+    private static let answerHead = Array(
+        ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: WebSocket\r\nConnection: Upgrade\r\n"
+            + "Sec-WebSocket-Accept: ").utf8)
+
     private func answer(_ upgrade: Upgrade) -> [UInt8] {
         let key = upgrade.request.request.headers["sec-websocket-key"] ?? ""
-        let accept = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 29) { accept in
+        var head: [UInt8] = []
+        head.reserveCapacity(256)
+        head += Self.answerHead
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: 29) { accept in
             clws_accept_key(key, accept.baseAddress)
-            return String(cString: accept.baseAddress!)
+            head += UnsafeRawBufferPointer(start: accept.baseAddress, count: 28)
         }
-        var head = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: WebSocket\r\nConnection: Upgrade\r\n"
-        head += "Sec-WebSocket-Accept: \(accept)\r\n"
-        if let subprotocol = upgrade.subprotocol { head += "Sec-WebSocket-Protocol: \(subprotocol)\r\n" }
-        head += "X-Request-Id: \(upgrade.request.request.name)\r\n\r\n"
-        return Array(head.utf8)
+        if let subprotocol = upgrade.subprotocol {
+            head += "\r\nSec-WebSocket-Protocol: ".utf8
+            head += subprotocol.utf8
+        }
+        head += "\r\nX-Request-Id: ".utf8
+        head += upgrade.request.request.name.utf8
+        head += "\r\n\r\n".utf8
+        return head
     }
 
     /// It is a WebSocket.

@@ -8,6 +8,8 @@ protocol Dialect {
     var subprotocol: String? { get }
     /// The server answers a greeting with `.connected`.
     var answersGreetings: Bool { get }
+    /// A subscription may follow the greeting at once: the server takes it when it has answered that.
+    var subscribesAhead: Bool { get }
     /// The server answers each message of a subscription with `.subscribed`.
     var answersSubscriptions: Bool { get }
     /// The server answers a change with `.acknowledged`.

@@ -1,4 +1,7 @@
 /// Brings a crowd in: dials its people, lets them say who they are and whom they watch, and tells when each is in.
+///
+/// Both are said in one packet, so that as many packets are exchanged as with a server that needs no greeting; whoever watches
+/// more than a message may name before the server has told how many, waits for that.
 final class Entrance {
     let crowd: Crowd
     let dialect: any Dialect
@@ -12,7 +15,9 @@ final class Entrance {
     private(set) var intended: [Instant]
     /// Messages of a subscription that were not answered, by tag.
     private var unanswered: [Int32]
-    private var batch = 1
+    private var batch = Entrance.surelyAllowed
+    /// A subscription to so many is allowed by a server with default settings.
+    private static let surelyAllowed = 1_000
     /// Made before anybody is dialled, tokens and all, so that the tool is not what is slow; gone once sent.
     private var greetings: [[[UInt8]]]
     private let watched: (Int) -> [String]
@@ -54,9 +59,16 @@ final class Entrance {
 
     /// Tells whether this brought `tag` in.
     func opened(_ connection: ConnectionID, tag: Int) -> Bool {
-        for message in greetings[tag] { engine.send(message, on: connection) }
+        let greeting = greetings[tag]
         greetings[tag] = []
-        return dialect.answersGreetings ? false : subscribe(tag, to: watched(tag))
+        let people = watched(tag)
+        let isAhead = dialect.subscribesAhead && (people.count <= Self.surelyAllowed || !dialect.answersGreetings)
+        let subscription = isAhead ? dialect.subscription(to: people, batch: batch) : []
+        engine.send(greeting + subscription, on: connection)
+        unanswered[tag] = dialect.answersSubscriptions ? Int32(subscription.count) : 0
+        guard !dialect.answersGreetings, unanswered[tag] == 0 else { return false }
+        ready += 1
+        return true
     }
 
     /// Takes what is about coming in, or refuses it, and tells whether this brought `tag` in.
@@ -69,7 +81,7 @@ final class Entrance {
                 engine.stop(Failure("the server lets nobody watch more than \(subscriptions) people"))
                 return false
             }
-            return subscribe(tag, to: people)
+            return unanswered[tag] > 0 ? false : subscribe(tag, to: people)
         case .subscribed:
             unanswered[tag] -= 1
             if unanswered[tag] == 0 { ready += 1 }

@@ -11,6 +11,7 @@ struct PeerDialect: Dialect {
 
     var subprotocol: String? { template.subprotocol }
     var answersGreetings: Bool { template.connected != nil }
+    var subscribesAhead: Bool { !answersGreetings }
     var answersSubscriptions: Bool { template.subscribed != nil }
     var answersChanges: Bool { template.acknowledged != nil }
     var keepsNewest: Bool { template.keepsNewest ?? false }

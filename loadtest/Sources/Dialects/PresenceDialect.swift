@@ -12,6 +12,7 @@ struct PresenceDialect: Dialect {
 
     let subprotocol: String? = Upgrade.presence
     let answersGreetings = true
+    let subscribesAhead = true
     let answersSubscriptions = true
     let answersChanges = true
     let keepsNewest = true

@@ -9,6 +9,12 @@ extension Engine {
         write(outgoing, on: id)
     }
 
+    func transmit(_ opcode: FrameHeader.Opcode, _ payloads: [[UInt8]], on id: ConnectionID) {
+        outgoing.removeAll(keepingCapacity: true)
+        for payload in payloads { writer.append(opcode, payload, to: &outgoing) }
+        write(outgoing, on: id)
+    }
+
     /// Writes what the socket takes and keeps the rest. An error is left to the next read, which finds it too.
     func write(_ bytes: [UInt8], on id: ConnectionID) {
         let slot = Int(id.slot)

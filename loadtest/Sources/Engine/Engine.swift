@@ -131,6 +131,12 @@ final class Engine {
         transmit(.text, message, on: id)
     }
 
+    /// Sends several at once, in one packet if they fit.
+    func send(_ messages: [[UInt8]], on id: ConnectionID) {
+        guard isCurrent(id), connections[Int(id.slot)].phase == .open, !messages.isEmpty else { return }
+        transmit(.text, messages, on: id)
+    }
+
     /// Says goodbye with a close frame and forgets the connection; the socket goes when the server has answered.
     func close(_ id: ConnectionID, code: UInt16 = 1000) {
         guard isCurrent(id) else { return }

@@ -10,7 +10,8 @@ local user = read(ARGV[4], KEYS[3], KEYS[4], KEYS[2], ARGV[2], KEYS[6], ARGV[7])
 if redis.call('HDEL', KEYS[4], ARGV[5]) == 1 then seen(user, now - tonumber(ARGV[6])) end
 
 local left = false
-for _, value in ipairs(redis.call('HVALS', KEYS[4])) do
+user.sessions = redis.call('HVALS', KEYS[4])
+for _, value in ipairs(user.sessions) do
     left = left or session(value) == incarnation
 end
 if not left then redis.call('SREM', KEYS[5], ARGV[4]) end

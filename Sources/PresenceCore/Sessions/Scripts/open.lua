@@ -5,7 +5,7 @@
 --       most sessions of a user (0: any number), when the token was issued (0: it does not say),
 --       when it began by this clock, as far as its shard knows ('' if it cannot), the grant of its token ('' none),
 --       bounds of the past
--- Replies {OK, now, own status …}, {FENCED}, {REPLACED}, {DISCONNECTED}, {REVOKED} or {CROWDED}.
+-- Replies {OK, own status …}, {FENCED}, {REPLACED}, {DISCONNECTED}, {REVOKED} or {CROWDED}.
 local channel, incarnation, id = ARGV[2], ARGV[3], ARGV[4]
 if fenced(KEYS[1], incarnation) then return { 'FENCED' } end
 local user = read(id, KEYS[3], KEYS[4], KEYS[2], channel, KEYS[7], ARGV[18])
@@ -24,31 +24,34 @@ if tonumber(ARGV[15]) < tonumber(user.revokedAt or '0') then return { 'REVOKED' 
 if ARGV[17] ~= '' and redis.call('HEXISTS', KEYS[6], ARGV[17]) == 0 then return { 'REVOKED' } end
 
 -- One connection a device: the younger wins, however late the older one is heard of.
-local device, count = ARGV[6], nil
-if device ~= '-' then
-    local values = redis.call('HGETALL', KEYS[4])
-    count = #values / 2
-    for i = 1, #values, 2 do
-        local _, other, _, _, since = session(values[i + 1])
-        if values[i] ~= ARGV[5] and other == device then
+local device = ARGV[6]
+local values, held, isHeld = redis.call('HGETALL', KEYS[4]), {}, false
+local count = #values / 2
+for i = 1, #values, 2 do
+    local value = values[i + 1]
+    if values[i] == ARGV[5] then
+        isHeld = true
+    else
+        local _, other, _, _, since = session(value)
+        if device ~= '-' and other == device then
             -- One from the future began before the clock went back: none is younger than the one opening now.
             if tonumber(since) > began and tonumber(since) <= now then return { 'REPLACED' } end
             redis.call('HDEL', KEYS[4], values[i])
             -- Where one has given its place, there is one.
             count = 0
             redis.call('PUBLISH', channel, table.concat({ 'X', id, '0', int(now), values[i] }, ' '))
+        else
+            held[#held + 1] = value
         end
     end
 end
 
 local most = tonumber(ARGV[14])
-if most > 0 and (count or redis.call('HLEN', KEYS[4])) >= most
-    and redis.call('HEXISTS', KEYS[4], ARGV[5]) == 0 then
-    return { 'CROWDED' }
-end
+if most > 0 and count >= most and not isHeld then return { 'CROWDED' } end
 
-redis.call('HSET', KEYS[4], ARGV[5],
-    table.concat({ incarnation, device, ARGV[7], ARGV[8], int(began) }, ' '))
+held[#held + 1] = table.concat({ incarnation, device, ARGV[7], ARGV[8], int(began) }, ' ')
+redis.call('HSET', KEYS[4], ARGV[5], held[#held])
+user.sessions = held
 redis.call('SADD', KEYS[5], id)
 if ARGV[10] ~= '' then
     if ARGV[13] == '' then

@@ -73,11 +73,30 @@ extension Watching.ReadPerson {
 }
 
 extension Topic {
+    /// Adds some of a person's registers, whose bytes are copied once.
+    func add(to answer: inout SnapshotReply, presence: Bool, profile: Bool) {
+        guard presence || profile else { return }
+        first.withObject(otherwise: ServerMessageWriter.unknownPresence) { first in
+            second.withObject(otherwise: ServerMessageWriter.noProfile) { second in
+                answer.add(user: subject, presence: presence ? first : nil, profile: profile ? second : nil)
+            }
+        }
+    }
+
     var presenceObject: [UInt8] {
         first.version == 0 ? ServerMessageWriter.unknownPresence : Array(first.bytes[first.object])
     }
 
     var profileObject: [UInt8] {
         second.version == 0 ? ServerMessageWriter.noProfile : Array(second.bytes[second.object])
+    }
+}
+
+extension Register {
+    /// Lends what clients get of it.
+    fileprivate func withObject(otherwise unknown: [UInt8], _ body: (UnsafeRawBufferPointer) -> Void) {
+        // Unsafe: lent for the call.
+        if version == 0 { return unknown.withUnsafeBytes(body) }
+        bytes.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[object])) }
     }
 }

@@ -61,21 +61,22 @@ final class Watching: Feature {
         let logs = request.conversations.filter { request.messages[$0] != nil }.compactMap { id in
             messages.map { shard.watchers.hold(id, $0.logs.kind) }
         }
+        let all = conversations.isEmpty && logs.isEmpty ? people : people + conversations + logs
         let reply = shard.replies.expect(on: connection)
-        gather(request, people + conversations + logs, for: connection) { [self] gathered in
+        gather(request, all, for: connection) { [self] gathered in
             // The snapshot is taken, and watching begins, when the answer's turn has come: no gap, and no event first.
             shard.replies.fulfil(reply, on: connection) { [self] in
                 defer {
-                    (people + conversations + logs).forEach(shard.watchers.release)
+                    all.forEach(shard.watchers.release)
                     gathered.subscriber.map(talks.lists.cancel)
                     if let watcher = gathered.watcher { notifications?.inboxes.cancel(watcher) }
                 }
                 guard !connection.isClosed, let session = connection.session else { return }
-                if let refusal = refusal(of: people, conversations, logs, for: connection, session, gathered) {
+                if let refusal = refusal(of: all, conversations, logs, for: connection, session, gathered) {
                     return shard.replies.error(refusal.with(id: id), to: connection)
                 }
                 let shown = audiences(of: people, for: connection, session)
-                shard.watchers.subscribe(connection, to: shown + conversations)
+                shard.watchers.subscribe(connection, to: conversations.isEmpty ? shown : shown + conversations)
                 for log in logs {
                     guard let snapshot = gathered.messages[log.subject] else { continue }
                     shard.watchers.subscribe(connection, to: log, after: snapshot.through)
@@ -100,11 +101,9 @@ final class Watching: Feature {
         if !gathered.messages.isEmpty { answer.beginMessages() }
         for topic in shown {
             let known = request.known[topic.subject]
-            let presence = topic.first.version == known?.presence ? nil : topic.presenceObject
-            let profile = topic.second.version == known?.profile ? nil : topic.profileObject
-            if presence != nil || profile != nil {
-                answer.add(user: topic.subject, presence: presence, profile: profile)
-            }
+            topic.add(
+                to: &answer, presence: topic.first.version != known?.presence,
+                profile: topic.second.version != known?.profile)
         }
         for topic in conversations {
             guard let state = topic.conversation else { continue }
@@ -167,13 +166,13 @@ final class Watching: Feature {
 
     /// A refused request has changed nothing, so everything is checked before anything is done.
     private func refusal(
-        of people: [Topic], _ conversations: [Topic], _ logs: [Topic], for connection: Connection, _ session: Session,
+        of all: [Topic], _ conversations: [Topic], _ logs: [Topic], for connection: Connection, _ session: Session,
         _ gathered: Gathered
     ) -> ServerMessage.ErrorMessage? {
         let limit = shard.configuration.limits.subscriptions
-        if shard.watchers.subscriptions(of: connection)
-            + shard.watchers.unwatched(people + conversations + logs, by: connection) > limit
-        {
+        let held = shard.watchers.subscriptions(of: connection)
+        // Mostly there is room for all of them, new or not.
+        if held + all.count > limit, held + shard.watchers.unwatched(all, by: connection) > limit {
             shard.metrics.met(.subscriptions)
             return tooManySubscriptions
         }
