@@ -1,6 +1,7 @@
 import asyncio
 import inspect
 import shutil
+from collections import Counter
 
 import pytest
 
@@ -13,6 +14,9 @@ from support.server import BINARY, LIVING, Server
 LONGEST_TEST = 180
 """Seconds after which a test that hangs is given up."""
 
+BROWSERS = 2
+"""With one, its tests in turn would take longer than all others together."""
+
 
 def pytest_configure():
     if not shutil.which(BINARY):
@@ -22,17 +26,29 @@ def pytest_configure():
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Spreads the tests over the workers: those of a file that share something stay together, any other may run anywhere.
-    One worker has all those with a browser, which takes as much of a machine as the rest together.
+    Those with a browser are dealt to BROWSERS workers by their files, each with a browser of its own.
 
     Deployments of many processes and browsers come first because they take longest, tests that start servers of their own
     last: they are short, so all workers end at about the same time.
     """
+    groups = browser_groups([item.path.stem for item in items if "browser" in item.fixturenames])
     for item in items:
         if "browser" in item.fixturenames:
-            item.add_marker(pytest.mark.xdist_group("browser"))
+            item.add_marker(pytest.mark.xdist_group(groups[item.path.stem]))
         elif shares(item):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
     items.sort(key=lambda item: 0 if {"deploy", "browser"} & set(item.fixturenames) else 1 if shares(item) else 2)
+
+
+def browser_groups(files):
+    """A group for each file, given the file of each test: the files with the most tests first, each to the smallest group."""
+    sizes = [0] * BROWSERS
+    groups = {}
+    for file, count in sorted(Counter(files).items(), key=lambda pair: (-pair[1], pair[0])):
+        smallest = sizes.index(min(sizes))
+        sizes[smallest] += count
+        groups[file] = f"browser-{smallest}"
+    return groups
 
 
 def shares(item):

@@ -16,8 +16,11 @@ if [ -z "${PRESENCED:-}" ]; then
     exit 2
 fi
 PRESENCED=$(realpath "$PRESENCED")
-export PRESENCED PYTHONDONTWRITEBYTECODE=1
+export PRESENCED
 cd "$(dirname "$0")"
+# The tests as they were compiled last, for all workers.
+PYTHONPYCACHEPREFIX=$(realpath -m ../../.build/conformance)
+export PYTHONPYCACHEPREFIX
 
 if ! /usr/bin/python3 -c 'import pytest, websockets, yaml, jsonschema, PIL, h2' 2>/dev/null; then
     echo "needs the Debian packages python3-pytest, python3-websockets, python3-yaml, python3-jsonschema, python3-pil and python3-h2" >&2

@@ -18,13 +18,13 @@ from support.patience import eventually
 from support.raw import RawSocket
 
 COUNT = 1_000
-WINDOW = 5
+WINDOW = 2
 SHARE = 0.01
 """Of one core, for all of them together."""
 
-WAKES = 1_000
-"""How much more often than without them the server's threads may wake in a window: once for each at most. A busy machine
-makes no difference to that; whatever looks at waiting connections again and again does."""
+WAKES = 200 * WINDOW
+"""How much more often than without them the server's threads may wake in a window: once in five seconds for each at most. A
+busy machine makes no difference to that; whatever looks at waiting connections again and again does."""
 
 SETTINGS = {"handshakeTimeout": "2m", "connect_timeout": 120_000, "limits.handshakes": 2 * COUNT}
 

@@ -13,7 +13,7 @@ from support.patience import eventually
 from support.room import Room
 
 SETTINGS = ON
-TRIES = 400
+TRIES = 200
 """Of each kind, where times are compared; and standard deviations that chance exceeds once in twenty times."""
 LIKELY = 1.96
 

@@ -9,6 +9,7 @@ import time
 
 from . import processes
 from .ports import free_port
+from .redis_client import ask
 
 BINARY = shutil.which("redis-server") or "/usr/bin/redis-server"
 
@@ -18,7 +19,7 @@ class Node:
 
     def __init__(self, directory, name, settings, *arguments, password=None):
         self.port = free_port()
-        self.environment = {**os.environ, "REDISCLI_AUTH": password} if password else None
+        self.password = password
         if password:
             settings = [*settings, f"requirepass {password}"]
         self.place = os.path.join(directory, name)
@@ -38,10 +39,7 @@ class Node:
 
     def command(self, *words):
         """The answer of one command, as plain lines."""
-        run = subprocess.run(
-            ["redis-cli", "-p", str(self.port), *map(str, words)], capture_output=True, text=True, timeout=20,
-            env=self.environment)
-        return run.stdout.strip()
+        return ask(self.port, words, self.password)
 
     @property
     def address(self):

@@ -1,5 +1,6 @@
 """The project's own documents in YAML, and values held against the schemas in them."""
 
+import functools
 import os
 
 import yaml
@@ -8,7 +9,7 @@ from jsonschema import Draft202012Validator, RefResolver
 DOCS = os.path.join(os.path.dirname(__file__), "..", "..", "..", "docs")
 
 
-class Strict(yaml.SafeLoader):
+class Strict(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
     """Refuses a key that is there twice, of which YAML says that it must not be and PyYAML takes the last."""
 
     def construct_mapping(self, node, deep=False):
@@ -23,12 +24,18 @@ def pointer(*steps):
     return "#" + "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
 
 
+@functools.cache
+def parsed(name):
+    """What a document says; nobody changes it."""
+    with open(os.path.join(DOCS, name), encoding="utf-8") as file:
+        return yaml.load(file, Strict)
+
+
 class Document:
     """One document. `met` has the members of its schemas that values had so far, as (place of the schema, name)."""
 
     def __init__(self, name):
-        with open(os.path.join(DOCS, name), encoding="utf-8") as file:
-            self.root = yaml.load(file, Strict)
+        self.root = parsed(name)
         self.resolver = RefResolver("", self.root)
         self.places = {id(node): place for place, node in self.nodes() if isinstance(node, dict)}
         self.met = set()

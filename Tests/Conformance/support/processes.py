@@ -22,14 +22,17 @@ def find(needle):
         try:
             with open(f"/proc/{entry}/cmdline", "rb") as file:
                 command = file.read().decode(errors="replace")
-            directory = os.readlink(f"/proc/{entry}/cwd")
-            with open(f"/proc/{entry}/stat") as file:
-                state = file.read().rpartition(")")[2].split()[0]
+            # (The kernel's own threads have none.)
+            if command and (needle in command or needle in os.readlink(f"/proc/{entry}/cwd")) and is_alive(entry):
+                found.append(int(entry))
         except OSError:
             continue
-        if state != "Z" and (needle in command or needle in directory):
-            found.append(int(entry))
     return found
+
+
+def is_alive(process):
+    with open(f"/proc/{process}/stat") as file:
+        return file.read().rpartition(")")[2].split()[0] != "Z"
 
 
 def children(parent):

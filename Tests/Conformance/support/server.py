@@ -84,7 +84,7 @@ class Server:
         self.url = line.removeprefix("listening on ")
         address = urlsplit(self.url)
         self.host, self.port = address.hostname, address.port
-        self.mint = Mint(self.cli_token("sample"), self.directory)
+        self.mint = Mint.of(self.directory, lambda: self.cli_token("sample"))
 
     def listen(self, stream, spoken):
         for line in stream:

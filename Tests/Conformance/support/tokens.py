@@ -1,6 +1,7 @@
 """JSON Web Tokens made by hand, so that wrong ones can be made as well."""
 
 import base64
+import copy
 import hmac
 import json
 import os
@@ -25,40 +26,62 @@ def sign(header, claims, secret, digest="sha256"):
     return text + "." + encode(hmac.new(secret, text.encode(), digest).digest())
 
 
-def readings(content):
-    """The keys that the content of a secret file may stand for."""
-    stripped = content.strip()
-    yield stripped
-    yield content
-    for reading in (bytes.fromhex, lambda text: decode(text.rstrip("="))):
-        try:
-            yield reading(stripped.decode())
-        except ValueError:
-            pass
+READINGS = (
+    bytes.strip,
+    bytes,
+    lambda content: bytes.fromhex(content.decode()),
+    lambda content: decode(content.decode().strip().rstrip("=")),
+)
+"""What key the content of a secret file may stand for."""
 
 
 class Mint:
     """Makes tokens as the server's own command does: like a sample from it, with the secret of its data directory."""
 
+    first = None
+    """The one that was made first in this process: where a data directory has its secret is the same in all."""
+
     def __init__(self, sample, data_directory):
         header, claims, _ = sample.split(".")
         self.header = json.loads(decode(header))
         self.claims = json.loads(decode(claims))
-        self.secret, self.secret_path = self.find_secret(sample, data_directory)
+        self.secret, place, self.read = self.find_secret(sample, data_directory)
+        self.secret_path = os.path.join(data_directory, place)
+        self.place = place
+
+    @classmethod
+    def of(cls, data_directory, sample):
+        """That of a data directory. `sample()` makes a token, which is a process and not needed for each of them."""
+        if not cls.first:
+            cls.first = cls(sample(), data_directory)
+            return cls.first
+        path = os.path.join(data_directory, cls.first.place)
+        if not os.path.isfile(path):
+            return cls(sample(), data_directory)
+        mint = copy.copy(cls.first)
+        mint.secret_path = path
+        with open(path, "rb") as file:
+            mint.secret = mint.read(file.read())
+        return mint
 
     @staticmethod
     def find_secret(sample, data_directory):
+        """The key, the name of its file in the directory, and how that is read."""
         text, _, signature = sample.rpartition(".")
-        for place, _, names in os.walk(data_directory):
+        for folder, _, names in os.walk(data_directory):
             for name in names:
-                path = os.path.join(place, name)
+                path = os.path.join(folder, name)
                 if not os.path.isfile(path) or os.path.getsize(path) > 4096:
                     continue
                 with open(path, "rb") as file:
                     content = file.read()
-                for key in readings(content):
+                for read in READINGS:
+                    try:
+                        key = read(content)
+                    except ValueError:
+                        continue
                     if encode(hmac.new(key, text.encode(), "sha256").digest()) == signature:
-                        return key, path
+                        return key, os.path.relpath(path, data_directory), read
         raise AssertionError("no file of the data directory holds the secret that the token was signed with")
 
     def token(self, user, expires=3600, header=None, secret=None, **claims):
