@@ -5,9 +5,14 @@ import os
 import stat
 import time
 
+from support.inboxes import hears, inbox, notify, titles
+from support.patience import PATIENCE, eventually
+from support.receiver import Receiver
 from support.room import Room
 from support.server import run
+from support.talks import listed, say, sees, talk
 
+LONG = 4 * PATIENCE
 QUICK = {"linger": 500, "lease": 1000, "renewal": 100, "sweep": 50, "partitions": 4}
 
 
@@ -176,3 +181,97 @@ async def test_a_secret_that_others_can_read_is_warned_of(start):
     server.stop()
     server.start()
     assert "other users can read the secret" in server.logged()
+
+
+# What features keep of somebody: it keeps nobody else from anything
+
+
+async def break_all(redis, *clients):
+    """Every connection to Redis breaks, and the server comes back to the truth: clients are told that it is stale, then live."""
+    heard = [len([event for event in client.log if event["type"] == "live"]) for client in clients]
+    redis.command("CLIENT", "KILL", "TYPE", "normal")
+    redis.command("CLIENT", "KILL", "TYPE", "pubsub")
+    for client, count in zip(clients, heard):
+        await eventually(
+            lambda: len([event for event in client.log if event["type"] == "live"]) > count, "live", within=LONG)
+
+
+def damage(redis, key):
+    redis.command("DEL", key)
+    redis.command("RPUSH", key, "x")
+
+
+async def test_inboxes_and_notifications_that_cannot_be_read_keep_nobody_else_stale(start):
+    redis = start.redis()
+    room = Room(start(QUICK, redis=redis, shards=1))
+    ana, bob, cy, dan = [await room.come(name) for name in ("ana", "bob", "cy", "dan")]
+    id = (await talk(ana, bob))["id"]
+    for client in (ana, bob):
+        await listed(client)
+    for client in (bob, cy, dan):
+        await inbox(client)
+    for client in (ana, cy):
+        await notify(room, client.user, title="before")
+    await bob.subscribe(ana, cy)
+    damage(redis, key_of(redis, "inbox", ana.user))
+    damage(redis, key_of(redis, "notifications", cy.user))
+    redis.command("HSET", key_of(redis, "notifications", ana.user), "index", "xyz")
+    await break_all(redis, bob, cy, dan)
+    # Who read what is damaged comes back, and is refused until it is mended.
+    await ana.closed(4005)
+    ana = await room.come("ana")
+    await ana.refused("unavailable", "subscribe", conversationList=True)
+    await ana.refused("unavailable", "subscribe", notifications=True)
+    # The others go on.
+    await ana.status("busy")
+    await bob.sees(ana, status="busy")
+    sent = await say(ana, id, "still here")
+    await sees(bob, id, last=sent["seq"])
+    await notify(room, bob.user, title="after")
+    await hears(bob, 1)
+    assert titles(bob) == ["after"] and await room.api.metric("damaged_records_total") > 0
+    redis.command("DEL", key_of(redis, "inbox", ana.user))
+    redis.command("DEL", key_of(redis, "notifications", ana.user))
+    await listed(ana)
+    assert (await inbox(ana))["items"] == []
+
+
+async def test_damage_of_one_holds_up_nobody_elses_webhooks_and_pushes(start, tmp_path):
+    redis = start.redis()
+    first, second = Receiver(tmp_path), Receiver(tmp_path)
+    try:
+        server = start(
+            QUICK | {"webhooks": [first.endpoint("push.due", "message.created"), second.endpoint("message.created")]},
+            redis=redis, shards=1)
+        room = Room(server)
+        ana, bob, cy = [await room.come(name) for name in ("ana", "bob", "cy")]
+        one, other = (await talk(ana, bob))["id"], (await talk(ana, cy))["id"]
+        await bob.close()
+        await cy.close()
+        await say(ana, one, "before")
+        await eventually(lambda: first.of("push.due") and second.of("message.created"), "all are told", within=LONG)
+        damage(redis, key_of(redis, "pushed", bob.user))
+        wanted, = [key for key in redis.command("KEYS", "*:webhook:*").splitlines()
+                   if key and redis.command("HGET", key, "url").strip() == second.url]
+        damage(redis, wanted)
+        for number in range(3):
+            await say(ana, one, f"lost {number}")
+            await say(ana, other, f"told {number}")
+        await eventually(
+            lambda: {call.data["user"] for call in first.of("push.due")} >= {cy.user}, "cy is told of", within=LONG)
+        await eventually(lambda: len(first.of("message.created")) == 7, "the first endpoint has all", within=LONG)
+        assert len(second.of("message.created")) == 1
+        streams = [key for key in redis.command("KEYS", "*}:offers").splitlines() if key]
+        await eventually(
+            lambda: all(int(redis.command("XLEN", key)) == 0 for key in streams), "nothing waits", within=LONG)
+        assert await room.api.metric("presence_webhooks_dropped_total") >= 6
+        # Mended, it is told of what comes.
+        redis.command("DEL", wanted)
+        redis.command("DEL", key_of(redis, "pushed", bob.user))
+        await say(ana, one, "after")
+        await eventually(lambda: len(second.of("message.created")) == 2, "it is told again", within=LONG)
+        await eventually(
+            lambda: [call.data["text"] for call in first.of("push.due")][-1] == "after", "bob is told of", within=LONG)
+    finally:
+        first.close()
+        second.close()

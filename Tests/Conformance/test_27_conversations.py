@@ -423,3 +423,29 @@ async def test_a_deleted_user_leaves_and_what_they_wrote_stays(start):
     held = await sees(cy, three, participants=sorted([bob.user, cy.user]))
     assert held["owner"] == cy.user and held["lastMessage"]["from"] == client.user
     assert [message["text"] for message in (await follow(bob, direct))["messages"]] == ["first"]
+
+
+async def test_nobody_is_put_into_more_conversations_than_a_user_may_be_in(start):
+    room = Room(start(SETTINGS | {"conversations.mostPerUser": 2}))
+    ana, bob, cy = await people(room, "ana", "bob", "cy")
+    first, direct = await group(ana, bob, cy), await talk(bob, cy)
+    # Strangers are refused, and so is a backend, for whoever it is.
+    dan = await room.come("dan")
+    assert "bob" not in str(await dan.refused("too_many", "createConversation", participants=[bob.user]))
+    await dan.refused("too_many", "createConversation", participants=[bob.user, ana.user], name="More")
+    await bob.refused("too_many", "createConversation", participants=[dan.user])
+    other = await group(ana, dan)
+    await ana.refused("too_many", "changeMembers", conversation=other["id"], add=[bob.user])
+    path = f"/v1/conversations/{other['id']}/participants"
+    answer = await room.api.request("PUT", path, {"participants": [ana.user, bob.user]}, token=room.backend)
+    assert answer.status == 422 and answer.json["code"] == "too_many", answer
+    assert (await info(ana, other["id"]))["participants"] == sorted([ana.user, dan.user])
+    # What there is stays, and can be said again.
+    assert (await talk(cy, bob))["id"] == direct["id"]
+    path = f"/v1/conversations/{first['id']}/participants"
+    answer = await room.api.request("PUT", path, {"participants": [ana.user, bob.user]}, token=room.backend)
+    assert answer.status == 200, answer
+    # Who leaves one has room for another.
+    await bob.did("changeMembers", conversation=first["id"], remove=[bob.user])
+    await ana.did("changeMembers", conversation=other["id"], add=[bob.user])
+    assert {each["id"] for each in await listed(bob)} == {direct["id"], other["id"]}

@@ -44,9 +44,10 @@ async def test_who_has_no_session_is_told_of_at_once_and_once_until_they_read(st
     assert answer.status == 204, answer
     await bob.close()
     await room.come("watcher")
-    for number in range(5):
-        await say(ana, id, f"message {number}")
+    sent = [await say(ana, id, f"message {number}") for number in range(5)]
     told, = await due(receiver)
+    # Without the 10 s that a device would have to say that it has the message.
+    assert receiver.calls[0].at * 1000 - sent[0]["at"] < 9_000
     assert set(told) == {"user", "conversation", "devices", "title", "text", "badge"}
     assert told["user"] == bob.user and told["conversation"] == id and told["title"] == "Ana \"A\""
     assert told["devices"] == [{"platform": "fcm", "pushToken": "to\"ken"}]

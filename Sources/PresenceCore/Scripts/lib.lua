@@ -64,15 +64,32 @@ local function publish(channel, kind, id, ...)
     redis.call('PUBLISH', channel, table.concat({ kind, id, ... }, ' '))
 end
 
+-- An entry of the stream of offers: how many bytes came up to it since the stream was last empty (0 if it does not say), and how
+-- many are its own.
+local function offered(entry)
+    local sum, own, fields = 0, 0, entry and entry[2] or {}
+    for i = 1, #fields, 2 do
+        if fields[i] == 'sum' then sum = tonumber(fields[i + 1]) or 0 end
+        if fields[i] == 'data' then own = #fields[i + 1] end
+    end
+    return sum, own
+end
+
 -- Something that others outside may have to be told: kept in the partition's stream of offers, which is the last key if somebody
--- wants to hear of it. `data` is "SUBJECT REST". Of too many the oldest go, and the next one says how many went. Who takes them
--- hears the events that are told anyway; where these go to watchers, "B - 0 at" on a channel of its own.
+-- wants to hear of it. `data` is "SUBJECT REST". Of too many, or too many bytes, the oldest go, and the next one says how many
+-- went. Who takes them hears the events that are told anyway; where these go to watchers, "B - 0 at" on a channel of its own.
+local mostOffers, mostOfferedBytes = 20000, 8 * 1024 * 1024
 local function offer(type, data)
     local key = KEYS[#KEYS]
     if not string.match(key, '^[^{]*{p%d+}:offers$') then return end
-    local lost = 0
-    if redis.call('XLEN', key) >= 20000 then lost = redis.call('XTRIM', key, 'MAXLEN', 19000) end
-    redis.call('XADD', key, '*', 'type', type, 'at', int(now), 'lost', int(lost), 'data', data)
+    local lost, sum = 0, offered(redis.call('XREVRANGE', key, '+', '-', 'COUNT', 1)[1]) + #data
+    while sum > mostOfferedBytes or redis.call('XLEN', key) >= mostOffers do
+        local first, own = offered(redis.call('XRANGE', key, '-', '+', 'COUNT', 1)[1])
+        local count = redis.call('XLEN', key)
+        if count == 0 or count < mostOffers and sum - first + own <= mostOfferedBytes then break end
+        lost = lost + redis.call('XTRIM', key, 'MAXLEN', count - math.ceil(count / 20))
+    end
+    redis.call('XADD', key, '*', 'type', type, 'at', int(now), 'lost', int(lost), 'sum', int(sum), 'data', data)
     local partition = string.match(ARGV[2] or '', '^(.*{p%d+}):events:$')
     if partition then redis.call('PUBLISH', partition .. ':offers', 'B - 0 ' .. int(now)) end
 end

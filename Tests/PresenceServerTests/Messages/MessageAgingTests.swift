@@ -105,6 +105,52 @@ import Testing
         #expect(try room.world.redis.command(["EXISTS", room.keys.aging]).get().int == 0)
     }
 
+    @Test func `all keys are walked over twice, for all partitions at once`() throws {
+        let room = try Room()
+        let world = room.world
+        func walks() -> Int { world.redis.counts["find-aging"] ?? 0 }
+        func found() throws -> [String?] {
+            try (0..<4).map {
+                try world.redis.ask(["GET", world.shards[0].logic.partitions.keys($0).agingFound]).get().string
+            }
+        }
+        try world.run(until: "all are walked over") { try! found().allSatisfy { $0 != nil } }
+        // Each of the two servers may have done it.
+        #expect((1...2).contains(walks()))
+        let once = walks()
+        try world.run(for: 600_000)
+        #expect(walks() == once)
+        // A day later; whoever comes then does it, too.
+        func restart() {
+            for place in 0...1 {
+                world.shards[place].die()
+                world.replaceShard(at: place)
+            }
+        }
+        for partition in 0..<4 {
+            let key = world.shards[0].logic.partitions.keys(partition).agingFound
+            _ = try world.redis.command(["SET", key, String(world.redisNow - 25 * 3_600_000)]).get()
+        }
+        restart()
+        try world.run(until: "that is done") { try! found() == Array(repeating: "done", count: 4) }
+        let twice = walks()
+        #expect((once + 1...once + 2).contains(twice))
+        restart()
+        try world.run(for: 600_000)
+        #expect(walks() == twice)
+    }
+
+    @Test func `what came while the setting was off is found once it is on again`() throws {
+        // A server without the setting comes: who has it later looks again.
+        let world = try World(shards: 1)
+        let found = world.shards[0].logic.partitions.keys(0).agingFound
+        _ = try world.redis.command(["SET", found, "done"]).get()
+        world.shards[0].die()
+        world.replaceShard(at: 0)
+        try world.run(for: 5_000)
+        #expect(try world.redis.command(["EXISTS", found]).get().int == 0)
+    }
+
     @Test func `who has not heard of a message hears nothing of it once it has gone`() throws {
         let room = try Room()
         room.bob.sendText(#"{"type":"subscribe","id":1,"conversations":[{"id":"\#(room.id)","after":0}]}"#)

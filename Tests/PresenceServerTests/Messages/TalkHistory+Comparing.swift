@@ -80,9 +80,19 @@ extension TalkHistory {
             }
             for (seq, name) in names(before: first, of: id) { places[name] = seq }
             for message in messages {
+                if deleted.contains(message.id), message.deletedAt == 0 {
+                    fail("\(message.id) is there, and was deleted")
+                }
                 if places.updateValue(message.seq, forKey: message.id) != nil { fail("\(message.id) is there twice") }
             }
             let record = try record(id)
+            if id == group, record?.owner?.string != owner {
+                fail("the owner of \(id) is \(record?.owner?.string ?? "nobody"), and not \(owner)")
+            }
+            let name = record?.name.map { String(decoding: $0.dropFirst().dropLast(), as: UTF8.self) }
+            if id == group, let groupName, groupName != name {
+                fail("the name of \(id) is \(name ?? "none"), and \(groupName) was acknowledged")
+            }
             for person in people where record?.member(UserID(person.name)!) != nil {
                 person.compare(id, with: messages)
             }
@@ -98,6 +108,7 @@ extension TalkHistory {
                 guard let own = try record(id)?.member(user) else { continue }
                 there.insert(id)
                 person.compareReceipts(id, own, of: receipts ?? "e")
+                person.compareDelivered(id, own)
             }
             let inbox = try redis.ask(["HGETALL", partitions.keys(of: user).inbox(user)]).get().array ?? []
             let known = stride(from: 0, to: inbox.count - 1, by: 2).filter {

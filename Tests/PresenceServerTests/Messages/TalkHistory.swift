@@ -6,9 +6,9 @@ import Redis
 @testable import PresenceServer
 @testable import Simulator
 
-/// A drawn history of three people, one of them with two devices, who write, edit, delete and mark in a group and in a direct conversation, on three servers
-/// with the real scripts and a real Redis. Between any script and its answer the server may die, lose its connections, be
-/// late, or stand still; in some histories the first answer to each request is lost, and in some Redis refuses for a moment, is
+/// A drawn history of three people, one of them with two devices, who write, edit, delete, mark and rename in a group, which they
+/// leave and come back to, and in a direct conversation, on three servers with the real scripts and a real Redis. Between any script and its answer the server may die, lose its connections, be
+/// late, or stand still; in some histories the first answer to each request, and to each step of an intent, is lost, and in some Redis refuses for a moment, is
 /// silent or goes. People do what good clients do: they repeat what was not answered, in its order, and follow from where they
 /// were.
 ///
@@ -16,7 +16,7 @@ import Redis
 ///
 /// All the time: events are in order, without a gap and none twice, marks never go back, and a version of a conversation is
 /// told as one thing only. Three times, when all is quiet: everyone holds what the store has, in messages and in their list,
-/// everything that was acknowledged is there once, and unread is what a shadow model says.
+/// everything that was acknowledged is there once, and unread is what a shadow model says. So are the owner and the name.
 final class TalkHistory: DrawnHistory {
     let world: World
     let redis: SimulatedRedis
@@ -39,16 +39,31 @@ final class TalkHistory: DrawnHistory {
     private(set) var talks: [String] = []
     private(set) var group = ""
     /// Members of the group whom somebody has asked to take out, who are out of it, and where it was when they came back.
-    private var everOut: Set<String> = []
-    private var out: Set<String> = []
-    private(set) var joinedAt: [String: Int64] = [:]
+    var everOut: Set<String> = []
+    var out: Set<String> = []
+    var joinedAt: [String: Int64] = [:]
     /// Who has blocked the other one of the direct conversation, since it was acknowledged and until they ask for the end of it.
     private var blockedSince: [String: Milliseconds] = [:]
     private var wasBlocked = false
     /// A block, or the end of one, was asked for more than once: what was asked for first may have come last.
     private var isBlockUncertain = false
     private var blocks = 0
-    private var returns = 0
+    var returns = 0
+    /// Who is in the group, in the order of their joining, and whose it is: as the store has it.
+    var members = ["ana", "bob", "cy"]
+    var owner = "ana"
+    var successions = 0
+    /// Changes of members that were made.
+    var memberChanges = 0
+    /// The group's name as it was acknowledged to the only one who changes it; `nil`: it is not known what came last.
+    var groupName: String? = "All"
+    private var names = 0
+    /// A name was asked for more than once: what was asked for first may have come last.
+    var isNameUncertain = false
+    /// Of messages of which it was acknowledged that they are deleted.
+    var deleted: Set<String> = []
+    /// Steps of intents whose answers were lost.
+    private var lostSteps: Set<String> = []
     /// Where each acknowledged message stands.
     var acknowledged: [String: Int64] = [:]
     /// The conversation that each of them is in.
@@ -60,16 +75,19 @@ final class TalkHistory: DrawnHistory {
     var tally: [String: Int] {
         let counts = [
             "deaths": deaths, "sent": sent, "outages": redisTrouble?.count ?? 0, "refused": redisTrouble?.refused ?? 0,
-            "returns": returns, "blocks": blocks,
+            "returns": returns, "blocks": blocks, "successions": successions, "deletions": deleted.count,
         ]
         return counts.merging(lostAnswers) { $1 }
     }
     private var texts = 0
+    var calls: [SimulatedCall] = []
     /// What was uploaded, and the draws about that (`TalkHistory+Uploads.swift`).
     var uploads: [Upload] = []
     var choices: SplitMix64
 
     private static let scripts: Set<Script> = Set(Script.conversations + Script.messageScripts)
+    /// What nobody asks for: the steps of intents.
+    private static let steps: Set<Script> = [.joining, .enroll, .settle, .reserve, .receiptsPage, .receiptsMember]
 
     init(seed: UInt64, on redis: SimulatedRedis) throws {
         random = SplitMix64(seed &* 0x9E37_79B9 &+ 11)
@@ -91,7 +109,7 @@ final class TalkHistory: DrawnHistory {
 
     private func hasten(_ shard: SimulatedShard) { shard.logic.intents.pause = 1_000 }
 
-    private func draw(_ range: ClosedRange<Int>) -> Int { .random(in: range, using: &random) }
+    func draw(_ range: ClosedRange<Int>) -> Int { .random(in: range, using: &random) }
 
     func fail(_ text: String) { fault = fault ?? HistoryFault(description: "at \(world.now): \(text)") }
 
@@ -121,12 +139,14 @@ final class TalkHistory: DrawnHistory {
         for person in people { person.keepGoing() }
         let person = people[draw(0...3)]
         guard let talk = talks.filter({ person.isIn($0) }).randomElement(using: &random) else { return }
-        switch draw(0...14) {
+        switch draw(0...18) {
         case 0...4:
             var recent: Upload?
             for _ in 0..<draw(1...4) {
                 texts += 1
-                person.write("m\(texts)", in: talk, with: attached(by: person.name, in: talk, after: &recent))
+                let priority = draw(0...7) == 0 ? #","priority":{"reason":"now"}"# : ""
+                person.write(
+                    "m\(texts)", in: talk, with: attached(by: person.name, in: talk, after: &recent) + priority)
             }
         case 5, 6: person.markRead(talk, upTo: Int64(draw(0...12)) + (person.held[talk]?.newest ?? 0) - 6)
         case 7: person.edit(talk, draw(0...50), to: "edited \(world.now)")
@@ -135,23 +155,22 @@ final class TalkHistory: DrawnHistory {
         case 10: if person !== people[3] { person.showReceipts(draw(0...1) == 0) }
         case 11, 12: changeMembers(person)
         case 13: block(person)
+        case 14: person.markDelivered(talk, upTo: Int64(draw(0...12)) + (person.held[talk]?.newest ?? 0) - 6)
+        case 15:
+            guard talk == group, person === people[1] else { return }
+            names += 1
+            person.rename(talk, to: "All \(names)")
+        // An owner deletes what others wrote.
+        case 16: if talk == group, person.name == owner { person.delete(talk, draw(0...50), ofOthers: true) }
+        case 17: if draw(0...2) == 0 { putAllIn() }
         default: person.rest(draw(0...1) == 0)
         }
     }
 
-    /// The first owns the group and stays: cy is taken out, leaves, and is put in again by either of the others.
-    private func changeMembers(_ person: TalkPerson) {
-        guard person.isIn(group) else { return }
-        let isOut = out.contains("cy")
-        if isOut, person.name != "cy" { return person.change(group, "add", "cy") }
-        guard !isOut, person.name != "bob" else { return }
-        everOut.insert("cy")
-        person.change(group, "remove", "cy")
-    }
-
     /// Whether somebody may be told that they are not to do something in a conversation.
     func mayForbid(_ name: String, _ talk: String) -> Bool {
-        talk == group ? everOut.contains(name) : wasBlocked
+        // Nobody is put in by somebody with whom there is a block.
+        talk == group ? everOut.contains(name) || wasBlocked && everOut.contains("ana") : wasBlocked
     }
 
     private func block(_ person: TalkPerson) {
@@ -179,21 +198,6 @@ final class TalkHistory: DrawnHistory {
         }
     }
 
-    /// Who has gone and come back.
-    private func note(_ changes: ArraySlice<String>) {
-        for change in changes {
-            let user = String(change.dropFirst())
-            if change.hasPrefix("-") {
-                out.insert(user)
-            } else if out.remove(user) != nil {
-                returns += 1
-                let id = ConversationID(group)!
-                let last = try? redis.ask(["HGET", partitions.keys(of: id).conversation(id), "last"]).get().string
-                joinedAt[user] = last.flatMap { Int64($0) } ?? 0
-            }
-        }
-    }
-
     func learn(_ id: String, isGroup: Bool) {
         guard !talks.contains(id) else { return }
         if talks.count == 2 { fail("a third conversation was made: \(id)") }
@@ -206,15 +210,16 @@ final class TalkHistory: DrawnHistory {
     // MARK: Trouble
 
     private func ran(_ script: Script, _ arguments: [String], _ answer: Result<RedisValue, RedisFailure>) {
-        if script == .members, case .success(let value) = answer, value.array?.first?.string == "OK" {
-            note(arguments[7...])
+        if case .success(let value) = answer, value.array?.first?.string == "OK" {
+            if script == .members { note(Array(arguments[7...])) }
+            if script == .participants { note(arguments[5...].map { "+" + $0 }) }
         }
         guard Self.scripts.contains(script), arguments.count > 2, !isQuiet,
             let place = world.shards.firstIndex(where: { $0.logic.link.incarnation == arguments[2] })
         else { return }
         if script == .send { sent += 1 }
         if dropsAnswers, case .success = answer,
-            people.contains(where: { $0.losesAnswer(of: script, arguments, on: place) })
+            losesStep(script, arguments) || people.contains(where: { $0.losesAnswer(of: script, arguments, on: place) })
         {
             lostAnswers["answers of \(script.name) lost", default: 0] += 1
             world.after(0) { [unowned self] in world.shards[place].cut(.commands) }
@@ -222,6 +227,13 @@ final class TalkHistory: DrawnHistory {
         guard draw(0...99) < trouble else { return }
         deaths += 1
         world.after(0) { [unowned self] in harm(place) }
+    }
+
+    /// Whether this step of an intent has just been done for the first time since members have changed.
+    private func losesStep(_ script: Script, _ arguments: [String]) -> Bool {
+        guard Self.steps.contains(script) else { return false }
+        let step = [script.name, String(memberChanges)] + arguments.dropFirst(3)
+        return lostSteps.insert(step.joined(separator: " ")).inserted
     }
 
     private func harm(_ place: Int) {

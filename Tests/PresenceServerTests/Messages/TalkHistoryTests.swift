@@ -16,11 +16,12 @@ import Testing
         guard Seeds.isWhole else { return }
         #expect(sum["deaths"] > 240 && sum["sent"] > 1_000 && sum["outages"] > 20 && sum["refused"] > 20)
         for script: Script in [
-            .create, .direct, .send, .editMessage, .deleteMessage, .mark, .settings, .receipts, .members,
+            .create, .direct, .send, .editMessage, .deleteMessage, .mark, .settings, .receipts, .members, .rename,
+            .joining, .enroll, .settle, .reserve, .receiptsPage, .receiptsMember,
         ] {
             #expect(sum["answers of \(script.name) lost"] > 10)
         }
-        #expect(sum["returns"] > 20 && sum["blocks"] > 20)
+        #expect(sum["returns"] > 20 && sum["blocks"] > 20 && sum["successions"] > 10 && sum["deletions"] > 50)
     }
 
     @Test(arguments: Self.mistakes) func `a mistake made on purpose is found by its own fault`(mistake: ScriptMistake)
@@ -60,6 +61,21 @@ import Testing
             name: "an inbox that was not told is not written down",
             old: "if #users > 0 then redis.call('SADD', unfinishedKey, intent) end", new: "",
             faults: ["the inbox of"]),
+        ScriptMistake(
+            name: "the owner leaves, and the group has none",
+            old: "put(c, 'owner', membersOf(c)[1])", new: "put(c, 'owner', nil)", faults: ["the owner of"]),
+        ScriptMistake(
+            name: "a mark of what came goes back",
+            old: "math.max(m.delivered, math.min(tonumber(ARGV[6]), c.last), read)",
+            new: "math.max(math.min(tonumber(ARGV[6]), c.last), read)",
+            faults: ["the mark of what came to", " came to "]),
+        ScriptMistake(
+            name: "a deleted message is urgent for ever", old: "return each == seq end)", new: "return false end)",
+            faults: ["urgent ones of"]),
+        ScriptMistake(
+            name: "a name is told, and not kept", old: "    save(c, ARGV[2], ARGV[4])\nend\nreturn { 'OK' }",
+            new: "    c.changed.name = nil save(c, ARGV[2], ARGV[4])\nend\nreturn { 'OK' }",
+            faults: ["the name of", "the list of", "is told as"]),
         ScriptMistake(
             name: "what was edited is not told to who was away",
             old: "if number <= after and number >= first and not seen[number] then", new: "if false then",

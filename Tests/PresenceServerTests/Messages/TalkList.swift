@@ -17,6 +17,9 @@ struct TalkList {
         /// Of the newest message.
         var message: Message?
         var unread: Int64 = 0
+        var urgent: Int64 = 0
+        var name: String?
+        var owner: String?
         var isMuted = false
         var isArchived = false
     }
@@ -34,6 +37,7 @@ struct TalkList {
     private(set) var entries: [String: Entry] = [:]
     /// By conversation and member: the most that they were said to have read.
     private var reads: [String: [String: Int64]] = [:]
+    private var deliveries: [String: [String: Int64]] = [:]
 
     /// The conversations that it has, with their versions.
     var known: [String: Int64] { entries.filter { !$0.value.isRemoved }.mapValues(\.version) }
@@ -50,6 +54,10 @@ struct TalkList {
         }
         entries[id] = told
         for (user, marks) in told.members.sorted(by: { $0.key < $1.key }) {
+            if marks.delivered < deliveries[id]?[user] ?? 0 {
+                return "the mark of what came to \(user) in \(id) went back to \(marks.delivered)"
+            }
+            deliveries[id, default: [:]][user] = marks.delivered
             guard let read = marks.read else { continue }
             if read < reads[id]?[user] ?? 0 { return "the mark of \(user) in \(id) went back to \(read)" }
             reads[id, default: [:]][user] = read
@@ -73,6 +81,9 @@ extension TalkList.Entry {
             message = TalkList.Message(id: told["id"] as? String ?? "", version: number(told["version"]))
         }
         unread = number(conversation["unread"])
+        urgent = number(conversation["priorityCount"])
+        name = conversation["name"] as? String
+        owner = conversation["owner"] as? String
         isMuted = conversation["muted"] as? Bool ?? false
         isArchived = conversation["archived"] as? Bool ?? false
     }
@@ -88,7 +99,11 @@ extension TalkList.Entry {
         }
         (first, last) = (record.first, record.last)
         message = record.message.map { TalkList.Message(id: $0.id, version: $0.version) }
-        unread = max(0, last - max(own.read, own.own))
+        let seen = max(own.read, own.own)
+        unread = max(0, last - seen)
+        urgent = Int64(record.priority.count { $0 > seen })
+        name = record.name.map { String(decoding: $0.dropFirst().dropLast(), as: UTF8.self) }
+        owner = record.isDirect ? nil : record.owner?.string
         isMuted = record.isMuted(own, at: now)
         isArchived = own.archived > 0
     }

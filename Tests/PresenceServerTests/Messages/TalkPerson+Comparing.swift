@@ -37,6 +37,13 @@ extension TalkPerson {
         }
     }
 
+    /// What has come to a device has come, whatever other devices say.
+    func compareDelivered(_ talk: String, _ own: ConversationRecord.Member) {
+        let said = history.people.filter { $0.name == name }.compactMap { $0.held[talk] }
+        let most = said.map { max($0.read, $0.delivered) }.max() ?? 0
+        if own.delivered < most { history.fail("\(most) of \(talk) came to \(name), and \(own) is there") }
+    }
+
     /// What was acknowledged holds, in every conversation.
     func compareReceipts(_ talk: String, _ own: ConversationRecord.Member, of user: String) {
         let isHidden = user.hasPrefix("n")
@@ -57,6 +64,12 @@ extension TalkPerson {
         let shadow = state.messages.keys.count { $0 > seen } + Int(max(0, state.from - 1 - seen))
         if (conversation["lastMessage"] != nil) != (number(conversation["last"]) >= first) {
             history.fail("\(name) is told of a last message of \(talk) that is not there, or of none")
+        }
+        // (Of what it does not hold, it does not know.) The newest 32 count.
+        let urgent = state.messages.filter { $0.value.isUrgent && !$0.value.isDeleted }
+        let isKnown = state.from - 1 <= seen && state.messages.values.count(where: \.isUrgent) <= 32
+        if isKnown, number(conversation["priorityCount"]) != urgent.keys.count(where: { $0 > seen }) {
+            history.fail("\(name) has urgent ones of \(talk) from \(seen), and is told \(conversation)")
         }
         if number(conversation["unread"]) != shadow {
             history.fail("\(name) has \(shadow) unread of \(talk), and is told \(conversation["unread"] ?? "nothing")")

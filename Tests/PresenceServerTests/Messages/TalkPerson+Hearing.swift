@@ -56,6 +56,9 @@ extension TalkPerson {
         guard let wish = end(id) else { return }
         let talk = wish.talk
         if wish.mark > 0 { held[talk]!.read = max(held[talk]!.read, wish.mark) }
+        if wish.delivered > 0 { held[talk]!.delivered = max(held[talk]!.delivered, wish.delivered) }
+        if let name = wish.name { history.noteName(name, after: wish.times) }
+        if let id = wish.deletes { history.deleted.insert(id) }
         if let blocks = wish.blocks { history.noteBlock(blocks, by: name, after: wish.times) }
         if wish.script == .send { history.noteSent(in: talk, by: name, askedAt: wish.askedAt) }
         if wish.script == .settings { adopt(wish, talk) }
@@ -134,9 +137,9 @@ extension TalkPerson {
         if seq > held[talk]!.newest + 1 { history.fail("\(name) heard of \(seq) after \(held[talk]!.newest)") }
         held[talk]!.newest = max(held[talk]!.newest, seq)
         guard version > held[talk]!.messages[seq]?.version ?? 0 else { return }
-        held[talk]!.messages[seq] = (
-            message["id"] as? String ?? "", message["text"] as? String ?? "", version, message["deletedAt"] != nil
-        )
+        held[talk]!.messages[seq] = TalkMessage(
+            id: message["id"] as? String ?? "", text: message["text"] as? String ?? "", version: version,
+            isDeleted: message["deletedAt"] != nil, isUrgent: message["priority"] != nil)
     }
 
     // MARK: The list

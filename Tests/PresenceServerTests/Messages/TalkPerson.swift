@@ -14,6 +14,11 @@ struct TalkWish {
     /// One request of a conversation is under way at a time.
     let talk: String
     var mark: Int64 = 0
+    var delivered: Int64 = 0
+    /// What is deleted.
+    var deletes: String?
+    /// What the group is called.
+    var name: String?
     var settings = TalkSettings()
     /// Whether others are to see what was read.
     var receipts: Bool?
@@ -34,11 +39,20 @@ struct TalkSettings {
     var isUncertain = false
 }
 
+/// A message as somebody holds it.
+struct TalkMessage {
+    let id: String
+    let text: String
+    let version: Int64
+    let isDeleted: Bool
+    let isUrgent: Bool
+}
+
 /// One of a `TalkHistory`, with the client of a careful app: what was not answered is asked again, one request of a
 /// conversation at a time, and messages are followed from the last change that was heard of.
 final class TalkPerson {
     struct Held {
-        var messages: [Int64: (id: String, text: String, version: Int64, isDeleted: Bool)] = [:]
+        var messages: [Int64: TalkMessage] = [:]
         var newest: Int64 = 0
         /// The last change that it was told of.
         var change: Int64 = 0
@@ -47,6 +61,7 @@ final class TalkPerson {
         var from: Int64 = 1
         /// What was asked for and acknowledged: the shadow of the own mark.
         var read: Int64 = 0
+        var delivered: Int64 = 0
         var settings = TalkSettings()
     }
 
@@ -114,20 +129,40 @@ final class TalkPerson {
         wish(.mark, #""type":"mark","conversation":"\#(talk)","read":\#(seq)"#, talk, mark: seq)
     }
 
+    func markDelivered(_ talk: String, upTo seq: Int64) {
+        let seq = min(max(seq, 0), held[talk]?.newest ?? 0)
+        var wish = TalkWish(
+            script: .mark, json: #""type":"mark","conversation":"\#(talk)","delivered":\#(seq)"#, talk: talk)
+        wish.delivered = seq
+        add(wish)
+    }
+
+    func rename(_ talk: String, to name: String) {
+        var wish = TalkWish(
+            script: .rename, json: #""type":"renameConversation","conversation":"\#(talk)","name":"\#(name)""#,
+            talk: talk)
+        wish.name = name
+        add(wish)
+    }
+
     func edit(_ talk: String, _ place: Int, to text: String) {
-        guard let id = own(talk, place) else { return }
+        guard let id = message(in: talk, place) else { return }
         wish(
             .editMessage, #""type":"editMessage","conversation":"\#(talk)","message":"\#(id)","text":"\#(text)""#, talk)
     }
 
-    func delete(_ talk: String, _ place: Int) {
-        guard let id = own(talk, place) else { return }
-        wish(.deleteMessage, #""type":"deleteMessage","conversation":"\#(talk)","message":"\#(id)""#, talk)
+    func delete(_ talk: String, _ place: Int, ofOthers: Bool = false) {
+        guard let id = message(in: talk, place, ofOthers: ofOthers) else { return }
+        var wish = TalkWish(
+            script: .deleteMessage, json: #""type":"deleteMessage","conversation":"\#(talk)","message":"\#(id)""#,
+            talk: talk)
+        wish.deletes = id
+        add(wish)
     }
 
-    private func own(_ talk: String, _ place: Int) -> String? {
-        let own = held[talk]!.messages.values.map(\.id).filter { $0.hasPrefix(name) }.sorted()
-        return own.isEmpty ? nil : own[place % own.count]
+    private func message(in talk: String, _ place: Int, ofOthers: Bool = false) -> String? {
+        let ids = held[talk]!.messages.values.map(\.id).filter { $0.hasPrefix(name) != ofOthers }.sorted()
+        return ids.isEmpty ? nil : ids[place % ids.count]
     }
 
     func set(_ talk: String, _ what: Int) {
@@ -151,16 +186,14 @@ final class TalkPerson {
         let json = #""type":"\#(isBlocked ? "block" : "unblock")","users":["\#(user)"]"#
         var wish = TalkWish(script: .visibility, json: json, talk: "own")
         wish.blocks = isBlocked
-        wishes.append(wish)
-        keepGoing()
+        add(wish)
     }
 
     func showReceipts(_ isShown: Bool) {
         let json = #""type":"setVisibility","visibility":{"receipts":"\#(isShown ? "everyone" : "nobody")"}"#
         var wish = TalkWish(script: .receipts, json: json, talk: "own")
         wish.receipts = isShown
-        wishes.append(wish)
-        keepGoing()
+        add(wish)
     }
 
     func adopt(receipts: Bool, after times: Int) {
@@ -171,7 +204,11 @@ final class TalkPerson {
     func wish(
         _ script: Script, _ json: String, _ talk: String, mark: Int64 = 0, settings: TalkSettings = TalkSettings()
     ) {
-        wishes.append(TalkWish(script: script, json: json, talk: talk, mark: mark, settings: settings))
+        add(TalkWish(script: script, json: json, talk: talk, mark: mark, settings: settings))
+    }
+
+    private func add(_ wish: TalkWish) {
+        wishes.append(wish)
         keepGoing()
     }
 

@@ -114,6 +114,78 @@ final class WebhookWorld {
         #expect(webhooks.log.calls.count == 100)
     }
 
+    @Test func `what nobody takes is bounded in bytes too, and how many went is told`() throws {
+        let webhooks = try WebhookWorld(shards: 1)
+        let world = webhooks.world
+        let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+        try world.run(until: "there is a courier") { webhooks.couriers.count == 1 }
+        ana.send(.createConversation(participants: [UserID("bob")!]))
+        var made: ConversationID?
+        try world.run(until: "there is a conversation") {
+            made = ana.received.compactMap { if case .conversationCreated(_, let c) = $0 { c.id } else { nil } }.first
+            return made != nil
+        }
+        let id = try #require(made)
+        world.redis.refuse = { _, words in
+            words.first == "XRANGE" ? .server(code: "BUSY", message: "BUSY a script is running") : nil
+        }
+        let (text, count) = (String(repeating: "x", count: 4_900), 2_000)
+        for number in 0..<count {
+            ana.sendText(
+                #"{"type":"send","id":\#(100 + number),"conversation":"\#(id)","#
+                    + #""message":{"id":"m\#(number)","text":"\#(text)"}}"#)
+            try world.run(for: 20)
+        }
+        let stream = world.shards[0].logic.partitions.keys(of: id).offers
+        let kept = try #require(world.redis.ask(["XLEN", stream]).get().int)
+        #expect(kept > 1_500 && kept * 4_900 < 8 << 20)
+        world.redis.refuse = { _, _ in nil }
+        try world.run(until: "those that are left are told", within: 120_000) {
+            webhooks.calls("message.created").contains { String(decoding: $0.body, as: UTF8.self).contains("m1999") }
+        }
+        try world.run(for: 60_000)
+        let receiver = world.shards[0].logic.feature(Webhooks.self)!.courier!.queues[0].receiver.id
+        let state = world.shards[0].logic.partitions.keys(of: receiver).webhook(receiver)[0]
+        let dropped = try #require(world.redis.ask(["HGET", state, "dropped"]).get().int)
+        #expect(webhooks.calls("message.created").count + Int(dropped) == count)
+        #expect(try world.redis.ask(["XLEN", stream]).get().int == 0)
+    }
+
+    @Test func `a message with long earlier texts is told without them, in less than 20 KB`() throws {
+        let webhooks = try WebhookWorld(shards: 1)
+        let world = webhooks.world
+        let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+        ana.send(.createConversation(participants: [UserID("bob")!]))
+        var made: ConversationID?
+        try world.run(until: "there is a conversation") {
+            made = ana.received.compactMap { if case .conversationCreated(_, let c) = $0 { c.id } else { nil } }.first
+            return made != nil
+        }
+        let id = try #require(made)
+        ana.sendText(#"{"type":"send","id":100,"conversation":"\#(id)","message":{"id":"m","text":"0"}}"#)
+        for number in 1...6 {
+            try world.run(for: 500)
+            let text = String(repeating: String(number), count: 4_000)
+            ana.sendText(
+                #"{"type":"editMessage","id":\#(100 + number),"conversation":"\#(id)","message":"m","text":"\#(text)"}"#
+            )
+        }
+        try world.run(until: "all are told") { webhooks.calls("message.changed").count == 6 }
+        let bodies = webhooks.calls("message.changed").map { String(decoding: $0.body, as: UTF8.self) }
+        #expect(bodies.allSatisfy { $0.utf8.count < 20_000 && $0.contains(#""editCount":"#) })
+        #expect(bodies.map { $0.contains(#""edits":"#) } == [true, true, true, true, false, false])
+        // Nor are they kept for it.
+        #expect(ana.texts.last { $0.contains("messageUpdated") }?.contains(#""edits":"#) == true)
+    }
+
+    @Test func `events of one ms are told in their order`() throws {
+        let ids = (0...11).map {
+            WebhookEvent(entry: "1763712000123-\($0)", type: "user.online", at: 0, subject: "u", rest: []).id(
+                partition: 17)
+        }
+        #expect(ids.sorted() == ids)
+    }
+
     @Test func `scripts get the stream of their partition as the last key`() {
         let keys = Partitions(count: 4, in: KeySpace(prefix: "a")).keys(2)
         #expect(PartitionKeys.offering([keys.shards, keys.floor]) == [keys.shards, keys.floor, "a:{p002}:offers"])

@@ -97,17 +97,15 @@ final class Accounts: Feature {
         let drawn = Sodium.random(AddressPlaces.keyBytes).hexadecimal
         shard.store.command(["SET", name, drawn, "NX"], lane: .commands) { _ in }
         shard.store.command(["GET", name], lane: .commands) { [self] result in
-            switch result {
-            case .failure(let failure): done(failure)
-            case .success(let value):
-                guard let key = value.string.flatMap({ [UInt8](hexadecimal: $0) }), key.count == AddressPlaces.keyBytes
-                else {
-                    shard.log("damaged record", ["what": "the key of addresses"], level: .error)
-                    return done(nil)
-                }
-                places = AddressPlaces(key: key, partitions: shard.partitions)
-                done(nil)
+            if let failure = result.failure, !failure.isLasting { return done(failure) }
+            guard let key = (try? result.get())?.string.flatMap({ [UInt8](hexadecimal: $0) }),
+                key.count == AddressPlaces.keyBytes
+            else {
+                shard.log("damaged record", ["what": "the key of addresses"], level: .error)
+                return done(nil)
             }
+            places = AddressPlaces(key: key, partitions: shard.partitions)
+            done(nil)
         }
     }
 }

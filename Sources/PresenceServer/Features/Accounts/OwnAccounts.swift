@@ -65,6 +65,10 @@ final class OwnAccounts {
         ) { [self] result in
             asked.remove(user)
             switch result {
+            // A damaged account must not keep everything else stale.
+            case .failure(let failure) where failure.isLasting:
+                shard.noteDamage("account", of: user)
+                done(nil)
             case .failure(let failure): done(failure)
             case .success(let value):
                 if let words = value.array, words.count > 2, words[0].string == "OK", let body = words[1].bytes,

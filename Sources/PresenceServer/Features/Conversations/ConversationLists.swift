@@ -28,10 +28,10 @@ final class ConversationLists {
         let frame: [UInt8]?
     }
 
-    private unowned let shard: ShardLogic
-    private let reading: ConversationReading
+    unowned let shard: ShardLogic
+    let reading: ConversationReading
     private var message: OwnMessages = []
-    private var mutes: MuteLapses!
+    private(set) var mutes: MuteLapses!
     private var users: [UserID: [Subscriber]] = [:]
     /// What could not be read, until it is tried again: the ids of a subscriber's conversations.
     private var postponed: [ObjectIdentifier: (subscriber: Subscriber, ids: Set<ConversationID>)] = [:]
@@ -40,8 +40,6 @@ final class ConversationLists {
     private static let pause: Milliseconds = 1_000
     /// When Redis was lost, by its clock; what has changed since is told after the break.
     private var lostAt: Timestamp?
-    /// Conversations that a client knows of and that its inbox lacks are read, so many of them.
-    private static let mostOthers = 100
     /// What one connection keeps in frames.
     private static let mostBytes = 256 * 1024
     /// Versions follow the clock of Redis; a change may have been missed for as long as its loss went unnoticed.
@@ -102,34 +100,6 @@ final class ConversationLists {
     private func remove(_ user: UserID, where isGone: (Subscriber) -> Bool) {
         users[user]?.removeAll(where: isGone)
         if users[user]?.isEmpty == true { users[user] = nil }
-    }
-
-    /// A list's objects, newest first, without those of which the client has this version.
-    func list(
-        of user: UserID, known: [ConversationID: Int64], done: @escaping (Result<[[UInt8]], RedisFailure>) -> Void
-    ) {
-        reading.inbox(of: user) { [self] result in
-            guard case .success(let inbox) = result else { return done(result.map { _ in [] }) }
-            // Only now it is known how many there are: what they cost, the user's next request waits for.
-            shard.userRates.take(RequestPrice.ids(inbox.conversations.count), by: user, at: shard.clock.now)
-            // They may be in what they know of before their inbox says so.
-            let others = Set(known.keys).subtracting(inbox.conversations).sorted().prefix(Self.mostOthers)
-            reading.read(inbox.conversations + others, of: user) { [self] result in
-                done(
-                    result.map { records in
-                        let there = Set(records.map(\.id))
-                        // The version at which they left is beyond any that they were told before.
-                        let gone = known.filter { !there.contains($0.key) }.sorted { $0.key < $1.key }.map {
-                            ConversationRecord.removed($0.key, version: max(inbox.left[$0.key] ?? 0, $0.value + 1))
-                        }
-                        let now = shard.clock.redisNow
-                        for record in records { mutes.note(record, of: user) }
-                        return records.sorted { ($0.newest, $0.id) > ($1.newest, $1.id) }
-                            .filter { known[$0.id] != $0.version(for: user, at: now) }
-                            .map { $0.json(for: user, at: now) } + gone
-                    })
-            }
-        }
     }
 
     // MARK: Changes
@@ -224,7 +194,9 @@ final class ConversationLists {
     /// What an inbox says that its user has left, under the version at which they did: later ones bring it back.
     private func tellRemoved(_ ids: [ConversationID], to subscribers: [Subscriber]) {
         reading.inbox(of: subscribers[0].user) { [self] result in
-            guard case .success(let inbox) = result else { return postpone(ids, for: subscribers) }
+            guard case .success(let inbox) = result else {
+                return result.failure?.isLasting == true ? dismiss(subscribers) : postpone(ids, for: subscribers)
+            }
             for id in ids {
                 guard let version = inbox.leaving(id) else { continue }
                 let frame = Self.frame(ConversationRecord.removed(id, version: version), at: version)
@@ -252,6 +224,11 @@ final class ConversationLists {
         for each in due where !each.subscriber.connection.isClosed {
             readAgain(each.ids.sorted(), for: [each.subscriber])
         }
+    }
+
+    /// What they lack cannot be told: their clients come back, say what they know, and are answered from what there is.
+    private func dismiss(_ subscribers: [Subscriber]) {
+        for subscriber in subscribers { shard.close(subscriber.connection, .tooSlow) }
     }
 
     private func show(_ record: ConversationRecord, to subscriber: Subscriber) {
@@ -283,8 +260,13 @@ final class ConversationLists {
 
     private func reload(_ user: UserID, since: Timestamp, done: @escaping (RedisFailure?) -> Void) {
         reading.inbox(of: user) { [self] result in
-            guard case .success(let inbox) = result else { return done(result.failure) }
-            if inbox.dropped >= since { users[user]?.forEach { shard.close($0.connection, .tooSlow) } }
+            guard case .success(let inbox) = result else {
+                guard let failure = result.failure, failure.isLasting else { return done(result.failure) }
+                // A damaged inbox must not keep everything else stale.
+                dismiss(users[user] ?? [])
+                return done(nil)
+            }
+            if inbox.dropped >= since { dismiss(users[user] ?? []) }
             for (id, version) in inbox.left where version >= since {
                 tell(user, id, version, Self.frame(ConversationRecord.removed(id, version: version), at: version))
             }

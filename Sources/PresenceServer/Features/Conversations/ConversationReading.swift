@@ -37,6 +37,48 @@ struct ConversationReading {
         }
     }
 
+    /// Whether one of the users is in as many conversations as a user may be, and not in this one.
+    func isFull(
+        _ users: [UserID], besides id: ConversationID?, found: @escaping (Result<Bool, RedisFailure>) -> Void
+    ) {
+        let most = Int(shard.configuration[Conversations.mostPerUser])
+        var (isFull, failure): (Bool, RedisFailure?) = (false, nil)
+        BoundedConcurrency(users, window: Self.window) { user, next in
+            let key = shard.partitions.keys(of: user).inbox(user)
+            shard.store.command(["HLEN", key], lane: .commands) { result in
+                // It also has those that were left: only then they are counted.
+                guard case .success(let count) = result, count.int ?? 0 >= most else {
+                    failure = failure ?? result.failure
+                    return next()
+                }
+                inbox(of: user) { result in
+                    switch result {
+                    case .failure(let reason): failure = failure ?? reason
+                    case .success(let inbox):
+                        let isIn = id.map { inbox.conversations.contains($0) } ?? false
+                        if !isIn, inbox.conversations.count >= most { isFull = true }
+                    }
+                    next()
+                }
+            }
+        } done: {
+            found(failure.map { .failure($0) } ?? .success(isFull))
+        }
+    }
+
+    /// Runs what puts users into a conversation; `done` gets `FULL` if one of them is in too many: nobody learns which.
+    func unlessFull(
+        _ users: [UserID], besides id: ConversationID? = nil, done: @escaping StoreReply, _ run: @escaping () -> Void
+    ) {
+        isFull(users, besides: id) { result in
+            switch result {
+            case .failure(let failure): done(.failure(failure))
+            case .success(true): done(.success(.array([.status("FULL")])))
+            case .success(false): run()
+            }
+        }
+    }
+
     /// What an inbox has.
     struct Inbox {
         var conversations: [ConversationID] = []
@@ -54,6 +96,7 @@ struct ConversationReading {
 
     func inbox(of user: UserID, done: @escaping (Result<Inbox, RedisFailure>) -> Void) {
         shard.store.command(["HGETALL", shard.partitions.keys(of: user).inbox(user)], lane: .commands) { result in
+            if result.failure?.isLasting == true { shard.noteDamage("inbox", of: user) }
             done(
                 result.map { value in
                     let words = value.array?.compactMap(\.string) ?? []

@@ -36,7 +36,9 @@ extension Conversations {
                     if others.count == 1, request.name == nil {
                         createDirect(creator, others[0], request, context.writer, refused: done, made: finish)
                     } else {
-                        createGroup(creator, request, context.writer, refused: done, made: finish)
+                        reading.unlessFull([creator] + others, done: done) { [self] in
+                            createGroup(creator, request, context.writer, refused: done, made: finish)
+                        }
                     }
                 }
             }
@@ -147,13 +149,15 @@ extension Conversations {
                     return made(.success(record))
                 }
             }
-            makeDirect(id, creator, other, request, writer) { [self] result in
-                // A backend has made a group of it: the next id is theirs.
-                if (try? result.get())?.array?.first?.string == "TAKEN", attempt < Self.mostAttempts {
-                    return createDirect(
-                        creator, other, request, writer, attempt: attempt + 1, refused: refused, made: made)
+            reading.unlessFull([creator, other], besides: id, done: refused) { [self] in
+                makeDirect(id, creator, other, request, writer) { [self] result in
+                    // A backend has made a group of it: the next id is theirs.
+                    if (try? result.get())?.array?.first?.string == "TAKEN", attempt < Self.mostAttempts {
+                        return createDirect(
+                            creator, other, request, writer, attempt: attempt + 1, refused: refused, made: made)
+                    }
+                    settle(result, id, refused: refused, made: made)
                 }
-                settle(result, id, refused: refused, made: made)
             }
         }
     }

@@ -43,14 +43,15 @@ extension Conversations {
             return call.refuse(422, .tooMany, "at most \(most) participants in one conversation", "participants")
         }
         let id = call.ids[0]
-        call.write {
+        call.ask {
             setParticipants(participants, of: id, done: $0)
-        } succeeded: { _ in
+        } answered: { value in
+            if let refusal = Self.refusal(of: .success(value)) { return call.respond(.error(422, refusal)) }
             var json = Array(#"{"conversation":{"id":"#.utf8)
             JSONWriter.string(id.string, to: &json)
             json += Array(#","participants":"#.utf8)
             JSONWriter.identifiers(participants, to: &json)
-            return .json(200, json + Array("}}".utf8))
+            call.respond(.json(200, json + Array("}}".utf8)))
         }
     }
 }

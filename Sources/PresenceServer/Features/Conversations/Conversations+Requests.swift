@@ -73,6 +73,8 @@ extension Conversations {
         case "OWNER": return .init(code: .forbidden, message: "only the owner removes others")
         case "CROWDED":
             return .init(code: .tooMany, message: "no more people may be in this conversation", field: "add")
+        case "FULL":
+            return .init(code: .tooMany, message: "one of them is in as many conversations as a user may be")
         case "MISSING": return .init(code: .notFound, message: "there is no such message")
         case "OTHERS": return .init(code: .forbidden, message: "it is somebody else's message")
         case "DELETED": return .init(code: .conflict, message: "the message is deleted")
@@ -139,8 +141,11 @@ extension Conversations {
             return .step(joining.look(intent, .array(words)))
         }
         ask(context) { [self] done in
-            blocks.unless(between: user, and: request.change.add.filter { $0 != user }, done: done) { [self] in
-                shard.intents.begin(intent, first: first, reply: done)
+            let added = request.change.add.filter { $0 != user }
+            blocks.unless(between: user, and: added, done: done) { [self] in
+                reading.unlessFull(added, besides: id, done: done) { [self] in
+                    shard.intents.begin(intent, first: first, reply: done)
+                }
             }
         } succeeded: { [unowned shard] _ in
             shard.replies.ok(context.id, to: context.connection)
@@ -153,7 +158,8 @@ extension Conversations {
         blocks.withoutDeleted(participants) { [self] result in
             switch result {
             case .failure(let failure): done(.failure(failure))
-            case .success(let users): set(users, of: id, done: done)
+            case .success(let users):
+                reading.unlessFull(users, besides: id, done: done) { [self] in set(users, of: id, done: done) }
             }
         }
     }

@@ -9,7 +9,12 @@ final class Conversations: Feature {
     static let plan = FeaturePlan(
         name: "conversations", isOptional: false, scripts: Script.conversations,
         keys: [KeyFamily(name: "creations", isPassing: false, type: "hash"), .inbox, .log, .changes, .prints],
-        settings: [Marking.delay])
+        settings: [Marking.delay, mostPerUser])
+    static let mostPerUser = FeatureSetting.count(
+        "conversations.mostPerUser", 2_000, in: 2...100_000,
+        about:
+            "How many conversations a user may be in; nobody can put them into another one. It bounds a user's list, to "
+            + "which anybody can add: reading one of 1,000 takes Redis some ms.")
 
     unowned let shard: ShardLogic
     let lists: ConversationLists
@@ -134,11 +139,10 @@ final class Conversations: Feature {
         let drawn = Sodium.random(16).hexadecimal
         shard.store.command(["SET", name, drawn, "NX"], lane: .commands) { _ in }
         shard.store.command(["GET", name], lane: .commands) { [self] result in
-            if case .success(let value) = result {
-                pairKey = value.string.flatMap { [UInt8](hexadecimal: $0) }
-                if pairKey == nil { shard.log("damaged record", ["what": "the key of pairs"], level: .error) }
-            }
-            done(result.failure)
+            if let failure = result.failure, !failure.isLasting { return done(failure) }
+            pairKey = (try? result.get())?.string.flatMap { [UInt8](hexadecimal: $0) }
+            if pairKey == nil { shard.log("damaged record", ["what": "the key of pairs"], level: .error) }
+            done(nil)
         }
     }
 }

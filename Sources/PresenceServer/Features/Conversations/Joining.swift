@@ -7,7 +7,7 @@ import Redis
 /// Its first step is any script that changes who is in it. That notes each who came or went with the version of the change
 /// (`j:USER`). An inbox takes a version only if it is a larger one than it has, so a step may come twice or late. Somebody whose
 /// account was deleted before their inbox heard of it is taken out again by the last step; who had heard of it leaves by
-/// ``Departing``.
+/// ``Departing``. So is somebody who has come to be in too many conversations meanwhile.
 final class Joining {
     private unowned let shard: ShardLogic
     private(set) var kind: IntentKind!
@@ -46,7 +46,9 @@ final class Joining {
         let step = IntentStep(
             .enroll, Intent(kind, next.user),
             keys: { [$0.inbox(next.user), $0.user(next.user), $0.pushed(next.user)] },
-            arguments: [intent.subject.string, next.state, next.version]
+            arguments: [
+                intent.subject.string, next.state, next.version, String(shard.configuration[Conversations.mostPerUser]),
+            ]
         ) { [unowned self] words in
             let told = [next.user.string, next.version, words.last?.string ?? ""]
             return tell(waiting.dropFirst(), heard + told, intent, answer)

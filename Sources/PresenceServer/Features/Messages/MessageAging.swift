@@ -9,11 +9,11 @@ import Redis
 /// bounded steps. Each step compares times by Redis' clock, so servers may do the same at once, and a setting that was
 /// shortened holds for what there is.
 ///
-/// Conversations that had messages before the setting was on are not in the set. So the keys of each partition are looked
-/// through at the start, and once a day after that; what the set lacks is entered as due, and the next step finds when it is.
+/// Conversations that had messages before the setting was on are not in the set: `AgingWalk` enters them as due, and the next
+/// step finds when they are.
 final class MessageAging {
-    /// In which all partitions are looked into, at most.
-    private static let longestRound: Milliseconds = 60_000
+    /// In which all partitions are looked into if nothing is due: what is older is promised to go within a minute.
+    private static let longestRound: Milliseconds = 50_000
     /// Between two steps while there is more to do in a partition.
     private static let haste: Milliseconds = 10
     /// After so many the next partition has its turn.
@@ -22,9 +22,6 @@ final class MessageAging {
     private static let mostConversations = 20
     private static let mostMessages = 500
     private static let window = 4
-    /// Keys that are looked at in one step, and for how long nobody looks again.
-    private static let mostKeys = 1_000
-    private static let lookedFor: Milliseconds = 24 * 3_600_000
 
     private unowned let shard: ShardLogic
     private let keepFor: Milliseconds
@@ -35,14 +32,13 @@ final class MessageAging {
     private var isBusy = false
     private var partition = 0
     private var steps = 0
-    /// Where looking through the keys has come to, by partition; and when it was done, by this shard's clock.
-    private var cursors: [Int: String] = [:]
-    private var lookedAt: [Int: Milliseconds] = [:]
+    private let walk: AgingWalk
 
     init(_ shard: ShardLogic, counting expired: MetricCounter, in registry: inout Registry) {
         self.shard = shard
         keepFor = shard.configuration[Messages.keepFor]
         self.expired = expired
+        walk = AgingWalk(shard)
         deadline = registry.deadline { [unowned self] _ in step() }
     }
 
@@ -52,8 +48,7 @@ final class MessageAging {
     }
 
     func resynchronise(_ step: ResynchronisationStep) {
-        // Another server may answer now, which does not know the cursor.
-        cursors = [:]
+        walk.interrupt()
         if step == .live, shard.place.number == 0, !isBusy { wait(pause) }
     }
 
@@ -65,23 +60,18 @@ final class MessageAging {
     private func step() {
         guard shard.link.isLive, !isBusy, shard.clock.now >= due else { return }
         isBusy = true
-        let keys = shard.partitions.keys(partition)
-        find(keys) { [self] finds in
-            expire(keys) { [self] expires in
+        walk.step { [self] isWalking in
+            expire(shard.partitions.keys(partition)) { [self] hasMore in
                 isBusy = false
-                goOn(hasMore: finds || expires)
+                steps += 1
+                if !hasMore || steps == Self.mostSteps {
+                    partition = (partition + 1) % shard.partitions.count
+                    steps = 0
+                }
+                // If it is not live, it begins again once it is.
+                if shard.link.isLive { wait(isWalking || hasMore ? min(Self.haste, pause) : pause) }
             }
         }
-    }
-
-    private func goOn(hasMore: Bool) {
-        steps += 1
-        if !hasMore || steps == Self.mostSteps {
-            partition = (partition + 1) % shard.partitions.count
-            steps = 0
-        }
-        // If it is not live, it begins again once it is.
-        if shard.link.isLive { wait(hasMore ? min(Self.haste, pause) : pause) }
     }
 
     // MARK: What is due
@@ -132,30 +122,6 @@ final class MessageAging {
             }
             expired.value += Int(count)
             done(words[2].string == "1")
-        }
-    }
-
-    // MARK: What is not in the set
-
-    /// - Parameter done: Gets whether there is more to look at.
-    private func find(_ keys: PartitionKeys, done: @escaping (Bool) -> Void) {
-        let place = partition
-        if let at = lookedAt[place], shard.clock.now < at + Self.lookedFor { return done(false) }
-        shard.store.run(
-            .findAging, keys: [keys.shards, keys.aging, keys.agingFound],
-            arguments: [
-                keys.events, shard.link.incarnation, keys.conversations, cursors[place] ?? "0", String(Self.mostKeys),
-                String(Self.lookedFor),
-            ], lane: .commands
-        ) { [self] result in
-            cursors[place] = nil
-            guard !shard.link.noticeFencing(in: result), case .success(let value) = result, let words = value.array,
-                words.count > 1, let cursor = words[1].string
-            else {
-                return done(false)
-            }
-            if cursor == "0" { lookedAt[place] = shard.clock.now } else { cursors[place] = cursor }
-            done(cursor != "0")
         }
     }
 }

@@ -67,7 +67,16 @@ final class Messages: Feature {
 
     func resynchronise(_ step: ResynchronisationStep, done: @escaping (RedisFailure?) -> Void) {
         aging?.resynchronise(step)
+        if aging == nil, step == .live, shard.place.number == 0 { forgetAging() }
         done(nil)
+    }
+
+    /// From now on conversations get messages that `aging` does not hear of.
+    private func forgetAging() {
+        BoundedConcurrency(Array(0..<shard.partitions.count), window: 8) { [self] partition, next in
+            shard.store.command(["DEL", shard.partitions.keys(partition).agingFound], lane: .commands) { _ in next() }
+        } done: {
+        }
     }
 
     // MARK: Changes
@@ -83,14 +92,17 @@ final class Messages: Feature {
     /// A direct conversation takes nothing while one of both blocks the other.
     func send(_ message: MessageRequest.New, from user: UserID, in id: ConversationID, done: @escaping StoreReply) {
         unlessUnknown(user, in: id, done: done) { [self] isBlocked in
-            sent.value += 1
             run(
                 .send, id,
                 [
                     user.string, message.id, text(message.text), text(message.attachments), text(message.priority),
                     String(keep), String(shard.configuration[Self.keepFor]), isBlocked ? "1" : "0",
                     String(longest),
-                ], done: done)
+                ]
+            ) { [self] result in
+                if (try? result.get())?.array?.first?.string == "OK" { sent.value += 1 }
+                done(result)
+            }
         }
     }
 

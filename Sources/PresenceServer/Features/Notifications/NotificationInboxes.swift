@@ -127,6 +127,7 @@ final class NotificationInboxes {
     ) {
         run(user, [Int64(Self.shown), version, seq, 0]) { [unowned shard] result in
             guard !shard.link.noticeFencing(in: result) else { return done(.failure(.disconnected(sent: false))) }
+            if result.failure?.isLasting == true { shard.noteDamage("notifications", of: user) }
             done(
                 result.flatMap { value in
                     guard let reading = NotificationReading(value) else {
@@ -237,7 +238,8 @@ final class NotificationInboxes {
                 subscriber.isInDoubt = true
                 let pause = failure.isLasting ? Self.pauseOfDamage : Self.pause
                 shard.deadlines.set(retry, .id(user), at: shard.clock.now + pause)
-                done(failure)
+                // What is damaged must not keep everything else stale.
+                done(failure.isLasting ? nil : failure)
             case .success(let reading):
                 take(reading, subscriber, isTaking: isTaking)
                 done(nil)

@@ -53,14 +53,19 @@ extension DuePushes {
     /// - Parameter end: When the lease of it ends (`push-take.lua`).
     func decide(_ entry: Entry, _ keys: PartitionKeys, until end: String, done: @escaping () -> Void) {
         let pushed = keys.pushed(entry.user)
-        // What cannot be read now is decided after the lease.
         let id = entry.conversation.string
         shard.store.command(["HMGET", pushed, " " + id, id], lane: .commands) { [self] result in
-            guard case .success(let value) = result, let words = value.array, words.count == 2 else { return done() }
+            guard case .success(let value) = result, let words = value.array, words.count == 2 else {
+                return leave(entry, keys, result.failure, done: done)
+            }
             read(entry.conversation) { [self] result in
-                guard case .success(let record) = result else { return done() }
+                guard case .success(let record) = result else {
+                    return leave(entry, keys, result.failure, done: done)
+                }
                 shard.store.command(["HVALS", keys.sessions(entry.user)], lane: .commands) { [self] result in
-                    guard case .success(let sessions) = result else { return done() }
+                    guard case .success(let sessions) = result else {
+                        return leave(entry, keys, result.failure, done: done)
+                    }
                     let isActive = (sessions.array ?? []).contains { Self.isActive($0.string ?? "") }
                     let situation = Situation(
                         entry: entry, keys: keys, noted: Noted(words[0].string), told: words[1].string ?? "",
@@ -69,6 +74,17 @@ extension DuePushes {
                 }
             }
         }
+    }
+
+    /// What cannot be read or written now is decided after the lease. What is damaged is not due any more: the next message is
+    /// noted anew.
+    private func leave(
+        _ entry: Entry, _ keys: PartitionKeys, _ failure: RedisFailure?, done: @escaping () -> Void
+    ) {
+        guard failure?.isLasting == true else { return done() }
+        shard.noteDamage("push", of: entry.user)
+        let name = entry.user.string + " " + entry.conversation.string
+        shard.store.command(["ZREM", keys.push, name], lane: .commands) { _ in done() }
     }
 
     /// A session as Redis has it: `INCARNATION DEVICE KIND STATE BEGAN`.
@@ -84,7 +100,9 @@ extension DuePushes {
         // They have not read what they were pushed for: once is enough.
         if let told = situation.toldNumber, isUnread(told, by: member) { return tell(situation, nil, done: done) }
         newestUnread(by: member, in: record) { [self] result in
-            guard case .success(let message) = result else { return done() }
+            guard case .success(let message) = result else {
+                return leave(situation.entry, situation.keys, result.failure, done: done)
+            }
             guard let message else { return tell(situation, nil, done: done) }
             decide(situation, record, member, message, done: done)
         }
@@ -139,9 +157,10 @@ extension DuePushes {
                 entry.user.string, entry.conversation.string, String(situation.noted.newest), String(wait),
                 String(Self.wait), String(message.seq), String(held), situation.end,
             ]
-        ) { [self] words in
+        ) { [self] result in
+            guard case .success(let words) = result else { return leave(entry, keys, result.failure, done: done) }
             // Without a number another has decided.
-            if let wait = words?.last?.int { look(entry, after: wait) }
+            if let wait = words.last?.int { look(entry, after: wait) }
             done()
         }
     }
@@ -161,8 +180,9 @@ extension DuePushes {
                 String(decoding: push?.after ?? [], as: UTF8.self), situation.told, String(Self.wait),
                 platforms.map { " \($0) " }.joined(), situation.end,
             ]
-        ) { [self] words in
-            if words?.first?.string == "AGAIN" { look(entry, after: words?.last?.int ?? 0) }
+        ) { [self] result in
+            guard case .success(let words) = result else { return leave(entry, keys, result.failure, done: done) }
+            if words.first?.string == "AGAIN" { look(entry, after: words.last?.int ?? 0) }
             done()
         }
     }

@@ -25,6 +25,7 @@ final class DuePushes {
     static let lease: Milliseconds = 30_000
     /// ms until what could not be taken is tried again.
     private static let retry: Milliseconds = 1_000
+    private static let pauseOfDamage: Milliseconds = 60_000
 
     init(_ shard: ShardLogic) { self.shard = shard }
 
@@ -80,7 +81,8 @@ final class DuePushes {
     private func note(_ event: WebhookEvent, done: @escaping (Bool) -> Void) {
         guard let id = ConversationID(event.subject), let message = StoredMessage(event.rest) else { return done(true) }
         read(id) { [self] result in
-            guard case .success(let record) = result else { return done(false) }
+            // Whom a damaged conversation is for cannot be known.
+            guard case .success(let record) = result else { return done(result.failure?.isLasting == true) }
             let away =
                 record?.members.filter {
                     $0.user.string != message.from && isUnread(message.seq, by: $0) && wantsPushes($0)
@@ -105,10 +107,17 @@ final class DuePushes {
         run(
             .pushNote, keys, [keys.shards, keys.push, keys.pushed(user), keys.sessions(user)],
             [user.string, id.string, String(seq), String(max(member.read, member.own)), String(Self.wait)]
-        ) { [self] words in
-            guard let words else { return done(false) }
-            if words.first?.string == "OK" { look(at: partition, after: (words.last?.int ?? 0) + 5) }
-            done(true)
+        ) { [self] result in
+            switch result {
+            case .success(let words):
+                if words.first?.string == "OK" { look(at: partition, after: (words.last?.int ?? 0) + 5) }
+                done(true)
+            // It must not keep the others of its partition from being told.
+            case .failure(let failure) where failure.isLasting:
+                shard.noteDamage("push", of: user)
+                done(true)
+            case .failure: done(false)
+            }
         }
     }
 
@@ -142,9 +151,13 @@ final class DuePushes {
         let longest = max(Self.lease, Self.wait, doubt) + 1_000
         run(
             .pushTake, keys, [keys.shards, keys.push], [String(Self.most), String(Self.lease), String(longest)]
-        ) { [self] words in
-            guard let words, words.count >= 3 else {
-                look(at: partition, after: Self.retry)
+        ) { [self] result in
+            guard case .success(let words) = result, words.count >= 3 else {
+                let isDamaged = result.failure?.isLasting == true
+                if isDamaged {
+                    shard.log("damaged record", ["what": "push", "partition": "\(partition)"], level: .error)
+                }
+                look(at: partition, after: isDamaged ? Self.pauseOfDamage : Self.retry)
                 return finish(partition)
             }
             let end = words[2].string ?? "0"
@@ -165,20 +178,21 @@ final class DuePushes {
         _ id: ConversationID, found: @escaping (Result<ConversationRecord?, RedisFailure>) -> Void
     ) {
         let key = shard.partitions.keys(of: id).conversation(id)
-        shard.store.command(["HGETALL", key], lane: .commands) { result in
+        shard.store.command(["HGETALL", key], lane: .commands) { [unowned shard] result in
+            if result.failure?.isLasting == true { shard.noteDamage("conversation", of: id) }
             found(result.map { ConversationRecord(id, $0) })
         }
     }
 
     func run(
         _ script: Script, _ partition: PartitionKeys, _ keys: [String], _ arguments: [String],
-        reply: @escaping ([RedisValue]?) -> Void
+        reply: @escaping (Result<[RedisValue], RedisFailure>) -> Void
     ) {
         shard.store.run(
             script, keys: keys, arguments: [partition.events, shard.link.incarnation] + arguments, lane: .commands
         ) { [self] result in
-            guard !shard.link.noticeFencing(in: result), case .success(let value) = result else { return reply(nil) }
-            reply(value.array ?? [])
+            guard !shard.link.noticeFencing(in: result) else { return reply(.failure(.disconnected(sent: false))) }
+            reply(result.map { $0.array ?? [] })
         }
     }
 }

@@ -128,7 +128,12 @@ final class Push: Feature {
                     String(decoding: token, as: UTF8.self),
                 ], lane: .commands
             ) { [self] result in
-                if shard.link.noticeFencing(in: result) || result.failure != nil { failed = true }
+                if result.failure?.isLasting == true {
+                    // Then nothing holds the next message back.
+                    shard.noteDamage("push", of: user)
+                } else if shard.link.noticeFencing(in: result) || result.failure != nil {
+                    failed = true
+                }
                 next()
             }
         } done: {

@@ -32,22 +32,28 @@ struct PushContents {
         }
     }
 
-    /// The conversation's name, or that of who wrote; as JSON. `nil` if Redis did not say.
+    /// The conversation's name, or that of who wrote; as JSON. `nil` if Redis did not say. A damaged record has none.
     private func title(_ record: ConversationRecord, _ message: StoredMessage, found: @escaping ([UInt8]?) -> Void) {
         if let name = record.name { return found(name) }
         guard let sender = UserID(message.from) else { return found(Array("\"\"".utf8)) }
         let key = shard.partitions.keys(of: sender).user(sender)
-        shard.store.command(["HGET", key, "profile"], lane: .commands) { result in
-            guard case .success(let value) = result else { return found(nil) }
-            found(value.bytes.flatMap(ProfileBody.displayName) ?? Array("\"\"".utf8))
+        shard.store.command(["HGET", key, "profile"], lane: .commands) { [unowned shard] result in
+            if let failure = result.failure {
+                guard failure.isLasting else { return found(nil) }
+                shard.noteDamage("profile", of: sender)
+            }
+            found((try? result.get())?.bytes.flatMap(ProfileBody.displayName) ?? Array("\"\"".utf8))
         }
     }
 
-    /// The messages that a user has not read, of all conversations. `nil` if Redis did not say.
+    /// The messages that a user has not read, of all conversations that can be read. `nil` if Redis did not say.
     private func badge(of user: UserID, _ keys: PartitionKeys, found: @escaping (Int64?) -> Void) {
         shard.store.command(["HGETALL", keys.inbox(user)], lane: .commands) { [unowned shard] result in
-            guard case .success(let value) = result else { return found(nil) }
-            let fields = value.array ?? []
+            if let failure = result.failure {
+                guard failure.isLasting else { return found(nil) }
+                shard.noteDamage("inbox", of: user)
+            }
+            let fields = (try? result.get())?.array ?? []
             let ids = stride(from: 0, to: fields.count - 1, by: 2).compactMap { place in
                 fields[place + 1].string?.hasPrefix("in ") == true
                     ? fields[place].string.flatMap { ConversationID($0) } : nil
@@ -64,6 +70,8 @@ struct PushContents {
                         {
                             sum += max(0, last - max(member.read, member.own))
                         }
+                    } else if result.failure?.isLasting == true {
+                        shard.noteDamage("conversation", of: id)
                     } else {
                         failed = true
                     }

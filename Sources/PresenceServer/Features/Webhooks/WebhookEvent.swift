@@ -39,13 +39,22 @@ struct WebhookEvent: Equatable {
         (self.entry, self.type, self.at, self.subject, self.rest, self.lost) = (entry, type, at, subject, rest, lost)
     }
 
-    /// The header `webhook-id`: the same for each try and each endpoint. It begins with the time, so it also orders.
-    func id(partition: Int) -> String { "msg_\(entry.replacing("-", with: "_"))_\(partition)" }
+    /// The header `webhook-id`: the same for each try and each endpoint. It begins with the time and the number within that, of as
+    /// many digits each: so ids of one partition sort as its events came, which is the order of their first tries.
+    func id(partition: Int) -> String {
+        let parts = entry.split(separator: "-", maxSplits: 1)
+        let number = parts.count == 2 ? parts[1] : ""
+        let zeros = String(repeating: "0", count: max(0, Self.digits - number.count))
+        return "msg_\(parts.first ?? "")_\(zeros)\(number)_\(partition)"
+    }
+    /// No stream has more entries, so no ms has.
+    private static let digits = 5
 
     // MARK: The body
 
-    /// A longer message is told without its earlier texts.
-    private static let longest = 65_536
+    /// A longer message is told without its earlier texts, so that a body has less than 20 KB if the text itself has. Scripts offer
+    /// it so (`rewrite` in message-lib.lua); those of earlier versions did not.
+    private static let longest = 16_384
 
     /// `nil` if the rest is not what scripts write.
     var body: [UInt8]? {

@@ -80,17 +80,25 @@ final class WebhookQueue {
         shard.deadlines.set(deadline, .number(place), at: time)
     }
 
-    private func run(_ script: Script, _ arguments: [String], reply: @escaping ([RedisValue]?) -> Void) {
+    private func run(_ script: Script, _ arguments: [String], reply: @escaping (WebhookReply) -> Void) {
         shard.store.run(
             script, keys: keys, arguments: [partition.events, shard.link.incarnation] + arguments, lane: .commands
         ) { [self] result in
-            guard !shard.link.noticeFencing(in: result), case .success(let value) = result else { return reply(nil) }
-            reply(value.array ?? [])
+            if result.failure?.isLasting == true {
+                shard.noteDamage("webhook", of: receiver.id)
+                return reply(.damaged)
+            }
+            guard !shard.link.noticeFencing(in: result), case .success(let value) = result else {
+                return reply(.nothing)
+            }
+            reply(.words(value.array ?? []))
         }
     }
 
     // MARK: Adding
 
+    /// A damaged queue drops what comes: the other receivers must have theirs.
+    ///
     /// - Parameter done: Gets whether they are there, or were dropped.
     func add(
         _ events: [WaitingEvent], newest: String, lost: Int64, of partition: Int, done: @escaping (Bool) -> Void
@@ -103,10 +111,16 @@ final class WebhookQueue {
             .webhookEnqueue,
             [receiver.url, String(partition), newest, String(most), String(lost), onGivenUp == nil ? "0" : "1"]
                 + entries
-        ) { [self] words in
-            guard let words, words.first?.string == "OK", words.count > 1 else { return done(false) }
+        ) { [self] reply in
+            if case .damaged = reply {
+                counters.dropped.value += events.count
+                return done(true)
+            }
+            guard case .words(let words) = reply, words.first?.string == "OK", words.count > 1 else {
+                return done(false)
+            }
             counters.dropped.value += words[1].int.map { Int($0) } ?? 0
-            let dropped = queued(words.dropFirst(2))
+            let dropped = QueuedWebhook.all(words.dropFirst(2)).events
             if !dropped.isEmpty { onGivenUp?(dropped) { _ in } }
             done(true)
             wake()
@@ -129,12 +143,18 @@ final class WebhookQueue {
         isBusy = true
         isWanted = false
         let arguments = [String(receiver.mostAtATime), String(Self.mostBytes), String(Self.lease)]
-        run(.webhookTake, arguments) { [self] words in
-            guard let words, isOn else { return finish(after: words == nil ? 1_000 : nil) }
+        run(.webhookTake, arguments) { [self] reply in
+            guard case .words(let words) = reply else { return finish(after: reply.pause) }
+            guard isOn else { return finish() }
             isOff = words.first?.string == "OFF"
             waiting = words.count > 1 ? Int(words[1].int ?? 0) : 0
             guard words.count > 2, !isOff else { return finish() }
-            let events = queued(words.dropFirst(3))
+            let (events, damaged) = QueuedWebhook.all(words.dropFirst(3))
+            guard damaged.isEmpty else {
+                // What no server has written goes first: it would come again for ever.
+                shard.noteDamage("webhook", of: receiver.id)
+                return settle(damaged.map { [$0, "givenUp", "0", "damaged record"] } + events.map(Self.again))
+            }
             guard !events.isEmpty else { return finish(after: words[2].int) }
             prepare { [self] isReady in
                 guard isReady else { return settle(events, [:]) }
@@ -146,13 +166,8 @@ final class WebhookQueue {
         }
     }
 
-    /// Events from `ID, "TRIES SUBJECT BODY", …`.
-    private func queued(_ words: ArraySlice<RedisValue>) -> [QueuedWebhook] {
-        stride(from: words.startIndex, to: words.endIndex - 1, by: 2).compactMap { index in
-            guard let id = words[index].string else { return nil }
-            return words[index + 1].bytes.flatMap { QueuedWebhook(id: id, $0) }
-        }
-    }
+    /// For `webhook-settle`: it is taken anew.
+    private static func again(_ event: QueuedWebhook) -> [String] { [event.id, "again", "0", ""] }
 
     /// - Parameter settled: What became of those that are not to be sent.
     private func call(_ events: [QueuedWebhook], _ settled: [String: WebhookOutcome]) {
@@ -191,9 +206,9 @@ final class WebhookQueue {
     /// - Parameter words: ID OUTCOME PAUSE REASON of each.
     private func settle(_ words: [[String]]) {
         run(.webhookSettle, words.flatMap(\.self)) { [self] reply in
-            unsettled = reply == nil && isOn ? words : []
+            if case .words = reply { unsettled = [] } else { unsettled = isOn ? words : [] }
             isWanted = unsettled.isEmpty
-            finish(after: Self.settlePause)
+            if case .damaged = reply { finish(after: reply.pause) } else { finish(after: Self.settlePause) }
         }
     }
 

@@ -1,10 +1,11 @@
 -- A user's inbox hears that they joined or left a conversation: "in VERSION" or "out VERSION". One whose account is deleted has
 -- no inbox any more: the conversation is told so, and takes them out (settle.lua). What the inbox had when the account was
 -- deleted is left by Departing.
+-- So it is if they are in as many conversations as a user may be: who asked has looked before, but somebody was quicker.
 -- KEYS: shards, unfinished, inbox, user, pushed
--- ARGV: now, channel, incarnation, intent, conversation, in or out, version
--- Replies {OK, the user's setting of receipts, "e NUMBER" or "n NUMBER", or ''}, {OK, -} if their account is deleted, or
--- {FENCED}.
+-- ARGV: now, channel, incarnation, intent, conversation, in or out, version, most conversations that a user is in
+-- Replies {OK, the user's setting of receipts, "e NUMBER" or "n NUMBER", or ''}, {OK, -} if their account is deleted, {OK, +} if
+-- they are in too many, or {FENCED}.
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
 
 -- Of conversations that were left the newest are kept, and all that were left within the hour: a step that comes late finds
@@ -35,10 +36,20 @@ local function dropOldest(inbox)
     if left - #old > kept then redis.call('HSET', inbox, ' checked', int(now)) end
 end
 
+local function isFull(inbox, most)
+    if redis.call('HLEN', inbox) < most then return false end
+    local count = 0
+    for _, value in ipairs(redis.call('HVALS', inbox)) do
+        if string.sub(value, 1, 3) == 'in ' then count = count + 1 end
+    end
+    return count >= most
+end
+
 local user = redis.call('HMGET', KEYS[4], 'receipts', 'deletedAt')
 if user[2] then return { 'OK', '-' } end
-local held = string.match(redis.call('HGET', KEYS[3], ARGV[5]) or '', '^%a+ (%d+)')
+local state, held = string.match(redis.call('HGET', KEYS[3], ARGV[5]) or '', '^(%a+) (%d+)')
 if tonumber(ARGV[7]) > tonumber(held or '0') then
+    if ARGV[6] == 'in' and state ~= 'in' and isFull(KEYS[3], tonumber(ARGV[8])) then return { 'OK', '+' } end
     redis.call('HSET', KEYS[3], ARGV[5], ARGV[6] .. ' ' .. ARGV[7])
     -- What they were pushed for in it.
     if ARGV[6] == 'out' then

@@ -7,20 +7,27 @@
 
 local function hash(text) return struct.pack('>I4', tonumber(string.sub(redis.sha1hex(text), 1, 8), 16)) end
 
--- The message with this id, the hash of what was first sent, and its index in the log; nil if there is none.
+-- Senders choose ids and texts, so they can choose some whose hashes are alike. An id is not taken (send) whose hash is at more
+-- places of the prints than this, and no search looks at more than a few further ones: up to three may begin before a message's
+-- own place since it was sent, and reach into it.
+local mostPlaces = 16
+
+-- The message with this id, the hash of what was first sent, and its index in the log. If there is none, nil and at how many
+-- places its hash was found all the same.
 local function find(logKey, printsKey, id)
-    local prints, wanted, at = redis.call('GET', printsKey) or '', hash(id), 1
-    while true do
+    local prints, wanted, at, places = redis.call('GET', printsKey) or '', hash(id), 1, 0
+    while places <= mostPlaces + 3 do
         at = string.find(prints, wanted, at, true)
-        if not at then return nil end
+        if not at then break end
         if (at - 1) % 8 == 0 then
             local raw = redis.call('LINDEX', logKey, (at - 1) / 8)
             if raw and string.match(raw, '^%S+') == id then
                 return raw, string.sub(prints, at + 4, at + 7), (at - 1) / 8
             end
         end
-        at = at + 1
+        at, places = at + 1, places + 1
     end
+    return nil, places
 end
 
 local function split(text, separator)
@@ -140,6 +147,9 @@ local function expire(c, limit, most, keys, channel, id)
     return count
 end
 
+-- A longer message is offered without its earlier texts, which are most of it: others outside are told up to 20 KB.
+local mostOffered = 16384
+
 -- An existing message has become another one.
 local function rewrite(c, m, index, keys, keep, channel, id)
     c.changes = c.changes + 1
@@ -150,6 +160,7 @@ local function rewrite(c, m, index, keys, keep, channel, id)
     note(c, tonumber(m.seq), raw, keys.changes, keep, channel, id)
     bump(c, keys.floor)
     save(c, channel, id)
-    offer('message.changed', id .. ' ' .. raw)
+    if #raw > mostOffered then m.edits = {} end
+    offer('message.changed', id .. ' ' .. stored(m))
     return raw
 end

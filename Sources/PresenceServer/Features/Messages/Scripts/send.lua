@@ -15,6 +15,7 @@ if known then
     if first ~= content then return { 'CONFLICT' } end
     return { 'OK', known }
 end
+if first > mostPlaces then return { 'CONFLICT' } end
 if ARGV[12] == '1' then return { 'BLOCKED' } end
 local m = { id = ARGV[6], seq = int(c.last + 1), version = int(c.changes + 1), at = int(now), from = ARGV[5],
     editedAt = '0', editCount = 0, deletedAt = '0', deletedBy = '-', text = ARGV[7], attachments = ARGV[8],

@@ -76,9 +76,14 @@ final class PushTargets {
                 let id = ConversationID(message.conversation)
             else { return next() }
             let key = shard.partitions.keys(of: id).conversation(id)
-            shard.store.command(["HMGET", key, "last", "m:" + user.string], lane: .commands) { result in
+            shard.store.command(["HMGET", key, "last", "m:" + user.string], lane: .commands) { [unowned shard] result in
                 guard case .success(let value) = result, let words = value.array, words.count == 2 else {
-                    failed = true
+                    if result.failure?.isLasting == true {
+                        shard.noteDamage("conversation", of: id)
+                        withdrawn[event.id] = .withdrawn
+                    } else {
+                        failed = true
+                    }
                     return next()
                 }
                 let member = words[1].string.flatMap { ConversationRecord.Member(user, $0) }
@@ -102,7 +107,12 @@ final class PushTargets {
         shard.store.run(
             .pushCheck, keys: [keys.devices(user), keys.grants(user), keys.user(user)],
             arguments: [platform, String(shard.configuration[.idle])] + texts, lane: .commands
-        ) { result in
+        ) { [unowned shard] result in
+            if result.failure?.isLasting == true {
+                // No device can be named that may be told; the other users' may.
+                shard.noteDamage("push", of: user)
+                return found(tokens.map { _ in false })
+            }
             guard case .success(let value) = result else { return found(nil) }
             found(value.array?.map { $0.string == "1" })
         }

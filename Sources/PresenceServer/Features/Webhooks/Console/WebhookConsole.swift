@@ -52,7 +52,7 @@ public struct WebhookConsole {
             let ids = try queued > Self.mostListed ? [] : redis.ask("HKEYS", keys[2]).array ?? []
             let texts = (answers[0].array ?? []).map(\.string)
             func number(_ place: Int) -> Int64 { texts.count > place ? texts[place].flatMap { Int64($0) } ?? 0 : 0 }
-            // An id begins with the time: msg_1763712000000_0_17.
+            // An id begins with the time: msg_1763712000000_00000_17.
             let oldest = ids.compactMap { id in
                 id.string?.split(separator: "_").dropFirst().first.flatMap { Int64($0) }
             }.min()

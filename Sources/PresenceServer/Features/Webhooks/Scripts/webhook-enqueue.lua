@@ -19,6 +19,8 @@ local field = 'p:' .. ARGV[5]
 local held = redis.call('HMGET', KEYS[2], field, 'off', 'bytes')
 local newest, bytes, dropped = held[1] or '0-0', tonumber(held[3] or '0'), 0
 if not isAfter(ARGV[6], newest) then return { 'OK', '0' } end
+-- One that is damaged fails here, before anything is written: bodies without a time would stay for ever.
+redis.call('ZCARD', KEYS[3])
 dropped = tonumber(ARGV[8])
 local reply = { 'OK', '0' }
 for i = 10, #ARGV, 5 do

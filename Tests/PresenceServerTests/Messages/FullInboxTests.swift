@@ -1,0 +1,157 @@
+import Foundation
+import PresenceProtocol
+import Redis
+import Testing
+
+@testable import PresenceCore
+@testable import PresenceServer
+@testable import Simulator
+
+/// Nobody is in more conversations than a user may be, however many strangers want it, and whoever is quicker.
+@Suite struct FullInboxTests {
+    private let world: World
+    private let ana: SimulatedClient
+    private let eve: SimulatedClient
+    private let bob = UserID("bob")!
+
+    init() throws {
+        let world = try World(shards: 2) { $0[Conversations.mostPerUser] = 2 }
+        self.world = world
+        ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+        eve = try SimulatedClient("eve", in: world).connect(to: world.shards[1])
+    }
+
+    private enum Answer: Equatable {
+        case made(ConversationID)
+        case ok
+        case refused(ErrorCode)
+    }
+
+    private func answer(to id: Int64?, of client: SimulatedClient) throws -> Answer {
+        var answer: Answer?
+        try world.run(until: "\(client.user) is answered") {
+            for message in client.received {
+                switch message {
+                case .conversationCreated(let asked, let talk) where asked == id: answer = .made(talk.id)
+                case .ok(let asked) where asked == id: answer = .ok
+                case .error(let error) where error.id == id: answer = .refused(error.code)
+                default: break
+                }
+            }
+            return answer != nil
+        }
+        return answer!
+    }
+
+    private func create(_ members: String, by client: SimulatedClient, _ id: Int64) throws -> Answer {
+        client.sendText(#"{"type":"createConversation","id":\#(id),\#(members)}"#)
+        return try answer(to: id, of: client)
+    }
+
+    private func made(_ answer: Answer) throws -> ConversationID {
+        guard case .made(let id) = answer else { throw World.Impatience(what: "made, and not \(answer)") }
+        return id
+    }
+
+    private func inbox(of user: String) throws -> [String] {
+        let id = UserID(user)!
+        let key = world.shards[0].logic.partitions.keys(of: id).inbox(id)
+        let words = try world.redis.command(["HGETALL", key]).get().array?.compactMap(\.string) ?? []
+        return stride(from: 0, to: words.count - 1, by: 2).filter { words[$0 + 1].hasPrefix("in ") }.map { words[$0] }
+    }
+
+    private func members(of id: ConversationID) throws -> Set<String> {
+        let key = world.shards[0].logic.partitions.keys(of: id).conversation(id)
+        let names = try world.redis.command(["HKEYS", key]).get().array?.compactMap(\.string) ?? []
+        return Set(names.filter { $0.hasPrefix("m:") }.map { String($0.dropFirst(2)) })
+    }
+
+    @Test func `who is in as many as may be is put into no more, until there is room`() throws {
+        let first = try made(create(#""participants":["bob","cy"],"name":"A""#, by: ana, 101))
+        let direct = try made(create(#""participants":["bob"]"#, by: eve, 101))
+        #expect(try create(#""participants":["bob"],"name":"B""#, by: ana, 102) == .refused(.tooMany))
+        #expect(try create(#""participants":["bob"]"#, by: ana, 103) == .refused(.tooMany))
+        // What there is already is found.
+        #expect(try create(#""participants":["bob"]"#, by: eve, 102) == .made(direct))
+        let other = try made(create(#""participants":["cy"],"name":"C""#, by: eve, 103))
+        eve.sendText(#"{"type":"changeMembers","id":104,"conversation":"\#(other)","add":["bob"]}"#)
+        #expect(try answer(to: 104, of: eve) == .refused(.tooMany))
+        #expect(try members(of: other) == ["eve", "cy"])
+        ana.sendText(#"{"type":"changeMembers","id":104,"conversation":"\#(first)","remove":["bob"]}"#)
+        #expect(try answer(to: 104, of: ana) == .ok)
+        eve.sendText(#"{"type":"changeMembers","id":105,"conversation":"\#(other)","add":["bob"]}"#)
+        #expect(try answer(to: 105, of: eve) == .ok)
+        #expect(try Set(inbox(of: "bob")) == [direct.string, other.string])
+    }
+
+    @Test func `of many who put somebody into conversations at once, as many succeed as may`() throws {
+        let ids = (201...206).map { Int64($0) }
+        for id in ids {
+            ana.sendText(#"{"type":"createConversation","id":\#(id),"participants":["bob"],"name":"\#(id)"}"#)
+        }
+        eve.sendText(#"{"type":"createConversation","id":300,"participants":["bob"]}"#)
+        for id in ids { _ = try answer(to: id, of: ana) }
+        _ = try answer(to: 300, of: eve)
+        try world.run(for: 30_000)
+        for user in ["ana", "bob", "eve"] {
+            let held = try inbox(of: user)
+            #expect(held.count <= 2)
+            for id in held { #expect(try members(of: ConversationID(id)!).contains(user)) }
+        }
+        #expect(try inbox(of: "bob").count == 2)
+        // And nobody is in one that their list does not have.
+        for partition in 0..<4 {
+            let keys = world.shards[0].logic.partitions.keys(partition)
+            for key in try world.redis.command(["KEYS", keys.conversations + "*"]).get().array?.compactMap(\.string)
+                ?? []
+            {
+                let id = ConversationID(String(key.dropFirst(keys.conversations.count)))!
+                for user in try members(of: id) { #expect(try inbox(of: user).contains(id.string)) }
+            }
+            #expect(try world.redis.command(["SCARD", keys.unfinished]).get().int == 0)
+        }
+    }
+
+    @Test func `a step that comes late brings nobody back who was taken out because there was no room`() throws {
+        // Found full by one server; another one finds room, and says so after the first has acted on it.
+        let first = try made(create(#""participants":["bob"],"name":"A""#, by: ana, 101))
+        _ = try made(create(#""participants":["bob"],"name":"B""#, by: ana, 102))
+        let third = try made(create(#""participants":["cy"],"name":"C""#, by: eve, 101))
+        let logic = world.shards[0].logic!
+        let (keys, bobs) = (logic.partitions.keys(of: third), logic.partitions.keys(of: bob))
+        let intent = "joining \(third)"
+        func run(_ script: Script, _ keys: [String], _ arguments: [String]) -> [String] {
+            let answer = world.redis.run(
+                script, keys: keys,
+                arguments: [
+                    String(world.redisNow), logic.partitions.keys(of: bob).events, logic.link.incarnation, intent,
+                ]
+                    + arguments)
+            return (try? answer.get().array?.compactMap(\.string)) ?? []
+        }
+        let all =
+            [keys.shards, keys.unfinished, keys.floor, keys.conversation(third), keys.typing(third)]
+            + keys.messages(third)
+        #expect(run(.members, all, [third.string, "eve", "10", "+bob"]) == ["OK"])
+        let waiting = run(.joining, [keys.shards, keys.unfinished, keys.conversation(third)], [])
+        let version = try #require(waiting.last)
+        func enroll(_ state: String, _ version: String) -> String? {
+            run(
+                .enroll, [bobs.shards, bobs.unfinished, bobs.inbox(bob), bobs.user(bob), bobs.pushed(bob)],
+                [third.string, state, version, "2"]
+            ).last
+        }
+        #expect(enroll("in", version) == "+")
+        #expect(run(.settle, all, [third.string, "bob", version, "+"]) == ["OK"])
+        #expect(try members(of: third) == ["eve", "cy"])
+        // There is room now, and the late step takes it.
+        ana.sendText(#"{"type":"changeMembers","id":103,"conversation":"\#(first)","remove":["bob"]}"#)
+        #expect(try answer(to: 103, of: ana) == .ok)
+        _ = enroll("in", version)
+        _ = run(.settle, all, [third.string, "bob", version, ""])
+        // The sweep carries to the inbox that bob is not in it.
+        try world.run(for: 30_000)
+        #expect(try inbox(of: "bob").count == 1)
+        #expect(try world.redis.command(["SCARD", keys.unfinished]).get().int == 0)
+    }
+}
