@@ -17,13 +17,14 @@
 #   make setup-programs  fetch the proxies, promtool and standardwebhooks, with which some tests of `make test` run, else skip
 #   make deb       a Debian package of the server and the terminal's clients, in .build-package
 #   make test-package  that package installed, upgraded and purged in a Debian of its own, and two clients (root, network)
+#   make reproducible  that package built twice in two folders, and compared byte by byte: two builds that take long
 #   make clean     remove what was built; data stay
 #
 # Where `make run` serves, and keeps its data, can be said: make run PORT=5000 DATA_DIR=/tmp/trial. Say the same to make demo.
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-tests setup-loadtest setup-programs build deb test-package run demo build-tests check test soak quick chaos chaos-short guard loadtest fuzz format lint asan tsan docs clean
+.PHONY: help setup setup-tests setup-loadtest setup-programs build deb test-package reproducible run demo build-tests check test soak quick chaos chaos-short guard loadtest fuzz format lint asan tsan docs clean
 
 PORT ?= 4040
 # The server's own default, so that `presenced token` without further ado uses the same secret.
@@ -171,11 +172,15 @@ deb: $(if $(filter file,$(origin PACKAGE_BUILD)),.build-package/release/built)
 test-package: $(if $(filter file,$(origin PACKAGE_BUILD)),.build-package/release/built) | $(TEST_PACKAGES_STAMP)
 	@PACKAGE_BUILD='$(PACKAGE_BUILD)' Tests/Package/run
 
+reproducible: | $(PACKAGES_STAMP)
+	@packaging/reproducible
+
 # ---- Running ----------------------------------------------------------------------------------------------------------
 
 # The server goes on in the foreground, so that Ctrl-C reaches it; what to try next is told once it serves.
 run: $(STAMPS)/release-presenced
 	@token=$$($(RELEASE)/presenced token $(DEMO_USER) --data-dir '$(DATA_DIR)') || exit 1; \
+	console=$$($(RELEASE)/presenced token console --role backend --expires 1h --data-dir '$(DATA_DIR)') || exit 1; \
 	PRESENCE_ATTACHMENTS_ENABLED=true exec $(RELEASE)/presenced serve --accounts --app --console --port $(PORT) --data-dir '$(DATA_DIR)' > >(while IFS= read -r line; do \
 	    echo "$$line"; url=$${line#listening on }; \
 	    printf '%s\n' '' \
@@ -184,8 +189,8 @@ run: $(STAMPS)/release-presenced
 	        "  $$(sed 's|^ws|http|; s|/v1/ws$$|/app|' <<<"$$url")" \
 	        '      in a browser: sign up. Sign up as somebody else in a private window, add them by their id, and talk' \
 	        "  $$(sed 's|^ws|http|; s|/v1/ws$$|/console|' <<<"$$url")" \
-	        '      for operators: numbers, people, and a playground with two phones. It asks for a token:' \
-	        "      $(RELEASE)/presenced token console --role backend --expires 1h --data-dir $(DATA_DIR)" \
+	        '      for operators: numbers, people, and a playground with two phones. It asks for a token; this is good for an hour:' \
+	        "      $$console" \
 	        '  make demo$(if $(filter-out file default undefined,$(origin PORT)), PORT=$(PORT))$(if $(filter-out file default undefined,$(origin DATA_DIR)), DATA_DIR=$(DATA_DIR))' \
 	        '      simulated people who come, go, type and change their names' \
 	        "  make build && PRESENCE_TOKEN=\$$($(RELEASE)/presenced token $(DEMO_USER) --data-dir $(DATA_DIR)) $(RELEASE)/presence-watch --url $$url alma bruno chloe" \

@@ -1,6 +1,6 @@
 // presence-log.js: the messages of one conversation, as far as a tab has them. A part of presence-messages.js.
 import { internals } from "./presence.js";
-import { echoOf, idOf, isPassing, messageAfter } from "./presence-outbox.js";
+import { echoOf, idOf, isPassing, messageAfter, pause } from "./presence-outbox.js";
 
 const { Changes, isUp } = internals;
 
@@ -99,6 +99,7 @@ export class MessageLog {
       } catch (error) {
         isRefused = !isPassing(error, this.#client);
         if (isRefused) this.error = error;
+        else await pause(500);
       }
     } while (!this.#isOver && !isRefused && isUp(this.#client.connection) && (!this.isFresh || this.#isDoubtful));
     const waiting = this.#waiting;

@@ -8,15 +8,12 @@
 // Types are in presence-messages.d.ts, use in docs/javascript.md.
 import { internals } from "./presence.js";
 import { MessageLog } from "./presence-log.js";
-import { Outbox, after, conversationAfter, echoOf, idOf, isPassing } from "./presence-outbox.js";
+import { Outbox, after, conversationAfter, echoOf, idOf, isPassing, pause } from "./presence-outbox.js";
 
-const { Changes, failure, isUp, problem, random, upload, userOf } = internals;
+const { Changes, IDLE, failure, isUp, problem, random, upload, userOf } = internals;
 
 /** In ms: a conversation is muted for so long at most, unless that holds until it is taken back. */
 const LONGEST = 366 * 86_400_000;
-
-/** In ms: an upload of which nothing is heard for so long is given up. */
-const IDLE = 60_000;
 
 const newest = ({ lastMessage, createdAt }) => lastMessage?.at ?? createdAt;
 
@@ -268,7 +265,11 @@ export class PresenceMessages {
   #connect({ state }) {
     if (state === "closed") return this.close();
     const isThere = isUp({ state });
-    if (!isThere) this.#isFresh = false;
+    if (!isThere) {
+      this.#isFresh = false;
+      // What the server did not give to that connection, it may give to the next.
+      this.#error = undefined;
+    }
     if (isThere && !this.#isFresh) this.#subscribe();
     for (const log of this.#logs.values()) log.connect(isThere);
     this.#tell();
@@ -294,6 +295,7 @@ export class PresenceMessages {
         this.#isKnown = this.#isFresh = true;
       } catch (error) {
         if (!isPassing(error, this.#client)) this.#error = error;
+        else await pause(500);
       }
     }
     this.#isAsking = false;

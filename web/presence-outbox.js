@@ -10,11 +10,12 @@ const { Changes, failure, isUp, oneAtATime, problem, queueOf, random, stored } =
 
 /** Requests that wait, at most. */
 const MOST = 500;
-/** Codes after which the same request may still be done. All others are told to the user. */
+/** Codes after which the same request may still be done, as after each error with `retryAfter`. Others are told to the user. */
 const PASSING = ["unavailable", "rate_limited", "network", "closed", "unauthorized"];
 
 /** Also an error that came with the end of the connection: it is about that, not about the request. */
-export const isPassing = ({ code }, client) => PASSING.includes(code) || !isUp(client.connection);
+export const isPassing = ({ code, retryAfter }, client) =>
+  PASSING.includes(code) || retryAfter !== undefined || !isUp(client.connection);
 
 /**
  * In ms: how long a tab may send without taking the lease again. A request is tried for 10 s, and a server gives up a silent
@@ -22,7 +23,7 @@ export const isPassing = ({ code }, client) => PASSING.includes(code) || !isUp(c
  */
 const LEASE = 60_000;
 
-const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+export const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 export class Outbox {
   /** The oldest first: `{ key, type, members, at, error? }`. */

@@ -67,6 +67,7 @@ export interface Connection {
   told?: boolean;
   /** The close code that ended the connection before. */
   code?: number;
+  /** Of `refused` and `closed`: what requests end with. */
   error?: ErrorMembers;
 }
 

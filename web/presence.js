@@ -12,20 +12,22 @@
 const ID = /^[\x21-\x7e]{1,128}$/;
 /** Close codes after which connecting again would end the same way. */
 const FINAL = [1003, 1007, 1008, 1009, 4004, 4006];
-/** Close codes that want another token. */
-const UNAUTHORIZED = [4001, 4002, 4003];
-const ACTIVITIES = ["background", "idle", "active"];
 const ORIGIN = new URL(import.meta.url).origin;
 /** Requests of a browser that wait for an answer, at most. */
 const MOST_CALLS = 1000;
+/** Requests that the server has and has not answered, at most: so many may be refused before the client hears of one. */
+const AT_ONCE = 100;
+/** In ms, between requests after one was refused as too fast: so many a second are within the rate of most servers. */
+const PACE = 20;
 /** In ms: an attempt to connect, and an answer to a probe. */
 const PATIENCE = 10_000;
+/** In ms: an upload of which nothing is heard for so long is given up. */
+const IDLE = 60_000;
 
 export class PresenceError extends Error {
-  constructor({ code, message, ...more }) {
-    super(message ?? code);
-    this.name = "PresenceError";
-    Object.assign(this, { code }, more);
+  constructor(members) {
+    super(members.message ?? members.code);
+    Object.assign(this, members, { name: "PresenceError" });
   }
 }
 
@@ -42,6 +44,7 @@ const NOBODY = "unauthorized";
 /** In IndexedDB. */
 const STORE = "accounts";
 const TOPICS = ["users", "conversations"];
+const byTopic = (make) => Object.fromEntries(TOPICS.map((topic) => [topic, make(topic)]));
 /** Whether there is a session. */
 const isUp = ({ state }) => state === "live" || state === "stale";
 
@@ -50,9 +53,8 @@ const emit = (target, name, detail) => target.dispatchEvent(new CustomEvent(name
 const onAbort = (signal, act) => signal?.addEventListener("abort", act);
 const random = () => crypto.getRandomValues(new Uint32Array(4)).join("-");
 
-const failure = (code, message, more) => new PresenceError({ code, message, ...more });
+const failure = (code, message = code, more) => new PresenceError({ code, message, ...more });
 const networkFailure = () => failure("network", "no connection");
-const closed = () => failure("closed", "the client is closed", { outcomeUnknown: true });
 const nobody = () => failure(NOBODY, "nobody is signed in");
 /** An error as it goes to other tabs. */
 const plain = (error) => ({ ...error, message: error.message, type: "error" });
@@ -80,13 +82,12 @@ class Changes {
     onAbort(signal, wake);
     try {
       for (let seen = -1; !signal?.aborted && !this.over; ) {
-        if (seen === this.count) {
-          await new Promise((resolve) => this.#waiting.add(resolve));
-          continue;
+        if (seen === this.count) await new Promise((resolve) => this.#waiting.add(resolve));
+        else {
+          seen = this.count;
+          const value = read();
+          if (value !== undefined) yield value;
         }
-        seen = this.count;
-        const value = read();
-        if (value !== undefined) yield value;
       }
     } finally {
       signal?.removeEventListener("abort", wake);
@@ -96,15 +97,16 @@ class Changes {
 
 /** A wait that something may end early. */
 class Pause {
-  #end = () => {};
+  #end;
   wait(ms) {
     return new Promise((resolve) => {
-      const timer = setTimeout(resolve, ms);
+      // `Infinity`: until it is ended.
+      const timer = ms < Infinity && setTimeout(resolve, ms);
       this.#end = () => (clearTimeout(timer), resolve());
     });
   }
   end() {
-    this.#end();
+    this.#end?.();
   }
 }
 
@@ -139,11 +141,16 @@ class Hub {
   #say;
   #tabs = new Map();
   /** What is watched, and what is known of it. */
-  #held = { users: new Map(), conversations: new Map() };
+  #held = byTopic(() => new Map());
   #own = {};
   #connection = {};
   #calls = new Map();
+  /** Requests that have still to be sent, in order, and those without an answer. */
+  #queue = [];
   #sent = new Map();
+  /** How many may be without an answer now: none for a while after a refusal, then one until the queue is empty. */
+  #room = AT_ONCE;
+  #hold;
   #lastID = 0;
   #socket = null;
   #linger = 10_000;
@@ -151,7 +158,7 @@ class Hub {
   #activity = null;
   #pause = new Pause();
   #closed = false;
-  #abandon = () => {};
+  #abandon;
   /** Gives the connection up, unless what is awaited comes in time. */
   #overdue;
 
@@ -167,15 +174,15 @@ class Hub {
     const tab = this.#tabs.get(name);
     switch (kind) {
       case "join":
-        this.#tabs.set(name, { users: new Set(), conversations: new Set(), activity: message.activity });
-        this.#say({ kind: "connection", connection: this.#connection, to: name });
-        this.#say({ kind: "own", own: this.#own, to: name });
+        this.#tabs.set(name, { ...byTopic(() => new Set()), activity: message.activity });
+        // What a tab still knows, from the hub before.
+        if (!this.#own.user) this.#own = message.own;
+        this.#say({ connection: this.#connection, to: name });
+        this.#say({ own: this.#own, to: name });
         for (const topic of TOPICS) {
-          // What a tab still knows, from the hub before.
           for (const [id, held] of message[topic]) if (!this.#held[topic].has(id)) this.#held[topic].set(id, held);
           this.#add(name, topic, message[topic].map(([id]) => id));
         }
-        for (const [number, request] of message.calls) this.#call(name, number, request);
         return this.#setActivity();
       case "call":
         return tab && this.#call(name, message.number, message.request);
@@ -193,7 +200,7 @@ class Hub {
       case "leave":
         return this.leave(name);
       case "reconnect":
-        if (this.#connection.state === "refused") this.#run();
+        if (this.#connection.error) this.#run();
     }
     // `reconnect` and `wake`: the network is back, or somebody looks. Try at once, or find out whether there still is a server.
     if (this.#connection.state === "waiting" && !this.#connection.told) this.#pause.end();
@@ -215,14 +222,14 @@ class Hub {
     this.#pause.end();
     // 1000 ends the session. Other tabs go on with it: then it is a loss, which lingers until the next hub is there.
     this.#socket?.close(this.#tabs.size ? 3000 : 1000);
-    this.#abandon({ code: 1000 });
+    this.#abandon?.({ code: 1000 });
   }
 
   // The connection.
 
-  #tell(connection) {
-    this.#connection = { since: now(), ...connection };
-    this.#say({ kind: "connection", connection: this.#connection });
+  #tell(state, more) {
+    this.#connection = { since: now(), state, ...more };
+    this.#say({ connection: this.#connection });
   }
 
   async #run() {
@@ -230,7 +237,7 @@ class Hub {
     let lostAt = 0;
     let renew = false;
     while (!this.#closed) {
-      this.#tell({ state: "connecting" });
+      this.#tell("connecting");
       let end;
       try {
         const token = await this.#options.token({ renew });
@@ -242,7 +249,8 @@ class Hub {
         end = { error };
       }
       if (this.#closed) return;
-      const isRefusal = UNAUTHORIZED.includes(end.code);
+      // What these codes want is another token.
+      const isRefusal = end.code >= 4001 && end.code <= 4003;
       const isRenewed = renew && !end.connected;
       if (FINAL.includes(end.code) || (isRefusal && (this.#options.isFixed || isRenewed))) return this.#refuse(end);
       // A provider that had no answer is asked for a new token again.
@@ -253,16 +261,14 @@ class Hub {
       }
       const told = end.after ?? end.error?.retryAfter;
       const delay = told ?? delayBefore(attempt++, this.#linger, now() - lostAt);
-      this.#tell({ state: "waiting", retryAt: now() + delay, told: told !== undefined, code: end.code });
+      this.#tell("waiting", { retryAt: now() + delay, told: told !== undefined, code: end.code });
       await this.#pause.wait(delay);
     }
   }
 
   #refuse({ code, error }) {
-    const why = plain(error ?? failure("closed", `closed with ${code}`));
-    this.#tell({ state: "refused", code, error: why });
-    for (const call of this.#calls.values()) call.done(why);
     this.#calls.clear();
+    this.#tell("refused", { code, error: plain(error ?? failure("closed", `closed with ${code}`)) });
   }
 
   /** One connection from its beginning to its end. */
@@ -279,8 +285,9 @@ class Hub {
         this.#inTime();
         clearInterval(silence);
         this.#sent.clear();
+        this.#queue = [];
         for (const topic of TOPICS) for (const held of this.#held[topic].values()) held.fresh = false;
-        resolve({ ...end, connected, error: connected ? undefined : error });
+        resolve({ ...end, connected, error });
       };
       this.#socket = socket;
       this.#expect();
@@ -290,8 +297,8 @@ class Hub {
         finish(end);
       };
       socket.onopen = () => {
-        this.#activity = this.#wantedActivity;
-        this.#send({ type: "connect", id: ++this.#lastID, token, device: this.#options.device, activity: this.#activity });
+        const { device } = this.#options;
+        this.#send({ type: "connect", id: ++this.#lastID, token, device, activity: (this.#activity = this.#wantedActivity) });
       };
       socket.onmessage = ({ data }) => {
         this.#heard = now();
@@ -299,7 +306,7 @@ class Hub {
         if (message.type === "connected") {
           connected = true;
           this.#inTime();
-          const { interval, timeout } = message.heartbeat ?? { interval: 20_000, timeout: 10_000 };
+          const { interval = 20_000, timeout = 10_000 } = message.heartbeat ?? {};
           const bound = interval + timeout;
           silence = setInterval(() => now() - this.#heard >= bound && this.#probe(), bound);
           this.#connected(message);
@@ -309,7 +316,7 @@ class Hub {
       socket.onclose = ({ code, reason }) => {
         let after;
         try {
-          if (code === 1012 || code === 1013) after = JSON.parse(reason).reconnectAfter;
+          after = JSON.parse(reason).reconnectAfter;
         } catch {}
         finish({ code, after });
       };
@@ -318,12 +325,16 @@ class Hub {
 
   #connected({ user, session, status, serverTime, limits = {}, linger }) {
     this.#linger = linger ?? this.#linger;
-    // What waits was asked by another user, whom the tokens were of until now: nobody may do it in their place.
-    if (this.#own.user && this.#own.user !== user) this.#calls.clear();
+    // The tokens were another user's until now. Nobody may do in their place what waits, nor be shown what only they know.
+    if (this.#own.user && this.#own.user !== user) {
+      this.#calls.clear();
+      this.#own = {};
+      for (const topic of TOPICS) for (const id of this.#held[topic].keys()) this.#held[topic].set(id, {});
+    }
     this.#setOwn({ user, session, status: status ?? this.#own.status, clockOffset: serverTime - now(), limits });
     // Before anybody hears of it and asks more.
     for (const call of this.#calls.values()) this.#ask(call);
-    this.#tell({ state: "live" });
+    this.#tell("live");
     for (const topic of TOPICS) this.#subscribe(topic, [...this.#held[topic].keys()]);
     this.#setActivity();
   }
@@ -340,44 +351,75 @@ class Hub {
   #probe() {
     if (this.#overdue) return;
     this.#expect();
-    const done = () => this.#inTime();
-    this.#ask({ request: { type: "get", users: [] }, done, refusal: done });
+    this.#transmit({ make: () => ({ type: "get", users: [] }), done: () => this.#inTime() });
   }
 
   #send(message) {
-    if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(toJSON(message));
+    // 1 is OPEN.
+    if (this.#socket?.readyState === 1) this.#socket.send(toJSON(message));
   }
 
   // Requests.
 
   #call(tab, number, request) {
     const key = `${tab} ${number}`;
-    const answer = (reply) => this.#say({ kind: "reply", to: tab, number, reply });
-    if (this.#calls.has(key)) return;
-    if (this.#connection.state === "refused") return answer(this.#connection.error);
-    if (this.#calls.size >= MOST_CALLS) return answer(plain(failure("too_many", "too many requests wait")));
-    const call = { request, key, done: answer };
+    const answer = (reply) => this.#say({ to: tab, number, reply });
+    // (Of a refused connection the tab is told.)
+    if (this.#calls.has(key) || this.#connection.error) return;
+    if (this.#calls.size >= MOST_CALLS) return answer(plain(failure("too_many", "too many requests wait", { retryAfter: 1000 })));
+    const call = { make: () => this.#calls.get(key) === call && request, key, done: answer };
     this.#calls.set(key, call);
     if (isUp(this.#connection)) this.#ask(call);
   }
 
-  /** Every request may be repeated: so it is, after a loss and when the server asks for it. */
+  /**
+   * Every request may be repeated: so it is, after a loss and when the server asks for it. What is sent is made when its turn
+   * comes; it may have become needless by then.
+   */
   #ask(call) {
+    call.order ??= ++this.#lastID;
+    this.#queue.push(call);
+    this.#queue.sort((a, b) => a.order - b.order);
+    this.#next();
+  }
+
+  #next() {
+    while (this.#queue.length && this.#sent.size < this.#room) this.#transmit(this.#queue.shift());
+  }
+
+  #transmit(call) {
+    const message = call.make();
+    if (!message) return;
     const id = ++this.#lastID;
     call.parts = [];
     this.#sent.set(id, call);
-    this.#send({ ...call.request, id });
+    this.#send({ ...message, id });
+  }
+
+  /** Nothing more for so long, and for the time in which what was refused waits again; then one by one, until none waits. */
+  #slow(ms) {
+    this.#room = 0;
+    clearTimeout(this.#hold);
+    const go = () => {
+      this.#room = this.#queue.length ? 1 : AT_ONCE;
+      this.#next();
+    };
+    this.#hold = setTimeout(go, ms + PACE);
   }
 
   #answer(call, message) {
     call.parts.push(message);
     if (message.more) return;
     this.#sent.delete(message.id);
-    if (message.type === "error" && message.retryAfter !== undefined) {
+    const { code, retryAfter } = message;
+    const isTooFast = code === "rate_limited";
+    if (isTooFast || this.#room === 1) this.#slow(isTooFast ? retryAfter : 0);
+    this.#next();
+    if (retryAfter !== undefined) {
       const socket = this.#socket;
-      const isWanted = () => socket === this.#socket && (!call.key || this.#calls.get(call.key) === call);
-      call.refusal?.(message);
-      setTimeout(() => isWanted() && this.#ask(call), message.retryAfter);
+      // What nobody asked for by a call is told what is wrong.
+      if (!call.key) call.done?.(message);
+      setTimeout(() => socket === this.#socket && this.#ask(call), retryAfter);
       return;
     }
     if (call.key) this.#calls.delete(call.key);
@@ -386,7 +428,7 @@ class Hub {
       for (const name in part) whole[name] = Array.isArray(part[name]) ? (whole[name] ?? []).concat(part[name]) : part[name];
     }
     delete whole.more;
-    call.done(whole);
+    call.done?.(whole);
   }
 
   #hear(message) {
@@ -406,30 +448,30 @@ class Hub {
           this.#changeTyping(conversation, { version, users: typing, more }, true);
         }
         // What a tab was answered the server does not tell again: so all tabs hear of it, in its place among the events.
-        if (message.conversations) this.#say({ kind: "heard", message });
+        if (message.conversations) this.#say({ heard: message });
         break;
       case "ownStatus":
-        this.#setOwn({ status: message.status });
+      case "ownVisibility": {
+        const { type, ...own } = message;
+        this.#setOwn(own);
         break;
-      case "ownVisibility":
-        this.#setOwn({ visibility: message.visibility, contacts: message.contacts, blocks: message.blocks });
-        break;
+      }
       case "ownAccount":
         if (!(message.version <= this.#own.accountVersion)) {
           this.#setOwn({ account: message.account, accountVersion: message.version });
         }
         break;
       case "stale":
-        this.#tell({ state: "stale", since: message.since });
+        this.#tell("stale", { since: message.since });
         break;
       case "live":
-        this.#tell({ state: "live" });
+        this.#tell("live");
         break;
       case "tokenExpiring":
         this.#refresh();
         break;
       default:
-        if (!message.id) this.#say({ kind: "heard", message });
+        if (!message.id) this.#say({ heard: message });
     }
     const call = this.#sent.get(message.id);
     if (call) this.#answer(call, message);
@@ -440,7 +482,7 @@ class Hub {
     const socket = this.#socket;
     try {
       const token = await this.#options.token({ renew: true });
-      if (socket === this.#socket) this.#ask({ request: { type: "refresh", token }, done() {} });
+      if (socket === this.#socket) this.#transmit({ make: () => ({ type: "refresh", token }) });
     } catch {
       // The old one holds until it expires: then it is asked for again.
     }
@@ -450,7 +492,7 @@ class Hub {
 
   #setOwn(changes) {
     this.#own = { ...this.#own, ...changes };
-    this.#say({ kind: "own", own: this.#own });
+    this.#say({ own: this.#own });
   }
 
   #change(user, name, register) {
@@ -470,7 +512,7 @@ class Hub {
 
   #show(topic, ids, to) {
     const news = ids.map((id) => [id, { ...this.#held[topic].get(id) }]);
-    if (news.length) this.#say({ kind: "news", topic, news, to });
+    if (news.length) this.#say({ topic, news, to });
   }
 
   #add(name, topic, ids) {
@@ -488,39 +530,48 @@ class Hub {
     const gone = ids.filter((id) => ![...this.#tabs.values()].some((each) => each[topic].has(id)));
     for (const id of gone) this.#held[topic].delete(id);
     if (!isUp(this.#connection)) return;
-    for (const part of batches(gone, this.#own.limits)) this.#send({ type: "unsubscribe", [topic]: part });
+    for (const part of batches(gone, this.#own.limits)) this.#askAbout(part, "unsubscribe", topic);
   }
 
   #subscribe(topic, ids) {
     const all = this.#held[topic];
     // One refused conversation refuses the whole request, so each has its own.
     for (const part of topic === "users" ? batches(ids, this.#own.limits) : ids.map((id) => [id])) {
-      const known = {};
-      for (const id of part) {
-        const { presence, profile } = all.get(id);
-        // 0 is nothing that the server could leave out.
-        if (presence?.version) known[id] = { presence: presence.version, profile: profile?.version };
-      }
-      const refusal = (error) => {
+      this.#askAbout(part, "subscribe", topic, (reply) => {
+        const error = reply.type === "error" ? reply : undefined;
         const left = part.filter((id) => all.has(id));
         for (const id of left) Object.assign(all.get(id), { fresh: !error, error });
         this.#show(topic, left);
-      };
-      const done = (reply) => refusal(reply.type === "error" ? reply : undefined);
-      this.#ask({ request: { type: "subscribe", [topic]: part, known }, done, refusal });
+      });
     }
   }
 
+  /** Without `done` it is the end of a subscription: of those that nobody wants any more when its turn comes. */
+  #askAbout(part, type, topic, done) {
+    const all = this.#held[topic];
+    const make = () => {
+      const ids = part.filter((id) => all.has(id) === !!done);
+      const known = {};
+      for (const id of ids) {
+        const { presence, profile } = all.get(id) ?? {};
+        // 0 is nothing that the server could leave out.
+        if (presence?.version) known[id] = { presence: presence.version, profile: profile?.version };
+      }
+      return ids.length && { type, [topic]: ids, known: done && known };
+    };
+    this.#ask({ make, done });
+  }
+
   get #wantedActivity() {
-    const levels = [...this.#tabs.values()].map((tab) => ACTIVITIES.indexOf(tab.activity));
-    return ACTIVITIES[Math.max(0, ...levels)];
+    const all = [...this.#tabs.values()].map((tab) => tab.activity);
+    return ["active", "idle"].find((activity) => all.includes(activity)) ?? "background";
   }
 
   #setActivity() {
     const wanted = this.#wantedActivity;
     if (!isUp(this.#connection) || wanted === this.#activity) return;
     this.#activity = wanted;
-    this.#send({ type: "activity", state: wanted });
+    this.#ask({ make: () => wanted === this.#activity && { type: "activity", state: wanted } });
   }
 }
 
@@ -533,7 +584,7 @@ export class PresenceClient extends EventTarget {
   #tab = random();
   #ending = new AbortController();
   /** By topic and id: what is known, and the loops that want it. */
-  #watched = { users: new Map(), conversations: new Map() };
+  #watched = byTopic(() => new Map());
   #calls = new Map();
   #lastCall = 0;
   #connection = { state: "connecting", since: now() };
@@ -542,15 +593,22 @@ export class PresenceClient extends EventTarget {
   #activity = "active";
   #idle;
   #typed = new Map();
+  #isOver = false;
+  /** Before it is known who the user is. */
+  #pause = new Pause();
 
   constructor({ url = ORIGIN, token, device = {}, share = true, timeout = 10_000, idleAfter = 300_000 } = {}) {
     super();
     const source = typeof token === "function" ? token : token?.token ? (how) => token.token(how) : () => token;
-    this.#options = { url: withoutSlash(url), token: source, isFixed: typeof token === "string", timeout, idleAfter };
-    this.#options.device = { kind: "web", ...device };
+    const isFixed = typeof token === "string";
+    this.#options = { url: withoutSlash(url), token: source, isFixed, timeout, idleAfter, device: { kind: "web", ...device } };
     const { signal } = this.#ending;
-    addEventListener("online", () => this.#post({ kind: "wake" }), { signal });
-    document.addEventListener("visibilitychange", () => this.#look(), { signal });
+    addEventListener("online", () => this.#wake(), { signal });
+    const look = () => {
+      this.#busy();
+      if (!document.hidden) this.#wake();
+    };
+    document.addEventListener("visibilitychange", look, { signal });
     for (const event of ["pointerdown", "pointermove", "keydown"]) {
       addEventListener(event, () => this.#busy(), { signal, capture: true });
     }
@@ -588,7 +646,7 @@ export class PresenceClient extends EventTarget {
   }
 
   me(options) {
-    return this.#changes.own.values(() => (this.#own.user ? this.#own : undefined), options);
+    return this.#changes.own.values(() => this.#own.user && this.#own, options);
   }
 
   person(user, options) {
@@ -617,7 +675,7 @@ export class PresenceClient extends EventTarget {
     if (isTyping ? last > now() - 3000 : last === undefined) return;
     if (isTyping) this.#typed.set(conversation, now());
     else this.#typed.delete(conversation);
-    this.#post({ kind: "send", request: { type: "typing", conversation, typing: isTyping } });
+    this.#post("send", { request: { type: "typing", conversation, typing: isTyping } });
   }
 
   async get(users) {
@@ -645,16 +703,17 @@ export class PresenceClient extends EventTarget {
   /** Any request of the protocol. It waits for a connection, and is repeated after a loss, until `timeout` has passed. */
   request(type, members = {}) {
     return new Promise((resolve, reject) => {
-      if (this.#isOver) return reject(closed());
+      const { error } = this.#connection;
+      if (error) return reject(new PresenceError(error));
       const number = ++this.#lastCall;
       const request = { ...members, type };
       const expire = () => {
         this.#calls.delete(number);
-        this.#post({ kind: "cancel", number });
+        this.#post("cancel", { number });
         reject(failure("unavailable", "no answer in time", { outcomeUnknown: true }));
       };
       this.#calls.set(number, { request, resolve, reject, timer: setTimeout(expire, this.#options.timeout) });
-      this.#post({ kind: "call", number, request });
+      this.#post("call", { number, request });
     });
   }
 
@@ -662,33 +721,29 @@ export class PresenceClient extends EventTarget {
   setActivity(activity) {
     if (activity === this.#activity) return;
     this.#activity = activity;
-    this.#post({ kind: "activity", activity });
+    this.#post("activity", { activity });
   }
 
   /** Tries again after `refused`, and at once where it would wait. */
   reconnect() {
-    this.#post({ kind: "reconnect" });
+    // What is asked from now on waits.
+    if (this.#connection.state === "refused") this.#connect({ state: "connecting" });
+    this.#pause.end();
+    this.#post("reconnect");
   }
 
   close() {
     if (this.#isOver) return;
     clearTimeout(this.#idle);
-    this.#post({ kind: "leave" });
+    this.#post("leave");
+    this.#isOver = true;
     this.#ending.abort();
+    this.#pause.end();
     this.#hub?.close();
-    for (const call of this.#calls.values()) {
-      clearTimeout(call.timer);
-      call.reject(closed());
-    }
-    this.#calls.clear();
     this.#channel?.close();
-    this.#connect({ state: "closed" });
+    this.#connect({ state: "closed", error: plain(failure("closed", "the client is closed", { outcomeUnknown: true })) });
     for (const { loops } of this.#entries) for (const loop of loops) loop.end();
     for (const loop of Object.values(this.#changes)) loop.end();
-  }
-
-  get #isOver() {
-    return this.#ending.signal.aborted;
   }
 
   // Sharing.
@@ -696,25 +751,22 @@ export class PresenceClient extends EventTarget {
   async #start(share) {
     const { token, url } = this.#options;
     if (!share) return this.#lead();
-    const pause = new Pause();
     const { signal } = this.#ending;
-    onAbort(signal, () => pause.end());
-    addEventListener("online", () => pause.end(), { signal });
     for (let attempt = 0; !signal.aborted; ) {
+      let delay = Infinity;
       try {
         // Who it is decides with whom it is shared; a token that does not say is not shared.
         const user = userOf(await token({}));
-        if (signal.aborted) return;
         return user ? this.#share(`presence ${url} ${user}`) : this.#lead();
       } catch (error) {
         if (signal.aborted) return;
-        if (error.code === NOBODY) {
-          return this.#connect({ state: "refused", error: plain(error) });
+        if (error.code === NOBODY) this.#connect({ state: "refused", error: plain(error) });
+        else {
+          delay = delayBefore(attempt++);
+          this.#connect({ state: "waiting", retryAt: now() + delay });
         }
-        const delay = delayBefore(attempt++, 10_000, Infinity);
-        this.#connect({ state: "waiting", retryAt: now() + delay });
-        await pause.wait(delay);
       }
+      await this.#pause.wait(delay);
     }
   }
 
@@ -728,7 +780,7 @@ export class PresenceClient extends EventTarget {
       if (signal.aborted) return;
       this.#channel = new BroadcastChannel(name);
       this.#channel.onmessage = ({ data }) => {
-        if (data.to === "hub") {
+        if (data.kind) {
           if (this.#hub && data.kind === "join") this.#lock(`${name} ${data.tab}`, () => this.#hub.leave(data.tab));
           this.#hub?.receive(data);
         } else this.#hear(data);
@@ -749,64 +801,60 @@ export class PresenceClient extends EventTarget {
       this.#hear(message);
     });
     this.#join();
-    this.#channel?.postMessage({ kind: "hub" });
+    this.#channel?.postMessage({ isNew: true });
   }
 
   #join() {
     const known = ([id, { held }]) => [id, { ...held, fresh: false }];
-    const topics = TOPICS.map((topic) => [topic, [...this.#watched[topic]].map(known)]);
-    const calls = [...this.#calls].map(([number, { request }]) => [number, request]);
-    this.#post({ kind: "join", ...Object.fromEntries(topics), calls, activity: this.#activity });
+    const topics = byTopic((topic) => [...this.#watched[topic]].map(known));
+    this.#post("join", { ...topics, own: this.#own, activity: this.#activity });
+    for (const [number, { request }] of this.#calls) this.#post("call", { number, request });
   }
 
-  #post(message) {
-    const whole = { ...message, tab: this.#tab, to: "hub" };
+  #post(kind, message) {
+    const whole = { ...message, kind, tab: this.#tab };
     if (this.#hub) this.#hub.receive(whole);
     else if (!this.#isOver) this.#channel?.postMessage(whole);
   }
 
   #hear(message) {
     if (message.to && message.to !== this.#tab) return;
-    switch (message.kind) {
-      case "hub":
-        return this.#join();
-      case "connection":
-        return this.#connect(message.connection);
-      case "own":
-        this.#own = message.own;
-        return this.#told("own", this.#own);
-      case "heard":
-        return emit(this, "heard", message.message);
-      case "news": {
-        const loops = new Set();
-        for (const [id, held] of message.news) {
-          const entry = this.#watched[message.topic].get(id);
-          if (!entry) continue;
-          entry.held = held;
-          for (const loop of entry.loops) loops.add(loop);
-          if (message.topic === "users") emit(this, "person", this.#person(id));
-        }
-        for (const loop of loops) loop.tell();
-        return;
-      }
-      case "reply": {
-        const call = this.#calls.get(message.number);
-        if (!call) return;
-        this.#calls.delete(message.number);
-        clearTimeout(call.timer);
-        const { reply } = message;
-        if (reply.type === "error") call.reject(new PresenceError(reply));
-        else call.resolve(reply);
-      }
+    const { isNew, connection, own, heard, news, topic, reply, number } = message;
+    if (isNew) this.#join();
+    if (connection) this.#connect(connection);
+    if (own) this.#told("own", (this.#own = own));
+    if (heard) emit(this, "heard", heard);
+    if (news) this.#know(topic, news);
+    const call = reply && this.#calls.get(number);
+    if (!call) return;
+    this.#calls.delete(number);
+    clearTimeout(call.timer);
+    if (reply.type === "error") call.reject(new PresenceError(reply));
+    else call.resolve(reply);
+  }
+
+  #know(topic, news) {
+    const loops = new Set();
+    for (const [id, held] of news) {
+      const entry = this.#watched[topic].get(id);
+      if (!entry) continue;
+      entry.held = held;
+      for (const loop of entry.loops) loops.add(loop);
+      if (topic === "users") emit(this, "person", this.#person(id));
     }
+    for (const loop of loops) loop.tell();
   }
 
   #connect(connection) {
     const was = this.#connection;
     if (was.state === connection.state && was.since === connection.since) return;
     this.#connection = { since: now(), ...connection };
+    // There will be none: what waits for one ends.
+    if (connection.error) {
+      for (const number of this.#calls.keys()) this.#hear({ number, reply: connection.error });
+    }
     for (const entry of this.#entries) {
-      if (!isUp(connection)) entry.held = { ...entry.held, fresh: false };
+      if (!isUp(connection)) entry.held.fresh = false;
       if ((was.state === "live") !== (connection.state === "live")) for (const loop of entry.loops) loop.tell();
     }
     this.#told("connection", this.#connection);
@@ -835,7 +883,7 @@ export class PresenceClient extends EventTarget {
     const added = ids.filter((id) => !all.has(id));
     for (const id of added) all.set(id, { held: {}, loops: new Set() });
     for (const id of ids) all.get(id).loops.add(loop);
-    if (added.length) this.#post({ kind: "add", topic, ids: added });
+    if (added.length) this.#post("add", { topic, ids: added });
     try {
       yield* loop.values(read, options);
     } finally {
@@ -844,7 +892,7 @@ export class PresenceClient extends EventTarget {
         loops.delete(loop);
         return !loops.size && all.delete(id);
       });
-      if (gone.length) this.#post({ kind: "drop", topic, ids: gone });
+      if (gone.length) this.#post("drop", { topic, ids: gone });
     }
   }
 
@@ -865,9 +913,9 @@ export class PresenceClient extends EventTarget {
 
   // Activity.
 
-  #look() {
-    this.#busy();
-    if (!document.hidden) this.#post({ kind: "wake" });
+  #wake() {
+    if (this.#connection.state === "waiting") this.#pause.end();
+    this.#post("wake");
   }
 
   #busy() {
@@ -878,7 +926,7 @@ export class PresenceClient extends EventTarget {
   }
 }
 
-const problem = (error) => (error ? { error: new PresenceError(error) } : {});
+const problem = (error) => error && { error: new PresenceError(error) };
 
 const check = (id) => {
   if (!ID.test(id)) throw failure("validation_failed", `not an id: ${id}`);
@@ -888,7 +936,7 @@ const userOf = (token) => {
   try {
     return JSON.parse(atob(token.split(".")[1].replace(/-/g, "+").replace(/_/g, "/"))).sub;
   } catch {
-    return undefined;
+    // A token of another kind.
   }
 };
 
@@ -897,7 +945,7 @@ const deviceID = () => {
   try {
     return (localStorage["presence.device"] ??= random());
   } catch {
-    return undefined;
+    // A browser that keeps nothing.
   }
 };
 
@@ -921,8 +969,10 @@ const stored = (key, change = () => {}) =>
         const next = change(reading.result);
         if (next !== undefined) store.put(next, key);
       };
-      transaction.oncomplete = () => (database.close(), resolve(reading.result));
-      transaction.onabort = () => (database.close(), reject(transaction.error));
+      transaction.oncomplete = () => resolve(reading.result);
+      transaction.onabort = () => reject(transaction.error);
+      // When the transaction is over.
+      database.close();
     };
   });
 
@@ -934,20 +984,32 @@ const upload = (method, url, file, token, { progress, signal } = {}) =>
   new Promise((resolve, reject) => {
     if (!token) throw nobody();
     const request = new XMLHttpRequest();
-    const cancel = () => (request.abort(), reject(failure("cancelled")));
+    let timer;
+    const end = (error) => (reject(error), request.abort());
+    const cancel = () => end(failure("cancelled"));
+    const alive = () => {
+      clearTimeout(timer);
+      timer = setTimeout(end, IDLE, networkFailure());
+    };
     request.open(method, url);
     request.setRequestHeader("Authorization", `Bearer ${token}`);
     request.responseType = "json";
-    request.upload.onprogress = ({ loaded, total }) => progress?.(loaded / total);
-    request.onload = () => (request.status < 300 ? resolve(request.response) : reject(refusal(request.status, request.response)));
-    request.onerror = () => reject(networkFailure());
+    request.upload.onprogress = ({ loaded, total }) => (alive(), progress?.(loaded / total));
+    request.onloadend = () => {
+      clearTimeout(timer);
+      const { status, response } = request;
+      if (!status) reject(networkFailure());
+      else if (status < 300) resolve(response);
+      else reject(refusal(status, response));
+    };
     onAbort(signal, cancel);
     if (signal?.aborted) return cancel();
+    alive();
     request.send(file);
   });
 
 /** What presence-messages.js is made of too. It may change with any version. */
-export const internals = { Changes, failure, isUp, oneAtATime, problem, queueOf, random, stored, upload, userOf };
+export const internals = { Changes, IDLE, failure, isUp, oneAtATime, problem, queueOf, random, stored, upload, userOf };
 
 export class PresenceAccount extends EventTarget {
   #url;
@@ -965,7 +1027,7 @@ export class PresenceAccount extends EventTarget {
     this.#channel = new BroadcastChannel(`presence account ${this.#url}`);
     this.#channel.onmessage = ({ data }) => {
       this.#access = data.access;
-      this.#show(data.record);
+      this.#show(data.state);
     };
     const show = (record) => this.#state === undefined && this.#show(record);
     this.#ready = stored(this.#url).then(show, () => show());
@@ -1011,8 +1073,8 @@ export class PresenceAccount extends EventTarget {
     await this.#ready;
     if (!renew && this.#access?.until > now() + 60_000) return this.#access.token;
     const old = this.#access?.token;
-    this.#renewing ??= oneAtATime(`presence refresh ${this.#url}`, () => this.#renew(old)).finally(() => (this.#renewing = null));
-    return this.#renewing;
+    const done = () => (this.#renewing = null);
+    return (this.#renewing ??= oneAtATime(`presence refresh ${this.#url}`, () => this.#renew(old)).finally(done));
   }
 
   me() {
@@ -1087,7 +1149,7 @@ export class PresenceAccount extends EventTarget {
     try {
       return await act(isIn && (await this.token()));
     } catch (error) {
-      if (!isIn || error.status !== 401 || error.reason === "invalid_credentials") throw error;
+      if (!isIn || !isSignedOut(error) || error.reason === "invalid_credentials") throw error;
       return act(await this.token({ renew: true }));
     }
   }
@@ -1133,8 +1195,8 @@ export class PresenceAccount extends EventTarget {
     try {
       tokens = await this.#fetch(POST, SESSIONS + "/refresh", { refreshToken: record.refreshToken });
     } catch (error) {
-      // Only a refusal signs out, never the network.
-      if (error.status === 401) await this.#replace(null, record.refreshToken);
+      // Only a refusal by the server signs out, never the network or something in between.
+      if (isSignedOut(error)) await this.#replace(null, record.refreshToken);
       throw error;
     }
     if (await this.#replace(tokens, record.refreshToken)) return tokens.accessToken;
@@ -1165,8 +1227,8 @@ export class PresenceAccount extends EventTarget {
     // What somebody wrote and could not send goes with them.
     if (found && found.user !== tokens?.user) await stored(queueOf(this.#url, found.user), () => []);
     this.#access = access;
-    this.#channel.postMessage({ record: record && { ...record, refreshToken: 0 }, access });
     this.#show(record);
+    this.#channel.postMessage({ state: this.#state, access });
     return found ?? {};
   }
 
@@ -1181,7 +1243,7 @@ export class PresenceAccount extends EventTarget {
             const { accessToken } = await this.#fetch(POST, SESSIONS + "/refresh", { refreshToken });
             await this.#fetch(DELETE, CURRENT, undefined, accessToken);
           } catch (error) {
-            if (error.status !== 401) throw error;
+            if (!isSignedOut(error)) throw error;
           }
           await stored(key, (tokens) => tokens.filter((each) => each !== refreshToken));
         }
@@ -1200,6 +1262,8 @@ export class PresenceAccount extends EventTarget {
     emit(this, "state", state);
   }
 }
+
+const isSignedOut = ({ status, code }) => status === 401 && code === NOBODY;
 
 const refusal = (status, said) =>
   new PresenceError({ code: status >= 500 ? "unavailable" : "internal", message: `HTTP ${status}`, ...said, status });

@@ -446,6 +446,53 @@ async def test_a_photo_is_uploaded_shown_to_others_and_removed(chromium, account
         await page.until("document.querySelector('presence-avatar').textContent === 'AL'")
 
 
+async def test_a_picture_that_cannot_be_loaded_is_tried_again_and_initials_stand_in_its_place(chromium, accounts):
+    async with Line(accounts.server) as line, chromium:
+        page = await app(chromium, line, expected=REFUSED)
+        await title(page, "Sign in")
+        # Two seconds are a hundredth of one; the picture that is asked for is not there, until it is another one.
+        await page.run("""
+            await import("/app/parts.js");
+            const plain = setTimeout;
+            globalThis.setTimeout = (act, ms, ...rest) => plain(act, ms === 2_000 ? 20 : ms, ...rest);
+            globalThis.tries = 0;
+            globalThis.made = document.createElement("presence-avatar");
+            new MutationObserver(() => (tries += made.querySelectorAll("img").length)).observe(made, { childList: true });
+            document.body.append(made);
+            made.show("Ana Lopez", "/v1/photos/none");""")
+        await page.until("tries === 4 && made.textContent === 'AL'")
+        await page.run("made.show('Ana Lopez', '/app/icon.svg')")
+        await page.until("made.querySelector('img')?.naturalWidth")
+        assert await page.value("getComputedStyle(made.querySelector('img')).animationDuration") == "0.25s"
+
+
+async def test_lists_have_a_shape_until_they_are_known(chromium, accounts):
+    async with Line(accounts.server) as line, chromium:
+        page = await app(chromium, line)
+        await settled(page, accounts)
+        # What the page says to the server waits, as on a slow network.
+        await page.send("Page.addScriptToEvaluateOnNewDocument", source="""
+            globalThis.held = [];
+            const { send } = WebSocket.prototype;
+            WebSocket.prototype.send = function (text) { held ? held.push([this, text]) : send.call(this, text); };
+            globalThis.release = () => {
+                const all = held;
+                held = null;
+                for (const [socket, text] of all) send.call(socket, text);
+            };""")
+        await page.reload()
+        for name in ("People", "Conversations"):
+            await press(page, name)
+            await title(page, name)
+            await page.until("document.querySelectorAll('.skeleton').length === 3", f"{name} have a shape")
+        await page.run("release()")
+        await shows(page, "None yet.")
+        assert not await page.value("document.querySelector('.skeleton')")
+        await press(page, "People")
+        await shows(page, "Nobody yet.")
+        assert not await page.value("document.querySelector('.skeleton')")
+
+
 async def test_an_upload_can_be_cancelled_and_one_that_fails_tried_again(chromium, accounts, tmp_path):
     (tmp_path / "picture.png").write_bytes(png(Image.new("RGB", (64, 64))))
     async with Line(accounts.server) as line, chromium:
@@ -456,9 +503,12 @@ async def test_an_upload_can_be_cancelled_and_one_that_fails_tried_again(chromiu
         line.freeze()
         await choose(page, tmp_path / "picture.png")
         await page.until("document.querySelector('progress').hidden === false")
+        # What was chosen is shown at once, and taken back.
+        await page.until("document.querySelector('presence-avatar img')?.src.startsWith('blob:') && document.querySelector('presence-avatar img').naturalWidth === 64")
         assert await page.value(f"{found('Change photo')}?.disabled ?? document.querySelector('.photo button').disabled")
         await press(page, "Cancel")
         await shows(page, "Upload cancelled")
+        await page.until("document.querySelector('presence-avatar').textContent === 'AL'")
         line.open.set()
         line.cut()
         await choose(page, tmp_path / "picture.png")

@@ -462,6 +462,46 @@ async def test_a_provider_that_fails_is_asked_again_and_one_that_knows_nobody_is
         assert await page.value("asked") == 1
 
 
+@pytest.mark.parametrize("share", [True, False])
+async def test_who_signs_in_after_nobody_was_is_connected_when_asked_for(chromium, server, room, share):
+    async with Line(server) as line, chromium:
+        page = await tab(chromium, line)
+        await page.run("""
+            globalThis.isIn = false;
+            open(async () => {
+                if (isIn) return %s;
+                throw new presence.PresenceError({ code: "unauthorized", message: "nobody is signed in" });
+            }, { share: %s });
+            globalThis.early = client.get([]).catch((error) => error.code);""" % (json.dumps(room.token("ana")), json.dumps(share)))
+        await page.until("client.connection.state === 'refused'")
+        # What was asked before and what is asked now is told at once.
+        assert await page.value("await early") == "unauthorized"
+        assert await page.value("await client.get([]).catch((error) => error.code)") == "unauthorized"
+        # Asked for too early, it is refused again.
+        await page.run("states.length = 0; client.reconnect()")
+        await page.until("states[0] === 'connecting' && states.at(-1) === 'refused'")
+        await page.run("isIn = true; client.reconnect()")
+        assert await page.value("await client.get([])") == []
+        assert await page.value("client.connection.state") == "live"
+        # Shared, if that was wanted: another tab has no socket of its own.
+        other = await opened(await tab(chromium, line), room.token("ana"), share=share)
+        assert len(other.sockets) == (0 if share else 1)
+
+
+@pytest.mark.parametrize("what", ["client.reconnect()", "document.dispatchEvent(new Event('visibilitychange'))"])
+async def test_a_provider_without_a_network_is_asked_at_once_when_somebody_looks(chromium, server, room, what):
+    async with Line(server) as line, chromium:
+        page = await tab(chromium, line)
+        await page.run("""
+            Math.random = () => 200;
+            globalThis.asked = 0;
+            open(async () => { if (++asked === 1) throw new TypeError("Failed to fetch"); return %s; });
+        """ % json.dumps(room.token("ana")))
+        await page.until("client.connection.retryAt > Date.now() + 60_000", "it would wait for long")
+        await page.run(what)
+        await page.until("client.connection.state === 'live'")
+
+
 async def test_a_token_is_replaced_before_it_expires_and_after(chromium, server, room):
     async with Line(server) as line, chromium:
         page = await tab(chromium, line)
@@ -486,14 +526,42 @@ async def test_a_token_is_replaced_before_it_expires_and_after(chromium, server,
 
 
 async def test_what_is_over_the_rate_is_done_when_the_server_says_so(chromium, start):
-    server = start({"requests_per_second": 20, "request_burst": 10})
+    """And each is refused a few times at most: a client that goes on asking is closed for good."""
+    server = start({"requests_per_second": 40, "request_burst": 10, "limits.rateLimited": 300})
     room = Room(server)
     async with Line(server) as line, chromium:
         page = await opened(await tab(chromium, line), room.token("ana"))
-        answers = await page.run("return (await Promise.all(Array.from({ length: 40 }, () => client.get(['bob'])))).length")
-        assert answers == 40
+        answers = await page.run("return (await Promise.all(Array.from({ length: 100 }, () => client.get(['bob'])))).length")
+        assert answers == 100
         refused = [each for each in page.received if each.get("code") == "rate_limited"]
-        assert refused and all(each["retryAfter"] > 0 for each in refused)
+        assert 90 <= len(refused) <= 200 and all(each["retryAfter"] > 0 for each in refused)
+        assert "refused" not in await page.value("states") and len(page.sockets) == 1
+        # Soon there is room for many at once again.
+        await page.run("await client.get(['bob']); await client.get(['bob'])")
+
+
+async def test_what_has_no_answer_of_its_own_is_not_lost_over_the_rate(chromium, start):
+    server = start({"requests_per_second": 20, "request_burst": 10, "linger": 10_000})
+    room = Room(server)
+    async with Line(server) as line, chromium:
+        page = await opened(await tab(chromium, line), room.token("ana"))
+        bob = await room.come("bob")
+        await bob.subscribe(room.name("ana"))
+        await bob.sees(room.name("ana"), status="online")
+        await page.run("""
+            globalThis.stop = new AbortController();
+            follow("cy", client.person("cy", stop));""")
+        await page.until("seen.cy.value?.live")
+        await page.run("""
+            for (let count = 0; count < 40; count++) client.get([]);
+            client.setActivity("background");
+            stop.abort();""")
+        await bob.sees(room.name("ana"), status="away")
+
+        def is_let_go():
+            asked = {each["id"] for each in page.sent if each["type"] == "unsubscribe" and each["users"] == ["cy"]}
+            return [each for each in page.received if each.get("id") in asked and each["type"] != "error"]
+        await eventually(is_let_go, "the server has let cy go")
 
 
 async def test_more_than_a_connection_may_watch_is_told_at_those_people(chromium, start):

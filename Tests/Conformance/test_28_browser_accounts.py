@@ -141,6 +141,9 @@ async def test_without_a_network_nobody_is_signed_out(chromium, accounts):
         assert (await refused(page, "await account.token({ renew: true })"))["retryAfter"] == 5
         await page.run("globalThis.fetch = async () => new Response('<html>', { status: 502 });")
         assert (await refused(page, "await account.token({ renew: true })"))["code"] == "network"
+        # Nor does something in between that wants a password of its own.
+        await page.run("""globalThis.fetch = async () => new Response('{"message":"Unauthorized"}', { status: 401 });""")
+        assert (await refused(page, "await account.token({ renew: true })"))["status"] == 401
         await page.run("globalThis.fetch = plain")
         assert await page.value("account.state.user") == user
         line.mend()
@@ -217,6 +220,23 @@ async def test_a_photo_whose_token_was_refused_is_sent_again_with_another(chromi
         await page.run("await account.signOut()")
         assert (await refused(page, "await account.setPhoto(picture)"))["code"] == "unauthorized"
         assert await page.value("tokens.length") == 2
+
+
+async def test_a_photo_of_which_nothing_is_heard_is_given_up(chromium, accounts):
+    async with Line(accounts.server) as line, chromium:
+        page = await page_of(chromium, line)
+        await sign_up(page, accounts)
+        # A minute is a tenth of a second.
+        await page.run("""
+            globalThis.plain = setTimeout;
+            globalThis.setTimeout = (act, ms, ...rest) => plain(act, ms === 60_000 ? 100 : ms, ...rest);
+            globalThis.picture = new Blob([new Uint8Array(100_000)], { type: "image/png" });
+            await account.token();""")
+        line.freeze()
+        try:
+            assert (await refused(page, "await account.setPhoto(picture)"))["code"] == "network"
+        finally:
+            line.open.set()
 
 
 async def test_a_sign_out_that_a_renewal_overtakes_holds(chromium, accounts):

@@ -7,7 +7,7 @@ from support.line import Line
 from test_28_browser import BLANK, MODULE, follow, tab
 
 SOCKET = """
-    Object.assign(globalThis, { asked: [], user: "ana", silent: [], refusal: undefined, version: 1 });
+    Object.assign(globalThis, { asked: [], user: "ana", silent: [], wrong: {}, refusal: undefined, version: 1 });
     const conversation = (version, more) => ({
         id: "c", version, kind: "direct", participants: ["ana", "bob"], members: [], createdAt: 1, first: 1, last: 0, unread: 0, ...more });
     globalThis.event = (version, more) => hear({ type: "conversation", conversation: conversation(version, more), at: 1 });
@@ -27,6 +27,7 @@ SOCKET = """
             const { type, id } = request;
             asked.push(request);
             if (silent.includes(type)) return;
+            if (wrong[type]) return hear({ type: "error", id, code: wrong[type], message: "not now" });
             if (type === "connect" && refusal) {
                 hear({ type: "error", id, code: refusal, message: "the connection is refused" });
                 return lose(4006);
@@ -143,6 +144,68 @@ async def test_what_a_user_wrote_is_not_sent_with_the_token_of_another(chromium,
         await page.run("client.close(); user = 'ana'; begin()")
         await page.until("(await left()).length === 0")
         assert await page.value("requests('send').map((each) => each.message.text)") == ["one", "two", "three"]
+
+
+async def test_what_only_a_user_knows_is_not_shown_as_the_next_ones(chromium, server):
+    async with Line(server) as line, chromium:
+        page = await tab(chromium, line)
+        await page.run(SOCKET.replace("begin();", "open(() => 'token', { share: false });"))
+        await page.until("client.connection.state === 'live'")
+        await follow(page, "cy", "client.person('cy')")
+        await page.until("requests('subscribe').length === 1")
+        await page.run("""
+            hear({ type: "ownAccount", version: 9, account: { user: "ana", email: "ana@example.org" } });
+            hear({ type: "ownVisibility", visibility: { lastSeen: "nobody" }, contacts: 3, blocks: 2 });
+            hear({ type: "presence", user: "cy", presence: { version: 7, status: "busy", text: "For Ana only" } });""")
+        await page.until("client.own.account.email && client.own.blocks === 2 && seen.cy.value?.presence.text")
+        # With the same user all is kept.
+        await page.run("lose(4005)")
+        await page.until("requests('connect').length === 2 && client.connection.state === 'live'")
+        assert await page.value("client.own.account.email && requests('subscribe').at(-1).known.cy.presence") == 7
+        await page.run("user = 'bob'; lose(4003)")
+        await page.until("client.own.user === 'bob' && requests('subscribe').length === 3")
+        own = await page.value("client.own")
+        assert not {"account", "accountVersion", "visibility", "contacts", "blocks"} & set(own), own
+        assert await page.value("requests('subscribe').at(-1).known") == {}
+        # And what comes is taken, whatever its version.
+        await page.run("""
+            hear({ type: "ownAccount", version: 1, account: { user: "bob", email: "bob@example.org" } });
+            hear({ type: "presence", user: "cy", presence: { version: 2, status: "away" } });""")
+        await page.until("client.own.account?.user === 'bob' && seen.cy.value.presence.status === 'away'")
+
+
+async def test_a_list_that_failed_once_comes_with_the_next_connection(chromium, server):
+    async with Line(server) as line, chromium:
+        page = await tab(chromium, line)
+        await page.run("globalThis.failed = ''")
+        await page.run(SOCKET.replace("begin();", """
+            wrong = { subscribe: "internal" };
+            open(() => "token", { share: false });
+            globalThis.messages = new PresenceMessages(client, { user: "ana" });
+            follow("list", messages.conversations()).catch((error) => (failed = error.code));"""))
+        await page.until("failed === 'internal'")
+        await page.run("wrong = {}; lose(4005)")
+        await page.until("requests('connect').length === 2 && client.connection.state === 'live'")
+        await follow(page, "again", "messages.conversations()")
+        await page.until("seen.again.value?.[0]?.live")
+
+
+async def test_a_message_that_the_client_has_no_room_for_waits(chromium, server):
+    async with Line(server) as line, chromium:
+        page = await talking(chromium, line)
+        await page.run("""
+            silent = ["getMessages"];
+            for (let count = 0; count < 1000; count++) client.request("getMessages", { conversation: "c" });
+            globalThis.refused = await client.request("getMessages").catch((error) => error);
+            await messages.send("c", "Hello");""")
+        refused = await page.value("refused")
+        assert refused["code"] == "too_many" and refused["retryAfter"] > 0
+        # After the pause that follows an error.
+        await page.run("await new Promise((resolve) => setTimeout(resolve, 700))")
+        assert await page.value("(await left())[0].error ?? null") is None
+        assert await page.value("seen.list.value[0].lastMessage.status") == "sending"
+        await page.run("silent = []; for (const { id } of requests('getMessages').slice(0, 100)) hear({ type: 'ok', id });")
+        await page.until("(await left()).length === 0 && seen.list.value[0].lastMessage.status === 'sent'")
 
 
 async def test_a_request_that_waits_is_not_made_by_another_user(chromium, server):

@@ -19,7 +19,9 @@ SOCKET = """
     };
     globalThis.clearTimeout = (id) => (timers.delete(id), stop(id));
     globalThis.overdue = () => [...timers].forEach(([id, act]) => (timers.delete(id), act()));
-    Object.assign(globalThis, { asked: [], silent: [], givenUp: 0 });
+    // Longer than the pause between requests after the last that was refused.
+    globalThis.calm = () => new Promise((resolve) => setTimeout(resolve, 200));
+    Object.assign(globalThis, { asked: [], said: [], silent: [], tooFast: 0, givenUp: 0 });
     globalThis.WebSocket = class {
         static OPEN = 1;
         readyState = 1;
@@ -33,6 +35,8 @@ SOCKET = """
         send(text) {
             const { type, id, users } = JSON.parse(text);
             asked.push(type);
+            said.push({ ...JSON.parse(text), at: performance.now() });
+            if (tooFast && tooFast--) return this.hear({ type: "error", id, code: "rate_limited", message: "too fast", retryAfter: 100 });
             if (silent.includes(type)) return;
             if (type === "connect") this.hear({ type: "connected", id, user: "ana", session: "s", serverTime: Date.now(), status: { status: "auto" } });
             else if (type === "subscribe") {
@@ -85,6 +89,85 @@ async def test_a_server_that_does_not_answer_is_asked_once_and_given_up(chromium
         # One that answers stays.
         await page.run("dispatchEvent(new Event('online')); overdue()")
         assert await page.value("[" + CONNECTIONS + ", givenUp, client.connection.state]") == [2, 1, "live"]
+
+
+# Too fast
+
+
+async def test_after_a_refusal_nothing_goes_until_it_may_and_then_one_at_a_time_in_order(chromium, server):
+    async with Line(server) as line, chromium:
+        page = await tab(chromium, line)
+        await page.run(SOCKET)
+        await page.until("seen.bob.value?.live")
+        await page.run("""
+            said.length = 0;
+            tooFast = 3;
+            const ask = (n) => client.request("status", { status: "busy", text: String(n) });
+            globalThis.all = Promise.all(Array.from({ length: 6 }, (_, n) => ask(n)));
+            globalThis.before = said.length;""")
+        assert await page.value("before") == 1
+        await page.run("await all")
+        assert await page.value("said.map(({ text }) => text).join('')") == "000012345"
+        # (A timer may be early by less than a millisecond.)
+        assert await page.value("said[3].at - said[0].at") > 297
+        # When none waits, it is as before, after one more pause.
+        await page.run("await calm(); said.length = 0; silent = ['status']; client.setStatus('busy'); client.setStatus('busy');")
+        await page.until("said.length === 2")
+
+
+async def test_only_so_many_requests_are_without_an_answer(chromium, server):
+    async with Line(server) as line, chromium:
+        page = await tab(chromium, line)
+        await page.run(SOCKET)
+        await page.until("seen.bob.value?.live")
+        await page.run("""
+            said.length = 0;
+            silent = ["status"];
+            globalThis.all = Promise.all(Array.from({ length: 250 }, () => client.setStatus("busy")));""")
+        assert await page.value("said.length") == 100
+        await page.run("silent = []; for (const { id } of said.slice(0, 100)) socket.hear({ type: 'ok', id });")
+        assert await page.value("(await all).length") == 250
+
+
+async def test_what_waits_is_made_of_what_is_wanted_when_its_turn_comes(chromium, server):
+    async with Line(server) as line, chromium:
+        page = await tab(chromium, line)
+        await page.run(SOCKET)
+        await page.until("seen.bob.value?.live")
+        # Of two changes of the activity the newer one counts.
+        await page.run("""
+            client.setActivity("active");
+            said.length = 0;
+            tooFast = 1;
+            client.setActivity("background");
+            client.setActivity("idle");
+            await client.setStatus("auto");""")
+        assert await page.value("said.filter(({ type }) => type === 'activity').map(({ state }) => state).join()") == "background,idle"
+        # Somebody who is watched again before they were let go is not let go.
+        await page.run("""
+            await calm();
+            const first = client.person("fay");
+            await first.next();
+            said.length = 0;
+            await client.setStatus("auto");
+            tooFast = 1;
+            await first.return();
+            await client.person("fay").next();
+            await client.setStatus("busy");""")
+        assert await page.value("said.map(({ type }) => type).join()") == "status,unsubscribe,subscribe,status"
+        # Cy is dropped before the subscription is asked for again, and so is who was watched beside them.
+        await page.run("""
+            await calm();
+            said.length = 0;
+            tooFast = 1;
+            globalThis.stop = new AbortController();
+            const cy = follow("cy", client.people(["cy", "eve"], stop));
+            follow("dee", client.person("dee"));
+            stop.abort();
+            await cy;""")
+        await page.until("seen.dee.value?.live")
+        subscribed = await page.value("said.filter(({ type }) => type === 'subscribe').map(({ users }) => users.join())")
+        assert subscribed == ["cy,eve", "dee"], subscribed
 
 
 # Batches

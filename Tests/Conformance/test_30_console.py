@@ -142,6 +142,20 @@ async def test_people_are_told_a_page_at_a_time_each_once(start):
     await phone.close()
 
 
+async def test_somebody_whose_record_cannot_be_read_is_among_them(chromium, start):
+    redis = start.redis()
+    room = Room(start(SETTINGS, redis=redis))
+    ana, bob = await room.come("ana", "web"), await room.come("bob", "web")
+    record = next(key for key in redis.command("KEYS", f"*:user:{bob.user}").splitlines() if key)
+    redis.command("DEL", record)
+    redis.command("SET", record, "damaged")
+    people = (await ask(room, "GET", "/v1/console/people")).json["people"]
+    assert {each["user"]: each["status"] for each in people} == {ana.user: "online", bob.user: "unknown"}
+    async with chromium:
+        page = await console(chromium, room, "/people", expected=("Failed to load resource",))
+        await shows(page, "Cannot be read")
+
+
 @pytest.mark.parametrize("cursor", ["x", "1:2", "-1:a:0", "100000:a:0", "1:a:b", "%zz", "1:a:-1"])
 async def test_a_cursor_that_no_answer_had_is_refused(room, cursor):
     answer = await ask(room, "GET", "/v1/console/people", cursor=cursor)
@@ -276,12 +290,25 @@ async def test_nothing_is_asked_while_nobody_looks(chromium, room):
     async with chromium:
         page = await console(chromium, room)
         await page.until("document.querySelector('.value').textContent !== '–'")
+        # Neither while the page is behind another one nor on a page of the console that shows no numbers.
+        other = await chromium.page()
+        await page.until("document.hidden")
+        await is_quiet(page)
+        count = len(page.requests)
+        await other.close()
+        await page.show()
+        await eventually(lambda: len(page.requests) > count, "it asks again")
         await page.run("location.hash = '/doctor'")
         await title(page, "Doctor")
-        await asyncio.sleep(1.5)
-        count = len(page.requests)
-        await asyncio.sleep(2.5)
-        assert len(page.requests) == count, page.requests[count:]
+        await is_quiet(page)
+
+
+async def is_quiet(page):
+    # What was under way may end.
+    await asyncio.sleep(1.5)
+    count = len(page.requests)
+    await asyncio.sleep(2.5)
+    assert len(page.requests) == count, page.requests[count:]
 
 
 async def test_people_are_found_and_live(chromium, room):

@@ -256,6 +256,35 @@ async def test_a_phone_that_was_cut_off_lingers_first(chromium, start):
         assert await page.value(f"{phone('Ana')}.innerText.includes('Online · on phone')")
 
 
+async def test_a_phone_that_has_no_network_when_it_is_switched_on_begins_when_it_has(chromium, start):
+    room = Room(start(SETTINGS))
+    async with chromium:
+        page = await console(chromium, room, "/doctor")
+        # An answer is waited for a hundredth of the time, and no socket opens.
+        await page.run("""
+            const plain = setTimeout;
+            globalThis.setTimeout = (act, ms, ...rest) => plain(act, ms === 10_000 ? 100 : ms, ...rest);
+            globalThis.tries = 0;
+            globalThis.isCut = true;
+            const send = WebSocket.prototype.send;
+            WebSocket.prototype.send = function (text) {
+                if (JSON.parse(text).type === "createConversation") {
+                    tries++;
+                    if (isCut) return;
+                }
+                send.call(this, text);
+            };
+            location.hash = "/playground";""")
+        await page.until("tries > 4", "it goes on asking")
+        for name in ("Ana", "Ben"):
+            assert await page.value(f"{phone(name)}.querySelector('[role=alert]').textContent") == ""
+        await page.run("isCut = false")
+        await write(page, "Ana", "Here I am")
+        # Sent as soon as there is a conversation.
+        await page.until(f"({phone('Ana')}.querySelector('form').requestSubmit(), !{phone('Ana')}.querySelector('input').value)")
+        await says(page, "Ben", "Here I am")
+
+
 async def test_its_tokens_are_for_its_two_users(start):
     room = Room(start(SETTINGS))
     told = (await ask(room, "POST", "/v1/console/playground")).json

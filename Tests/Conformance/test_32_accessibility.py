@@ -18,7 +18,7 @@ from test_28_browser import NETWORK
 from test_30_console import SCREENS, console
 from test_30_console import SETTINGS as CONSOLE
 
-AXE = os.environ.get("AXE") or os.environ.get("SCREENSHOTS")
+AXE = os.environ.get("AXE")
 pytestmark = pytest.mark.skipif(not AXE, reason="without AXE, the path of axe.min.js: Tests/Axe/run sets it")
 
 LOOKS = [(360, False), (360, True), (1280, False), (1280, True)]
@@ -42,10 +42,8 @@ class Gallery:
         await shot(page, f"{self.prefix}-{name}-{self.suffix}")
         if await page.value("document.documentElement.scrollWidth > innerWidth"):
             self.wrong.append(f"{name}: is wider than the page")
-        if not os.environ.get("AXE"):
-            return
         if not await page.value("!!globalThis.axe"):
-            with open(os.environ["AXE"]) as script:
+            with open(AXE) as script:
                 await page.send("Runtime.evaluate", expression=script.read())
         found = await page.run("""
             const { violations } = await axe.run(document, { resultTypes: ["violations"] });

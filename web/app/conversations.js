@@ -1,5 +1,5 @@
 // The conversations, as they change, and the form that begins a group.
-import { Known, Screen, arrange, badge, button, clock, field, form, h, otherOf, pictureOf, textOf } from "./parts.js";
+import { Known, Screen, arrange, badge, button, clock, field, form, h, otherOf, pictureOf, skeletons, textOf } from "./parts.js";
 
 class Conversations extends Screen {
   #rows = new Map();
@@ -8,7 +8,7 @@ class Conversations extends Screen {
 
   render() {
     const { app } = this;
-    const list = h("ul", { class: "people talks", "aria-label": "Conversations" });
+    const list = h("ul", { class: "people talks", "aria-label": "Conversations" }, ...skeletons());
     const empty = h("p", { class: "quiet", hidden: true });
     const problem = h("p", { class: "bad", role: "alert" });
     const toggle = button("", { class: "plain", "aria-pressed": "false", hidden: true });
@@ -39,7 +39,10 @@ class Conversations extends Screen {
         show();
       });
     };
-    follow().catch((error) => (problem.textContent = error.code === "unknown_type" ? "This server has no conversations." : textOf(error)));
+    follow().catch((error) => {
+      list.replaceChildren();
+      problem.textContent = error.code === "unknown_type" ? "This server has no conversations." : textOf(error);
+    });
     return [
       h("section", { class: "card" }, h("h1", { tabindex: "-1" }, "Conversations"), list, empty, toggle, problem),
       newGroup(this),

@@ -188,6 +188,9 @@ export const initials = (name) => {
   return letters.toUpperCase();
 };
 
+/** How often a picture is asked for, and ms between. */
+const [TRIES, PAUSE] = [4, 2_000];
+
 /** A picture, or initials in its place, and a mark of the status. What it says is said beside it too. */
 class Avatar extends HTMLElement {
   show(name, url, status) {
@@ -198,8 +201,18 @@ class Avatar extends HTMLElement {
     if (this.key === key) return this;
     this.key = key;
     const plain = () => this.replaceChildren(initials(name));
-    if (!url) plain();
-    else this.replaceChildren(h("img", { src: url, alt: "", loading: "lazy", referrerpolicy: "no-referrer", onerror: plain }));
+    let left = TRIES;
+    const load = () => {
+      if (this.key !== key) return;
+      left--;
+      this.replaceChildren(h("img", { src: url, alt: "", loading: "lazy", referrerpolicy: "no-referrer", onerror: retry }));
+    };
+    const retry = () => {
+      plain();
+      if (left) setTimeout(load, PAUSE);
+    };
+    if (url) load();
+    else plain();
     return this;
   }
 }
@@ -253,6 +266,10 @@ export const arrange = (list, nodes) => {
     if (nodes[place].previousSibling !== nodes[place - 1]) nodes[place - 1].after(nodes[place]);
   }
 };
+
+/** What a list has until it is known who is in it. `arrange` takes them out. */
+export const skeletons = () => Array.from({ length: 3 }, () =>
+  h("li", { class: "skeleton", "aria-hidden": "true" }, h("span", { class: "disc" }), h("span", { class: "bar" })));
 
 /** Notes how a person is, for the screens that come when there is no connection. */
 export const keep = (app, person) => {

@@ -1,5 +1,5 @@
 // People as they come and go, and the own status.
-import { Screen, arrange, busy, button, describe, field, form, h, isID, keep, lastKnown, nameOf, pictureOf, textOf } from "./parts.js";
+import { Screen, arrange, busy, button, describe, field, form, h, isID, keep, lastKnown, nameOf, pictureOf, skeletons, textOf } from "./parts.js";
 
 const STATUSES = [["auto", "Online"], ["busy", "Busy"], ["invisible", "Invisible"]];
 
@@ -8,7 +8,7 @@ class People extends Screen {
 
   render() {
     const { client } = this.app;
-    const list = h("ul", { class: "people", "aria-label": "People" });
+    const list = h("ul", { class: "people", "aria-label": "People" }, ...skeletons());
     // Until it is known, nobody is told that there is nobody.
     const empty = h("p", { class: "quiet", hidden: true }, "Nobody yet. Ask somebody for their id, and add them.");
     const user = field("Add a person by their id", { name: "users", autocomplete: "off", autocapitalize: "none", spellcheck: "false" });

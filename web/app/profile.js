@@ -17,6 +17,14 @@ const photoPart = (app, changed) => {
   const retry = button("Try again", { class: "plain", hidden: true });
   let ending = null;
   let last = null;
+  let known = { name: "?" };
+  let chosen;
+  /** What was chosen is shown at once, until it is the user's picture or is none after all. */
+  const draw = (picture) => {
+    if (chosen) URL.revokeObjectURL(chosen);
+    chosen = picture && URL.createObjectURL(picture);
+    avatar.show(known.name, chosen ?? known.url);
+  };
   const set = (isUploading) => {
     for (const each of [choose, remove]) each.disabled = isUploading;
     bar.hidden = cancel.hidden = !isUploading;
@@ -32,14 +40,16 @@ const photoPart = (app, changed) => {
     if (picture.size > MOST_BYTES) return (problem.textContent = "Image is too large. Maximum size is 5MB.");
     ending = new AbortController();
     set(true);
+    draw(picture);
     try {
-      await app.account.setPhoto(picture, {
+      const { profile } = await app.account.setPhoto(picture, {
         signal: ending.signal,
         progress: (share) => {
           bar.value = share;
           said.textContent = `Uploading... ${Math.round(share * 100)}%`;
         },
       });
+      known.url = pictureOf({ profile }, "photoURL");
       said.textContent = "Photo saved";
     } catch (error) {
       said.textContent = "";
@@ -50,6 +60,7 @@ const photoPart = (app, changed) => {
         retry.hidden = false;
       }
     } finally {
+      draw();
       set(false);
     }
   };
@@ -75,7 +86,8 @@ const photoPart = (app, changed) => {
   return {
     node,
     show(name, profile) {
-      avatar.show(name || "?", pictureOf({ profile }, "photoURL"));
+      known = { name: name || "?", url: pictureOf({ profile }, "photoURL") };
+      if (!chosen) avatar.show(known.name, known.url);
       remove.hidden = !profile?.photoURL;
     },
     cancel: () => ending?.abort(),

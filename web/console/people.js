@@ -155,7 +155,8 @@ class People extends Screen {
     if (row.name.getAttribute("href") !== personLink(user)) row.name.href = personLink(user);
     row.status.dataset.status = status;
     const length = since ? ` for ${duration(Date.now() - since)}` : "";
-    set(row.status, `${STATUSES[status] ?? "Offline"}${length}${text ? ` · ${text}` : ""}`);
+    const word = status === "unknown" ? "Cannot be read" : STATUSES[status] ?? "Offline";
+    set(row.status, `${word}${length}${text ? ` · ${text}` : ""}`);
   }
 }
 

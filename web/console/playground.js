@@ -162,14 +162,15 @@ class Phone {
     for (;;) {
       try {
         const { id } = await this.#messages.create([this.#other.user]);
+        const [{ profile }] = await this.#client.get([this.#user.user]);
+        if (!profile?.displayName) await this.#client.updateProfile({ displayName: this.#user.displayName });
         this.#conversation = id;
         break;
       } catch (error) {
-        if (signal.aborted || error.code !== "network") throw error;
+        // No answer in time. Any other error would come again.
+        if (signal.aborted || error.code !== "unavailable") throw error;
       }
     }
-    const [{ profile }] = await this.#client.get([this.#user.user]);
-    if (!profile?.displayName) await this.#client.updateProfile({ displayName: this.#user.displayName });
     const id = this.#conversation;
     this.#each(this.#messages.messages(id, { signal }), (page) => {
       this.show(page);

@@ -88,7 +88,7 @@ extension Console {
         BoundedConcurrency(walk.users, window: Self.window) { [self] user, next in
             let key = shard.partitions.keys(of: user).user(user)
             shard.store.command(["HMGET", key, "status", "since", "profile"], lane: .commands) { result in
-                if case .success(let value) = result { found[user] = Self.row(user, value.array ?? []) }
+                found[user] = Self.row(user, (try? result.get())?.array)
                 next()
             }
         } done: {
@@ -98,9 +98,11 @@ extension Console {
         }
     }
 
-    private static func row(_ user: UserID, _ words: [RedisValue]) -> String {
-        let status = words.first?.string ?? ""
+    /// - Parameter words: `nil` if they could not be read: such a user is told as well.
+    private static func row(_ user: UserID, _ words: [RedisValue]?) -> String {
         var row = #"{"user":\#(StatusArguments.encoded(user.string))"#
+        guard let words else { return row + #","status":"unknown"}"# }
+        let status = words.first?.string ?? ""
         row += #","status":"\#(["online", "away", "busy"].contains(status) ? status : "offline")""#
         if words.count > 1, let since = words[1].int { row += #","since":\#(since)"# }
         // Encoded anew: what lies there may be damaged.
