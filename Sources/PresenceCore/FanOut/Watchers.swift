@@ -27,7 +27,7 @@ package final class Watchers {
     /// Indices of connections that have something to write when the turn ends.
     var dirty: [UInt32] = []
     /// The memory of a turn before, for the next one.
-    private var emptied: [UInt32] = []
+    var emptied: [UInt32] = []
     private(set) var turn = Turn()
     /// Watches over all connections.
     var subscriptionCount = 0
@@ -115,23 +115,6 @@ package final class Watchers {
         lines[index].flags.insert(.dirty)
         dirty.append(UInt32(index))
     }
-
-    /// Hands over the connections to write to; what is marked meanwhile goes into the next round. They are given back (`recycle`)
-    /// when they are written to.
-    func takeDirty() -> [UInt32] {
-        let taken = dirty
-        dirty = emptied
-        emptied = []
-        return taken
-    }
-
-    func recycle(_ taken: consuming [UInt32]) {
-        taken.removeAll(keepingCapacity: true)
-        emptied = taken
-    }
-
-    /// What a connection that was taken is to be written now.
-    func takeDue(_ index: UInt32) -> Line.Due { lines[Int(index)].takeDue() }
 
     // MARK: Topics
 

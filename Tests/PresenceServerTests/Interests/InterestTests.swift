@@ -84,67 +84,6 @@ import Testing
         #expect(interests.left == 1_300 && interests.count == 0)
     }
 
-    @Test func `leaving keeps up with any number of new ones`() throws {
-        let world = try world(shards: 1)
-        let shard = world.shards[0]
-        let interests = try #require(shard.logic.interests)
-        var number = 0
-        for _ in 0..<200 {
-            // A backend reads ten thousand unknown users a second.
-            shard.input { _ in
-                for _ in 0..<500 {
-                    number += 1
-                    interests.want(UserID("u\(number)")!)
-                    interests.release(UserID("u\(number)")!)
-                }
-            }
-            try world.run(for: 50)
-        }
-        #expect(interests.count < 15_000)
-    }
-
-    @Test func `while Redis is away nothing is kept of what nobody wants any more`() throws {
-        let world = try world(shards: 1)
-        let shard = world.shards[0]
-        let watcher = try SimulatedClient("ana", in: world).connect(to: shard).watch("bob")
-        let bob = channel(of: "bob", in: world)
-        world.redis.isGone = true
-        shard.cutAll()
-        for round in 0..<20 {
-            // What a backend asks for that knows a thousand users.
-            shard.input { logic in
-                let people = (0..<1_000).map { logic.watchers.hold(person: UserID("u\(round)-\($0)")!) }
-                logic.loader.load(people) { outcome in
-                    #expect(outcome == .failed)
-                    people.forEach(logic.watchers.release)
-                }
-            }
-            try world.run(for: 500)
-        }
-        try world.run(for: 2_000)
-        #expect(shard.logic.interests?.count == 1 && Array(shard.subscription.followed.keys) == [bob])
-        world.redis.isGone = false
-        try world.run(until: "the shard is live") { shard.logic.link.isLive }
-        try SimulatedClient("bob", in: world).connect(to: shard)
-        try world.run(until: "bob is online") { watcher.status(of: "bob") == .online }
-        try watcher.watch("u0-0")
-    }
-
-    @Test func `one that is not confirmed yet is left when it is, and not before`() throws {
-        let world = try world(shards: 1)
-        let shard = world.shards[0]
-        let interests = try #require(shard.logic.interests)
-        shard.holdEvents(for: 5_000)
-        shard.input { _ in
-            interests.want(UserID("bob")!)
-            interests.release(UserID("bob")!)
-        }
-        try world.run(for: 4_000)
-        #expect(interests.count == 1 && interests.left == 0)
-        try world.run(for: 4_000)
-        #expect(interests.count == 0 && interests.left == 1 && shard.subscription.known.isEmpty)
-    }
-
     @Test func `what changes while the first watcher comes is not missed`() throws {
         for seed: UInt64 in 1...60 {
             let world = try world(shards: 2, seed: seed)

@@ -1,7 +1,7 @@
 /// Brings a crowd in: dials its people, lets them say who they are and whom they watch, and tells when each is in.
 ///
-/// Both are said in one packet, so that as many packets are exchanged as with a server that needs no greeting; whoever watches
-/// more than a message may name before the server has told how many, waits for that.
+/// Both are said in one packet, so that as many packets are exchanged as with a server that needs no greeting. Clients that
+/// watch more people than any server takes in a message wait until the server has said how many it takes.
 final class Entrance {
     let crowd: Crowd
     let dialect: any Dialect
