@@ -28,10 +28,10 @@ final class ConversationLists {
         let frame: [UInt8]?
     }
 
-    private unowned let shard: ShardLogic
-    private let reading: ConversationReading
+    unowned let shard: ShardLogic
+    let reading: ConversationReading
     private var message: OwnMessages = []
-    private var mutes: MuteLapses!
+    private(set) var mutes: MuteLapses!
     private var users: [UserID: [Subscriber]] = [:]
     /// What could not be read, until it is tried again: the ids of a subscriber's conversations.
     private var postponed: [ObjectIdentifier: (subscriber: Subscriber, ids: Set<ConversationID>)] = [:]
@@ -40,8 +40,6 @@ final class ConversationLists {
     private static let pause: Milliseconds = 1_000
     /// When Redis was lost, by its clock; what has changed since is told after the break.
     private var lostAt: Timestamp?
-    /// Conversations that a client knows of and that its inbox lacks are read, so many of them.
-    private static let mostOthers = 100
     /// What one connection keeps in frames.
     private static let mostBytes = 256 * 1024
     /// Versions follow the clock of Redis; a change may have been missed for as long as its loss went unnoticed.
@@ -104,34 +102,6 @@ final class ConversationLists {
         if users[user]?.isEmpty == true { users[user] = nil }
     }
 
-    /// A list's objects, newest first, without those of which the client has this version.
-    func list(
-        of user: UserID, known: [ConversationID: Int64], done: @escaping (Result<[[UInt8]], RedisFailure>) -> Void
-    ) {
-        reading.inbox(of: user) { [self] result in
-            guard case .success(let inbox) = result else { return done(result.map { _ in [] }) }
-            // Only now it is known how many there are: what they cost, the user's next request waits for.
-            shard.userRates.take(RequestPrice.ids(inbox.conversations.count), by: user, at: shard.clock.now)
-            // They may be in what they know of before their inbox says so.
-            let others = Set(known.keys).subtracting(inbox.conversations).sorted().prefix(Self.mostOthers)
-            reading.read(inbox.conversations + others, of: user) { [self] result in
-                done(
-                    result.map { records in
-                        let there = Set(records.map(\.id))
-                        // The version at which they left is beyond any that they were told before.
-                        let gone = known.filter { !there.contains($0.key) }.sorted { $0.key < $1.key }.map {
-                            ConversationRecord.removed($0.key, version: max(inbox.left[$0.key] ?? 0, $0.value + 1))
-                        }
-                        let now = shard.clock.redisNow
-                        for record in records { mutes.note(record, of: user) }
-                        return records.sorted { ($0.newest, $0.id) > ($1.newest, $1.id) }
-                            .filter { known[$0.id] != $0.version(for: user, at: now) }
-                            .map { $0.json(for: user, at: now) } + gone
-                    })
-            }
-        }
-    }
-
     // MARK: Changes
 
     func handle(_ event: StoreEvent) {
@@ -161,7 +131,7 @@ final class ConversationLists {
         }
     }
 
-    private func keep(_ id: ConversationID, _ version: Int64, _ frame: [UInt8]?, for subscriber: Subscriber) {
+    func keep(_ id: ConversationID, _ version: Int64, _ frame: [UInt8]?, for subscriber: Subscriber) {
         let held = subscriber.pending[id]
         guard version >= held?.version ?? 0 else { return }
         let before = held?.frame?.count ?? 0
@@ -226,17 +196,17 @@ final class ConversationLists {
         reading.inbox(of: subscribers[0].user) { [self] result in
             guard case .success(let inbox) = result else { return postpone(ids, for: subscribers) }
             for id in ids {
-                guard let version = inbox.leaving(id) else { continue }
-                let frame = Self.frame(ConversationRecord.removed(id, version: version), at: version)
-                for subscriber in subscribers where !subscriber.connection.isClosed {
-                    keep(id, version, frame, for: subscriber)
+                if let version = inbox.leaving(id) {
+                    tellRemoved(id, at: version, to: subscribers)
+                } else if inbox.conversations.contains(id) {
+                    readLeaving(id, for: subscribers)
                 }
             }
         }
     }
 
     /// The store could not be read: it is tried again, as long as the connection is there.
-    private func postpone(_ ids: [ConversationID], for subscribers: [Subscriber]) {
+    func postpone(_ ids: [ConversationID], for subscribers: [Subscriber]) {
         for subscriber in subscribers where !subscriber.connection.isClosed {
             postponed[ObjectIdentifier(subscriber), default: (subscriber, [])].ids.formUnion(ids)
         }
@@ -289,10 +259,12 @@ final class ConversationLists {
                 tell(user, id, version, Self.frame(ConversationRecord.removed(id, version: version), at: version))
             }
             reading.read(inbox.conversations, of: user) { [self] result in
-                let now = shard.clock.redisNow
-                for record in (try? result.get()) ?? [] where record.version(for: user, at: now) >= since {
+                let (now, records) = (shard.clock.redisNow, (try? result.get()) ?? [])
+                for record in records where record.version(for: user, at: now) >= since {
                     for subscriber in users[user] ?? [] { show(record, to: subscriber) }
                 }
+                let gone = Set(inbox.conversations).subtracting(records.map(\.id)).sorted()
+                if result.failure == nil, !gone.isEmpty, let watching = users[user] { tellRemoved(gone, to: watching) }
                 done(result.failure)
             }
         }

@@ -1,0 +1,37 @@
+import PresenceCore
+import PresenceProtocol
+import Redis
+
+/// The answer to who asks for their list.
+extension ConversationLists {
+    /// Conversations that a client knows of and that its inbox lacks are read, so many of them.
+    private static let mostOthers = 100
+
+    /// A list's objects, newest first, without those of which the client has this version.
+    func list(
+        of user: UserID, known: [ConversationID: Int64], done: @escaping (Result<[[UInt8]], RedisFailure>) -> Void
+    ) {
+        reading.inbox(of: user) { [self] result in
+            guard case .success(let inbox) = result else { return done(result.map { _ in [] }) }
+            // Only now it is known how many there are: what they cost, the user's next request waits for.
+            shard.userRates.take(RequestPrice.ids(inbox.conversations.count), by: user, at: shard.clock.now)
+            // They may be in what they know of before their inbox says so.
+            let others = Set(known.keys).subtracting(inbox.conversations).sorted().prefix(Self.mostOthers)
+            reading.read(inbox.conversations + others, of: user) { [self] result in
+                done(
+                    result.map { records in
+                        let there = Set(records.map(\.id))
+                        // The version at which they left is beyond any that they were told before.
+                        let gone = known.filter { !there.contains($0.key) }.sorted { $0.key < $1.key }.map {
+                            ConversationRecord.removed($0.key, version: max(inbox.left[$0.key] ?? 0, $0.value + 1))
+                        }
+                        let now = shard.clock.redisNow
+                        for record in records { mutes.note(record, of: user) }
+                        return records.sorted { ($0.newest, $0.id) > ($1.newest, $1.id) }
+                            .filter { known[$0.id] != $0.version(for: user, at: now) }
+                            .map { $0.json(for: user, at: now) } + gone
+                    })
+            }
+        }
+    }
+}
