@@ -49,7 +49,8 @@ class Truth:
     def absence(self, at):
         """How long they had been without a connection at a moment: for ever if they meant it, not at all if they had one."""
         for began, ended, is_meant in reversed(self.gaps):
-            if began <= at and (ended is None or at <= ended + 0.2):
+            # What they did may have come to Redis before it was noted here.
+            if began - 0.05 <= at and (ended is None or at <= ended + 0.2):
                 return float("inf") if is_meant else at - began
         return 0.0
 
@@ -170,12 +171,12 @@ class Ledger:
 
     def redis_went(self):
         self.is_redis_away = True
-        self.stale_since = time.time()
+        self.stale_since, self.told_stale = time.time(), set()
         self.redis_refuses()
 
     def redis_refuses(self):
-        """Once more, after it has taken writes for a moment."""
-        self.refused_since, self.told_stale = time.time(), set()
+        """Once more, after it has taken writes for a moment. Who was told stale before may be so still."""
+        self.refused_since = time.time()
 
     def redis_came(self):
         self.is_redis_away, self.stale_since, self.refused_since = False, None, None
