@@ -163,6 +163,9 @@ class Accounts:
     async def check_names(self):
         """Each name is one account's or free: all are asked."""
         there = [(visitor, account) for visitor in self.visitors for account in visitor.accounts if account.state == "there"]
+        if not there:
+            # A breach has ended the run before anybody signed up.
+            return
         own, free = {}, []
         for visitor, account in there:
             answer = await self.read(visitor, account)

@@ -170,6 +170,7 @@ class Faults:
 
         async def refuse():
             for duration in (0.2, self.random.uniform(0.3, 0.8), LONGEST_MOMENT):
+                self.ledger.redis_refuses()
                 try:
                     await begin()
                     await asyncio.sleep(duration)

@@ -49,7 +49,8 @@ class Truth:
     def absence(self, at):
         """How long they had been without a connection at a moment: for ever if they meant it, not at all if they had one."""
         for began, ended, is_meant in reversed(self.gaps):
-            if began <= at and (ended is None or at <= ended + 0.2):
+            # What they did may have come to Redis before it was noted here.
+            if began - 0.05 <= at and (ended is None or at <= ended + 0.2):
                 return float("inf") if is_meant else at - began
         return 0.0
 
@@ -77,6 +78,8 @@ class Ledger:
         self.round = "the beginning"
         self.came_back_in_time = 0
         self.stale_since = None
+        self.refused_since = None
+        """The same, or when Redis last began to refuse: that is when nobody could know anything any more."""
         self.told_stale = set()
         self.sightings = 0
 
@@ -169,21 +172,26 @@ class Ledger:
     def redis_went(self):
         self.is_redis_away = True
         self.stale_since, self.told_stale = time.time(), set()
+        self.redis_refuses()
+
+    def redis_refuses(self):
+        """Once more, after it has taken writes for a moment. Who was told stale before may be so still."""
+        self.refused_since = time.time()
 
     def redis_came(self):
-        self.is_redis_away, self.stale_since = False, None
+        self.is_redis_away, self.stale_since, self.refused_since = False, None, None
 
     def heard_stale(self, watcher):
-        if not self.stale_since or watcher in self.told_stale:
+        if not self.refused_since or watcher in self.told_stale:
             return
         self.told_stale.add(watcher)
-        if self.is_excused or not self.truth(watcher).was_covered_since(self.stale_since):
+        if self.is_excused or not self.truth(watcher).was_covered_since(self.refused_since):
             return
-        took = time.time() - self.stale_since
+        took = time.time() - self.refused_since
         (self.unbounded if self.is_doubled else self.measured)["told stale"].append((took, self.round))
         if not self.is_doubled and took > timing.BOUNDS["told stale"][0] + timing.SLACK:
             self.breach(f"{watcher} was told stale after {took:.2f} s", is_excusable=True)
 
     def knows_of_staleness(self, watcher):
         """Whether they were told, or had no connection to be told through."""
-        return watcher in self.told_stale or not self.truth(watcher).was_covered_since(self.stale_since)
+        return watcher in self.told_stale or not self.truth(watcher).was_covered_since(self.refused_since)

@@ -72,6 +72,29 @@ import Testing
         #expect(client.closeCode == (isSince ? .tooSlow : nil))
     }
 
+    @Test func `who is taken out and misses it hears of it after a break, though the inbox has not heard of it`() throws
+    {
+        let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+        ana.send(.createConversation(participants: [bob, UserID("cy")!]))
+        try world.run(for: 500)
+        let id = try #require(
+            ana.received.compactMap { if case .conversationCreated(_, let made) = $0 { made.id } else { nil } }.first)
+        let client = try watchList()
+        world.redis.refuse = { script, _ in
+            script == .enroll ? .server(code: "MISCONF", message: "MISCONF no disk") : nil
+        }
+        world.shards[1].subscription.missesEvents = true
+        ana.sendText(#"{"type":"changeMembers","id":91,"conversation":"\#(id.string)","remove":["bob"]}"#)
+        try world.run(for: 500)
+        #expect(try inbox()[id.string]?.hasPrefix("in ") == true)
+        world.shards[1].subscription.missesEvents = false
+        world.shards[1].cutSubscription()
+        try world.run(until: "live again") { world.shards[1].logic.link.isLive }
+        try world.run(for: 1_000)
+        #expect(client.texts.contains { $0.contains(#""removed":true"#) && $0.contains(id.string) })
+        #expect(!client.isStale && client.isConnected)
+    }
+
     @Test func `who comes back hears of each conversation that is no longer theirs, dropped or not`() throws {
         try enroll("c1", "out", world.redisNow)
         _ = world.redis.command(["HSET", keys.inbox(bob), " dropped", String(world.redisNow)])

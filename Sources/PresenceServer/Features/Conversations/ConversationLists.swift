@@ -131,7 +131,7 @@ final class ConversationLists {
         }
     }
 
-    private func keep(_ id: ConversationID, _ version: Int64, _ frame: [UInt8]?, for subscriber: Subscriber) {
+    func keep(_ id: ConversationID, _ version: Int64, _ frame: [UInt8]?, for subscriber: Subscriber) {
         let held = subscriber.pending[id]
         guard version >= held?.version ?? 0 else { return }
         let before = held?.frame?.count ?? 0
@@ -198,17 +198,17 @@ final class ConversationLists {
                 return result.failure?.isLasting == true ? dismiss(subscribers) : postpone(ids, for: subscribers)
             }
             for id in ids {
-                guard let version = inbox.leaving(id) else { continue }
-                let frame = Self.frame(ConversationRecord.removed(id, version: version), at: version)
-                for subscriber in subscribers where !subscriber.connection.isClosed {
-                    keep(id, version, frame, for: subscriber)
+                if let version = inbox.leaving(id) {
+                    tellRemoved(id, at: version, to: subscribers)
+                } else if inbox.conversations.contains(id) {
+                    readLeaving(id, for: subscribers)
                 }
             }
         }
     }
 
     /// The store could not be read: it is tried again, as long as the connection is there.
-    private func postpone(_ ids: [ConversationID], for subscribers: [Subscriber]) {
+    func postpone(_ ids: [ConversationID], for subscribers: [Subscriber]) {
         for subscriber in subscribers where !subscriber.connection.isClosed {
             postponed[ObjectIdentifier(subscriber), default: (subscriber, [])].ids.formUnion(ids)
         }
@@ -271,10 +271,12 @@ final class ConversationLists {
                 tell(user, id, version, Self.frame(ConversationRecord.removed(id, version: version), at: version))
             }
             reading.read(inbox.conversations, of: user) { [self] result in
-                let now = shard.clock.redisNow
-                for record in (try? result.get()) ?? [] where record.version(for: user, at: now) >= since {
+                let (now, records) = (shard.clock.redisNow, (try? result.get()) ?? [])
+                for record in records where record.version(for: user, at: now) >= since {
                     for subscriber in users[user] ?? [] { show(record, to: subscriber) }
                 }
+                let gone = Set(inbox.conversations).subtracting(records.map(\.id)).sorted()
+                if result.failure == nil, !gone.isEmpty, let watching = users[user] { tellRemoved(gone, to: watching) }
                 done(result.failure)
             }
         }
