@@ -154,6 +154,25 @@ import Testing
         #expect(await Self.hasSent(scene, 3) == ["PUT a ana", "DELETE ana", "PUT a bob"])
     }
 
+    @Test func `a removal is told once, of the user who asked for it`() async throws {
+        let scene = await Self.connected(Scene(token: Self.counted()))
+        #expect(try await scene.messages.registerDevice(.fcm("a")))
+        #expect(try await scene.messages.removeDevice())
+        scene.server.refuse("connect", ["code": "unauthorized"])
+        await reconnected(scene)
+        #expect(Self.sent(scene) == ["PUT a t1", "DELETE t1"], "another device may be registered by now")
+        scene.transport.answer(Self.gone)
+        #expect(try await scene.messages.removeDevice() == false)
+        scene.transport.answer(Self.done)
+        let former = await scene.messages.generation
+        await scene.client.switchUser { "bob" }
+        await scene.connected()
+        // The sign-out and the connection.
+        while await scene.messages.generation < former + 2 { await Task.yield() }
+        #expect(try await scene.messages.registerDevice(.fcm("b")))
+        #expect(Self.sent(scene).suffix(2) == ["DELETE t2", "PUT b bob"])
+    }
+
     @Test func `a user who goes while the device is being registered is not pushed to here`() async throws {
         let scene = await Self.connected()
         let (arrivals, arrive) = AsyncStream.makeStream(of: Void.self)

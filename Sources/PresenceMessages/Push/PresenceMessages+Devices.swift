@@ -10,8 +10,8 @@ struct PushRegistration {
     var number = 0
     /// Whether the wish has to be told, whatever was told before.
     var isDue = false
-    /// What was told, when the client's token was this one; with another one if that was refused.
-    var told: (wish: Wish, token: String, taken: String)?
+    /// What was registered, when the client's token was this one; with another one if that was refused.
+    var told: (device: PushDevice, token: String, taken: String)?
     /// The last request: the next one waits for it.
     var last: Task<Bool, any Error>?
     /// The next try, and how many have failed in a row.
@@ -20,7 +20,7 @@ struct PushRegistration {
 
     enum Wish: Hashable {
         case pushes(PushDevice)
-        case none
+        case noPushes
     }
 
     /// The longest time between two tries.
@@ -49,13 +49,14 @@ extension PresenceMessages {
         return try await want(.pushes(device))
     }
 
-    /// Lets this device be pushed to no more: the user does not want it, or is about to sign out. It is told later, and anew,
-    /// as ``registerDevice(_:)`` is.
+    /// Lets this device be pushed to no more: the user does not want it, or is about to sign out. What cannot be told now is
+    /// told later, as with ``registerDevice(_:)``, as long as the user is the same, and once: with tokens of the app's own,
+    /// another device of the user may be registered afterwards.
     ///
     /// - Returns: whether the server knows; `false` if it is told later.
     /// - Throws: as ``registerDevice(_:)``.
     @discardableResult
-    public func removeDevice() async throws -> Bool { try await want(.none) }
+    public func removeDevice() async throws -> Bool { try await want(.noPushes) }
 
     private func want(_ wish: PushRegistration.Wish) async throws -> Bool {
         push.wish = wish
@@ -75,15 +76,15 @@ extension PresenceMessages {
     /// of this client gets the pushes.
     func forgetDevice() {
         push.isDue = true
-        guard let told = push.told else { return }
+        if push.wish == .noPushes { push.wish = nil }
+        if let told = push.told { remove(with: told.taken) }
         push.told = nil
-        if told.wish != .none { remove(with: told.taken) }
     }
 
     private func remove(with token: String) {
         push.last = Task { [former = push.last, server] in
             _ = await former?.result
-            return (try? await server.send(HTTPServer.Request(.none), token: token)) != nil
+            return (try? await server.send(HTTPServer.Request(.noPushes), token: token)) != nil
         }
     }
 
@@ -103,14 +104,19 @@ extension PresenceMessages {
         do {
             let user = try await ownUser()
             let token = try await client.token(of: user)
-            if !push.isDue, let told = push.told, told.wish == wish, told.token == token { return true }
+            if !push.isDue, let told = push.told, wish == .pushes(told.device), told.token == token { return true }
             let taken = try await server.send(HTTPServer.Request(wish), of: client, as: user, with: token).token
             guard own == user else {
-                if wish != .none { remove(with: taken) }
+                if wish != .noPushes { remove(with: taken) }
                 return false
             }
-            push.told = (wish, token, taken)
             if number == push.number { (push.isDue, push.failures) = (false, 0) }
+            switch wish {
+            case .pushes(let device): push.told = (device, token, taken)
+            case .noPushes:
+                push.told = nil
+                if number == push.number { push.wish = nil }
+            }
             return true
         } catch let error as PresenceError where error.isPassing {
             tellAgain(after: error, asked, number)
@@ -148,7 +154,7 @@ extension HTTPServer.Request {
             self.init("PUT", path, isRepeatable: true)
             // Two strings can always be encoded.
             body = try! JSONEncoder().encode(["pushToken": device.token, "platform": device.platform.rawValue])
-        case .none: self.init("DELETE", path, isRepeatable: true)
+        case .noPushes: self.init("DELETE", path, isRepeatable: true)
         }
         timeout = .seconds(15)
     }

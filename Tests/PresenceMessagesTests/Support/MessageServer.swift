@@ -136,7 +136,9 @@ final class MessageServer: Sendable {
             state.asked.append(object)
             if let refusal = state.refusals[type]?.first {
                 state.refusals[type]!.removeFirst()
-                return ([(peer, ["type": "error", "id": object["id"]!, "message": "no"].merging(refusal) { $1 })], nil)
+                let error = ["type": "error", "id": object["id"]!, "message": "no"].merging(refusal) { $1 }
+                // Who is not let in is disconnected.
+                return ([(peer, error)], type == "connect" ? peer.cut : nil)
             }
             let cut = state.cuts.removeValue(forKey: type)
             if cut == .before { return ([], peer.cut) }
