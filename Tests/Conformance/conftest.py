@@ -14,6 +14,9 @@ from support.server import BINARY, LIVING, Server
 LONGEST_TEST = 180
 """Seconds after which a test that hangs is given up."""
 
+LONG = ("test_23_replicas", "test_26_photos_s3", "test_31_push", "test_31_push_services", "test_34_rolling_upgrade")
+"""Files with tests that take ten seconds and more."""
+
 BROWSERS = 2
 """With one, its tests in turn would take longer than all others together."""
 
@@ -29,7 +32,7 @@ def pytest_collection_modifyitems(items):
     Those with a browser are dealt to BROWSERS workers by their files, each with a browser of its own.
 
     Deployments of many processes and browsers come first because they take longest, tests that start servers of their own
-    last: they are short, so all workers end at about the same time.
+    last, those of LONG before the others: these are short, so all workers end at about the same time.
     """
     groups = browser_groups([item.path.stem for item in items if "browser" in item.fixturenames])
     for item in items:
@@ -37,7 +40,13 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.xdist_group(groups[item.path.stem]))
         elif shares(item):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
-    items.sort(key=lambda item: 0 if {"deploy", "browser"} & set(item.fixturenames) else 1 if shares(item) else 2)
+    items.sort(key=order)
+
+
+def order(item):
+    if {"deploy", "browser"} & set(item.fixturenames):
+        return 0
+    return 1 if shares(item) else 2 if item.path.stem in LONG else 3
 
 
 def browser_groups(files):
