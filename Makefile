@@ -15,6 +15,7 @@
 #   make tsan      all tests under ThreadSanitizer           make asan      all tests under AddressSanitizer
 #   make fuzz      the fuzzers, each for FUZZ_SECONDS (10)   make docs      the library's documentation
 #   make setup-programs  fetch the proxies, promtool and standardwebhooks, with which some tests of `make test` run, else skip
+#   make outside   the server against tools from PyPI: Schemathesis, moto, axe-core; OUTSIDE=S3 one of them
 #   make deb       a Debian package of the server and the terminal's clients, in .build-package
 #   make test-package  that package installed, upgraded and purged in a Debian of its own, and two clients (root, network)
 #   make reproducible  that package built twice in two folders, and compared byte by byte: two builds that take long
@@ -24,7 +25,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-tests setup-loadtest setup-programs build deb test-package reproducible run demo build-tests check test soak quick chaos chaos-short guard loadtest fuzz format lint asan tsan docs clean
+.PHONY: help setup setup-tests setup-loadtest setup-programs build deb test-package reproducible run demo build-tests check test outside soak quick chaos chaos-short guard loadtest fuzz format lint asan tsan docs clean
 
 PORT ?= 4040
 # The server's own default, so that `presenced token` without further ado uses the same secret.
@@ -50,6 +51,8 @@ PROGRAM_PACKAGES := nginx caddy haproxy liblua5.3-0 libopentracing1 libopentraci
 # Packages of PyPI, in .build/python.
 PYTHON_PACKAGES := standardwebhooks==1.1.0
 LOADTEST_PACKAGES := python3-matplotlib
+# With which the tools of `make outside` are installed, each into a folder of its own in .build.
+OUTSIDE_PACKAGES := python3-venv
 
 SOURCES := Package.swift $(shell find web -type f) $(shell find Sources loadtest -type f \
     \( -name '*.swift' -o -name '*.[ch]' -o -name '*.modulemap' -o -name '*.lua' \) 2>/dev/null)
@@ -79,6 +82,7 @@ endef
 PACKAGES_STAMP := $(STAMPS)/packages-$(shell echo $(PACKAGES) | cksum | cut -d ' ' -f 1)
 TEST_PACKAGES_STAMP := $(STAMPS)/test-packages-$(shell echo $(TEST_PACKAGES) | cksum | cut -d ' ' -f 1)
 LOADTEST_PACKAGES_STAMP := $(STAMPS)/loadtest-packages-$(shell echo $(LOADTEST_PACKAGES) | cksum | cut -d ' ' -f 1)
+OUTSIDE_PACKAGES_STAMP := $(STAMPS)/outside-packages-$(shell echo $(OUTSIDE_PACKAGES) | cksum | cut -d ' ' -f 1)
 
 $(STAMPS):
 	@mkdir -p $@
@@ -91,6 +95,9 @@ $(TEST_PACKAGES_STAMP): | $(STAMPS)
 
 $(LOADTEST_PACKAGES_STAMP): | $(STAMPS)
 	$(call install,$(LOADTEST_PACKAGES))
+
+$(OUTSIDE_PACKAGES_STAMP): | $(STAMPS)
+	$(call install,$(OUTSIDE_PACKAGES))
 
 # A stamp says that the packages were there once; this finds out when one was removed since, for the price of one look.
 PRESENT := $(shell dpkg-query -W -f '$${db:Status-Status}\n' $(PACKAGES) 2>/dev/null | grep -c '^installed$$')
@@ -226,6 +233,15 @@ check test: build-tests
 
 test-%: build-tests
 	@Tests/run --build $(TEST_BUILD) $* $(if $(FILTER),--filter '$(FILTER)')
+
+# One after the other, all of them also when one finds something. Not among `make test`: their tools come from PyPI.
+OUTSIDE ?= OpenAPI S3 Axe
+
+outside: build-tests | $(OUTSIDE_PACKAGES_STAMP)
+	@found=""; for each in $(OUTSIDE); do \
+	    printf '\n==== Tests/%s/run\n' $$each; \
+	    PRESENCED='$(CURDIR)/$(TEST_BUILD)/debug/presenced' Tests/$$each/run || found+=" $$each"; done; \
+	if [ -n "$$found" ]; then echo "Found something:$$found" >&2; exit 1; fi
 
 # Leaks are not looked for: what Swift's runtime keeps for good would be taken for some.
 asan tsan: setup-tests

@@ -184,6 +184,16 @@ static const unsigned char guess_bytes[] = {
 };
 ASSET(guess)
 
+static const unsigned char guess_lib_bytes[] = {
+#embed "../PresenceServer/Features/Accounts/Scripts/guess-lib.lua"
+};
+ASSET(guess_lib)
+
+static const unsigned char take_back_guess_bytes[] = {
+#embed "../PresenceServer/Features/Accounts/Scripts/take-back-guess.lua"
+};
+ASSET(take_back_guess)
+
 static const unsigned char refresh_grant_bytes[] = {
 #embed "../PresenceServer/Features/Accounts/Scripts/refresh-grant.lua"
 };

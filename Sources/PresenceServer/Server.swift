@@ -56,6 +56,7 @@ public actor Server {
 
     private func startShards() async throws -> Int {
         let location = try configuration.redis.location(redis)
+        warnOfSettings()
         TimeZones.load()
         try configuration.validateListening()
         let identity = try configuration.tls.identity()
@@ -111,6 +112,12 @@ public actor Server {
             logger.notice("api", metadata: ["address": "\(apiPort.host)", "port": "\(apiPort.port)"])
         }
         return port.port
+    }
+
+    private func warnOfSettings() {
+        for warning in configuration.enabled(features).flatMap({ $0.plan.warnings(configuration) }) {
+            logger.warning("\(warning)")
+        }
     }
 
     /// Verifies tokens by other keys from now on.

@@ -3,7 +3,9 @@ import EventLoops
 /// Something that was handed to a pool and can be called off.
 public protocol CancellableWork: AnyObject {
     /// If it has not begun, it is not run; otherwise its result is dropped. Its asker hears nothing of it any more.
-    func cancel()
+    ///
+    /// - Returns: Whether it had not begun.
+    @discardableResult func cancel() -> Bool
 }
 
 /// A job of a pool, in the hands of who asked for it.
@@ -24,10 +26,10 @@ public final class Job<Value: Sendable>: CancellableWork, @unchecked Sendable {
     }
 
     /// On its loop.
-    public func cancel() {
-        guard then != nil else { return }
+    @discardableResult public func cancel() -> Bool {
+        guard then != nil else { return false }
         then = nil
-        queue.cancel(number)
+        return queue.cancel(number)
     }
 
     /// From any thread.

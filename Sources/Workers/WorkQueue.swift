@@ -27,6 +27,8 @@ final class WorkQueue: @unchecked Sendable {
     private struct State {
         var waiting = NumberedQueue<Entry>()
         var running: [UInt64: Running] = [:]
+        /// Places that are kept for jobs still to come.
+        var kept = 0
         var isClosed = false
         /// Of the latest jobs, in µs; `nil` before the first is done.
         var meanTime: Double?
@@ -67,15 +69,16 @@ final class WorkQueue: @unchecked Sendable {
     // MARK: Those who ask
 
     /// The job's number.
-    func add(_ work: Work) throws(WorkRefusal) -> UInt64 {
+    ///
+    /// - Parameter isKept: Whether a place was kept for it, which it takes.
+    func add(_ work: Work, isKept: Bool = false) throws(WorkRefusal) -> UInt64 {
         let now = MonotonicClock.microseconds
         let result: Result<UInt64, WorkRefusal> = state.withLock { state in
-            guard !state.isClosed else { return .failure(.stopped) }
-            // Threads that are free take a job each, though they may not have come round to it.
-            let queued = state.waiting.count + state.running.count
-            guard queued < threads || queued < bound + threads && expectedWait(state, now) <= longestWait else {
-                state.refused += 1
-                return .failure(.overloaded(retryAfter: min(max(expectedWait(state, now), 0.1), 60)))
+            if isKept {
+                state.kept -= 1
+                if state.isClosed { return .failure(.stopped) }
+            } else if let refusal = judge(&state, now) {
+                return .failure(refusal)
             }
             return .success(state.waiting.append { Entry(number: $0, queuedAt: now, work: work) })
         }
@@ -84,14 +87,40 @@ final class WorkQueue: @unchecked Sendable {
         return number
     }
 
+    /// Keeps a place for a job that is still to come.
+    func keepPlace() throws(WorkRefusal) {
+        let now = MonotonicClock.microseconds
+        let refusal: WorkRefusal? = state.withLock { state in
+            let refusal = judge(&state, now)
+            if refusal == nil { state.kept += 1 }
+            return refusal
+        }
+        if let refusal { throw refusal }
+    }
+
+    func freePlace() { state.withLock { $0.kept -= 1 } }
+
+    /// Why there is no place for one more; `nil` if there is.
+    private func judge(_ state: inout State, _ now: Int64) -> WorkRefusal? {
+        guard !state.isClosed else { return .stopped }
+        // Threads that are free take a job each, though they may not have come round to it.
+        let queued = state.waiting.count + state.running.count + state.kept
+        guard queued < threads || queued < bound + threads && expectedWait(state, now) <= longestWait else {
+            state.refused += 1
+            return .overloaded(retryAfter: min(max(expectedWait(state, now), 0.1), 60))
+        }
+        return nil
+    }
+
     /// In seconds. A job that runs for longer than jobs do counts as what to expect.
     private func expectedWait(_ state: State, _ now: Int64) -> Double {
         let oldest = state.running.values.map { Double(now - $0.beganAt) }.max() ?? 0
         let time = max(state.meanTime ?? 0, oldest)
-        return time * Double(state.waiting.count + 1) / Double(threads) / 1_000_000
+        return time * Double(state.waiting.count + state.kept + 1) / Double(threads) / 1_000_000
     }
 
-    func cancel(_ number: UInt64) {
+    /// Whether it waited.
+    @discardableResult func cancel(_ number: UInt64) -> Bool {
         // What the job holds is released after the lock.
         let entry: Entry? = state.withLock { state in
             if state.running[number] != nil {
@@ -103,7 +132,7 @@ final class WorkQueue: @unchecked Sendable {
             if entry != nil { state.cancelled += 1 }
             return entry
         }
-        _ = entry
+        return entry != nil
     }
 
     /// Nothing is added any more. Returns what is dropped.
@@ -178,7 +207,7 @@ final class WorkQueue: @unchecked Sendable {
     func numbers(of name: String) -> WorkerNumbers {
         state.withLock { state in
             WorkerNumbers(
-                name: name, threads: threads, queued: state.waiting.count, running: state.running.count,
+                name: name, threads: threads, queued: state.waiting.count + state.kept, running: state.running.count,
                 done: state.done, refused: state.refused, cancelled: state.cancelled, waitingTimes: state.waitingTimes,
                 runningTimes: state.runningTimes)
         }

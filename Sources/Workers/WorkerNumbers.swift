@@ -4,7 +4,7 @@ public import EventLoops
 public struct WorkerNumbers: Sendable {
     public let name: String
     public let threads: Int
-    /// Jobs that wait.
+    /// Jobs that wait, and places that are kept for jobs still to come.
     public let queued: Int
     public let running: Int
     /// Jobs that ran to their end for somebody.

@@ -47,9 +47,10 @@ public final class WorkerPool: Sendable {
     ///
     /// Called on `loop`, which `then` never leaves. `work` must not wait for the loop.
     ///
+    /// - Parameter inKeptPlace: Whether a place was kept for it (``keepPlace()``), which it takes.
     /// - Throws: ``WorkRefusal`` if too many jobs wait, or the pool was stopped.
     public func submit<Value: Sendable>(
-        on loop: EventLoop, _ work: @escaping @Sendable () -> Value,
+        on loop: EventLoop, inKeptPlace: Bool = false, _ work: @escaping @Sendable () -> Value,
         then: @escaping (Result<Value, WorkRefusal>) -> Void
     ) throws(WorkRefusal) -> Job<Value> {
         let job = Job(queue: queue, loop: loop, then: then)
@@ -59,9 +60,17 @@ public final class WorkerPool: Sendable {
                 return { job.deliver(.success(value)) }
             } drop: {
                 job.deliver(.failure(.stopped))
-            })
+            }, isKept: inKeptPlace)
         return job
     }
+
+    /// Keeps a place for a job that is still to come. It counts among those that wait until the job is there, or it is freed.
+    ///
+    /// - Throws: ``WorkRefusal`` as for a job.
+    public func keepPlace() throws(WorkRefusal) { try queue.keepPlace() }
+
+    /// Frees a place that was kept, and for which no job came.
+    public func freePlace() { queue.freePlace() }
 
     /// What becomes of the jobs that wait when the pool stops.
     public enum Rest: Sendable {

@@ -1,6 +1,7 @@
 """Accounts: signing up and in, the own account, and what may be asked while nobody is signed in."""
 
 import asyncio
+import contextlib
 import json
 import random
 import re
@@ -9,7 +10,7 @@ import time
 import pytest
 
 from support.accounts import DOCUMENT, ON, PASSWORD, Accounts, refused, together
-from support.patience import eventually
+from support.patience import SLACK, eventually
 from support.room import Room
 
 SETTINGS = ON
@@ -79,6 +80,16 @@ async def test_what_is_no_address_is_refused(accounts, email):
 @pytest.mark.parametrize("password", ["", "short 7", "password", "Password1", "12345678", "aaaaaaaaaa", "x y" * 342])
 async def test_weak_passwords_are_refused(accounts, password):
     refused(await accounts.post("/v1/accounts", email=accounts.address(), password=password), 422,
+            "validation_failed", "weak_password", "password")
+
+
+@pytest.mark.parametrize("minimum", [6, 8])
+async def test_a_minimum_below_8_is_allowed_and_warned_of(start, minimum):
+    server = start(ON | {"accounts.password.minimum": minimum})
+    accounts = Accounts(server)
+    assert ("accounts.password.minimum is below 8" in server.whole_log()) == (minimum < 8)
+    await accounts.sign_up(password="yq7pw!" if minimum < 8 else "yq7pw!ab")
+    refused(await accounts.post("/v1/accounts", email=accounts.address(), password="yq7pw!ab"[:minimum - 1]), 422,
             "validation_failed", "weak_password", "password")
 
 
@@ -283,31 +294,99 @@ async def test_guesses_that_come_at_once_are_counted_before_they_are_looked_at(a
     assert all(answer.status in (401, 429) for answer in answers)
 
 
+class Flood:
+    """Sign-ins on connections of their own, each for an address of its own, so that all of them wait at once."""
+
+    def __init__(self, accounts):
+        self.accounts, self.connections = accounts, []
+
+    async def open(self, count):
+        for _ in range(count):
+            self.connections.append(
+                await asyncio.open_connection(self.accounts.server.host, self.accounts.server.port))
+
+    def send(self, connection):
+        body = json.dumps({"email": self.accounts.address("nobody"), "password": "wrong password"})
+        connection[1].write(f"POST /v1/sessions HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+                            f"Content-Length: {len(body)}\r\n\r\n{body}".encode())
+
+    async def answer(self, connection):
+        head = (await connection[0].readuntil(b"\r\n\r\n")).decode()
+        body = await connection[0].readexactly(int(re.search(r"Content-Length: (\d+)", head).group(1)))
+        return int(head.split(" ")[1]), head, json.loads(body)
+
+    async def hashes(self):
+        """How many are looked at now, wait, are done, and were turned away."""
+        names = ["threads", "queued", "running", "done_total", "refused_total"]
+        page = (await self.accounts.api.request("GET", "/metrics")).body
+        return [int(re.search(rf'^presence_workers_{name}{{pool="passwords"}} (\d+)$', page, re.M).group(1))
+                for name in names]
+
+    @contextlib.asynccontextmanager
+    async def going_on(self, count):
+        """So many try again as soon as they have an answer."""
+        done = asyncio.Event()
+
+        async def keep_trying(connection):
+            while not done.is_set():
+                self.send(connection)
+                await self.answer(connection)
+
+        await self.open(count)
+        tries = [asyncio.create_task(keep_trying(connection)) for connection in self.connections]
+        try:
+            yield
+        finally:
+            done.set()
+            await asyncio.gather(*tries)
+            self.close()
+
+    def close(self):
+        for _, writer in self.connections:
+            writer.close()
+
+
 async def test_a_flood_of_sign_ins_is_bounded(accounts, room):
+    flood = Flood(accounts)
     ana = await accounts.sign_up()
     client = await room.come("ana", token=ana.access)
-
-    async def guess():
-        """On a connection of its own, so that all of them wait at once."""
-        reader, writer = await asyncio.open_connection(accounts.server.host, accounts.server.port)
-        body = json.dumps({"email": accounts.address("nobody"), "password": "wrong password"})
-        writer.write(f"POST /v1/sessions HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
-                     f"Connection: close\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
-        answer = await reader.read()
-        writer.close()
-        head, _, body = answer.partition(b"\r\n\r\n")
-        return head.decode(), json.loads(body)
-
-    answers = asyncio.gather(*(guess() for _ in range(200)))
-    # Everybody else is served meanwhile.
-    for _ in range(5):
+    threads, _, _, done_before, refused_before = await flood.hashes()
+    await flood.open(200)
+    for connection in flood.connections:
+        flood.send(connection)
+    answers = asyncio.gather(*(flood.answer(connection) for connection in flood.connections))
+    times, most = [], None
+    while not answers.done():
+        begun = time.perf_counter()
         await client.get(ana.user)
-    looked_at = [head for head, _ in await answers if " 401 " in head.split("\r\n")[0]]
-    turned_away = [(head, error) for head, error in await answers if " 503 " in head.split("\r\n")[0]]
-    # One is looked at, and 64 wait, at most.
-    assert len(looked_at) + len(turned_away) == 200 and looked_at and turned_away
-    for head, error in turned_away:
+        times.append(time.perf_counter() - begun)
+        _, queued, running, done, refused = await flood.hashes()
+        assert queued + running <= threads + 64
+        if most is None and queued + running + done - done_before + refused - refused_before >= 200:
+            # All have been judged: so many were let in, at most.
+            most = threads + 64 + done - done_before
+    answers = answers.result()
+    flood.close()
+    looked_at = [answer for answer in answers if answer[0] == 401]
+    turned_away = [answer for answer in answers if answer[0] == 503]
+    assert len(looked_at) + len(turned_away) == 200 and most is not None
+    assert threads < len(looked_at) <= most < 200, (len(looked_at), most)
+    for _, head, error in turned_away:
         assert error["code"] == "unavailable" and error["retryAfter"] > 0 and "\r\nRetry-After: " in head
+    # Everybody else was served meanwhile: the hashes took over a second, and nobody waited for them.
+    assert len(times) >= 5 and max(times) < 0.3 * SLACK, times
+
+
+async def test_a_sign_in_that_is_turned_away_is_no_failure(accounts):
+    """Somebody with the right password tries again and again while others keep all places taken."""
+    ana = await accounts.sign_up()
+    async with Flood(accounts).going_on(80):
+        turned_away = 0
+        while turned_away < 8:
+            answer = await accounts.sign_in(ana.email)
+            assert answer.status in (200, 503), answer
+            turned_away += answer.status == 503
+    await accounts.signed_in(ana.email)
 
 
 # The own account

@@ -8,6 +8,9 @@ import PresenceProtocol
 /// A call over HTTP to a simulated shard, from its whole head and body to its answer.
 final class SimulatedCall {
     private(set) var response: HTTPResponse?
+    private let shard: SimulatedShard
+    private let socket: SocketID
+    private var hasLeft = false
     private static nonisolated(unsafe) var numbers: UInt32 = 0
 
     var status: Int? { response?.status }
@@ -31,18 +34,28 @@ final class SimulatedCall {
         var request = HTTPRequest(head: read, peer: PeerAddress(host: "127.0.0.1")!)
         request.body = bytes
         Self.numbers += 1
-        let exchange = HTTPExchangeID(socket: SocketID(index: 1_000_000, generation: Self.numbers), number: 1)
+        self.shard = shard
+        socket = SocketID(index: 1_000_000, generation: Self.numbers)
+        let exchange = HTTPExchangeID(socket: socket, number: 1)
         shard.input { [weak self] logic in
             let transfers = Transfers(logic.configuration.limits)
             let api = HTTPAPI(logic: logic, transfers: transfers) { [weak self] _, response in
                 self?.response = response
             } acceptsGzip: { _ in
                 false
+            } isAwaited: { [weak self] _ in
+                self?.hasLeft != true
             } settle: { _, _ in
             } resumeBody: { _ in
             } respondMetrics: { _ in
             }
             api.handle(exchange, request)
         }
+    }
+
+    /// Its client goes, and hears nothing more.
+    func leave() {
+        hasLeft = true
+        shard.input { [socket] in $0.jobs.cancel(of: socket) }
     }
 }

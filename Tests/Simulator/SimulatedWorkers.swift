@@ -21,16 +21,22 @@ final class SimulatedWorkers: WorkerThreads {
     private final class Pool {
         var waiting: [Job] = []
         var running = 0
+        /// Places that are kept for jobs still to come.
+        var kept = 0
     }
 
     private final class Job: CancellableWork {
         /// Runs it. What it returns hands the result over.
         let run: () -> () -> Void
+        var hasBegun = false
         var isCancelled = false
 
         init(_ run: @escaping () -> () -> Void) { self.run = run }
 
-        func cancel() { isCancelled = true }
+        func cancel() -> Bool {
+            isCancelled = true
+            return !hasBegun
+        }
     }
 
     init(world: World, shard: SimulatedShard) {
@@ -39,15 +45,11 @@ final class SimulatedWorkers: WorkerThreads {
     }
 
     func submit<Value: Sendable>(
-        to plan: WorkerPlan, _ work: @escaping @Sendable () -> Value,
+        to plan: WorkerPlan, inKeptPlace: Bool, _ work: @escaping @Sendable () -> Value,
         then: @escaping (Result<Value, WorkRefusal>) -> Void
     ) throws(WorkRefusal) -> any CancellableWork {
-        precondition(WorkerPlan.all(of: world.features).contains(plan), "no feature has planned the pool \(plan.name)")
-        let pool = pools[plan] ?? Pool()
-        pools[plan] = pool
-        pool.waiting.removeAll { $0.isCancelled }
-        let most = room ?? plan.threads(world.configuration) + plan.queue(world.configuration)
-        guard pool.waiting.count + pool.running < most else { throw .overloaded(retryAfter: 1) }
+        let pool = pool(plan)
+        if inKeptPlace { pool.kept -= 1 } else { try checkRoom(in: pool, plan) }
         let job = Job {
             let value = work()
             return { then(.success(value)) }
@@ -57,10 +59,33 @@ final class SimulatedWorkers: WorkerThreads {
         return job
     }
 
+    func keepPlace(in plan: WorkerPlan) throws(WorkRefusal) {
+        let pool = pool(plan)
+        try checkRoom(in: pool, plan)
+        pool.kept += 1
+    }
+
+    func freePlace(in plan: WorkerPlan) { pools[plan]?.kept -= 1 }
+
+    private func pool(_ plan: WorkerPlan) -> Pool {
+        if let pool = pools[plan] { return pool }
+        precondition(WorkerPlan.all(of: world.features).contains(plan), "no feature has planned the pool \(plan.name)")
+        let pool = Pool()
+        pools[plan] = pool
+        return pool
+    }
+
+    private func checkRoom(in pool: Pool, _ plan: WorkerPlan) throws(WorkRefusal) {
+        pool.waiting.removeAll { $0.isCancelled }
+        let most = room ?? plan.threads(world.configuration) + plan.queue(world.configuration)
+        guard pool.waiting.count + pool.running + pool.kept < most else { throw .overloaded(retryAfter: 1) }
+    }
+
     private func begin(_ pool: Pool, _ plan: WorkerPlan) {
         pool.waiting.removeAll { $0.isCancelled }
         while pool.running < plan.threads(world.configuration), !pool.waiting.isEmpty {
             let job = pool.waiting.removeFirst()
+            job.hasBegun = true
             pool.running += 1
             ran += 1
             let handOver = job.run()

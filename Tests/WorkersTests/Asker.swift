@@ -40,9 +40,9 @@ final class Asker: Sendable {
 
     /// On the loop: asks, and remembers what becomes of it; a refusal at once.
     @discardableResult
-    func ask(_ pool: WorkerPool, _ work: @escaping @Sendable () -> Int) -> Job<Int>? {
+    func ask(_ pool: WorkerPool, inKeptPlace: Bool = false, _ work: @escaping @Sendable () -> Int) -> Job<Int>? {
         do {
-            return try pool.submit(on: loop, work) { [self] result in
+            return try pool.submit(on: loop, inKeptPlace: inKeptPlace, work) { [self] result in
                 loop.preconditionIsCurrent()
                 switch result {
                 case .success(let value): note(.result(value))

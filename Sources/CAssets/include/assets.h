@@ -62,6 +62,8 @@ struct asset asset_account(void);
 struct asset asset_account_lib(void);
 struct asset asset_change_account(void);
 struct asset asset_guess(void);
+struct asset asset_guess_lib(void);
+struct asset asset_take_back_guess(void);
 struct asset asset_refresh_grant(void);
 struct asset asset_sign_in(void);
 struct asset asset_sign_out(void);

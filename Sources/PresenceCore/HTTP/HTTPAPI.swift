@@ -11,6 +11,8 @@ package struct HTTPAPI {
     let send: (HTTPExchangeID, HTTPResponse) -> Void
     /// Whether the client that asked reads answers that are compressed with gzip.
     let acceptsGzip: (HTTPExchangeID) -> Bool
+    /// Whether that client is there still.
+    let isAwaited: (HTTPExchangeID) -> Bool
     /// Lets the body of a request come, or refuses it, after `later` was said of it; or refuses the rest of it.
     let settle: (HTTPExchangeID, Result<Admission, Refusal>) -> Void
     /// Goes on with a body whose sink was behind.
@@ -169,10 +171,11 @@ package struct HTTPAPI {
     /// but `FENCED` and `REVOKED`.
     package func ask(
         _ exchange: HTTPExchangeID, changes: Bool = true, run: (@escaping StoreReply) -> Void,
-        answered: @escaping (RedisValue) -> Void
+        refused: @escaping () -> Void = {}, answered: @escaping (RedisValue) -> Void
     ) {
         logic.ask(changes: changes, run: run) { refusal in
             refuse(exchange, refusal)
+            refused()
         } answered: { value in
             answered(value)
         }

@@ -75,10 +75,13 @@ package struct HTTPCall {
     }
 
     /// Runs one script whose replies mean more than `OK`: `answered` gets any but `FENCED`, and answers the call or goes on.
+    ///
+    /// - Parameter refused: Called when the call was refused instead.
     package func ask(
-        changes: Bool = true, run: (@escaping StoreReply) -> Void, answered: @escaping (RedisValue) -> Void
+        changes: Bool = true, run: (@escaping StoreReply) -> Void, refused: @escaping () -> Void = {},
+        answered: @escaping (RedisValue) -> Void
     ) {
-        api.ask(exchange, changes: changes, run: run, answered: answered)
+        api.ask(exchange, changes: changes, run: run, refused: refused, answered: answered)
     }
 
     /// Refuses as too fast, with the time after which to come again.

@@ -29,7 +29,9 @@ extension MetricsSnapshot {
             }
         }
         numbers("workers_threads", "gauge", "threads of each pool") { $0.threads }
-        numbers("workers_queued", "gauge", "jobs that wait for a thread") { $0.queued }
+        numbers("workers_queued", "gauge", "jobs that wait for a thread, and places kept for jobs still to come") {
+            $0.queued
+        }
         numbers("workers_running", "gauge", "jobs that run") { $0.running }
         numbers("workers_done_total", "counter", "jobs done") { $0.done }
         numbers("workers_refused_total", "counter", "jobs refused because too many waited") { $0.refused }

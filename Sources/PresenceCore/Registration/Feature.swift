@@ -86,6 +86,8 @@ package struct FeaturePlan: Sendable {
     package var check: @Sendable (ServerConfiguration) throws(InvalidConfiguration) -> Void = {
         (_) throws(InvalidConfiguration) in
     }
+    /// What is logged at the start: settings that are allowed, and weaker than they should be.
+    package var warnings: @Sendable (ServerConfiguration) -> [String] = { _ in [] }
 
     package init(
         name: String, isOptional: Bool = true, scripts: [Script] = [], keys: [KeyFamily] = [],
@@ -94,7 +96,8 @@ package struct FeaturePlan: Sendable {
         past: @escaping @Sendable (ServerConfiguration) -> PastStatuses? = { _ in nil },
         check: @escaping @Sendable (ServerConfiguration) throws(InvalidConfiguration) -> Void = {
             (_) throws(InvalidConfiguration) in
-        }
+        },
+        warnings: @escaping @Sendable (ServerConfiguration) -> [String] = { _ in [] }
     ) {
         self.name = name
         self.isOptional = isOptional
@@ -106,6 +109,7 @@ package struct FeaturePlan: Sendable {
         self.needsOffers = needsOffers
         self.past = past
         self.check = check
+        self.warnings = warnings
     }
 }
 

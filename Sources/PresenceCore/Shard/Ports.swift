@@ -52,10 +52,15 @@ package protocol Store: AnyObject {
 /// simulator jobs take simulated time.
 package protocol WorkerThreads: AnyObject {
     /// Runs `work` on a thread of the pool, and hands its result to `then`, on the shard's thread and never within the call.
+    ///
+    /// - Parameter inKeptPlace: Whether a place was kept for it, which it takes.
     func submit<Value: Sendable>(
-        to plan: WorkerPlan, _ work: @escaping @Sendable () -> Value,
+        to plan: WorkerPlan, inKeptPlace: Bool, _ work: @escaping @Sendable () -> Value,
         then: @escaping (Result<Value, WorkRefusal>) -> Void
     ) throws(WorkRefusal) -> any CancellableWork
+    /// Keeps a place in the pool's queue, or frees one for which no job came: `KeptPlace`.
+    func keepPlace(in plan: WorkerPlan) throws(WorkRefusal)
+    func freePlace(in plan: WorkerPlan)
 }
 
 package typealias StoreReply = (Result<RedisValue, RedisFailure>) -> Void

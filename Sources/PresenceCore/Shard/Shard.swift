@@ -155,6 +155,8 @@ package actor Shard {
             server.respond(exchange, response)
         } acceptsGzip: { [server] exchange in
             server.acceptsGzip(exchange)
+        } isAwaited: { [server] exchange in
+            server.isAwaited(exchange)
         } settle: { [server] exchange, settlement in
             switch settlement {
             case .success(let admission): server.admit(exchange, grant: admission, sink: admission.sink)

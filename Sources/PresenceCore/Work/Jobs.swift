@@ -4,8 +4,13 @@ import Workers
 /// The jobs that a shard's connections and calls wait for. Those of a connection that goes are cancelled.
 package final class Jobs {
     private let threads: any WorkerThreads
-    private var bySocket: [SocketID: [UInt64: any CancellableWork]] = [:]
+    private var bySocket: [SocketID: [UInt64: Held]] = [:]
     private var numbers: UInt64 = 0
+
+    private struct Held {
+        let job: any CancellableWork
+        let unrun: () -> Void
+    }
 
     init(_ threads: any WorkerThreads) { self.threads = threads }
 
@@ -14,18 +19,23 @@ package final class Jobs {
 
     /// Runs `work` off the loop, then `then` on it, never within this call. Nothing is heard of it when the connection goes.
     ///
-    /// - Parameter socket: Whose job it is: a WebSocket, or the connection of a call.
+    /// - Parameters:
+    ///   - socket: Whose job it is: a WebSocket, or the connection of a call.
+    ///   - place: One that was kept for it.
+    ///   - unrun: Called if the connection goes before it has begun: it never will.
     package func run<Value: Sendable>(
-        in pool: WorkerPlan, for socket: SocketID, _ work: @escaping @Sendable () -> Value,
+        in pool: WorkerPlan, for socket: SocketID, at place: KeptPlace? = nil,
+        _ work: @escaping @Sendable () -> Value, unrun: @escaping () -> Void = {},
         then: @escaping (Result<Value, WorkRefusal>) -> Void
     ) throws(WorkRefusal) {
         numbers += 1
         let number = numbers
-        let job = try threads.submit(to: pool, work) { [unowned self] result in
+        place?.take(for: pool)
+        let job = try threads.submit(to: pool, inKeptPlace: place != nil, work) { [unowned self] result in
             forget(number, of: socket)
             then(result)
         }
-        bySocket[socket, default: [:]][number] = job
+        bySocket[socket, default: [:]][number] = Held(job: job, unrun: unrun)
     }
 
     /// The same for what nobody's connection waits for.
@@ -33,13 +43,18 @@ package final class Jobs {
         in pool: WorkerPlan, _ work: @escaping @Sendable () -> Value,
         then: @escaping (Result<Value, WorkRefusal>) -> Void
     ) throws(WorkRefusal) {
-        _ = try threads.submit(to: pool, work, then: then)
+        _ = try threads.submit(to: pool, inKeptPlace: false, work, then: then)
+    }
+
+    /// Keeps a place in a pool's queue for a job that is still to come.
+    package func keepPlace(in pool: WorkerPlan) throws(WorkRefusal) -> KeptPlace {
+        try KeptPlace(in: pool, of: threads)
     }
 
     /// The connection is gone.
     func cancel(of socket: SocketID) {
         guard let jobs = bySocket.removeValue(forKey: socket) else { return }
-        for job in jobs.values { job.cancel() }
+        for held in jobs.values where held.job.cancel() { held.unrun() }
     }
 
     private func forget(_ number: UInt64, of socket: SocketID) {

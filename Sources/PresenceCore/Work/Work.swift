@@ -36,19 +36,40 @@ extension ShardLogic {
 
 extension HTTPCall {
     /// The same for a call. `then` answers it, or goes on.
+    ///
+    /// - Parameters:
+    ///   - place: One that was kept for it (`keepPlace`).
+    ///   - unrun: Called if the job is never run, or nobody hears of it: it was refused, its connection went before it had begun,
+    ///     or the server stops.
     package func work<Value: Sendable>(
-        _ pool: WorkerPlan, _ job: @escaping @Sendable () -> Value, then: @escaping (Value) -> Void
+        _ pool: WorkerPlan, at place: KeptPlace? = nil, _ job: @escaping @Sendable () -> Value,
+        unrun: @escaping () -> Void = {}, then: @escaping (Value) -> Void
     ) {
         func answer(_ result: Result<Value, WorkRefusal>) {
             switch result {
             case .success(let value): then(value)
-            case .failure(let refusal): respond(.overloaded(refusal))
+            case .failure(let refusal):
+                unrun()
+                respond(.overloaded(refusal))
             }
         }
+        guard api.isAwaited(exchange) else { return unrun() }
         do throws(WorkRefusal) {
-            try shard.jobs.run(in: pool, for: exchange.socket, job, then: shard.trace?.carry(answer) ?? answer)
+            try shard.jobs.run(
+                in: pool, for: exchange.socket, at: place, job, unrun: unrun, then: shard.trace?.carry(answer) ?? answer
+            )
+        } catch {
+            answer(.failure(error))
+        }
+    }
+
+    /// Keeps a place in a pool's queue for a job that is still to come; `nil`: too many wait, and the call is refused.
+    package func keepPlace(in pool: WorkerPlan) -> KeptPlace? {
+        do throws(WorkRefusal) {
+            return try shard.jobs.keepPlace(in: pool)
         } catch {
             respond(.overloaded(error))
+            return nil
         }
     }
 }

@@ -54,13 +54,16 @@ final class ShardWorkers: WorkerThreads {
     }
 
     func submit<Value: Sendable>(
-        to plan: WorkerPlan, _ work: @escaping @Sendable () -> Value,
+        to plan: WorkerPlan, inKeptPlace: Bool, _ work: @escaping @Sendable () -> Value,
         then: @escaping (Result<Value, WorkRefusal>) -> Void
     ) throws(WorkRefusal) -> any CancellableWork {
         let (clock, loop) = (clock, loop)
-        return try pools[plan].submit(on: loop, work) { result in
+        return try pools[plan].submit(on: loop, inKeptPlace: inKeptPlace, work) { result in
             clock.advance(to: loop.now)
             then(result)
         }
     }
+
+    func keepPlace(in plan: WorkerPlan) throws(WorkRefusal) { try pools[plan].keepPlace() }
+    func freePlace(in plan: WorkerPlan) { pools[plan].freePlace() }
 }

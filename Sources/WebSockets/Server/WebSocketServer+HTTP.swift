@@ -35,11 +35,16 @@ extension WebSocketServer {
     }
 
     /// Whether the client that asked reads answers that are compressed with gzip.
-    public func acceptsGzip(_ exchange: HTTPExchangeID) -> Bool {
+    public func acceptsGzip(_ exchange: HTTPExchangeID) -> Bool { connection(of: exchange)?.acceptsGzip ?? false }
+
+    /// Whether the client that asked is there still.
+    public func isAwaited(_ exchange: HTTPExchangeID) -> Bool { connection(of: exchange) != nil }
+
+    private func connection(of exchange: HTTPExchangeID) -> HTTPConnection? {
         guard let index = table.index(exchange.socket), let http = table[index].extras?.http,
             http.number == exchange.number
-        else { return false }
-        return http.acceptsGzip
+        else { return nil }
+        return http
     }
 
     // MARK: - Requests

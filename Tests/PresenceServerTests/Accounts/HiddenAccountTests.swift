@@ -14,11 +14,13 @@ import Testing
     init() throws { accounts = try AccountWorld { $0[.hideExisting] = 1 } }
 
     /// What is asked before a call is answered.
-    private func asked(_ path: String, _ body: [String: Any], token: String? = nil) throws -> [String: Int] {
+    private func asked(
+        _ path: String, _ body: [String: Any], token: String? = nil, status: Int = 202
+    ) throws -> [String: Int] {
         let redis = accounts.world.redis
         let before = redis.counts
         let call = try accounts.call("POST", path, body, token: token)
-        #expect(call.status == 202, "\(call.json)")
+        #expect(call.status == status, "\(call.json)")
         // Mails are sent meanwhile, and leases renewed.
         let others = ["take-mail", "settle-mail", "renew", "sweep", "PUBLISH", "SRANDMEMBER", "SET"]
         return redis.counts.merging(before) { $0 - $1 }.filter { $0.value > 0 && !others.contains($0.key) }
@@ -53,6 +55,20 @@ import Testing
         _ = try asked("/v1/accounts", ["email": email, "password": password])
         try accounts.world.run(for: 60_000)
         #expect(accounts.mails(to: email).count == 4)
+    }
+
+    /// Somebody signs up with another's address, and then signs in with the password that they chose themselves.
+    @Test func `signing in asks as often after a sign-up with a free address as after one with a taken address`() throws
+    {
+        try signUp("ana@example.org")
+        let chosen = "another horse"
+        for email in ["ana@example.org", "bob@example.org"] {
+            #expect(try accounts.call("POST", "/v1/accounts", ["email": email, "password": chosen]).status == 202)
+        }
+        try accounts.world.run(for: 5_000)
+        let taken = try asked("/v1/sessions", ["email": "ana@example.org", "password": chosen], status: 401)
+        let free = try asked("/v1/sessions", ["email": "bob@example.org", "password": chosen], status: 401)
+        #expect(taken == free && taken["guess"] == 1, "\(taken), \(free)")
     }
 
     @Test func `a change of address asks as often for a taken address`() throws {

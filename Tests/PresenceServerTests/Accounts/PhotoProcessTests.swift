@@ -37,7 +37,8 @@ import Testing
             _ = setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limits)
         },
         Act(name: "look at another process") { _ = getpgid(1) },
-        Act(name: "list the files of a folder") { _ = chdir("/") },
+        Act(name: "list the files of a folder") { _ = opendir("/") },
+        Act(name: "go to another folder") { _ = chdir("/") },
     ]
 
     @Test(arguments: forbidden) func `whatever else it tries ends it`(_ act: Act) {

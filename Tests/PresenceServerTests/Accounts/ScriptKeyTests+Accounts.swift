@@ -45,6 +45,12 @@ extension ScriptKeyTests {
             .tellExisting, keys: [keys.shards, keys.account(user), keys.mail],
             arguments: [logic.link.incarnation, "1-a\n\(email)\nSubject\nText"], lane: .commands
         ) { _ in }
+        let places = try #require(logic.feature(Accounts.self)?.places)
+        let guesses = places.keys(of: email)
+        accounts.world.shards[0].run(
+            .takeBackGuess, keys: [guesses.shards, guesses.guesses(places.guesses(of: email))],
+            arguments: [logic.link.incarnation, String(Accounts.guessMemory), "1", "1"], lane: .commands
+        ) { _ in }
         try everyScriptOfNames(accounts, user, token)
         everyScriptOfPhotos(accounts, user)
         #expect(try accounts.call("DELETE", "/v1/sessions/all", token: token).status == 204)

@@ -9,7 +9,8 @@ extension Script {
 
     static let signUp = Script(
         "sign-up", asset_sign_up().text, library: ClaimPlan.library + fullLibrary, isAcknowledged: true)
-    static let guess = Script("guess", asset_guess())
+    static let guess = Script("guess", asset_guess(), library: asset_guess_lib())
+    static let takeBackGuess = Script("take-back-guess", asset_take_back_guess(), library: asset_guess_lib())
     static let signIn = Script("sign-in", asset_sign_in().text, library: accountLibrary, isAcknowledged: true)
     static let refreshGrant = Script(
         "refresh-grant", asset_refresh_grant().text, library: accountLibrary, isAcknowledged: true)
@@ -48,7 +49,7 @@ extension Script {
         "want-email", asset_want_email().text, library: accountLibrary, isAcknowledged: true)
 
     static let accounts: [Script] = [
-        .signUp, .guess, .signIn, .refreshGrant, .signOut, .account, .changeAccount,
+        .signUp, .guess, .takeBackGuess, .signIn, .refreshGrant, .signOut, .account, .changeAccount,
         .askEmail, .deleteAccount, .disableAccount, .emailState, .endEmail, .forgot, .holdsClaim, .releaseClaim,
         .resetPassword, .setPassword, .settleMail, .switchEmail, .takeClaim, .takeMail, .tellExisting, .verifyEmail,
         .wantEmail,

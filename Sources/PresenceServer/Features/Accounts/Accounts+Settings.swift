@@ -10,7 +10,9 @@ extension FeatureSetting {
         about: "Whether people sign up and sign in on this server. Off, every path of accounts is answered 404.")
     static let passwordMinimum = count(
         "accounts.password.minimum", 8, in: 6...64,
-        about: "The fewest characters of a password. NIST asks for 15 where nothing else protects an account.")
+        about:
+            "The fewest characters of a password. NIST asks for 15 where nothing else protects an account; below 8 is warned of."
+    )
     static let hideExisting = flag(
         "accounts.hideExisting", false,
         about: "Whether nobody can find out that an address has an account.")
@@ -75,6 +77,11 @@ extension Accounts {
             throw InvalidConfiguration(
                 key: FeatureSetting.mailFrom.key, reason: "must be an address, as in Presence <no-reply@example.org>")
         }
+    }
+
+    static func warnings(_ configuration: ServerConfiguration) -> [String] {
+        guard configuration.isOn(.accountsEnabled), configuration[.passwordMinimum] < 8 else { return [] }
+        return ["accounts.password.minimum is below 8, the least that NIST SP 800-63B allows: raise it"]
     }
 
     static func blockedPasswords(_ configuration: ServerConfiguration) throws(InvalidConfiguration) -> String {

@@ -18,7 +18,8 @@ final class Accounts: Feature {
         hasLowPriority: true)
     static let plan = FeaturePlan(
         name: "accounts", isOptional: false, scripts: Script.accounts, keys: KeyFamily.accounts,
-        settings: FeatureSetting.accounts, pools: [passwords, MailQueue.pool], check: Accounts.check)
+        settings: FeatureSetting.accounts, pools: [passwords, MailQueue.pool], check: Accounts.check,
+        warnings: Accounts.warnings)
 
     unowned let shard: ShardLogic
     let rules: PasswordRules

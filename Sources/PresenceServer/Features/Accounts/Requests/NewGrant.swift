@@ -24,11 +24,10 @@ extension Accounts {
     /// - Parameters:
     ///   - held: The hash that it was compared with: if the account has another by now, nobody is signed in.
     ///   - stronger: What is kept instead.
-    ///   - forget: Forgets the failures before it.
+    ///   - guess: By which it was tried; the failures before it are forgotten.
     func signIn(
         _ call: HTTPCall, as user: UserID, held: PasswordHash, stronger: PasswordHash?, on device: SigningDevice,
-        status: Int,
-        forget: @escaping Forget = { $0() }
+        status: Int, guess: Guess
     ) {
         let keys = shard.partitions.keys(of: user)
         let grant = newGrant(for: device)
@@ -46,7 +45,7 @@ extension Accounts {
             let words = value.array ?? []
             switch words.first?.string {
             case "OK":
-                forget { [self] in
+                guess.forget { [self] in
                     answer(call, status, user, grant.id, key: grant.key, counter: 1, account: words[1].bytes)
                 }
             case "CHANGED": call.refuseCredentials()

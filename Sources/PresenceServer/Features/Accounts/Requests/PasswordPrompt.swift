@@ -24,6 +24,7 @@ extension Accounts {
     ) {
         guard let user = call.ownUser() else { return }
         guard shard.link.isLive, places != nil else { return call.refuseUnavailable() }
+        guard let place = call.keepPlace(in: Self.passwords) else { return }
         let key = shard.partitions.keys(of: user).account(user)
         call.ask(changes: false) {
             shard.store.command(["HMGET", key, "email", "password", "held"], lane: .commands, reply: $0)
@@ -35,12 +36,14 @@ extension Accounts {
             else { return call.refuseDamaged(user) }
             let account = Confirmed(user: user, email: email, username: words[2].string, held: held)
             guard check(email, account.username) else { return }
-            countGuess(call, email, named: email.text) { _, forget in
-                call.work(Self.passwords) {
+            countGuess(call, email, named: email.text) { _, guess in
+                call.work(Self.passwords, at: place) {
                     held.matches(password)
+                } unrun: {
+                    guess.takeBack()
                 } then: { isRight in
                     guard isRight else { return call.refuseCredentials() }
-                    forget { then(account) }
+                    guess.forget { then(account) }
                 }
             }
         }

@@ -14,6 +14,8 @@ extension Accounts {
         let username: String?
         let device: SigningDevice
         let idempotency: String
+        /// Among the hashes.
+        let place: KeptPlace
     }
 
     func signUp(_ call: HTTPCall) throws(DecodingFailure) {
@@ -35,13 +37,15 @@ extension Accounts {
             throw .invalid("displayName", rule)
         }
         guard shard.link.isLive, places != nil else { return call.refuseUnavailable() }
+        // First, so that what is refused for it does not count for the address.
+        guard let place = call.keepPlace(in: Self.passwords) else { return }
         if let wait = signUps.take(by: call.address, at: shard.clock.now) {
             return call.refuse(retryAfter: wait, "too many accounts are made from this address: nothing was done")
         }
         let request = SignUp(
             email: email, password: password,
             displayName: named.map(FreeText.trimmed) ?? defaultDisplayName(email), username: username, device: device,
-            idempotency: idempotency)
+            idempotency: idempotency, place: place)
         guard let username else { return hash(call, request) }
         guard let usernames else {
             return call.refuse(
@@ -65,7 +69,7 @@ extension Accounts {
     /// Also for an address that is taken: how long the answer takes tells nothing.
     private func hash(_ call: HTTPCall, _ request: SignUp) {
         let password = request.password
-        call.work(Self.passwords) {
+        call.work(Self.passwords, at: request.place) {
             PasswordHash(of: password)
         } then: { [self] hash in
             create(call, request, hash)
@@ -207,12 +211,21 @@ extension Accounts {
                 let until = Timestamp(parts[0]),
                 shard.clock.redisNow < until, let held = words.last?.bytes.flatMap({ PasswordHash($0) })
             else { return call.refuseTaken() }
-            let password = request.password
+            repeatSignUp(call, request, of: user, held: held)
+        }
+    }
+
+    /// Only with the same password, which is tried here as it is at a sign-in.
+    private func repeatSignUp(_ call: HTTPCall, _ request: SignUp, of user: UserID, held: PasswordHash) {
+        let password = request.password
+        countGuess(call, request.email, named: request.email.text) { [self] _, guess in
             call.work(Self.passwords) {
                 held.matches(password)
+            } unrun: {
+                guess.takeBack()
             } then: { [self] isSame in
                 guard isSame else { return call.refuseTaken() }
-                signIn(call, as: user, held: held, stronger: nil, on: request.device, status: 201)
+                signIn(call, as: user, held: held, stronger: nil, on: request.device, status: 201, guess: guess)
             }
         }
     }

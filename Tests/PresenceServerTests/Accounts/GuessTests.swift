@@ -1,0 +1,208 @@
+import Passwords
+import PresenceProtocol
+import Testing
+
+@testable import PresenceCore
+@testable import PresenceServer
+@testable import Simulator
+
+/// What counts as a wrong password: each that was looked at, and no other.
+@Suite struct GuessTests {
+    private let accounts: AccountWorld
+    private var world: World { accounts.world }
+    private let ana = ["email": "ana@example.org", "password": "correct horse"]
+    private let wrong = ["email": "ana@example.org", "password": "wrong password"]
+
+    init() throws { accounts = try AccountWorld() }
+
+    private func signUp() throws -> String {
+        let access = try accounts.call("POST", "/v1/accounts", ana).json["accessToken"] as? String
+        // Its mail is sent on a thread too.
+        _ = try accounts.mailToken("verify")
+        return try #require(access)
+    }
+
+    private func failures(of email: String = "ana@example.org") throws -> Int {
+        let places = try #require(world.shards[0].logic.feature(Accounts.self)?.places)
+        let key = places.keys(of: email).guesses(places.guesses(of: email))
+        let held = try world.redis.command(["GET", key]).get().string
+        return try held.map { try #require(Int($0.prefix { $0 != " " })) } ?? 0
+    }
+
+    private func hasFailures(_ count: Int) -> Bool { (try? failures()) == count }
+
+    /// Every thread of a shard hashes for so long, and what comes after that waits.
+    private func keepBusy(_ shard: Int, for time: Milliseconds) throws {
+        let workers = try #require(world.shards[shard].workers)
+        workers.times = time...time
+        let ran = workers.ran
+        for number in 0..<Accounts.passwords.threads(world.configuration) {
+            let guess = ["email": "busy\(number)@example.org", "password": "wrong password"]
+            _ = SimulatedCall("POST", "/v1/sessions", guess, to: world.shards[shard])
+        }
+        try world.run(until: "all threads are busy") {
+            workers.ran - ran == Accounts.passwords.threads(world.configuration)
+        }
+        // What other threads do, such as verifying tokens.
+        workers.times = 1...1
+    }
+
+    /// A call whose password waits for a thread.
+    private func waiting(
+        _ method: String, _ path: String, _ body: [String: String], _ token: String? = nil, at shard: Int
+    )
+        throws -> SimulatedCall
+    {
+        let jobs = world.shards[shard].logic.jobs
+        let (before, counted) = (jobs.count, try failures())
+        let call = SimulatedCall(method, path, body, token: token, to: world.shards[shard])
+        try world.run(until: "the password waits") { hasFailures(counted + 1) && jobs.count == before + 1 }
+        return call
+    }
+
+    static let paths = [
+        ("POST", "/v1/sessions"), ("POST", "/v1/me/password"), ("POST", "/v1/me/email"), ("DELETE", "/v1/me"),
+    ]
+
+    @Test(arguments: paths) func `a password that is refused since too many wait is no failure, and costs nothing`(
+        method: String, path: String
+    ) throws {
+        let token = try signUp()
+        let body = ana.merging(["newPassword": "another horse"]) { $1 }
+        world.shards[0].workers.room = 0
+        try world.run(for: 1_000)
+        for _ in 0..<6 {
+            let before = world.redis.counts
+            let call = try accounts.call(method, path, body, token: path == "/v1/sessions" ? nil : token)
+            #expect(call.status == 503 && call.json["retryAfter"] != nil)
+            #expect(before["guess"] == world.redis.counts["guess"] && before["HMGET"] == world.redis.counts["HMGET"])
+        }
+        #expect(try failures() == 0)
+        world.shards[0].workers.room = nil
+        #expect(try accounts.call("POST", "/v1/sessions", ana).status == 200)
+    }
+
+    @Test(arguments: paths) func `a password whose client goes while it waits is no failure`(
+        method: String, path: String
+    )
+        throws
+    {
+        let token = try signUp()
+        let body = wrong.merging(["newPassword": "another horse"]) { $1 }
+        try keepBusy(0, for: 10_000)
+        for _ in 0..<6 {
+            let call = try waiting(method, path, body, path == "/v1/sessions" ? nil : token, at: 0)
+            #expect(try failures() == 1)
+            call.leave()
+            try world.run(until: "the try is taken back") { hasFailures(0) }
+        }
+        #expect(try accounts.call("POST", "/v1/sessions", ana, at: 1).status == 200)
+    }
+
+    @Test func `a password that is looked at is a failure, though its client goes meanwhile`() throws {
+        _ = try signUp()
+        world.shards[0].workers.times = 1_000...1_000
+        let ran = world.shards[0].workers.ran
+        let call = SimulatedCall("POST", "/v1/sessions", wrong, to: world.shards[0])
+        try world.run(until: "it is looked at") { self.world.shards[0].workers.ran > ran }
+        call.leave()
+        try world.run(for: 3_000)
+        #expect(try failures() == 1 && call.status == nil)
+    }
+
+    @Test func `a try is no failure if the store fails before its password is looked at`() throws {
+        _ = try signUp()
+        world.redis.refuse = { _, words in
+            words.first == "HMGET" ? .server(code: "BUSY", message: "BUSY for a moment") : nil
+        }
+        #expect(try accounts.call("POST", "/v1/sessions", ana).status == 503)
+        world.redis.refuse = { _, _ in nil }
+        try world.run(until: "the try is taken back") { hasFailures(0) }
+    }
+
+    /// The key of a sign-up that is repeated is nothing that has to be kept secret.
+    @Test func `passwords that are tried by repeating a sign-up are counted`() throws {
+        let body = ana.merging(["idempotency": "first"]) { $1 }
+        #expect(try accounts.call("POST", "/v1/accounts", body).status == 201)
+        let tried = body.merging(["password": "another horse"]) { $1 }
+        for _ in 0..<5 { #expect(try accounts.call("POST", "/v1/accounts", tried).reason == "email_taken") }
+        #expect(try failures() == 5)
+        let slowed = try accounts.call("POST", "/v1/accounts", tried)
+        #expect(slowed.status == 429 && slowed.json["retryAfter"] != nil)
+        try world.run(for: 1_000)
+        #expect(try accounts.call("POST", "/v1/accounts", body).status == 201)
+        #expect(try failures() == 0)
+    }
+
+    @Test func `what is taken back was not forgotten before: nothing is taken from later failures`() throws {
+        _ = try signUp()
+        try keepBusy(0, for: 10_000)
+        let early = try waiting("POST", "/v1/sessions", wrong, at: 0)
+        #expect(try accounts.call("POST", "/v1/sessions", ana, at: 1).status == 200)
+        #expect(try failures() == 0)
+        try world.run(for: 1_000)
+        for _ in 0..<2 { #expect(try accounts.call("POST", "/v1/sessions", wrong, at: 1).status == 401) }
+        early.leave()
+        try world.run(for: 1_000)
+        #expect(try failures() == 2)
+    }
+
+    @Test func `the pause of a try that is taken back ends, and that of one after it stays`() throws {
+        _ = try signUp()
+        for _ in 0..<5 { #expect(try accounts.call("POST", "/v1/sessions", wrong, at: 1).status == 401) }
+        try world.run(for: 1_000)
+        try keepBusy(0, for: 30_000)
+        // The sixth, after which there is a pause of 2 s; then the next is counted, with one of 4 s.
+        let sixth = try waiting("POST", "/v1/sessions", wrong, at: 0)
+        try world.run(for: 2_000)
+        let seventh = try waiting("POST", "/v1/sessions", wrong, at: 0)
+        seventh.leave()
+        try world.run(until: "the seventh is taken back") { hasFailures(6) }
+        #expect(try accounts.call("POST", "/v1/sessions", wrong, at: 1).status == 401)
+        sixth.leave()
+        try world.run(until: "the sixth is taken back") { hasFailures(6) }
+        // As if there had been six only, the last of them now.
+        let slowed = try accounts.call("POST", "/v1/sessions", wrong, at: 1)
+        let wait = try #require(slowed.json["retryAfter"] as? Int)
+        #expect(slowed.status == 429 && wait > 1_000)
+    }
+
+    /// However many come at once, on two servers, with clients that go at any moment, and with the owner signing in between: no
+    /// more are looked at than are counted, and none within a pause.
+    @Test(arguments: 1...30 as ClosedRange<UInt64>) func `clients that go get no guess more`(seed: UInt64) throws {
+        let accounts = try AccountWorld(seed: seed)
+        let world = accounts.world
+        var random = SplitMix64(seed)
+        #expect(try accounts.call("POST", "/v1/accounts", ana).status == 201)
+        for shard in world.shards { shard.workers.times = 20...400 }
+        var pending: [SimulatedCall] = []
+        var lookedAt: [Timestamp] = []
+        func hear() {
+            lookedAt += pending.filter { $0.status == 401 }.map { _ in world.redisNow }
+            pending.removeAll { $0.status != nil }
+        }
+        for _ in 0..<120 {
+            switch Int.random(in: 0..<10, using: &random) {
+            case 0..<6:
+                let shard = world.shards[Int.random(in: 0...1, using: &random)]
+                pending.append(SimulatedCall("POST", "/v1/sessions", wrong, to: shard))
+            case 6..<9 where !pending.isEmpty:
+                pending.remove(at: Int.random(in: 0..<pending.count, using: &random)).leave()
+            default: break
+            }
+            try world.run(for: Milliseconds.random(in: 0...100, using: &random))
+            hear()
+        }
+        try world.run(until: "all are answered") {
+            hear()
+            return pending.isEmpty
+        }
+        try world.run(for: 1_000)
+        let places = try #require(world.shards[0].logic.feature(Accounts.self)?.places)
+        let key = places.keys(of: ana["email"]!).guesses(places.guesses(of: ana["email"]!))
+        let record = try world.redis.command(["GET", key]).get().string ?? "0"
+        #expect(try #require(Int(record.prefix { $0 != " " })) >= lookedAt.count, "\(record): \(lookedAt)")
+        // After the fifth pauses of 1, 2, 4, … s: in 120 steps of 50 ms there is time for four more.
+        #expect(lookedAt.count <= 9)
+    }
+}
