@@ -15,7 +15,7 @@ def ask(port, words, password=None, within=20):
                 stream.sendall(encoded(["AUTH", password]))
                 read(answers)
             stream.sendall(encoded(words))
-            return "\n".join(read(answers)).strip()
+            return "\n".join(read(answers)).replace("\r\n", "\n").strip()
         except (ConnectionError, EOFError):
             return ""
 
