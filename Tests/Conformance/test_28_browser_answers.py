@@ -204,7 +204,8 @@ async def test_a_message_that_the_client_has_no_room_for_waits(chromium, server)
         await page.run("await new Promise((resolve) => setTimeout(resolve, 700))")
         assert await page.value("(await left())[0].error ?? null") is None
         assert await page.value("seen.list.value[0].lastMessage.status") == "sending"
-        await page.run("silent = []; for (const { id } of requests('getMessages').slice(0, 100)) hear({ type: 'ok', id });")
+        # Each answer makes room for the next one, which is asked meanwhile.
+        await page.run("for (const { type, id } of asked) if (type === 'getMessages') hear({ type: 'ok', id });")
         await page.until("(await left()).length === 0 && seen.list.value[0].lastMessage.status === 'sent'")
 
 
