@@ -73,12 +73,16 @@ extension Sessions {
     }
 
     /// Takes in a script's answer `OK, "now chosen clearAt version revokedAt text", visibility` (`ownStatus` in lib.lua).
-    func learn(_ words: [RedisValue], of user: LocalUser) {
-        guard words.count > 1, let told = OwnStatusRead(words[1]) else { return }
+    ///
+    /// - Returns: The version of the chosen status that Redis has; `nil` if the answer does not say.
+    @discardableResult
+    func learn(_ words: [RedisValue], of user: LocalUser) -> Timestamp? {
+        guard words.count > 1, let told = OwnStatusRead(words[1]) else { return nil }
         user.revokedAt = max(user.revokedAt, told.revokedAt)
         user.redisOffset = told.time - shard.clock.now
         if shard.store.hasOneClock { shard.clock.learn(redisTime: told.time) }
         take(told.chosen, of: user)
+        return told.chosen.version
     }
 
     package func take(_ chosen: LocalUser.Chosen, of user: LocalUser) {

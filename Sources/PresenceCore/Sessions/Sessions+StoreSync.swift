@@ -43,7 +43,9 @@ extension Sessions {
         let most = session.isAdmitted ? 0 : shard.configuration.limits.connectionsPerUser
         // What was let in once is kept even when memory is full.
         let script: Script = session.isAdmitted ? .assert : .open
-        let telling = Telling(session, round: shard.link.round, policy: shard.policies[user.id]?.head.version ?? 0)
+        let telling = Telling(
+            session, round: shard.link.round, policy: shard.policies[user.id]?.head.version ?? 0,
+            hasStatus: chosen[0] != "")
         shard.store.run(
             script,
             keys: [
@@ -77,32 +79,6 @@ extension Sessions {
         else { return ["", "", "", ""] }
         let clearAfter = held.clearAt.map { String(max(1, $0 - redisNow(for: user))) } ?? ""
         return [held.status.rawValue, held.text ?? "null", clearAfter, String(held.version)]
-    }
-
-    /// One telling of a session, and what was so when it was sent.
-    private struct Telling {
-        let session: Session
-        let round: Int
-        let number: Int
-        let state: String
-        let status: StatusChange?
-        let policy: Int64
-        /// Whether Redis might have known the session before.
-        let wasStored: Bool
-
-        init(_ session: Session, round: Int, policy: Int64) {
-            session.assertedRound = round
-            session.storedState = nil
-            session.tellings += 1
-            self.session = session
-            self.round = round
-            self.policy = policy
-            number = session.tellings
-            state = session.state
-            status = session.wantedStatus
-            wasStored = session.mayBeStored
-            session.mayBeStored = true
-        }
     }
 
     private func notTold(_ telling: Telling, _ failure: RedisFailure, _ done: (Outcome) -> Void) {
@@ -143,9 +119,14 @@ extension Sessions {
         if telling.status == session.wantedStatus { session.wantedStatus = nil }
         shard.policies.take(words.last.flatMap { PolicyHead.read($0) }, of: user.id, asOf: telling.policy)
         endOlder(than: session)
-        learn(words, of: user)
+        let stored = learn(words, of: user)
+        // Redis has forgotten what they chose, and one that was not let in yet could not say it.
+        let isForgotten = !telling.hasStatus && stored.map { user.chosen?.version ?? 0 > $0 } ?? false
         // What others show to this user depends on it.
-        shard.policies.complete(user.id) { _ in done(.stored) }
+        shard.policies.complete(user.id) { [self] _ in
+            done(.stored)
+            if isForgotten, !session.hasEnded { assertAgain(session) }
+        }
     }
 
     /// A device has one session. Redis has taken a younger one, and the event that says so may be lost.

@@ -175,6 +175,24 @@ import Testing
                     .activity(person: 2, place: 1, state: 2), .quiet,
                 ])),
         Found(
+            testDescription: "a status that Redis has lost is restored by a session that came while it was away",
+            history: SimulatedHistory(
+                seed: 396, people: 4, shards: 2, times: .short, connections: 1, interests: true,
+                steps: [
+                    .connect(person: 0, place: 2, shard: 1, activity: 0, status: 0),
+                    .connect(person: 0, place: 1, shard: 3, activity: 1, status: 0),
+                    .status(person: 0, place: 2, status: 1, text: 1, clearAfter: 0), .wait(11), .kill(shard: 0),
+                    .restart(after: 3404, data: 1, clock: 0), .close(person: 0, place: 2), .quiet,
+                ])),
+        Found(
+            testDescription: "a lease counts from when its renewal was sent, also in what histories expect",
+            history: SimulatedHistory(
+                seed: 508, people: 5, shards: 3, times: .defaults, connections: 1, interests: true,
+                steps: [
+                    .silence(ms: 3004), .wait(433), .connect(person: 4, place: 2, shard: 2, activity: 0, status: 0),
+                    .wait(309), .stop(shard: 2), .wait(6262), .wait(524), .silence(ms: 2536), .quiet,
+                ])),
+        Found(
             testDescription: "an administrator's disconnect holds when Redis' clock goes back in the same moment",
             history: SimulatedHistory(
                 seed: 1_795_347_978_986, people: 5, shards: 2, times: .defaults,

@@ -153,7 +153,9 @@ extension HistoryRun {
             else { return }
             let gap = uptime - (renewedAt[shard.name] ?? uptime)
             if gap > world.configuration.lease.duration - 100 { doubtful.insert(shard.name) }
-            renewedAt[shard.name] = uptime
+            // It counts from when it was sent.
+            let (now, sent) = (Timestamp(arguments[0]) ?? 0, Timestamp(arguments[6]))
+            renewedAt[shard.name] = uptime - max(0, now - (sent ?? now))
         }
     }
 

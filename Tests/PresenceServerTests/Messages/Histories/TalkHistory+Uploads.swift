@@ -60,17 +60,19 @@ extension TalkHistory {
         for talk in talks {
             let id = ConversationID(talk)!
             let keys = partitions.keys(of: id)
-            let messages = try stored(talk).map {
-                (from: $0.from, text: String(decoding: $0.attachments, as: UTF8.self))
-            }
+            let log = try stored(talk)
+            let messages = log.map { (from: $0.from, text: String(decoding: $0.attachments, as: UTF8.self)) }
+            let deleting = Set(log.filter { $0.deletedAt > 0 }.map(\.from))
             for upload in uploads where upload.talk == talk {
                 let count = messages.count { $0.from == upload.user && $0.text.contains(upload.name) }
                 let held = try redis.ask(["HGET", keys.attachments(id), upload.name]).get().string
                 let due = try redis.ask(["ZSCORE", keys.attachmentsDue, "\(upload.name) \(talk)"]).get().string
                 guard let held else {
                     if due != "0" { fail("\(upload.name) is gone, and nobody looks at it") }
-                    // (What went by its age may have been mentioned again afterwards.)
-                    if count > 0, keepFor == 0 { fail("\(upload.name) is gone, and mentioned \(count) times") }
+                    // (What went with a message, by its age or because that was deleted, may have been mentioned again since.)
+                    if count > 0, keepFor == 0, !deleting.contains(upload.user) {
+                        fail("\(upload.name) is gone, and mentioned \(count) times")
+                    }
                     continue
                 }
                 if held.split(separator: " ").last.flatMap({ Int($0) }) != count {
