@@ -112,7 +112,7 @@ import Testing
             .enroll, keys: [keys.shards, keys.unfinished, keys.inbox(bob), keys.user(bob), keys.pushed(bob)],
             arguments: [
                 String(world.redisNow), keys.events, world.shards[0].logic.link.incarnation, "joining \(bob)",
-                id.string, "in", "9999999999999",
+                id.string, "in", "9999999999999", "2000",
             ])
         #expect(try late.get().array?.compactMap(\.string) == ["OK", "-"])
         try expectBobGone()

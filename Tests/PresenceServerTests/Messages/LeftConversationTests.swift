@@ -20,7 +20,7 @@ import Testing
             .enroll, keys: [keys.shards, keys.unfinished, keys.inbox(bob), keys.user(bob), keys.pushed(bob)],
             arguments: [
                 String(world.redisNow), keys.events, world.shards[0].logic.link.incarnation, "joining \(id)", id, state,
-                String(version),
+                String(version), "2000",
             ])
         #expect(try answer.get().array?.first?.string == "OK")
     }

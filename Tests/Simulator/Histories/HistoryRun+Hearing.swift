@@ -206,8 +206,10 @@ extension HistoryRun {
         guard stay.confirmedAt != nil, !stay.mayBeGone, !doubtful.contains(stay.shard.name),
             let renewed = renewedAt[stay.shard.name]
         else { return false }
-        // While Redis is out of reach nobody's lease runs out, but that of one who does not come back after it.
-        let sinceRenewal = uptime - renewed + (stay.shard.isRunning && !stay.shard.isHeld ? 0 : downTime)
+        // While Redis is out of reach nobody's lease runs out, but that of one who does not come back after it, or who stood
+        // still and comes back too late.
+        let comesBack = stay.shard.isRunning && !stay.shard.isHeld && !hasStood(stay.shard)
+        let sinceRenewal = uptime - renewed + (comesBack ? 0 : downTime)
         guard sinceRenewal < settings.lease.duration - slack else { return false }
         if let lostAt = stay.lostAt, world.now - lostAt > settings.linger - slack { return false }
         let patience = min(settings.linger, settings.heartbeat.timeout)

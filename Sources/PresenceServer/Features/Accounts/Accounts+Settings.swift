@@ -11,7 +11,7 @@ extension FeatureSetting {
     static let passwordMinimum = count(
         "accounts.password.minimum", 8, in: 6...64,
         about:
-            "The fewest characters of a password. NIST asks for 15 where nothing else protects an account; below 8 is warned of."
+            "The fewest characters of a password. NIST asks for 15 where nothing else protects an account; below 8 is warned of in the log."
     )
     static let hideExisting = flag(
         "accounts.hideExisting", false,

@@ -66,8 +66,8 @@ import Testing
             old: "put(c, 'owner', membersOf(c)[1])", new: "put(c, 'owner', nil)", faults: ["the owner of"]),
         ScriptMistake(
             name: "a mark of what came goes back",
-            old: "math.max(m.delivered, math.min(tonumber(ARGV[6]), c.last), read)",
-            new: "math.max(math.min(tonumber(ARGV[6]), c.last), read)",
+            old: "math.max(m.delivered, math.min(tonumber(ARGV[i + 1]), c.last), read)",
+            new: "math.max(math.min(tonumber(ARGV[i + 1]), c.last), read)",
             faults: ["the mark of what came to", " came to "]),
         ScriptMistake(
             name: "a deleted message is urgent for ever", old: "return each == seq end)", new: "return false end)",
