@@ -161,10 +161,9 @@ class Phone {
     const signal = this.#screen.signal;
     for (;;) {
       try {
-        const { id } = await this.#messages.create([this.#other.user]);
+        this.#conversation = (await this.#messages.create([this.#other.user])).id;
         const [{ profile }] = await this.#client.get([this.#user.user]);
         if (!profile?.displayName) await this.#client.updateProfile({ displayName: this.#user.displayName });
-        this.#conversation = id;
         break;
       } catch (error) {
         // No answer in time. Any other error would come again.
