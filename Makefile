@@ -45,7 +45,7 @@ STAMPS := .build/stamps
 PACKAGES := libwebsockets-dev libwebsockets-evlib-ev libssl-dev libev-dev libhiredis-dev \
     libcurl4-openssl-dev libsodium-dev zlib1g-dev libjpeg62-turbo-dev libpng-dev ca-certificates redis-server
 TEST_PACKAGES := python3-pytest python3-pytest-xdist python3-websockets python3-yaml python3-jsonschema \
-    python3-h2 python3-aiosmtpd python3-botocore python3-pip chromium-headless-shell esbuild node-typescript python3-pil strace openssl
+    python3-h2 python3-aiosmtpd python3-botocore python3-pip chromium chromium-headless-shell esbuild node-typescript python3-pil strace openssl
 # Used by tests and not installed, since installing them starts services: unpacked into .build/programs. Some with a library.
 PROGRAM_PACKAGES := nginx caddy haproxy liblua5.3-0 libopentracing1 libopentracing-c-wrapper0 prometheus
 # Packages of PyPI, in .build/python.

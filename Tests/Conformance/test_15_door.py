@@ -444,9 +444,9 @@ async def test_those_who_never_finish_a_request_keep_nobody_out(authority, start
     displaced = int(counts["presence_handshakes_displaced_total"])
     assert displaced >= 20
     if not secure:
-        # (What drips into a handshake of TLS may be refused as nonsense before the deadline, and the call that does not
-        # say whose it is has its answer at once.)
-        assert displaced + int(counts["presence_handshakes_timed_out_total"]) == 45
+        # (What drips into a handshake of TLS may be refused as nonsense before the deadline. The fifteen calls that do not
+        # say whose they are have their answers at once; what is left of their bodies may be cut short to make room.)
+        assert 45 <= displaced + int(counts["presence_handshakes_timed_out_total"]) <= 60
 
 
 def alive(connection):

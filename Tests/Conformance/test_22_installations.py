@@ -30,7 +30,7 @@ class Place:
         self.keys = f"{prefix}:" if prefix else ""
 
     def command(self, *words):
-        return self.redis.command("-n", self.database, *map(str, words))
+        return self.redis.command(*map(str, words), database=self.database)
 
     def key_of(self, kind, user):
         return self.command("KEYS", f"{self.keys}{{p*}}:{kind}:{user}")

@@ -185,13 +185,13 @@ async def test_typing_is_shown_without_the_own_user_and_not_sent_at_each_key(chr
         assert (await page.until("seen.other.value"))["error"]["code"] == "forbidden"
 
 
-async def test_a_page_that_is_hidden_is_in_the_background(chromium, server, room):
-    async with Line(server) as line, chromium:
-        page = await opened(await tab(chromium, line), room.token("ana"))
+async def test_a_page_that_is_hidden_is_in_the_background(windows, server, room):
+    async with Line(server) as line, windows:
+        page = await opened(await tab(windows, line), room.token("ana"))
         bob = await room.come("bob")
         await bob.subscribe(room.name("ana"))
         await bob.sees(room.name("ana"), status="online")
-        other = await chromium.page()
+        other = await windows.page()
         await bob.sees(room.name("ana"), status="away")
         assert [each["state"] for each in page.sent if each["type"] == "activity"] == ["background"]
         await page.show()

@@ -37,6 +37,7 @@ NOT_ON_THE_BOARD = {
     "presence_photo_store_failures_total": "with pictures in a bucket; the log says what the storage answered",
     "presence_attachments_swept_total": "housekeeping that needs nobody",
     "presence_attachment_store_failures_total": "the log says what the disk or the storage answered",
+    "presence_marks_waiting": "for conversations.markDelay at most",
     "presence_messages_expired_total": "housekeeping that needs nobody",
     "presence_workers_cancelled_total": "clients that go while they are served are seen among the closes",
 }

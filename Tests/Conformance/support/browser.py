@@ -28,22 +28,26 @@ SHARED = {
 """What the console has at paths of its own."""
 
 
-PROGRAMS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-"""The first of them draws pages and nothing around them, for half the processor time."""
+SHELL = "chromium-headless-shell"
+"""It draws pages and nothing around them, for half the processor time."""
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+"""They have windows, in which one page can be behind another: the shell never hides a page."""
 
 
-def program():
-    found = next(filter(None, map(shutil.which, PROGRAMS)), None)
-    return found or pytest.skip("not installed: chromium-headless-shell")
+def program(has_windows):
+    programs = BROWSERS if has_windows else (SHELL, *BROWSERS)
+    found = next(filter(None, map(shutil.which, programs)), None)
+    return found or pytest.skip(f"not installed: {programs[0]}")
 
 
 class Browser:
     """A running Chromium. Tests connect to it with `session()`, each with storage and tabs of its own."""
 
-    def __init__(self):
+    def __init__(self, has_windows=False):
         self.directory = tempfile.mkdtemp(prefix="presence-browser-")
         self.process = subprocess.Popen(
-            [program(), "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+            [program(has_windows), "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
              "--disable-background-networking", "--disable-component-update", "--disable-sync", "--mute-audio",
              # Files that do not come from the server have no address that could be local.
              *(["--disable-features=LocalNetworkAccessChecks"] if FROM_SOURCES else []),

@@ -52,10 +52,10 @@ class Redis:
             time.sleep(0.02)
         return True
 
-    def command(self, *words):
+    def command(self, *words, database=None):
         """The answer of one command, as plain lines."""
         if not words[0].startswith("--"):
-            return ask(self.port, words)
+            return ask(self.port, words, database=database)
         run = subprocess.run(["redis-cli", "-p", str(self.port), *words], capture_output=True, text=True, timeout=20)
         return run.stdout.strip()
 

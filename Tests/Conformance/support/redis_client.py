@@ -3,7 +3,7 @@
 import socket
 
 
-def ask(port, words, password=None, within=20):
+def ask(port, words, password=None, within=20, database=None):
     """The answer as `redis-cli` prints it: plain lines, of an error its text, of nobody who listens nothing."""
     try:
         stream = socket.create_connection(("127.0.0.1", port), timeout=within)
@@ -13,6 +13,9 @@ def ask(port, words, password=None, within=20):
         try:
             if password:
                 stream.sendall(encoded(["AUTH", password]))
+                read(answers)
+            if database:
+                stream.sendall(encoded(["SELECT", database]))
                 read(answers)
             stream.sendall(encoded(words))
             return "\n".join(read(answers)).replace("\r\n", "\n").strip()
