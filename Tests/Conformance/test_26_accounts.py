@@ -479,7 +479,8 @@ async def test_every_example_of_a_refusal_is_what_the_server_answers(accounts, r
         await accounts.api.request("GET", "/v1/me", token=room.token("ana")),
         await ana.call("DELETE", "/v1/sessions/none"),
     ]
-    for _ in range(5):
+    # The first pauses are over before a slow machine has hashed a password.
+    while answers[-1].status != 429 and len(answers) < 30:
         answers.append(await accounts.sign_in(ana.email, "wrong password"))
     await ana.call("DELETE", "/v1/sessions/all")
     answers.append(await ana.call("GET", "/v1/me"))

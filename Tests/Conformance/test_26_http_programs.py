@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 
-from support.browser import PROGRAMS
+from support.browser import BROWSERS, SHELL
 from support.patience import PATIENCE, eventually
 from support.ports import free_port
 from support.processes import end_with_parent
@@ -198,7 +198,7 @@ async def test_a_websocket_goes_through(way):
 
 
 async def test_a_browser_reads_over_http(way, tmp_path):
-    chromium = needed(*PROGRAMS)
+    chromium = needed(SHELL, *BROWSERS)
     server, place, room = await up(way)
     shown = await output(
         chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",

@@ -199,6 +199,8 @@ async def test_a_background_client_gets_only_the_newest_of_each(room):
     one, two = (await talk(ana, bob))["id"], (await talk(ana, cy))["id"]
     await listed(ana)
     await ana.activity("background")
+    # It is there when this is answered.
+    await ana.did("getConversation", conversation=one)
     for number in range(5):
         await say(bob, one, f"one {number}")
         await say(cy, two, f"two {number}")
@@ -436,6 +438,9 @@ async def test_nobody_is_put_into_more_conversations_than_a_user_may_be_in(start
     await bob.refused("too_many", "createConversation", participants=[dan.user])
     other = await group(ana, dan)
     await ana.refused("too_many", "changeMembers", conversation=other["id"], add=[bob.user])
+    # Who is not in a conversation learns nothing, whether it exists or not.
+    for strange in (other["id"], "none"):
+        await cy.refused("forbidden", "changeMembers", conversation=strange, add=[bob.user])
     path = f"/v1/conversations/{other['id']}/participants"
     answer = await room.api.request("PUT", path, {"participants": [ana.user, bob.user]}, token=room.backend)
     assert answer.status == 422 and answer.json["code"] == "too_many", answer

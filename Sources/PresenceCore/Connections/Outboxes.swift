@@ -20,9 +20,9 @@ package final class OutboxBudget: Sendable {
         answers = ByteBudget((most + 1) / 2)
     }
 
-    /// What all WebSockets may hold, and those of a shard in any case.
+    /// What all WebSockets may hold, at least half of it, and those of a shard in any case.
     var room: (all: Int, shard: Int) {
-        let room = max(0, most - answers.held)
+        let room = max(most / 2, most - answers.held)
         return (room, room / shards)
     }
 

@@ -40,10 +40,13 @@ package final class Replies {
         return reply
     }
 
-    /// Those that may be hurried are the last ones, or have been.
+    /// Those that may be hurried are the last ones, but for some that are answered and wait for their turn.
     private func hurry(_ connection: Connection) {
         for reply in connection.replies.reversed() {
-            guard let hurry = reply.hurry else { return }
+            guard let hurry = reply.hurry else {
+                if reply.emit == nil { return }
+                continue
+            }
             reply.hurry = nil
             hurry()
         }

@@ -43,8 +43,8 @@ extension RedisFailure {
     }
 
     /// Whether the server answered with an error that trying again does not mend: what it holds is damaged, or the command
-    /// is wrong.
-    public var isLasting: Bool { code != nil && !isTransient }
+    /// is wrong. What it refuses before it runs anything (a password, the rights of a user) says nothing of what it holds.
+    public var isLasting: Bool { code.map { !isTransient && !Self.refusals.contains($0) } ?? false }
 
     private static let transient: Set<String> = passing.union(["OOM", "BUSY", "MISCONF", "NOREPLICAS"])
 

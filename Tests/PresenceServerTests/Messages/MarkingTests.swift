@@ -89,6 +89,56 @@ import Testing
         #expect(info.contains(#""unread":0"#), "what was marked before counts: \(info)")
     }
 
+    @Test func `nor does it wait for a mark before one that is answered already`() throws {
+        let other = try direct()
+        // Written with another member's, which was first.
+        mark(people[2], 8, #""delivered":1"#)
+        try world.run(for: 60)
+        people[1].sendText(#"{"type":"mark","id":9,"conversation":"\#(other)","read":1}"#)
+        mark(people[1], 10, #""read":1"#)
+        try world.run(for: 60)
+        #expect(try member("bob")[1] == "1")
+        people[1].sendText(#"{"type":"getConversation","id":11,"conversation":"\#(id)"}"#)
+        #expect(try answered(people[1], 9) < 20)
+    }
+
+    /// The conversation of ana and bob, with a message of ana's.
+    private func direct() throws -> String {
+        people[0].sendText(#"{"type":"createConversation","id":4,"participants":["bob"]}"#)
+        var made: String?
+        try world.run(until: "there is a direct conversation") {
+            made =
+                people[0].received.compactMap {
+                    if case .conversationCreated(_, let c) = $0, c.id.string != id { c.id.string } else { nil }
+                }.first
+            return made != nil
+        }
+        people[0].sendText(
+            #"{"type":"send","id":5,"conversation":"\#(made!)","message":{"id":"m2","text":"here"}}"#)
+        try world.run(for: 500)
+        return made!
+    }
+
+    @Test func `of two who show nobody what they read, each device hears of it`() throws {
+        let pairs = try [people[1], people[2]].map { client in
+            client.sendText(#"{"type":"setVisibility","id":20,"visibility":{"receipts":"nobody"}}"#)
+            let second = try SimulatedClient(client.user, in: world).connect(to: world.shards[0])
+            second.sendText(#"{"type":"subscribe","id":21,"conversationList":true}"#)
+            return (client, second)
+        }
+        try world.run(for: 15_000)
+        for (client, _) in pairs { mark(client, 22, #""delivered":1"#) }
+        try world.run(for: 500)
+        // Within one ms, what one of them alone has seen is newer than the other's.
+        mark(pairs[0].0, 23, #""read":1"#)
+        mark(pairs[1].0, 23, #""read":1"#)
+        try world.run(for: 500)
+        for (_, second) in pairs {
+            let last = try #require(second.texts.last { $0.hasPrefix(#"{"type":"conversation","#) })
+            #expect(last.contains(#""unread":0"#), "\(last)")
+        }
+    }
+
     @Test func `further marks wait together`() throws {
         mark(people[1], 9, #""delivered":1"#)
         mark(people[1], 10, #""read":1"#)

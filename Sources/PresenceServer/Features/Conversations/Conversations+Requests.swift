@@ -143,12 +143,23 @@ extension Conversations {
         ask(context) { [self] done in
             let added = request.change.add.filter { $0 != user }
             blocks.unless(between: user, and: added, done: done) { [self] in
-                reading.unlessFull(added, besides: id, done: done) { [self] in
+                reading.unlessFull(added, besides: id, done: { [self] in hide($0, from: user, of: id, done: done) }) {
+                    [self] in
                     shard.intents.begin(intent, first: first, reply: done)
                 }
             }
         } succeeded: { [unowned shard] _ in
             shard.replies.ok(context.id, to: context.connection)
+        }
+    }
+
+    /// Who is not in a conversation learns nothing of those whom they would add.
+    private func hide(
+        _ answer: Result<RedisValue, RedisFailure>, from user: UserID, of id: ConversationID, done: @escaping StoreReply
+    ) {
+        guard (try? answer.get())?.array?.first?.string == "FULL" else { return done(answer) }
+        reading.read(id) { record in
+            done(record.flatMap { $0?.member(user) == nil ? .success(.array([.status("FORBIDDEN")])) : answer })
         }
     }
 

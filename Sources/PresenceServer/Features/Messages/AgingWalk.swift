@@ -64,7 +64,10 @@ final class AgingWalk {
                 (try? result.get()).map { value in
                     if value.string == Self.done { return .done }
                     // When it was done.
-                    return value.int.map { .once(wait: min($0 + Self.between - shard.clock.redisNow, Self.between)) }
+                    let ago = value.int.map {
+                        max(0, shard.clock.redisNow.subtractingReportingOverflow($0).partialValue)
+                    }
+                    return ago.map { .once(wait: max(0, Self.between - min($0, Self.between))) }
                         ?? .never
                 })
         }

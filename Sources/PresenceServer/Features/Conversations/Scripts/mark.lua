@@ -6,7 +6,7 @@
 -- Replies {FENCED}, or {OK, WORD…}: of each user OK or FORBIDDEN.
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
 local c = conversationAt(KEYS[3])
-local reply, isSeen = { 'OK' }, false
+local reply, isSeen, alone = { 'OK' }, false, {}
 for i = 5, #ARGV, 3 do
     local m = c.members[ARGV[i]]
     reply[#reply + 1] = m and 'OK' or 'FORBIDDEN'
@@ -20,11 +20,14 @@ for i = 5, #ARGV, 3 do
             putMember(c, ARGV[i])
             isSeen = true
         elseif read ~= m.read then
+            -- Past what each of them has seen: so one version, that of the event, is theirs.
+            c.seen = math.max(c.seen or 0, ownVersion(m))
             m.read = read
-            bumpMember(c, ARGV[i], KEYS[2])
+            alone[#alone + 1] = ARGV[i]
         end
     end
 end
+for _, user in ipairs(alone) do bumpMember(c, user, KEYS[2]) end
 if isSeen then bump(c, KEYS[2]) end
 if c.news then save(c, ARGV[2], ARGV[4]) end
 return reply
