@@ -431,7 +431,7 @@ async def test_nobody_is_put_into_more_conversations_than_a_user_may_be_in(start
     room = Room(start(SETTINGS | {"conversations.mostPerUser": 2}))
     ana, bob, cy = await people(room, "ana", "bob", "cy")
     first, direct = await group(ana, bob, cy), await talk(bob, cy)
-    # Strangers are refused, and so is a backend, for whoever it is.
+    # Strangers are refused, and so are backends, whichever user they add.
     dan = await room.come("dan")
     assert "bob" not in str(await dan.refused("too_many", "createConversation", participants=[bob.user]))
     await dan.refused("too_many", "createConversation", participants=[bob.user, ana.user], name="More")

@@ -6,7 +6,7 @@ import time
 from report import pictures
 from report.results import PRESENCE
 from scenarios import measuring
-from stage.client import Client, Mint
+from stage.client import Client, Mint, frame
 from stage.failure import Failure
 from stage.stage import Stage
 from stage.usage import Usage
@@ -197,12 +197,6 @@ def jobs(server) -> dict[str, float]:
     names = {"queued": "workers_queued", "running": "workers_running", "refused": "workers_refused_total",
              "cancelled": "workers_cancelled_total", "run": "workers_running_microseconds_count"}
     return {short: metrics.get(f'{name}{{pool="{POOL}"}}', 0) for short, name in names.items()}
-
-
-def frame(text: str) -> bytes:
-    """A client's text message of less than 126 bytes; with a mask of zeros its bytes stay as they are."""
-    data = text.encode()
-    return b"\x81" + bytes([0x80 | len(data)]) + bytes(4) + data
 
 
 def draw(results):

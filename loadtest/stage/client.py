@@ -111,10 +111,7 @@ class Client:
                 return parts
 
     def _send(self, message: dict) -> None:
-        data = json.dumps(message, separators=(",", ":")).encode()
-        length = bytes([0x80 | len(data)]) if len(data) < 126 else struct.pack("!BH", 0xFE, len(data))
-        # With a mask of zeros the bytes stay as they are.
-        self._socket.sendall(b"\x81" + length + bytes(4) + data)
+        self._socket.sendall(frame(json.dumps(message, separators=(",", ":"))))
 
     def _receive(self) -> dict:
         """The next text message."""
@@ -132,6 +129,13 @@ class Client:
                 raise Failure(f"the server closed the connection of {self.user}: {data!r}")
             elif opcode == 0x1:
                 return json.loads(data)
+
+
+def frame(text: str) -> bytes:
+    """A client's text message. With a mask of zeros its bytes stay as they are."""
+    data = text.encode()
+    length = bytes([0x80 | len(data)]) if len(data) < 126 else struct.pack("!BH", 0xFE, len(data))
+    return b"\x81" + length + bytes(4) + data
 
 
 def percentiles(seconds: list[float]) -> dict[str, float]:

@@ -6,6 +6,7 @@ import struct
 import time
 from array import array
 
+from stage.client import frame
 from stage.failure import Failure
 
 
@@ -65,8 +66,7 @@ class Reader:
 
     def say(self, text: str) -> None:
         """A request without an answer; the socket has room for it."""
-        data = text.encode()
-        self.socket.sendall(b"\x81" + bytes([0x80 | len(data)]) + bytes(4) + data)
+        self.socket.sendall(frame(text))
 
 
 class Readers:

@@ -7,7 +7,7 @@ import Testing
 @testable import PresenceServer
 @testable import Simulator
 
-/// Nobody is in more conversations than a user may be, however many strangers want it, and whoever is quicker.
+/// The limit of conversations per user holds, also when many strangers add the same user at once.
 @Suite struct FullInboxTests {
     private let world: World
     private let ana: SimulatedClient

@@ -169,7 +169,7 @@ import Testing
         #expect(!people[1].texts.contains { $0.contains(#""type":"ok","id":9"#) })
     }
 
-    @Test func `who is no member is refused beside those who are`() throws {
+    @Test func `a stranger's mark is refused, and marks of members in the same write are stored`() throws {
         let stranger = try SimulatedClient("zoe", in: world).connect(to: world.shards[0])
         mark(stranger, 9, #""read":1"#)
         mark(people[1], 9, #""read":1"#)

@@ -120,7 +120,7 @@ import Testing
         let once = walks()
         try world.run(for: 600_000)
         #expect(walks() == once)
-        // A day later; whoever comes then does it, too.
+        // A day later any server does it once more.
         func restart() {
             for place in 0...1 {
                 world.shards[place].die()
