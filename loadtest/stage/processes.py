@@ -38,8 +38,11 @@ class Process:
         deadline = time.monotonic() + patience
         line = bytearray()
         descriptor = self.popen.stdout.fileno()
+        # Not select(), which takes descriptors below 1,024 only.
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
         while not line.endswith(b"\n"):
-            ready, _, _ = select.select([descriptor], [], [], max(0, deadline - time.monotonic()))
+            ready = poll.poll(max(0, deadline - time.monotonic()) * 1_000)
             byte = os.read(descriptor, 1) if ready else b""
             if not byte:
                 why = "ended" if ready else f"said nothing within {patience:.0f} s"

@@ -82,6 +82,7 @@ def spread(stage, options) -> dict:
     if any(met):
         failures.append(f"limits of the servers were met: {[each for each in met if each]}")
     machine = neighbours.report()
+    crowd.close()
     return report | {
         "messageToRegister": {name: report[MESSAGE][name] / value for name, value in report[REGISTER].items()
                               if name.endswith("Microseconds") and value},

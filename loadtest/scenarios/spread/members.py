@@ -125,6 +125,11 @@ class Crowd:
         for descriptor in self._members:
             self._poll.register(descriptor, select.EPOLLIN)
 
+    def close(self) -> None:
+        self._poll.close()
+        for member in self._members.values():
+            member.socket.close()
+
     def listen(self, seconds: float):
         """What has come, as (member, message), as soon as anything has, and at the latest after so long."""
         for descriptor, _ in self._poll.poll(max(0, seconds)):
