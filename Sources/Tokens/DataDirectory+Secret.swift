@@ -14,9 +14,9 @@ extension DataDirectory {
     public func secret() throws(StartFailure) -> TokenSecret {
         if access(secretFile, F_OK) != 0 { try createSecret() }
         let data = try PlainFile.read(secretFile)
-        guard let secret = TokenSecret(String(decoding: data, as: UTF8.self)) else {
-            throw StartFailure(
-                "\(secretFile) holds no secret: at least \(TokenSecret.shortest) bytes of text are needed")
+        guard let text = String(validating: data, as: UTF8.self), let secret = TokenSecret(text) else {
+            let needed = "at least \(TokenSecret.shortest) bytes of text without control characters"
+            throw StartFailure("\(secretFile) holds no secret: \(needed) are needed")
         }
         return secret
     }

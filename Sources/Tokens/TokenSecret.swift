@@ -18,10 +18,12 @@ public struct TokenSecret: Sendable, CustomStringConvertible, CustomReflectable 
         text = Base64URL.encode((0..<32).map { _ in UInt8.random(in: .min ... .max, using: &generator) })
     }
 
-    /// Takes one over, or returns `nil` if `text` (without the white space around it) is too short to be safe.
+    /// Takes one over, or returns `nil` if `text` (without the white space around it) is too short to be safe, or has control
+    /// characters: a file that lost its content in a power cut is all NUL, and zeros at its end do not change an HMAC's key.
     public init?(_ text: some StringProtocol) {
         let trimmed = text.drop { $0.isWhitespace }
-        guard let last = trimmed.lastIndex(where: { !$0.isWhitespace }), trimmed[...last].utf8.count >= Self.shortest
+        guard let last = trimmed.lastIndex(where: { !$0.isWhitespace }), trimmed[...last].utf8.count >= Self.shortest,
+            !trimmed[...last].utf8.contains(where: { $0 < 0x20 || $0 == 0x7F })
         else { return nil }
         self.text = String(trimmed[...last])
     }

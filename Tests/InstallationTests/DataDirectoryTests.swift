@@ -31,12 +31,15 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == ["secret"])
     }
 
-    @Test func `a file that holds no secret is an error and not replaced`() throws {
+    /// The second is what a power cut may leave of a file.
+    @Test(arguments: [Data("short\n".utf8), Data(count: 44), Data(repeating: 0xFF, count: 44)])
+    func `a file that holds no secret is an error and not replaced`(content: Data) throws {
         let scratch = try ScratchDirectory()
         let directory = try DataDirectory(scratch.path)
-        let file = try scratch.write("short\n", to: "secret")
+        let file = try scratch.write("", to: "secret")
+        try content.write(to: URL(fileURLWithPath: file))
         #expect(throws: StartFailure.self) { try directory.secret() }
-        #expect(try String(contentsOfFile: file, encoding: .utf8) == "short\n")
+        #expect(try Data(contentsOf: URL(fileURLWithPath: file)) == content)
     }
 
     @Test func `what is no directory is an error that names it`() throws {

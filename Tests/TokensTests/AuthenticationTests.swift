@@ -247,7 +247,8 @@ import Testing
         let texts = Set((0..<100).map { _ in TokenSecret().text })
         #expect(texts.count == 100)
         #expect(texts.allSatisfy { $0.utf8.count == 43 })
-        for text in ["short", "", "   \n", String(repeating: " ", count: 40)] {
+        let zeros = String(repeating: "\0", count: 44)
+        for text in ["short", "", "   \n", String(repeating: " ", count: 40), zeros, Forge.secret.text + zeros] {
             #expect(TokenSecret(text)?.text == nil)
         }
         #expect(TokenSecret("\n \(Forge.secret.text)\n")?.text == Forge.secret.text)
