@@ -12,7 +12,8 @@ public struct TrustedProxies: Sendable {
         self.ranges = ranges
     }
 
-    /// The client's address, as far as it can be believed.
+    /// The client's address, as far as it can be believed; `.unknown` if a trusted proxy names it so that it cannot be read.
+    /// It is not the proxy's then: what is on this machine or in a network of operators may do more than others.
     ///
     /// - Parameters:
     ///   - peer: the connected peer.
@@ -22,7 +23,7 @@ public struct TrustedProxies: Sendable {
         var client = peer
         for element in list.split(separator: ",", omittingEmptySubsequences: false).reversed() {
             // "unknown", a made-up name, or nonsense: nobody can tell who is behind it.
-            guard let address = PeerAddress(forwarded: element) else { break }
+            guard let address = PeerAddress(forwarded: element) else { return .unknown }
             client = address
             guard isTrusted(address) else { break }
         }
@@ -34,6 +35,9 @@ public struct TrustedProxies: Sendable {
 }
 
 extension PeerAddress {
+    /// What all clients have together that cannot be told apart: the unspecified address, which is nobody's.
+    static let unknown = PeerAddress(host: "::")!
+
     /// `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]` or `[2001:db8::1]:80`, with blanks around it.
     fileprivate init?(forwarded element: Substring) {
         var text = element
