@@ -1,6 +1,7 @@
 """Conversations: who is in them, what their members are told of them, and what each sets for themselves."""
 
 import asyncio
+import json
 import time
 
 import pytest
@@ -70,6 +71,10 @@ async def test_metadata_is_the_apps_own_up_to_2_kib(room):
     error = await ana.refused("validation_failed", "createConversation", participants=[bob.user], name="n",
                               metadata={"x": "y" * (2048 - 7)})
     assert error["field"] == "metadata"
+    deepest = {"[{": json.loads("[" * 15 + "]" * 15)}
+    assert (await group(ana, bob, metadata=deepest))["metadata"] == deepest
+    await ana.refused("validation_failed", "createConversation", participants=[bob.user], name="n",
+                      metadata={"x": [deepest]})
     for wrong in ("text", 7, [], True):
         await ana.refused("bad_request", "createConversation", participants=[bob.user], name="n", metadata=wrong)
 
