@@ -30,19 +30,32 @@ struct StoredMessage {
     init?(_ bytes: ArraySlice<UInt8>) {
         let parts = bytes.split(separator: 0x1F, omittingEmptySubsequences: false)
         guard parts.count >= 4 else { return nil }
-        let words = String(decoding: parts[0], as: UTF8.self).split(separator: " ").map(String.init)
-        guard words.count == 9, let seq = Int64(words[1]), let version = Int64(words[2]), let at = Int64(words[3]),
-            let editedAt = Int64(words[5]), let editCount = Int64(words[6]), let deletedAt = Int64(words[7])
+        let words = parts[0].split(separator: 0x20)
+        guard words.count == 9, let seq = Self.number(words[1]), let version = Self.number(words[2]),
+            let at = Self.number(words[3]), let editedAt = Self.number(words[5]), let editCount = Self.number(words[6]),
+            let deletedAt = Self.number(words[7])
         else { return nil }
-        (id, self.seq, self.version, self.at, from) = (words[0], seq, version, at, words[4])
-        (self.editedAt, self.editCount, self.deletedAt, deletedBy) = (editedAt, editCount, deletedAt, words[8])
+        (id, from, deletedBy) = (Self.text(words[0]), Self.text(words[4]), Self.text(words[8]))
+        (self.seq, self.version, self.at) = (seq, version, at)
+        (self.editedAt, self.editCount, self.deletedAt) = (editedAt, editCount, deletedAt)
         (text, attachments, priority) = (parts[1], parts[2], parts[3])
         edits = parts[4...].compactMap { part in
-            guard let space = part.firstIndex(of: 0x20),
-                let at = Int64(String(decoding: part[..<space], as: UTF8.self))
-            else { return nil }
+            guard let space = part.firstIndex(of: 0x20), let at = Self.number(part[..<space]) else { return nil }
             return Edit(at: at, text: part[(space + 1)...])
         }
+    }
+
+    private static func text(_ word: ArraySlice<UInt8>) -> String { String(decoding: word, as: UTF8.self) }
+
+    /// Digits only, and at most 18 of them; `nil` for anything else.
+    private static func number(_ word: ArraySlice<UInt8>) -> Int64? {
+        guard !word.isEmpty, word.count <= 18 else { return nil }
+        var value: Int64 = 0
+        for byte in word {
+            guard (0x30...0x39).contains(byte) else { return nil }
+            value = value * 10 + Int64(byte - 0x30)
+        }
+        return value
     }
 
     init?(_ bytes: [UInt8]) { self.init(bytes[...]) }
