@@ -48,6 +48,8 @@ package final class Connection {
 
     // Replies, in the order of their requests.
     var replies: [Reply] = []
+    /// A request of it waits for its turn (`LongAnswers`).
+    var isInLine = false
     var isReadingPaused = false
 
     // What waits for the end of the turn, or for the peer to read; events are in its `Line`.
@@ -84,5 +86,7 @@ package final class Connection {
     package final class Reply {
         var emit: (() -> Void)?
         var hurry: (() -> Void)?
+        /// Told of the answer's length in bytes, once: 0 if it goes nowhere.
+        var answered: ((Int) -> Void)?
     }
 }

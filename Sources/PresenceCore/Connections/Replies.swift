@@ -54,11 +54,16 @@ package final class Replies {
 
     package func fulfil(_ reply: Connection.Reply, on connection: Connection, emit: @escaping () -> Void) {
         reply.hurry = nil
-        guard !connection.isClosed else { return emit() }
+        guard !connection.isClosed else {
+            emit()
+            return answered(reply, bytes: 0)
+        }
         reply.emit = emit
         while let first = connection.replies.first, let emit = first.emit {
             connection.replies.removeFirst()
+            let before = connection.outbox.count
             emit()
+            answered(first, bytes: connection.outbox.count - before)
         }
         adjustReading(of: connection)
     }
@@ -69,13 +74,19 @@ package final class Replies {
         fulfil(expect(on: connection), on: connection, emit: emit)
     }
 
+    private func answered(_ reply: Connection.Reply, bytes: Int) {
+        guard let answered = reply.answered else { return }
+        reply.answered = nil
+        answered(bytes)
+    }
+
     /// The connection is gone: waiting callbacks run, to find that out.
     func abandon(_ connection: Connection) {
-        let waiting = connection.replies.compactMap(\.emit)
-        let hurries = connection.replies.compactMap(\.hurry)
+        let replies = connection.replies
         connection.replies.removeAll()
-        waiting.forEach { $0() }
-        hurries.forEach { $0() }
+        replies.forEach { $0.emit?() }
+        replies.forEach { $0.hurry?() }
+        replies.forEach { answered($0, bytes: 0) }
     }
 
     // MARK: Sending

@@ -73,4 +73,7 @@ package enum RequestPrice {
     /// One token, and one more for each full ten of the ids that are read or changed in Redis: an id costs a tenth of what
     /// a request does, there and here.
     package static func ids(_ count: Int) -> Int { 1 + count / 10 }
+
+    /// What an answer costs beside its request: a token for each full 4 KiB.
+    static func bytes(_ count: Int) -> Int { count / 4_096 }
 }

@@ -105,6 +105,7 @@ package struct MetricsSnapshot: Sendable {
         case logBytes = "log_bytes"
         case catchUpsPending = "log_catch_ups_pending"
         case intentsPending = "intents_pending"
+        case longAnswersWaiting = "long_answers_waiting"
 
         var help: String {
             switch self {
@@ -128,6 +129,7 @@ package struct MetricsSnapshot: Sendable {
             case .logBytes: "bytes of these entries"
             case .intentsPending: "changes that span partitions and were unfinished at the last sweep, of all servers"
             case .catchUpsPending: "connections that wait for log entries no longer in memory"
+            case .longAnswersWaiting: "requests for lists and pages that wait for another one of their user"
             }
         }
     }
@@ -266,6 +268,7 @@ extension ShardLogic {
             .topics: watchers.topics.count { $0 != nil }, .live: link.isLive ? 1 : 0,
             .outboxBytes: outboxes.held, .logEntries: watchers.logs.entries, .logBytes: watchers.logs.bytes,
             .catchUpsPending: catchUps.count, .intentsPending: intents.pending,
+            .longAnswersWaiting: longAnswers.waitingCount,
         ]
         snapshot.errors = Dictionary(uniqueKeysWithValues: metrics.errors.map { ($0.key.rawValue, $0.value) })
         snapshot.features = registry.metrics.map {

@@ -19,17 +19,24 @@ package struct Registry {
     /// - Parameters:
     ///   - name: The message's `type`.
     ///   - price: What it costs of the user's and the connection's rate.
+    ///   - mayBeLong: Whether its answer may be much longer than what `price` says of it (`LongAnswers`).
     ///   - decode: Reads and checks it.
     package mutating func request<Request>(
         _ name: String, price: @escaping (Request) -> Int = { _ in 1 },
+        mayBeLong: @escaping (Request) -> Bool = { _ in false },
         decode: @escaping (ClientMembers, ConnectionLimits) throws(DecodingFailure) -> Request,
         handle: @escaping (Request, RequestContext) -> Void
     ) {
         add(name) { (shard, members, id, connection) throws(DecodingFailure) in
             let request = try decode(members, shard.connectionLimits)
-            guard shard.admits(connection, id, tokens: price(request), of: connection.session?.user.id) else { return }
-            guard let session = connection.session else { return shard.refuseUnconnected(connection, id) }
-            handle(request, RequestContext(connection: connection, session: session, id: id))
+            func act() {
+                let user = connection.session?.user.id
+                guard shard.admits(connection, id, tokens: price(request), of: user) else { return }
+                guard let session = connection.session else { return shard.refuseUnconnected(connection, id) }
+                handle(request, RequestContext(connection: connection, session: session, id: id))
+            }
+            guard let user = connection.session?.user.id, mayBeLong(request) else { return act() }
+            shard.longAnswers.perform(of: user, on: connection, act)
         }
     }
 

@@ -32,6 +32,7 @@ package final class ShardLogic {
     package let interests: Interests?
     let delivery: Delivery
     package let replies: Replies
+    private(set) var longAnswers: LongAnswers!
     /// For features whose topics keep logs.
     package var catchUps: CatchUps { delivery.catchUps }
     package var logReader: LogReader { delivery.logReader }
@@ -111,6 +112,7 @@ package final class ShardLogic {
         }
         delivery = Delivery(watchers: watchers, sockets: sockets, clock: clock, metrics: metrics, outboxes: outboxes)
         replies = Replies(watchers: watchers, sockets: sockets, limits: limits, metrics: metrics, outboxes: outboxes)
+        longAnswers = LongAnswers(self)
         link = ShardMembership(self, isAlone: isAlone)
         sessions = Sessions(self)
         loader = TopicLoader(self)

@@ -23,9 +23,9 @@ final class VisibilityRequests: Feature {
         ) { [unowned self] change, context in
             answer(context) { self.change(context.user, change, by: context.writer, done: $0) }
         }
-        registry.request("getVisibility", decode: { (_, _) throws(DecodingFailure) in }) { [unowned self] _, context in
-            get(context)
-        }
+        registry.request(
+            "getVisibility", mayBeLong: { _ in true }, decode: { (_, _) throws(DecodingFailure) in }
+        ) { [unowned self] _, context in get(context) }
         list("addContacts", .contacts, { ListChange(add: $0) }, in: &registry)
         list("removeContacts", .contacts, { ListChange(remove: $0) }, in: &registry)
         list("block", .blocks, { ListChange(add: $0) }, in: &registry)

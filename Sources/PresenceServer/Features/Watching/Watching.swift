@@ -21,6 +21,7 @@ final class Watching: Feature {
                 let more = 9 * $0.messages.count + 10 * lists
                 return RequestPrice.ids($0.users.count + $0.conversations.count + more)
             },
+            mayBeLong: { $0.conversationList || $0.notifications || !$0.messages.isEmpty },
             decode: ClientRequest.subscribe
         ) { [unowned self] request, context in subscribe(context.connection, context.id, request) }
         registry.request("unsubscribe", decode: ClientRequest.unsubscribe) { [unowned self] request, context in

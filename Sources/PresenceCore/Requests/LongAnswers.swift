@@ -1,0 +1,80 @@
+import PresenceProtocol
+
+/// Requests whose answers may be megabytes, however short they are: pages of messages, lists.
+///
+/// A user's are carried out one after the other on a shard, and `most` of all users at a time. What an answer took is charged
+/// to the user's rate by its length before their next one is looked at, which then may be `rate_limited`. So a packet of a
+/// hundred such requests does not have Redis and the loop make hundreds of megabytes.
+///
+/// Of a connection one waits at most: what comes behind it is held (`HeldMessages`), so answers keep the order of requests.
+final class LongAnswers {
+    private struct Waiting {
+        let connection: Connection
+        let act: () -> Void
+    }
+
+    /// Of all users, under way at once on a shard.
+    static let most = 64
+
+    private unowned let shard: ShardLogic
+    /// Of each user with one under way, or whose turn has still to come, what else waits.
+    private var waiting: [UserID: [Waiting]] = [:]
+    /// Users whose turn comes next.
+    private var ready: ArraySlice<UserID> = []
+    private var underWay = 0
+    private var isGoingOn = false
+
+    init(_ shard: ShardLogic) { self.shard = shard }
+
+    var waitingCount: Int { waiting.values.reduce(0) { $0 + $1.count } }
+
+    /// Carries a request out, now or when its turn comes; `act` answers it, at once or by a place in the connection's replies.
+    func perform(of user: UserID, on connection: Connection, _ act: @escaping () -> Void) {
+        guard waiting[user] == nil else { return wait(Waiting(connection: connection, act: act), of: user) }
+        waiting[user] = []
+        guard underWay < Self.most else {
+            wait(Waiting(connection: connection, act: act), of: user)
+            return ready.append(user)
+        }
+        begin(act, of: user, on: connection)
+    }
+
+    private func wait(_ request: Waiting, of user: UserID) {
+        waiting[user]?.append(request)
+        request.connection.isInLine = true
+    }
+
+    private func begin(_ act: () -> Void, of user: UserID, on connection: Connection) {
+        underWay += 1
+        let (last, length) = (connection.replies.last, connection.outbox.count)
+        act()
+        guard let reply = connection.replies.last, reply !== last else {
+            return ended(of: user, bytes: connection.outbox.count - length)
+        }
+        reply.answered = { [unowned self] in ended(of: user, bytes: $0) }
+    }
+
+    private func ended(of user: UserID, bytes: Int) {
+        underWay -= 1
+        if bytes > 0 { shard.userRates.take(RequestPrice.bytes(bytes), by: user, at: shard.clock.now) }
+        if waiting[user]?.isEmpty == true { waiting[user] = nil } else { ready.append(user) }
+        goOn()
+    }
+
+    private func goOn() {
+        // What is answered at once must not recurse.
+        guard !isGoingOn else { return }
+        isGoingOn = true
+        defer { isGoingOn = false }
+        while underWay < Self.most, let user = ready.popFirst(), let next = waiting[user]?.removeFirst() {
+            next.connection.isInLine = false
+            guard !next.connection.isClosed else {
+                underWay += 1
+                ended(of: user, bytes: 0)
+                continue
+            }
+            begin(next.act, of: user, on: next.connection)
+            shard.handleHeld(of: next.connection)
+        }
+    }
+}
