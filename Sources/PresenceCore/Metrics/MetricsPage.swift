@@ -81,7 +81,7 @@ package struct MetricsSnapshot: Sendable {
             case .damagedRecords: "readings of records that no server has written"
             case .intentSteps: "steps taken of changes that span partitions"
             case .intentsResumed: "such changes taken up because their server may have died"
-            case .intentFailures: "such changes that a server could not finish, and left to the next sweep"
+            case .intentFailures: "such changes, or parts of them, that a server left to the next sweep"
             case .catchUps: "reads of log entries that were no longer in memory, a page for one connection each"
             }
         }
@@ -105,6 +105,7 @@ package struct MetricsSnapshot: Sendable {
         case logBytes = "log_bytes"
         case catchUpsPending = "log_catch_ups_pending"
         case intentsPending = "intents_pending"
+        case intentsWaiting = "intents_waiting"
 
         var help: String {
             switch self {
@@ -127,6 +128,7 @@ package struct MetricsSnapshot: Sendable {
             case .logEntries: "log entries held in memory"
             case .logBytes: "bytes of these entries"
             case .intentsPending: "changes that span partitions and were unfinished at the last sweep, of all servers"
+            case .intentsWaiting: "changes that span many partitions, of which a further part waits for its turn"
             case .catchUpsPending: "connections that wait for log entries no longer in memory"
             }
         }
@@ -266,6 +268,7 @@ extension ShardLogic {
             .topics: watchers.topics.count { $0 != nil }, .live: link.isLive ? 1 : 0,
             .outboxBytes: outboxes.held, .logEntries: watchers.logs.entries, .logBytes: watchers.logs.bytes,
             .catchUpsPending: catchUps.count, .intentsPending: intents.pending,
+            .intentsWaiting: intents.waiting,
         ]
         snapshot.errors = Dictionary(uniqueKeysWithValues: metrics.errors.map { ($0.key.rawValue, $0.value) })
         snapshot.features = registry.metrics.map {
