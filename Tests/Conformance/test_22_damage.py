@@ -10,7 +10,7 @@ from support.patience import PATIENCE, eventually
 from support.receiver import Receiver
 from support.room import Room
 from support.server import run
-from support.talks import listed, say, sees, talk
+from support.talks import group, listed, say, sees, talk
 
 LONG = 4 * PATIENCE
 QUICK = {"linger": 500, "lease": 1000, "renewal": 100, "sweep": 50, "partitions": 4}
@@ -275,3 +275,29 @@ async def test_damage_of_one_holds_up_nobody_elses_webhooks_and_pushes(start, tm
     finally:
         first.close()
         second.close()
+
+
+async def test_a_damaged_inbox_keeps_nobody_from_hearing_of_a_group(start):
+    redis = start.redis()
+    room = Room(start(QUICK, redis=redis, shards=1))
+    ana, bob, cy, dan = [await room.come(name) for name in ("ana", "bob", "cy", "dan")]
+    id = (await group(ana, bob))["id"]
+    await eventually(lambda: redis.command("KEYS", f"*:inbox:{bob.user}").strip(), "bob has it", within=LONG)
+    for client in (cy, dan):
+        await listed(client)
+    damage(redis, key_of(redis, "inbox", bob.user))
+    # Bob's inbox cannot hear of it; Cy's does, and so does that of each later change.
+    await ana.did("changeMembers", conversation=id, remove=[bob.user], add=[cy.user])
+    await sees(cy, id, participants=[ana.user, cy.user])
+    await ana.did("changeMembers", conversation=id, add=[dan.user])
+    await sees(dan, id, participants=[ana.user, cy.user, dan.user])
+    for client in (cy, dan):
+        assert [talk["id"] for talk in await listed(client)] == [id]
+    assert await room.api.metric("damaged_records_total") > 0
+    # Whose inbox is damaged can be put into another, and holds up nobody there.
+    other = (await group(ana, bob, cy))["id"]
+    await sees(cy, other, participants=[ana.user, bob.user, cy.user])
+    # The rest is done once it is mended.
+    redis.command("DEL", key_of(redis, "inbox", bob.user))
+    await eventually(lambda: not redis.command("KEYS", "*}:unfinished").strip(), "all is finished", within=LONG + 15)
+    assert [talk["id"] for talk in await listed(bob)] == [other]

@@ -39,21 +39,25 @@ package struct IntentStep {
     let keys: (PartitionKeys) -> [String]
     let arguments: [String]
     let next: ([RedisValue]) -> IntentProgress
+    let skip: (() -> IntentProgress)?
 
     /// - Parameters:
     ///   - intent: In whose subject's partition it runs.
     ///   - partition: Where it runs instead: for a thing that is not kept where its name hashes.
     ///   - keys: Of that partition.
+    ///   - skip: Where to go on if the record is damaged that the step is about, for one of many steps that do not need each
+    ///     other. What is skipped stays written down. `nil`: the whole intent waits until the record is mended.
     ///   - next: Gets the words of the answer; never those of a `FENCED` or `REVOKED`.
     package init(
         _ script: Script, _ intent: Intent, partition: Int? = nil, keys: @escaping (PartitionKeys) -> [String],
-        arguments: [String] = [], next: @escaping ([RedisValue]) -> IntentProgress
+        arguments: [String] = [], skip: (() -> IntentProgress)? = nil, next: @escaping ([RedisValue]) -> IntentProgress
     ) {
         self.script = script
         self.intent = intent
         self.partition = partition
         self.keys = keys
         self.arguments = arguments
+        self.skip = skip
         self.next = next
     }
 }
@@ -63,7 +67,10 @@ package indirect enum IntentProgress {
     case step(IntentStep)
     /// The change is made: the request is answered with this, and the rest follows.
     case answer(RedisValue, then: IntentStep)
-    /// Nothing is left to do. The request gets this, if it has no answer yet.
+    /// A part is done: the request gets this, if it has no answer yet, and the rest begins with this step when it is its turn
+    /// (``Intents/mostTurns``). If that never comes, the next executor finds in the record what is left.
+    case more(RedisValue, rest: IntentStep)
+    /// Nothing is left to do, but for what was skipped. The request gets this, if it has no answer yet.
     case end(RedisValue)
     /// This executor cannot go on. What is written down stays for the next one.
     case fail(RedisFailure)

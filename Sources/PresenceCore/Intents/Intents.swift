@@ -7,12 +7,20 @@ import Redis
 /// its partition's set `unfinished` until then, and every shard looks there. Two may carry out the same intent at once, and
 /// an executor may be late by any time: the steps' numbers decide, and no clock and no lease does.
 ///
+/// What has a large number of steps is done in parts (``IntentProgress/more(_:rest:)``), which take turns: it neither holds up
+/// a sweep, nor the subject's next request, nor others that are as long.
+///
 /// Price: a `SRANDMEMBER` for each partition and shard every ``pause`` if a feature has registered a kind, else nothing.
 package final class Intents {
     private unowned let shard: ShardLogic
     private var kinds: [String: (Identifier) -> IntentStep] = [:]
     /// By intent, in the order of their requests: the first is under way. One user's wishes do not race on one shard.
     private var runs: [Intent: [Run]] = [:]
+    /// By intent, with what the rest of it begins; in ``queue`` in the order of their turns.
+    private var rests: [Intent: IntentStep] = [:]
+    private var queue: [Intent] = []
+    private var turns = 0
+    private var isTakingTurns = false
     private var isSweeping = false
     private var failedSweeps = 0
     private var nextSweep: Milliseconds = 0
@@ -28,10 +36,15 @@ package final class Intents {
     static let batch = 10
     /// Partitions that a sweep works on at a time, one intent each.
     private static let window = 8
-    /// Steps of one run. More than this means that others undo what it does: the next sweep goes on.
+    /// Steps of one run, up to its end or its next part. More than this means that others undo what it does: the next sweep goes
+    /// on.
     static let mostSteps = 64
     /// Requests of one subject that wait for each other.
     static let mostWaiting = 16
+    /// Intents of which a further part is under way at a time.
+    var mostTurns = 8
+    /// Intents of which a further part waits for its turn. One that finds no room is left to the next sweep.
+    var mostWaitingTurns = 1_000
 
     /// How many the last sweep found, of all partitions, and of each at most ``batch``.
     private(set) var pending = 0
@@ -39,7 +52,9 @@ package final class Intents {
     private(set) var resumed = 0
     private(set) var failures = 0
     /// How many are under way here.
-    var underWay: Int { runs.count }
+    var underWay: Int { runs.count + rests.count }
+    /// Of how many a further part waits for its turn.
+    var waiting: Int { rests.count }
 
     private final class Run {
         let first: IntentStep
@@ -47,10 +62,21 @@ package final class Intents {
         var steps = 0
         /// Whether a script has run: then the intent may be written down.
         var hasBegun = false
+        /// It goes on with what is written down, and no request waits for it.
+        let isResumed: Bool
+        /// Why something was skipped.
+        var damage: RedisFailure?
 
-        init(_ first: IntentStep, _ reply: StoreReply?) {
+        init(_ first: IntentStep, isResumed: Bool = false, _ reply: StoreReply?) {
             self.first = first
+            self.isResumed = isResumed
             self.reply = reply
+        }
+
+        /// What comes of it. A request is told of no damage, as what is skipped is not what it asked about; a sweep is, as it does
+        /// not come earlier for what cannot be finished.
+        func outcome(_ value: RedisValue) -> Result<RedisValue, RedisFailure> {
+            isResumed ? damage.map { .failure($0) } ?? .success(value) : .success(value)
         }
     }
 
@@ -90,7 +116,12 @@ package final class Intents {
             arguments: [partition.events, shard.link.incarnation, step.intent.member] + step.arguments, lane: .commands
         ) { [self] result in
             switch result {
-            case .failure(let failure): fail(run, intent, failure)
+            case .failure(let failure):
+                guard failure.isLasting, let skip = step.skip else { return fail(run, intent, failure) }
+                failures += 1
+                run.damage = failure
+                shard.noteDamage("intent " + intent.kind.name, of: step.intent.subject)
+                go(on: skip(), run, intent)
             case .success where shard.link.noticeFencing(in: result):
                 fail(run, intent, .disconnected(sent: false))
             // Its writer's token has been taken back: nothing was changed, also not written down.
@@ -110,8 +141,12 @@ package final class Intents {
         case .answer(let value, let step):
             answer(run, .success(value))
             perform(step, of: run, intent)
+        case .more(let value, let rest):
+            answer(run, run.outcome(value))
+            postpone(rest, of: intent)
+            finish(run, intent)
         case .end(let value):
-            answer(run, .success(value))
+            answer(run, run.outcome(value))
             finish(run, intent)
         case .fail(let failure): fail(run, intent, failure)
         }
@@ -134,6 +169,37 @@ package final class Intents {
     private func finish(_ run: Run, _ intent: Intent) {
         runs[intent]?.removeFirst()
         if let next = runs[intent]?.first { perform(next.first, of: next, intent) } else { runs[intent] = nil }
+    }
+
+    // MARK: Turns
+
+    private func postpone(_ rest: IntentStep, of intent: Intent) {
+        if rests[intent] == nil {
+            guard turns < mostTurns || rests.count < mostWaitingTurns else { return }
+            queue.append(intent)
+        }
+        rests[intent] = rest
+        takeTurns()
+    }
+
+    /// A turn that ends at once must not recurse.
+    private func takeTurns() {
+        guard !isTakingTurns else { return }
+        isTakingTurns = true
+        // The first sweep after a break finds them in Redis.
+        if !shard.link.isLive { (rests, queue) = ([:], []) }
+        while turns < mostTurns, !queue.isEmpty {
+            let intent = queue.removeFirst()
+            guard let rest = rests.removeValue(forKey: intent) else { continue }
+            turns += 1
+            // Behind the subject's requests that wait.
+            enqueue(
+                Run(rest, isResumed: true) { [self] _ in
+                    turns -= 1
+                    takeTurns()
+                }, intent)
+        }
+        isTakingTurns = false
     }
 
     // MARK: What others left
@@ -212,8 +278,8 @@ package final class Intents {
             return done(nil)
         }
         let intent = Intent(IntentKind(name: String(words[0])), subject)
-        guard runs[intent] == nil else { return done(nil) }
+        guard runs[intent] == nil, rests[intent] == nil else { return done(nil) }
         resumed += 1
-        enqueue(Run(first(subject), done), intent)
+        enqueue(Run(first(subject), isResumed: true, done), intent)
     }
 }

@@ -81,7 +81,7 @@ package struct MetricsSnapshot: Sendable {
             case .damagedRecords: "readings of records that no server has written"
             case .intentSteps: "steps taken of changes that span partitions"
             case .intentsResumed: "such changes taken up because their server may have died"
-            case .intentFailures: "such changes that a server could not finish, and left to the next sweep"
+            case .intentFailures: "such changes, or parts of them, that a server left to the next sweep"
             case .catchUps: "reads of log entries that were no longer in memory, a page for one connection each"
             }
         }
@@ -106,6 +106,7 @@ package struct MetricsSnapshot: Sendable {
         case catchUpsPending = "log_catch_ups_pending"
         case intentsPending = "intents_pending"
         case longAnswersWaiting = "long_answers_waiting"
+        case intentsWaiting = "intents_waiting"
 
         var help: String {
             switch self {
@@ -128,6 +129,7 @@ package struct MetricsSnapshot: Sendable {
             case .logEntries: "log entries held in memory"
             case .logBytes: "bytes of these entries"
             case .intentsPending: "changes that span partitions and were unfinished at the last sweep, of all servers"
+            case .intentsWaiting: "changes that span many partitions, of which a further part waits for its turn"
             case .catchUpsPending: "connections that wait for log entries no longer in memory"
             case .longAnswersWaiting: "requests for lists and pages that wait for another one of their user"
             }
@@ -269,6 +271,7 @@ extension ShardLogic {
             .outboxBytes: outboxes.held, .logEntries: watchers.logs.entries, .logBytes: watchers.logs.bytes,
             .catchUpsPending: catchUps.count, .intentsPending: intents.pending,
             .longAnswersWaiting: longAnswers.waitingCount,
+            .intentsWaiting: intents.waiting,
         ]
         snapshot.errors = Dictionary(uniqueKeysWithValues: metrics.errors.map { ($0.key.rawValue, $0.value) })
         snapshot.features = registry.metrics.map {

@@ -14,8 +14,10 @@ import Testing
     private let eve: SimulatedClient
     private let bob = UserID("bob")!
 
-    init() throws {
-        let world = try World(shards: 2) { $0[Conversations.mostPerUser] = 2 }
+    init() throws { try self.init(most: 2) }
+
+    private init(most: Int64) throws {
+        let world = try World(shards: 2) { $0[Conversations.mostPerUser] = most }
         self.world = world
         ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
         eve = try SimulatedClient("eve", in: world).connect(to: world.shards[1])
@@ -67,7 +69,7 @@ import Testing
     }
 
     @Test func `who is in as many as may be is put into no more, until there is room`() throws {
-        let first = try made(create(#""participants":["bob","cy"],"name":"A""#, by: ana, 101))
+        let first = try made(create(#""participants":["bob","dan"],"name":"A""#, by: ana, 101))
         let direct = try made(create(#""participants":["bob"]"#, by: eve, 101))
         #expect(try create(#""participants":["bob"],"name":"B""#, by: ana, 102) == .refused(.tooMany))
         #expect(try create(#""participants":["bob"]"#, by: ana, 103) == .refused(.tooMany))
@@ -115,7 +117,7 @@ import Testing
     @Test func `a step that comes late brings nobody back who was taken out because there was no room`() throws {
         // Found full by one server; another one finds room, and says so after the first has acted on it.
         let first = try made(create(#""participants":["bob"],"name":"A""#, by: ana, 101))
-        _ = try made(create(#""participants":["bob"],"name":"B""#, by: ana, 102))
+        _ = try made(create(#""participants":["bob"]"#, by: ana, 102))
         let third = try made(create(#""participants":["cy"],"name":"C""#, by: eve, 101))
         let logic = world.shards[0].logic!
         let (keys, bobs) = (logic.partitions.keys(of: third), logic.partitions.keys(of: bob))
@@ -153,5 +155,96 @@ import Testing
         try world.run(for: 30_000)
         #expect(try inbox(of: "bob").count == 1)
         #expect(try world.redis.command(["SCARD", keys.unfinished]).get().int == 0)
+    }
+
+    // MARK: Strangers' groups
+
+    private func group(_ name: String, with members: String..., by client: SimulatedClient, _ id: Int64) throws
+        -> Answer
+    {
+        let list = members.map { "\"\($0)\"" }.joined(separator: ",")
+        return try create(#""participants":[\#(list)],"name":"\#(name)""#, by: client, id)
+    }
+
+    @Test func `groups of others leave half the room to direct conversations and to one's own groups`() throws {
+        let room = try FullInboxTests(most: 6)
+        let mal = try SimulatedClient("mal", in: room.world).connect(to: room.world.shards[0])
+        let client = try SimulatedClient("bob", in: room.world).connect(to: room.world.shards[0])
+        let first = try room.made(room.group("1", with: "bob", "cy", by: room.eve, 101))
+        for id in 102...103 { _ = try room.made(room.group("\(id)", with: "bob", by: mal, Int64(id))) }
+        // Half of it is theirs, and no more, whichever way it is tried.
+        #expect(try room.group("4", with: "bob", by: room.eve, 104) == .refused(.tooMany))
+        let other = try room.made(room.group("5", with: "cy", by: mal, 105))
+        mal.sendText(#"{"type":"changeMembers","id":106,"conversation":"\#(other)","add":["bob"]}"#)
+        #expect(try room.answer(to: 106, of: mal) == .refused(.tooMany))
+        // Also after they have left it to him.
+        room.eve.sendText(#"{"type":"changeMembers","id":107,"conversation":"\#(first)","remove":["eve","cy"]}"#)
+        #expect(try room.answer(to: 107, of: room.eve) == .ok)
+        #expect(try room.members(of: first) == ["bob"])
+        #expect(try room.group("8", with: "bob", by: room.eve, 108) == .refused(.tooMany))
+        let direct = try room.made(room.create(#""participants":["bob"]"#, by: room.ana, 101))
+        let own = try room.made(room.group("Own", with: "cy", by: client, 101))
+        let called = try room.made(room.create(#""participants":["cy"]"#, by: client, 102))
+        #expect(try Set(room.inbox(of: "bob")).isSuperset(of: [direct.string, own.string, called.string]))
+        // And there is an end to it.
+        #expect(try room.inbox(of: "bob").count == 6)
+        #expect(try room.create(#""participants":["bob"]"#, by: room.eve, 109) == .refused(.tooMany))
+        #expect(try room.group("More", with: "cy", by: client, 103) == .refused(.tooMany))
+        // Who leaves one of theirs has room again, also for another of theirs.
+        client.sendText(#"{"type":"changeMembers","id":104,"conversation":"\#(first)","remove":["bob"]}"#)
+        #expect(try room.answer(to: 104, of: client) == .ok)
+        _ = try room.made(room.group("10", with: "bob", by: room.eve, 110))
+    }
+
+    @Test func `many groups of others that come at once take no more than their half`() throws {
+        let room = try FullInboxTests(most: 6)
+        let world = room.world
+        let client = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
+        let strangers = try (0..<4).map {
+            try SimulatedClient("stranger-\($0)", in: world).connect(to: world.shards[$0 % 2])
+        }
+        for id in 201...205 {
+            for stranger in strangers {
+                stranger.sendText(#"{"type":"createConversation","id":\#(id),"participants":["bob"],"name":"G"}"#)
+            }
+        }
+        room.ana.sendText(#"{"type":"createConversation","id":201,"participants":["bob"]}"#)
+        client.sendText(#"{"type":"createConversation","id":201,"participants":["cy"],"name":"Own"}"#)
+        let direct = try room.made(room.answer(to: 201, of: room.ana))
+        let own = try room.made(room.answer(to: 201, of: client))
+        try world.run(for: 30_000)
+        let held = try room.inbox(of: "bob")
+        #expect(held.count == 5 && Set(held).isSuperset(of: [direct.string, own.string]))
+        for id in held { #expect(try room.members(of: ConversationID(id)!).contains("bob")) }
+        #expect(try world.unfinished() == [])
+    }
+
+    @Test func `backends are no strangers`() throws {
+        let room = try FullInboxTests(most: 4)
+        for id in 101...102 { _ = try room.made(room.group("\(id)", with: "bob", by: room.eve, Int64(id))) }
+        func put(_ id: String) throws -> Int? {
+            let call = SimulatedCall(
+                "PUT", "/v1/conversations/\(id)/participants", ["participants": ["bob", "eve", "cy"]],
+                token: "!backend", to: room.world.shards[1])
+            try room.world.run(until: "the backend is answered") { call.status != nil }
+            return call.status
+        }
+        #expect(try put("team-1") == 200 && put("team-2") == 200 && put("team-3") == 422)
+        #expect(try room.inbox(of: "bob").count == 4)
+        #expect(try room.members(of: ConversationID("team-1")!) == ["bob", "eve", "cy"])
+    }
+
+    /// The setting of receipts is noted in the inbox beside whose group it is.
+    @Test func `receipts change nothing about whose a group is`() throws {
+        let room = try FullInboxTests(most: 4)
+        let client = try SimulatedClient("bob", in: room.world).connect(to: room.world.shards[0])
+        for id in 101...102 { _ = try room.made(room.group("\(id)", with: "bob", by: room.eve, Int64(id))) }
+        for (id, audience) in [(50, "nobody"), (51, "everyone")] {
+            client.sendText(#"{"type":"setVisibility","id":\#(id),"visibility":{"receipts":"\#(audience)"}}"#)
+            #expect(try room.answer(to: Int64(id), of: client) == .ok)
+        }
+        #expect(try room.world.unfinished() == [])
+        #expect(try room.group("103", with: "bob", by: room.eve, 103) == .refused(.tooMany))
+        _ = try room.made(room.create(#""participants":["bob"]"#, by: room.ana, 101))
     }
 }

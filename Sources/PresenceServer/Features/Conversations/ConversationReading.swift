@@ -37,26 +37,34 @@ struct ConversationReading {
         }
     }
 
-    /// Whether one of the users is in as many conversations as a user may be, and not in this one.
-    func isFull(
-        _ users: [UserID], besides id: ConversationID?, found: @escaping (Result<Bool, RedisFailure>) -> Void
+    /// Whether one of the users is in as many conversations as a user may be, and not in this one. Another user's groups take half
+    /// of them at most (`enroll.lua`).
+    private func isFull(
+        _ users: [UserID], madeBy creator: UserID?, besides id: ConversationID?,
+        found: @escaping (Result<Bool, RedisFailure>) -> Void
     ) {
         let most = Int(shard.configuration[Conversations.mostPerUser])
         var (isFull, failure): (Bool, RedisFailure?) = (false, nil)
         BoundedConcurrency(users, window: Self.window) { user, next in
+            let isPut = creator != nil && creator != user
             let key = shard.partitions.keys(of: user).inbox(user)
+            func note(_ reason: RedisFailure) {
+                // What is damaged cannot hear of it, which keeps nobody else from it.
+                if !reason.isLasting { failure = reason }
+                next()
+            }
             shard.store.command(["HLEN", key], lane: .commands) { result in
+                if let reason = result.failure { return note(reason) }
                 // It also has those that were left: only then they are counted.
-                guard case .success(let count) = result, count.int ?? 0 >= most else {
-                    failure = failure ?? result.failure
-                    return next()
-                }
+                let count = (try? result.get())?.int ?? 0
+                guard count >= (isPut ? most / 2 : most) else { return next() }
                 inbox(of: user) { result in
                     switch result {
-                    case .failure(let reason): failure = failure ?? reason
+                    case .failure(let reason): return note(reason)
                     case .success(let inbox):
                         let isIn = id.map { inbox.conversations.contains($0) } ?? false
-                        if !isIn, inbox.conversations.count >= most { isFull = true }
+                        let hasRoom = inbox.conversations.count < most && !(isPut && inbox.put >= most / 2)
+                        if !isIn, !hasRoom { isFull = true }
                     }
                     next()
                 }
@@ -67,10 +75,13 @@ struct ConversationReading {
     }
 
     /// Runs what puts users into a conversation; `done` gets `FULL` if one of them is in too many: nobody learns which.
+    ///
+    /// - Parameter creator: Who makes it, or made it, as a group; `nil` for a direct one, or a backend's.
     func unlessFull(
-        _ users: [UserID], besides id: ConversationID? = nil, done: @escaping StoreReply, _ run: @escaping () -> Void
+        _ users: [UserID], madeBy creator: UserID?, besides id: ConversationID? = nil, done: @escaping StoreReply,
+        _ run: @escaping () -> Void
     ) {
-        isFull(users, besides: id) { result in
+        isFull(users, madeBy: creator, besides: id) { result in
             switch result {
             case .failure(let failure): done(.failure(failure))
             case .success(true): done(.success(.array([.status("FULL")])))
@@ -79,9 +90,26 @@ struct ConversationReading {
         }
     }
 
+    /// The same of a conversation that there may be.
+    func unlessFull(
+        _ users: [UserID], in id: ConversationID, done: @escaping StoreReply, _ run: @escaping () -> Void
+    ) {
+        guard !users.isEmpty else { return run() }
+        let key = shard.partitions.keys(of: id).conversation(id)
+        shard.store.command(["HGET", key, "creator"], lane: .commands) { result in
+            switch result {
+            case .failure(let failure): done(.failure(failure))
+            case .success(let creator):
+                unlessFull(users, madeBy: creator.string.flatMap { UserID($0) }, besides: id, done: done, run)
+            }
+        }
+    }
+
     /// What an inbox has.
     struct Inbox {
         var conversations: [ConversationID] = []
+        /// How many of them are other users' groups.
+        var put = 0
         /// Those that the user is no longer in, with the version at which they left.
         var left: [ConversationID: Int64] = [:]
         /// What was left at this version or before may be missing in `left`.
@@ -107,6 +135,7 @@ struct ConversationReading {
                         let state = words[place + 1].split(separator: " ")
                         if state.first == "in" {
                             inbox.conversations.append(id)
+                            if state.last == "put" { inbox.put += 1 }
                         } else if state.count > 1 {
                             inbox.left[id] = Int64(state[1])
                         }

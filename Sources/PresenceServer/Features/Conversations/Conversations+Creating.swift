@@ -36,7 +36,7 @@ extension Conversations {
                     if others.count == 1, request.name == nil {
                         createDirect(creator, others[0], request, context.writer, refused: done, made: finish)
                     } else {
-                        reading.unlessFull([creator] + others, done: done) { [self] in
+                        reading.unlessFull([creator] + others, madeBy: creator, done: done) { [self] in
                             createGroup(creator, request, context.writer, refused: done, made: finish)
                         }
                     }
@@ -149,7 +149,7 @@ extension Conversations {
                     return made(.success(record))
                 }
             }
-            reading.unlessFull([creator, other], besides: id, done: refused) { [self] in
+            reading.unlessFull([creator, other], madeBy: nil, besides: id, done: refused) { [self] in
                 makeDirect(id, creator, other, request, writer) { [self] result in
                     // A backend has made a group of it: the next id is theirs.
                     if (try? result.get())?.array?.first?.string == "TAKEN", attempt < Self.mostAttempts {

@@ -143,7 +143,7 @@ extension Conversations {
         ask(context) { [self] done in
             let added = request.change.add.filter { $0 != user }
             blocks.unless(between: user, and: added, done: done) { [self] in
-                reading.unlessFull(added, besides: id, done: { [self] in hide($0, from: user, of: id, done: done) }) {
+                reading.unlessFull(added, in: id, done: { [self] in hide($0, from: user, of: id, done: done) }) {
                     [self] in
                     shard.intents.begin(intent, first: first, reply: done)
                 }
@@ -170,7 +170,7 @@ extension Conversations {
             switch result {
             case .failure(let failure): done(.failure(failure))
             case .success(let users):
-                reading.unlessFull(users, besides: id, done: done) { [self] in set(users, of: id, done: done) }
+                reading.unlessFull(users, in: id, done: done) { [self] in set(users, of: id, done: done) }
             }
         }
     }

@@ -14,7 +14,8 @@ final class Conversations: Feature {
         "conversations.mostPerUser", 2_000, in: 2...100_000,
         about:
             "How many conversations a user may be in; nobody can put them into another one. It bounds a user's list, to "
-            + "which anybody can add: reading one of 1,000 takes Redis some ms.")
+            + "which anybody can add: reading one of 1,000 takes Redis some ms. Groups that other users have made take "
+            + "half of it at most; the rest is for direct conversations, the user's own groups and those of backends.")
 
     unowned let shard: ShardLogic
     let lists: ConversationLists

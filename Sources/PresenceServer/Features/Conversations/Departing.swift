@@ -9,7 +9,8 @@ final class Departing {
 
     private unowned let shard: ShardLogic
     private var kind: IntentKind!
-    private static let page = 20
+    /// Conversations in a part.
+    private static let page = 50
 
     init(_ shard: ShardLogic) { self.shard = shard }
 
@@ -23,25 +24,34 @@ final class Departing {
         shard.intents.begin(intent, first: page(intent)) { _ in }
     }
 
-    private func page(_ intent: Intent, left: [String] = []) -> IntentStep {
+    /// - Parameter damaged: Conversations that cannot be left.
+    private func page(_ intent: Intent, left: [String] = [], damaged: [String] = []) -> IntentStep {
         let user = intent.subject
         return IntentStep(
             .departing, intent, keys: { [$0.inbox(user), $0.devices(user), $0.pushed(user)] },
-            arguments: [String(Self.page)] + left
+            arguments: [String(Self.page), String(damaged.count)] + damaged + left
         ) { [unowned self] words in
-            let ids = words.dropFirst().compactMap { $0.string.flatMap { ConversationID($0) } }
+            let ids = words.dropFirst().compactMap(\.string)
             guard !ids.isEmpty else { return .end(.array([.status("OK")])) }
-            return leave(ids[...], ids.map(\.string), intent)
+            return leave(ids[...], isLast: ids.count < Self.page, [], damaged, intent)
         }
     }
 
-    private func leave(_ ids: ArraySlice<ConversationID>, _ all: [String], _ intent: Intent) -> IntentProgress {
-        guard let id = ids.first else { return .step(page(intent, left: all)) }
+    private func leave(
+        _ ids: ArraySlice<String>, isLast: Bool, _ left: [String], _ damaged: [String], _ intent: Intent
+    ) -> IntentProgress {
+        guard let name = ids.first else {
+            let rest = page(intent, left: left, damaged: damaged)
+            return isLast ? .step(rest) : .more(.array([.status("OK")]), rest: rest)
+        }
+        let skip = { [unowned self] in leave(ids.dropFirst(), isLast: isLast, left, damaged + [name], intent) }
+        guard let id = ConversationID(name) else { return skip() }
         let step = IntentStep(
             .depart, Intent(kind, id),
             keys: { [$0.floor, $0.conversation(id), $0.typing(id)] + $0.messages(id) },
-            arguments: [id.string, intent.subject.string]
-        ) { [unowned self] _ in leave(ids.dropFirst(), all, intent) }
+            arguments: [id.string, intent.subject.string],
+            skip: skip
+        ) { [unowned self] _ in leave(ids.dropFirst(), isLast: isLast, left + [name], damaged, intent) }
         return .step(step)
     }
 }

@@ -6,7 +6,8 @@ import Redis
 final class Receipts {
     private unowned let shard: ShardLogic
     private var kind: IntentKind!
-    private static let page = 20
+    /// Conversations in a part. Setting one that is not in more is done when it is answered.
+    private static let page = 50
 
     init(_ shard: ShardLogic) { self.shard = shard }
 
@@ -23,28 +24,45 @@ final class Receipts {
         shard.intents.begin(intent, first: first, reply: done)
     }
 
-    /// - Parameter told: Conversations that have heard of the setting with this number.
-    private func page(_ intent: Intent, told: [String] = [], number: String = "0") -> IntentStep {
+    /// - Parameters:
+    ///   - told: Conversations that have heard of the setting with this number.
+    ///   - damaged: Conversations that cannot hear of it.
+    private func page(
+        _ intent: Intent, told: [String] = [], number: String = "0", damaged: [String] = []
+    ) -> IntentStep {
         let user = intent.subject
         return IntentStep(
             .receiptsPage, intent, keys: { [$0.inbox(user), $0.user(user)] },
-            arguments: [String(Self.page), number] + told
+            arguments: [String(Self.page), number, String(damaged.count)] + damaged + told
         ) { [unowned self] words in
             let words = words.compactMap(\.string)
-            let ids = words.dropFirst(3).compactMap { ConversationID($0) }
-            guard words.count > 3, !ids.isEmpty else { return .end(.array([.status("OK")])) }
-            return tell(ids[...], ids.map(\.string), words[1], words[2], intent)
+            guard words.count > 3 else { return .end(.array([.status("OK")])) }
+            let setting = Setting(receipts: words[1], number: words[2], isLast: words.count - 3 < Self.page)
+            return tell(words.dropFirst(3), setting, [], damaged, intent)
         }
     }
 
+    private struct Setting {
+        let receipts: String
+        let number: String
+        /// Whether no further conversations have to hear of it.
+        let isLast: Bool
+    }
+
     private func tell(
-        _ ids: ArraySlice<ConversationID>, _ all: [String], _ receipts: String, _ number: String, _ intent: Intent
+        _ ids: ArraySlice<String>, _ setting: Setting, _ told: [String], _ damaged: [String], _ intent: Intent
     ) -> IntentProgress {
-        guard let id = ids.first else { return .step(page(intent, told: all, number: number)) }
+        guard let name = ids.first else {
+            let rest = page(intent, told: told, number: setting.number, damaged: damaged)
+            return setting.isLast ? .step(rest) : .more(.array([.status("OK")]), rest: rest)
+        }
+        let skip = { [unowned self] in tell(ids.dropFirst(), setting, told, damaged + [name], intent) }
+        guard let id = ConversationID(name) else { return skip() }
         let step = IntentStep(
             .receiptsMember, Intent(kind, id), keys: { [$0.floor, $0.conversation(id)] },
-            arguments: [id.string, intent.subject.string, receipts, number]
-        ) { [unowned self] _ in tell(ids.dropFirst(), all, receipts, number, intent) }
+            arguments: [id.string, intent.subject.string, setting.receipts, setting.number],
+            skip: skip
+        ) { [unowned self] _ in tell(ids.dropFirst(), setting, told + [name], damaged, intent) }
         return .step(step)
     }
 }

@@ -1,5 +1,6 @@
 -- A conversation is one hash:
 --   kind        direct or group
+--   creator     the user who made it, if a user made it as a group
 --   createdAt, owner (of a group), name and metadata (JSON), pair (of a direct one: both members)
 --   first, last the numbers of the oldest and the newest message that are kept; last is 0 before the first one
 --   changes     the number of the last change of its messages

@@ -20,6 +20,7 @@ if key ~= '' then redis.call('HSET', KEYS[6], key, ARGV[5]) end
 put(c, 'kind', 'group')
 put(c, 'createdAt', int(now))
 put(c, 'owner', ARGV[8])
+put(c, 'creator', ARGV[8])
 if ARGV[9] ~= '' then put(c, 'name', ARGV[9]) end
 if ARGV[10] ~= '' then put(c, 'metadata', ARGV[10]) end
 for i = 11, #ARGV do join(c, ARGV[i]) end

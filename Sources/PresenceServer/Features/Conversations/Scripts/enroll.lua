@@ -1,9 +1,10 @@
--- A user's inbox hears that they joined or left a conversation: "in VERSION" or "out VERSION". One whose account is deleted has
--- no inbox any more: the conversation is told so, and takes them out (settle.lua). What the inbox had when the account was
--- deleted is left by Departing.
--- So it is if they are in as many conversations as a user may be: who asked has looked before, but somebody was quicker.
+-- A user's inbox hears that they joined or left a conversation: "in VERSION" or "out VERSION"; "in VERSION put" if it is another
+-- user's group. One whose account is deleted has no inbox any more: the conversation is told so, and takes them out (settle.lua).
+-- What the inbox had when the account was deleted is left by Departing.
+-- So it is if they are in as many conversations as a user may be: who asked has looked before, but somebody was quicker. Groups
+-- of others take half of that and no more: else two accounts that make many could keep a user from all new conversations.
 -- KEYS: shards, unfinished, inbox, user, pushed
--- ARGV: now, channel, incarnation, intent, conversation, in or out, version, most conversations that a user is in
+-- ARGV: now, channel, incarnation, intent, conversation, in, put or out, version, most conversations that a user is in
 -- Replies {OK, the user's setting of receipts, "e NUMBER" or "n NUMBER", or ''}, {OK, -} if their account is deleted, {OK, +} if
 -- they are in too many, or {FENCED}.
 if fenced(KEYS[1], ARGV[3]) then return { 'FENCED' } end
@@ -36,23 +37,28 @@ local function dropOldest(inbox)
     if left - #old > kept then redis.call('HSET', inbox, ' checked', int(now)) end
 end
 
-local function isFull(inbox, most)
-    if redis.call('HLEN', inbox) < most then return false end
-    local count = 0
+local function isFull(inbox, most, isPut)
+    local mostPut = math.floor(most / 2)
+    if redis.call('HLEN', inbox) < (isPut and mostPut or most) then return false end
+    local count, put = 0, 0
     for _, value in ipairs(redis.call('HVALS', inbox)) do
-        if string.sub(value, 1, 3) == 'in ' then count = count + 1 end
+        if string.sub(value, 1, 3) == 'in ' then
+            count = count + 1
+            if string.sub(value, -4) == ' put' then put = put + 1 end
+        end
     end
-    return count >= most
+    return count >= most or isPut and put >= mostPut
 end
 
 local user = redis.call('HMGET', KEYS[4], 'receipts', 'deletedAt')
 if user[2] then return { 'OK', '-' } end
 local state, held = string.match(redis.call('HGET', KEYS[3], ARGV[5]) or '', '^(%a+) (%d+)')
 if tonumber(ARGV[7]) > tonumber(held or '0') then
-    if ARGV[6] == 'in' and state ~= 'in' and isFull(KEYS[3], tonumber(ARGV[8])) then return { 'OK', '+' } end
-    redis.call('HSET', KEYS[3], ARGV[5], ARGV[6] .. ' ' .. ARGV[7])
+    local isPut, isOut = ARGV[6] == 'put', ARGV[6] == 'out'
+    if not isOut and state ~= 'in' and isFull(KEYS[3], tonumber(ARGV[8]), isPut) then return { 'OK', '+' } end
+    redis.call('HSET', KEYS[3], ARGV[5], (isOut and 'out ' or 'in ') .. ARGV[7] .. (isPut and ' put' or ''))
     -- What they were pushed for in it.
-    if ARGV[6] == 'out' then
+    if isOut then
         redis.call('HDEL', KEYS[5], ARGV[5])
         dropOldest(KEYS[3])
     end

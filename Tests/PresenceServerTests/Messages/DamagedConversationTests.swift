@@ -1,0 +1,101 @@
+import Foundation
+import PresenceProtocol
+import Redis
+import Testing
+
+@testable import PresenceCore
+@testable import PresenceServer
+@testable import Simulator
+
+/// One record that no server has written keeps no other conversation, and nobody else, from what is carried to all of them.
+@Suite struct DamagedConversationTests {
+    private static let pause: Milliseconds = 10_000
+
+    @Test(arguments: [0, 4])
+    func `a deleted user leaves the conversations behind a damaged one, and that one once it is mended`(place: Int)
+        throws
+    {
+        let accounts = try AccountWorld()
+        let world = accounts.world
+        let made = try accounts.signUp("bob@example.org").json
+        let bob = try #require(made["user"] as? String)
+        let ids = try world.groups(5, of: ["ana", bob])
+        try world.damage(conversation: ids[place])
+        let deleted = try accounts.call(
+            "DELETE", "/v1/me", ["password": AccountWorld.password], token: made["accessToken"] as? String)
+        #expect(deleted.status == 204)
+        try world.look(until: "bob is in none of the others", within: 1_000) {
+            try Array(world.inbox(of: bob).keys) == [ids[place].string]
+        }
+        #expect(ids.allSatisfy { world.member(bob, of: $0).isEmpty })
+        #expect(try world.unfinished() == ["departing \(bob)"])
+        #expect(world.shards.contains { $0.logic.metrics.damagedRecords > 0 })
+        try world.remove(conversation: ids[place])
+        try world.look(until: "it is over", within: Self.pause + 200) { try world.unfinished().isEmpty }
+        #expect(try world.inbox(of: bob).isEmpty)
+    }
+
+    @Test(arguments: [0, 4])
+    func `receipts are switched off in the conversations behind a damaged one`(place: Int) throws {
+        let world = try World(shards: 2)
+        let ids = try world.groups(5, of: ["ana", "bob"])
+        let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+        try world.damage(conversation: ids[place])
+        for (id, isShown) in [(50, false), (51, true), (52, false)] {
+            let audience = isShown ? "everyone" : "nobody"
+            ana.sendText(#"{"type":"setVisibility","id":\#(id),"visibility":{"receipts":"\#(audience)"}}"#)
+            try world.run(for: 500)
+            #expect(ana.texts.last { $0.contains(#""id":\#(id)"#) }?.contains(#""type":"ok""#) == true)
+            for talk in ids where talk != ids[place] {
+                #expect(world.member("ana", of: talk).dropLast().last == (isShown ? "e" : "n"))
+            }
+        }
+        #expect(try world.unfinished() == ["receipts ana"])
+        try world.remove(conversation: ids[place])
+        try world.look(until: "it is over", within: Self.pause + 200) { try world.unfinished().isEmpty }
+    }
+
+    @Test func `a member whose record in the conversation cannot be read is no other's fault`() throws {
+        let world = try World(shards: 2)
+        let ids = try world.groups(3, of: ["ana", "bob"])
+        let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
+        let key = world.shards[0].logic.partitions.keys(of: ids[0]).conversation(ids[0])
+        _ = try world.redis.ask(["HSET", key, "m:ana", "x"]).get()
+        ana.sendText(#"{"type":"setVisibility","id":50,"visibility":{"receipts":"nobody"}}"#)
+        try world.run(for: 500)
+        #expect(ana.texts.last { $0.contains(#""id":50"#) }?.contains(#""type":"ok""#) == true)
+        #expect(ids.dropFirst().allSatisfy { world.member("ana", of: $0).dropLast().last == "n" })
+    }
+
+    @Test func `who joins hears of it though the inboxes of many others are damaged`() throws {
+        let world = try World(shards: 2) { $0.limits.participants = 100 }
+        let damaged = (0..<45).map { "damaged-\($0)" }
+        for user in damaged { try world.damage(inboxOf: user) }
+        let call = SimulatedCall(
+            "PUT", "/v1/conversations/large/participants", ["participants": damaged + ["zoe"]], token: "!backend",
+            to: world.shards[0])
+        try world.look(until: "zoe has heard", within: 2_000) {
+            try world.inbox(of: "zoe")["large"] != nil
+        }
+        #expect(call.status == 200)
+        #expect(try world.unfinished() == ["joining large"])
+    }
+
+    @Test func `what cannot be finished is not tried more often, however much it is`() throws {
+        let world = try World(shards: 1)
+        let id = ConversationID("damaged")!
+        try world.damage(conversation: id)
+        for user in (0..<60).map({ "user-\($0)" }) {
+            let keys = world.shards[0].logic.partitions.keys(of: UserID(user)!)
+            _ = try world.redis.ask(["HSET", keys.inbox(UserID(user)!), id.string, "in 5"]).get()
+            _ = try world.redis.ask(["SADD", keys.unfinished, "departing " + user]).get()
+        }
+        try world.run(for: 2 * Self.pause)
+        world.redis.counts = [:]
+        try world.run(for: 20 * Self.pause)
+        // Each of them, some ten at a time: but no sweep comes earlier because there are more.
+        #expect((18...20).contains(world.redis.counts["SRANDMEMBER", default: 0] / world.configuration.partitions))
+        #expect(world.redis.counts["depart", default: 0] > 600)
+        #expect(try world.unfinished().count == 60)
+    }
+}

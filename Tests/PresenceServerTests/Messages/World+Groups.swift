@@ -1,0 +1,80 @@
+import PresenceProtocol
+import Redis
+import Testing
+
+@testable import PresenceCore
+@testable import PresenceServer
+@testable import Simulator
+
+/// Groups as backends make them, many at a time, and what is left to do.
+extension World {
+    private var partitions: Partitions { shards[0].logic.partitions }
+
+    /// Makes a group, of which no inbox has heard: as a server leaves it that dies at once.
+    func leaveGroup(_ id: String, of users: [String]) throws {
+        let talk = ConversationID(id)!
+        let keys = partitions.keys(of: talk)
+        let answer = redis.run(
+            .participants,
+            keys: [keys.shards, keys.unfinished, keys.floor, keys.conversation(talk), keys.typing(talk)]
+                + keys.messages(talk),
+            arguments: [String(redisNow), keys.events, shards[0].logic.link.incarnation, "joining \(id)", id] + users)
+        #expect(try answer.get().array?.first?.string == "OK")
+    }
+
+    /// Groups whose members all have them in their inboxes.
+    func groups(_ count: Int, of users: [String]) throws -> [ConversationID] {
+        let pauses = shards.map(\.logic.intents.pause)
+        for shard in shards { shard.logic.intents.pause = 100 }
+        try run(for: 10_500)
+        let ids = (0..<count).map { "group-\($0)" }
+        for id in ids { try leaveGroup(id, of: users) }
+        try look(until: "all inboxes are told", within: 300_000) { try unfinished().isEmpty }
+        for (shard, pause) in zip(shards, pauses) { shard.logic.intents.pause = pause }
+        try run(for: 1_000)
+        return ids.map { ConversationID($0)! }
+    }
+
+    /// Lets time pass until something is so that is asked of Redis, which takes longer than what shards and clients know.
+    func look(until what: String, within patience: Milliseconds, _ isSo: () throws -> Bool) throws {
+        let end = now + patience
+        while try !isSo() {
+            guard now < end else { throw Impatience(what: what) }
+            try run(for: 50)
+        }
+    }
+
+    /// Of all partitions.
+    func unfinished() throws -> [String] {
+        try (0..<configuration.partitions).flatMap {
+            try redis.ask(["SMEMBERS", partitions.keys($0).unfinished]).get().array?.compactMap(\.string) ?? []
+        }.sorted()
+    }
+
+    /// A member as the conversation has it; empty for somebody who is none.
+    func member(_ user: String, of id: ConversationID) -> [Substring] {
+        let answer = redis.ask(["HGET", partitions.keys(of: id).conversation(id), "m:" + user])
+        return (try? answer.get())?.string?.split(separator: " ") ?? []
+    }
+
+    /// Something that no server has written stands in the place of a conversation, or of a user's inbox.
+    func damage(conversation id: ConversationID) throws { try damage(partitions.keys(of: id).conversation(id)) }
+    func damage(inboxOf user: String) throws { try damage(partitions.keys(of: UserID(user)!).inbox(UserID(user)!)) }
+
+    private func damage(_ key: String) throws {
+        _ = try redis.ask(["DEL", key]).get()
+        _ = try redis.ask(["SET", key, "x"]).get()
+    }
+
+    /// The doctor, or its operator, has removed what was damaged.
+    func remove(conversation id: ConversationID) throws {
+        _ = try redis.ask(["DEL", partitions.keys(of: id).conversation(id)]).get()
+    }
+
+    func inbox(of user: String) throws -> [String: String] {
+        let key = partitions.keys(of: UserID(user)!).inbox(UserID(user)!)
+        let words = try redis.ask(["HGETALL", key]).get().array?.compactMap(\.string) ?? []
+        return Dictionary(
+            uniqueKeysWithValues: stride(from: 0, to: words.count - 1, by: 2).map { (words[$0], words[$0 + 1]) })
+    }
+}
