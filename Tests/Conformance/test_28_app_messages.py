@@ -5,6 +5,7 @@ import pytest
 from support.accounts import PASSWORD, Accounts
 from support.line import Line
 from support.room import Room
+from support.talks import say
 from test_28_app import EVERYTHING, app, choose, fill, found, press, shot, shows, title
 from test_28_browser import NETWORK
 
@@ -32,8 +33,6 @@ async def write(page, *texts):
     for text in texts:
         await fill(page, "text", text)
         await page.key("Enter")
-
-
 
 
 async def friends(accounts, *names):
@@ -105,6 +104,35 @@ async def test_two_people_talk_with_receipts_edits_and_deletes(chromium, browser
         assert not await ana.value(f"!!{found('Delete “I was writing”')}"), "only the sender deletes"
         id = await ana.value("location.hash.split('/')[2]")
         assert [each["text"] for each in await stored(accounts, id)] == ["Hello Bob", "I was writing", "", "News"]
+
+
+async def test_badge_and_list_go_on_with_the_connection_after_one_that_was_refused_the_list(chromium, accounts):
+    (ana, bob), (_, client) = await friends(accounts, "Ana", "Bob Ray")
+    id = await direct(client, ana)
+    async with Line(accounts.server) as line, chromium:
+        page = await enter(chromium, line, ana)
+        await press(page, "Conversations")
+        await page.until("document.querySelector('.talks a.who')?.innerText.includes('Bob Ray')")
+        await page.run("""
+            const { PresenceClient } = await import("/presence.js");
+            const plain = PresenceClient.prototype.request;
+            globalThis.isWell = false;
+            PresenceClient.prototype.request = function (type, members) {
+                if (isWell || !members?.conversationList) return plain.call(this, type, members);
+                return Promise.reject(Object.assign(new Error("no list today"), { code: "internal" }));
+            };""")
+        line.cut()
+        await shows(page, "No connection.")
+        line.mend()
+        await shows(page, "An error occurred: no list today")
+        await page.run("globalThis.isWell = true")
+        line.cut()
+        await shows(page, "No connection.")
+        line.mend()
+        await say(client, id, "Are you there?")
+        await page.until("document.querySelector('nav .badge').textContent === '1 unread'")
+        await page.until("document.querySelector('.talks a.who')?.innerText.includes('Are you there?')")
+        assert not await page.value("document.body.innerText.includes('no list today')")
 
 
 async def test_without_a_connection_texts_wait_and_are_sent_once_when_it_is_back(chromium, accounts):

@@ -1,5 +1,5 @@
 // The conversations, as they change, and the form that begins a group.
-import { Known, Screen, arrange, badge, button, clock, field, form, h, otherOf, pictureOf, skeletons, textOf } from "./parts.js";
+import { Known, Screen, again, arrange, badge, button, clock, field, form, h, otherOf, pictureOf, skeletons, textOf } from "./parts.js";
 
 class Conversations extends Screen {
   #rows = new Map();
@@ -31,18 +31,16 @@ class Conversations extends Screen {
       this.#archived = !this.#archived;
       show();
     });
-    const follow = async () => {
-      await this.each(app.messages.conversations({ signal: this.signal }), (conversations) => {
-        this.#all = conversations;
-        empty.replaceChildren("None yet. ", h("a", { href: "/app#/people" }, "Choose somebody to talk to."));
-        known.want(conversations.flatMap(({ participants }) => participants));
-        show();
-      });
-    };
-    follow().catch((error) => {
+    again(app.client, () => app.messages.conversations({ signal: this.signal }), (conversations) => {
+      this.#all = conversations;
+      problem.textContent = "";
+      empty.replaceChildren("None yet. ", h("a", { href: "/app#/people" }, "Choose somebody to talk to."));
+      known.want(conversations.flatMap(({ participants }) => participants));
+      show();
+    }, (error) => {
       list.replaceChildren();
       problem.textContent = error.code === "unknown_type" ? "This server has no conversations." : textOf(error);
-    });
+    }, this.signal);
     return [
       h("section", { class: "card" }, h("h1", { tabindex: "-1" }, "Conversations"), list, empty, toggle, problem),
       newGroup(this),

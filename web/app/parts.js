@@ -60,6 +60,25 @@ export class Screen extends HTMLElement {
   }
 }
 
+/**
+ * Shows what a loop has, until a signal or the end of the client. One that ends with an error is begun anew when the connection
+ * changes: what a server refuses to one, it may give to the next.
+ */
+export const again = async (client, begin, show, fail = () => {}, signal) => {
+  for (;;) {
+    try {
+      for await (const value of begin()) if (!signal?.aborted) show(value);
+      return;
+    } catch (error) {
+      // A mistake of the page itself would come again.
+      if (!error.code) throw error;
+      fail(error);
+    }
+    const { since } = client.connection;
+    for await (const connection of client.connections({ signal })) if (connection.since !== since) break;
+  }
+};
+
 const TEXTS = {
   invalid_credentials: "Invalid email or password.",
   email_taken: "This email is already registered.",
