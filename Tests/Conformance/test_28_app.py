@@ -180,6 +180,13 @@ async def test_somebody_signs_up_sets_up_a_profile_and_sees_people(chromium, acc
         await press(page, "Sign up")
         await shows(page, "Display name cannot be empty")
         assert await page.value("document.activeElement.name") == "displayName"
+        page.expected = REFUSED
+        await fill(page, "displayName", "Ana \u202e")
+        await fill(page, "email", "ana@example.org")
+        await fill(page, "password", PASSWORD)
+        await page.key("Enter")
+        await shows(page, "Display name must be without control and bidirectional-control characters.")
+        page.expected = ()
         await shot(page, "sign-up-error")
         await page.run("location.hash = '/sign-in'")
         email = await sign_up(page, accounts)
@@ -537,6 +544,11 @@ async def test_people_come_and_go_and_see_each_other_type(chromium, accounts, br
         await fill(ana, "users", "two words")
         await ana.key("Enter")
         await shows(ana, "Please enter an id")
+        # What people try first.
+        await fill(ana, "users", "bob@example.org")
+        await ana.key("Enter")
+        await shows(ana, "Nobody has this id.")
+        assert await ana.value("document.querySelectorAll('.people li').length") == 0
         # A page has a clipboard, or it has none: then the id is chosen, for the keys that copy.
         await bob.run("Object.defineProperty(navigator, 'clipboard', { value: { writeText: async (text) => (globalThis.copied = text) }, configurable: true })")
         await press(bob, "Copy your id")

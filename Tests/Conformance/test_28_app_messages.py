@@ -230,12 +230,12 @@ async def test_a_group_is_begun_renamed_joined_muted_archived_and_left(chromium,
         await shows(page, "None yet.")
         await page.run("document.querySelector('summary').click()")
         await page.until("document.querySelector('fieldset label')?.innerText === 'Bob Ray'")
-        await press(page, "Begin")
+        await press(page, "Create")
         await shows(page, "Please choose at least one person.")
         await page.run("document.querySelector('fieldset input').click()")
         await fill(page, "groupName", "Trip")
         await shot(page, "new-group")
-        await press(page, "Begin")
+        await press(page, "Create")
         await title(page, "Trip")
         id = await page.value("location.hash.split('/')[2]")
         await page.run("document.querySelector('details summary').click()")
@@ -253,7 +253,7 @@ async def test_a_group_is_begun_renamed_joined_muted_archived_and_left(chromium,
         plan = {"id": "f", "kind": "file", "url": "https://example.org/plan.pdf", "sizeBytes": 5}
         await third.did("send", conversation=id, message={
             "id": "c0", "text": "", "attachments": [plan], "priority": {"reason": "today"}})
-        await shows(page, "Open the file")
+        await shows(page, "Open the file (1 kB)")
         await shows(page, "Important: today")
         assert await page.value("document.querySelector('.files a').href") == "https://example.org/plan.pdf"
         await page.run("globalThis.confirm = () => true")
@@ -424,3 +424,63 @@ async def test_a_file_is_attached(chromium, start, tmp_path):
         answer = await accounts.api.request("GET", attachment["url"][attachment["url"].index("/v1/"):])
         assert answer.status == 200 and answer.body == "At noon"
         await shot(page, "attachment")
+        await press(page, "Conversations")
+        await page.until("document.querySelector('.talks .line')?.textContent === 'You: File'")
+
+
+async def test_an_upload_that_the_network_ends_is_tried_again_and_one_may_be_cancelled(chromium, start, tmp_path):
+    accounts = Accounts(start(EVERYTHING | {"attachments.enabled": True}))
+    (ana, bob), (_, client) = await friends(accounts, "Ana", "Bob Ray")
+    async with Line(accounts.server) as line, chromium:
+        page = await enter(chromium, line, ana)
+        id = await direct(client, ana)
+        await page.run(f"location.hash = '/talk/{id}'")
+        await title(page, "Bob Ray")
+        plan = tmp_path / "plan.txt"
+        plan.write_text("At noon")
+        line.freeze()
+        await choose(page, plan)
+        await press(page, "Cancel the upload")
+        await page.until(f"{found('Attach a file')} && !{found('Attach a file')}.disabled")
+        assert await page.value("document.querySelector('.composer .bad').textContent") == ""
+        await choose(page, plan)
+        await page.until("document.querySelector('.attach').disabled")
+        line.cut()
+        line.open.set()
+        await shows(page, "Network error. Please check your connection.")
+        await shot(page, "attachment-failed")
+        line.mend()
+        await page.until("document.querySelector('.banner').textContent === ''")
+        await press(page, "Try the upload again")
+        await page.until("document.querySelectorAll('.files li').length === 1")
+        await shows(page, "Open the file (1 kB)")
+        assert await page.value("document.querySelector('.composer .bad').textContent") == ""
+        await page.until(f"{STATUS}?.match(/Sent|Delivered/)")
+        assert len(await stored(accounts, id)) == 1
+
+
+async def test_who_is_at_the_end_stays_there_when_the_page_gets_narrow_and_a_text_is_edited(chromium, accounts):
+    (ana, bob), (_, client) = await friends(accounts, "Ana", "Bob Ray")
+    id = await direct(client, ana)
+    for number in range(20):
+        await say(client, id, f"{number}: " + "words that fill a line " * 8)
+    async with Line(accounts.server) as line, chromium:
+        page = await enter(chromium, line, ana)
+        await page.run(f"location.hash = '/talk/{id}'")
+        await title(page, "Bob Ray")
+        await page.until(f"{BUBBLES}.length === 20")
+        end = "(({ scrollHeight, scrollTop, clientHeight }) => scrollHeight - scrollTop - clientHeight < 2)(document.querySelector('.messages'))"
+        await page.until(end)
+        await page.resize(width=360, height=740)
+        await page.until(f"document.documentElement.clientWidth <= 360 && {end}")
+        await write(page, "mine")
+        await page.until(f"{BUBBLES}.length === 21")
+        await press(page, "Edit “mine”")
+        await page.until("(({ bottom }) => bottom <= document.querySelector('.messages').getBoundingClientRect().bottom)(document.querySelector('.editing').getBoundingClientRect())")
+        await page.key("Escape")
+        # Who reads further up stays there.
+        await page.run("document.querySelector('.messages').scrollTop = 200; await new Promise((resolve) => setTimeout(resolve, 50))")
+        await page.resize(width=1000, height=900)
+        await page.until("document.documentElement.clientWidth > 900")
+        await page.run("await new Promise(requestAnimationFrame); await new Promise(requestAnimationFrame)")
+        assert not await page.value(end)

@@ -534,7 +534,7 @@ async def test_what_is_over_the_rate_is_done_when_the_server_says_so(chromium, s
         answers = await page.run("return (await Promise.all(Array.from({ length: 100 }, () => client.get(['bob'])))).length")
         assert answers == 100
         refused = [each for each in page.received if each.get("code") == "rate_limited"]
-        assert 90 <= len(refused) <= 200 and all(each["retryAfter"] > 0 for each in refused)
+        assert 50 <= len(refused) <= 200 and all(each["retryAfter"] > 0 for each in refused)
         assert "refused" not in await page.value("states") and len(page.sockets) == 1
         # Soon there is room for many at once again.
         await page.run("await client.get(['bob']); await client.get(['bob'])")
