@@ -4,6 +4,7 @@ import pytest
 
 from support.accounts import PASSWORD, Accounts
 from support.line import Line
+from support.patience import eventually
 from support.room import Room
 from support.talks import say
 from test_28_app import EVERYTHING, app, choose, fill, found, press, shot, shows, title
@@ -484,3 +485,22 @@ async def test_who_is_at_the_end_stays_there_when_the_page_gets_narrow_and_a_tex
         await page.until("document.documentElement.clientWidth > 900")
         await page.run("await new Promise(requestAnimationFrame); await new Promise(requestAnimationFrame)")
         assert not await page.value(end)
+
+
+async def test_a_text_that_is_sent_while_the_page_is_loaded_again_is_sent_or_still_there(chromium, accounts):
+    (ana, bob), (_, client) = await friends(accounts, "Ana", "Bob Ray")
+    async with Line(accounts.server) as line, chromium:
+        page = await enter(chromium, line, ana)
+        id = await direct(client, ana)
+        await page.run(f"location.hash = '/talk/{id}'")
+        await title(page, "Bob Ray")
+        await fill(page, "text", "not lost")
+        loads = page.loads
+        await page.run("document.querySelector('.composer').requestSubmit(); setTimeout(() => location.reload())")
+        await eventually(lambda: page.loads > loads, "the page is loaded again")
+        await title(page, "Bob Ray")
+        await page.until(f"{BUBBLES}.includes('not lost') || document.querySelector('[name=text]').value === 'not lost'")
+        # What is kept is no draft any more.
+        await write(page, "another")
+        await page.until("!Object.keys(sessionStorage).some((key) => key.startsWith('presence.draft'))")
+        await page.until(f"{BUBBLES}.includes('another')")

@@ -157,11 +157,14 @@ class Talk extends Screen {
       count.textContent = left < 200 ? `${left} characters left` : "";
       send.disabled = left < 0;
     };
+    const keep = () => {
+      if (input.value) sessionStorage[draft] = input.value;
+      else sessionStorage.removeItem(draft);
+    };
     input.value = sessionStorage[draft] ?? "";
     input.addEventListener("input", () => {
       problem.textContent = "";
-      if (input.value) sessionStorage[draft] = input.value;
-      else sessionStorage.removeItem(draft);
+      keep();
       fit();
       client.setTyping(id, input.value !== "");
     });
@@ -210,15 +213,16 @@ class Talk extends Screen {
       const text = input.value.trim();
       if (!text || send.disabled) return;
       input.value = "";
-      sessionStorage.removeItem(draft);
       fit();
       input.focus();
       try {
+        // Until it is kept elsewhere it stays the draft: a page that is loaded again meanwhile still has it.
         await messages.send(id, text);
+        keep();
       } catch (error) {
         // It is where it was, unless something else is there by now.
         input.value ||= text;
-        sessionStorage[draft] = input.value;
+        keep();
         problem.textContent = error.code === "too_many" ? "Too many messages wait to be sent." : textOf(error);
         fit();
       }
