@@ -1,20 +1,11 @@
 """Pages that are pushed to: presence-messages.js in Chromium registers them, and removes them again."""
 
-import pytest
-
-from support.browser import Failed
+from support.library import begin, refused, talking
 from support.line import Line
 from support.patience import eventually
 from support.room import Room
 from support.talks import say, talk
-from test_28_browser_messages import begin, talking
 from test_31_push import DEVICE, due, receiver, settings  # noqa: F401 (a fixture)
-
-
-async def refused(page, code):
-    with pytest.raises(Failed) as failed:
-        await page.run(code)
-    return failed.value.args[0]
 
 
 async def test_a_page_is_pushed_to_until_it_is_removed(chromium, start, receiver):  # noqa: F811

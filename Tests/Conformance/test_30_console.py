@@ -9,12 +9,11 @@ import yaml
 
 from support.accounts import ON, Accounts
 from support.api import API, path
+from support.app import fill, press, shot, shows, title
 from support.openapi import OpenAPI
 from support.patience import eventually, now
 from support.ports import free_port
 from support.room import Room
-
-from test_28_app import fill, press, shot, shows, title
 
 DOCUMENT = OpenAPI("openapi.yaml")
 RULES = Path(__file__).resolve().parents[2] / "config/prometheus/presence.rules.yaml"

@@ -1,12 +1,12 @@
 """The console's conversations, live trace and playground, as an operator uses them."""
 
+from support.app import fill, press, shot, shows, title
 from support.patience import eventually
 from support.ports import free_port
 from support.api import API
 from support.room import Room
 from support.talks import group, say, talk
 
-from test_28_app import fill, press, shot, shows, title
 from test_30_console import SETTINGS, ask, console, never_told
 
 TRACE = "/v1/console/trace"

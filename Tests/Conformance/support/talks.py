@@ -20,6 +20,11 @@ async def talk(creator, *others, **members):
     return reply["conversation"]
 
 
+async def pair(room):
+    ana, bob = await room.come("ana"), await room.come("bob")
+    return ana, bob, (await talk(ana, bob))["id"]
+
+
 async def group(creator, *others, **members):
     return await talk(creator, *others, name=members.pop("name", f"Group {next(NUMBERS)}"), **members)
 

@@ -1,5 +1,5 @@
 // What an app in TypeScript writes, for the type checker: all of it must pass, and each line after @ts-expect-error must not.
-// test_28_browser.py puts the types beside this file, and the scripts themselves into made/.
+// test_28_browser_files.py puts the types beside this file, and the scripts themselves into made/.
 import * as told from "./presence.js";
 import * as toldMessages from "./presence-messages.js";
 import * as made from "./made/presence.js";
