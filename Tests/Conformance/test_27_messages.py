@@ -6,7 +6,7 @@ import pytest
 
 from support.room import Room
 from support.rules import is_time
-from support.talks import follow, fresh, group, hears, info, pair, say, talk
+from support.talks import IMAGE, follow, fresh, group, hears, info, pair, say, talk
 
 SETTINGS = {"linger": 5_000, "lease": 6_000}
 
@@ -80,10 +80,6 @@ async def test_members_who_send_at_once_get_numbers_without_gaps(room):
     assert sorted(answer["message"]["seq"] for answer in answers) == list(range(1, 51))
     events = await hears(clients[0], id, 50)
     assert [event["message"]["seq"] for event in events] == list(range(1, 51))
-
-
-IMAGE = {"id": "a1", "kind": "image", "url": "https://example.org/a.jpg", "thumbnailURL": "https://example.org/t.jpg",
-         "sizeBytes": 12_345_678_901}
 
 
 async def test_a_message_carries_attachments_and_priority(room):

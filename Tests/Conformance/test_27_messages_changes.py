@@ -6,7 +6,7 @@ import pytest
 
 from support.room import Room
 from support.rules import is_time
-from support.talks import follow, group, hears, info, listed, pair, say, sees
+from support.talks import IMAGE, follow, group, hears, info, listed, pair, say, sees
 
 SETTINGS = {"linger": 5_000, "lease": 6_000}
 

@@ -6,6 +6,8 @@ import secrets
 from .patience import PATIENCE, eventually
 
 NUMBERS = itertools.count(1)
+IMAGE = {"id": "a1", "kind": "image", "url": "https://example.org/a.jpg", "thumbnailURL": "https://example.org/t.jpg",
+         "sizeBytes": 12_345_678_901}
 
 
 def fresh():
