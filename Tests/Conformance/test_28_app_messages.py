@@ -171,8 +171,10 @@ async def test_who_is_at_the_end_stays_there_when_the_page_gets_narrow_and_a_tex
         await page.until("(({ bottom }) => bottom <= document.querySelector('.messages').getBoundingClientRect().bottom)(document.querySelector('.editing').getBoundingClientRect())")
         await page.key("Escape")
         # Who reads further up stays there.
-        await page.run("document.querySelector('.messages').scrollTop = 200; await new Promise((resolve) => setTimeout(resolve, 50))")
+        await page.until("!document.querySelector('.editing')")
+        drawn = "await new Promise(requestAnimationFrame); await new Promise(requestAnimationFrame);"
+        await page.run(drawn + "document.querySelector('.messages').scrollTop = 200;" + drawn)
         await page.resize(width=1000, height=900)
         await page.until("document.documentElement.clientWidth > 900")
-        await page.run("await new Promise(requestAnimationFrame); await new Promise(requestAnimationFrame)")
+        await page.run(drawn)
         assert not await page.value(end)

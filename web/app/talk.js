@@ -40,9 +40,14 @@ class Talk extends Screen {
     const content = h("div", {}, details.node, earlier, empty, h("div", { class: "frame" }, log, fresh), typing, composer);
 
     const isAtEnd = () => log.scrollHeight - log.scrollTop - log.clientHeight < NEAR;
-    const toEnd = () => (log.scrollTop = log.scrollHeight);
     // Who is at the end stays there when the page gets narrow, a picture has come, or a text is edited.
     let isStaying = true;
+    let top = 0;
+    const toEnd = () => {
+      isStaying = true;
+      log.scrollTop = log.scrollHeight;
+      top = log.scrollTop;
+    };
     const sizes = new ResizeObserver(() => isStaying && toEnd());
     for (const each of [log, list]) sizes.observe(each);
     this.signal.addEventListener("abort", () => sizes.disconnect());
@@ -112,8 +117,10 @@ class Talk extends Screen {
     };
     earlier.addEventListener("click", readEarlier);
     log.addEventListener("scroll", () => {
-      isStaying = isAtEnd();
-      if (isStaying) fresh.hidden = true;
+      // Only upwards: the browser itself scrolls down, to what gets the focus.
+      isStaying = isAtEnd() || (isStaying && log.scrollTop >= top);
+      top = log.scrollTop;
+      if (isAtEnd()) fresh.hidden = true;
       if (log.scrollTop < NEAR && log.scrollHeight > log.clientHeight) readEarlier();
       read();
     });
